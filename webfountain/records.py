@@ -1,0 +1,251 @@
+"""What travels through the rooms: links, page records, leases, outcomes, site records, fetches.
+
+All are frozen msgspec structs. Times are UTC seconds (float) or None. A page's identity within its site is
+`key`: eight bytes of its canonical URL, or Scrapy's request fingerprint when another project's requests are
+scheduled. DESIGN.md section 3 tells the walk, section 7 the words of states and outcomes.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal
+
+import msgspec
+
+__all__ = [
+    "FETCHED",
+    "NEVER_BUCKET",
+    "STATES",
+    "CensusRow",
+    "Copy",
+    "Discovered",
+    "Fetch",
+    "FetchKind",
+    "Fetched",
+    "Lease",
+    "Link",
+    "Move",
+    "Outcome",
+    "OutcomeKind",
+    "PageRecord",
+    "Queue",
+    "Settled",
+    "SiteRecord",
+    "SiteState",
+    "State",
+]
+
+State = Literal["never-crawled", "crawled", "redirected", "gone", "refused", "failed"]
+STATES: Final[tuple[State, ...]] = ("never-crawled", "crawled", "redirected", "gone", "refused", "failed")
+
+OutcomeKind = Literal[
+    "new",
+    "changed",
+    "minor",
+    "same",
+    "not_modified",
+    "redirected",
+    "gone",
+    "failed",
+    "refused_by_robots",
+    "refused",
+]
+FETCHED: Final[frozenset[OutcomeKind]] = frozenset(
+    {"new", "changed", "minor", "same", "not_modified", "redirected", "gone", "failed"}
+)
+"""Outcomes of a real fetch, whose sum is `pages_fetched`; a refusal (robots.txt, an edited policy) asked nothing."""
+
+FetchKind = Literal["page", "robots", "sitemap"]
+Queue = Literal["never-crawled", "recrawl"]
+NEVER_BUCKET: Final = 128
+"""Bucket byte of a page before its first copy when the collection gives no prior."""
+
+
+class Copy(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """Where the repository holds the newest body: WARC file number and byte range of its response record."""
+
+    file: int
+    offset: int
+    length: int
+
+
+class Link(msgspec.Struct, frozen=True, gc=False):
+    """A URL on its way to the store: a seed, a link of a page, a redirect's target, a sitemap's entry.
+
+    `source` is the canonical URL of the page that carried it, "" for seeds, sitemaps and other arrivals from
+    outside (`nconst` of the model counts those). `importance` orders the never-crawled queue, greatest
+    first. `request` is another project's Scrapy request as msgpack, None for our own.
+    """
+
+    url: str
+    site: str
+    key: bytes
+    depth: int = 0
+    policy: str = "default"
+    importance: float = 0.0
+    source: str = ""
+    request: bytes | None = None
+
+
+class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """All that is known of one URL. New fields go to the end with a default: records grow by version."""
+
+    url: str
+    state: State = "never-crawled"
+    policy: str = "default"
+    importance: float = 0.0
+    bucket: int = NEVER_BUCKET
+    checks: int = 0
+    changes: int = 0
+    first_seen: float = 0.0
+    last_crawled: float | None = None
+    last_changed: float | None = None
+    status: int | None = None
+    error: str | None = None
+    digest: str | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+    depth: int = 0
+    history: bytes = b""
+    """The last 24 checks: interval and changed flag, quantised (`core.change_rate`)."""
+    failures: int = 0
+    """Tries in a row that gave no copy (gone, failed, refused): the exponent of the back-off."""
+    due: float | None = None
+    """An explicit time of the next fetch: retries, and pages made due by a sitemap or `now`. None: by bucket."""
+    copy: Copy | None = None
+    request: bytes | None = None
+    verdict: OutcomeKind | None = None
+    """Outcome of the last settled fetch (`texts` prints it)."""
+    copied: float | None = None
+    """Time of the fetch that brought the newest copy (first, changed or minor)."""
+
+
+class Discovered(msgspec.Struct, frozen=True, gc=False):
+    """Of a batch of links: how many became known by it, how many the store knew before."""
+
+    new: int
+    known: int
+
+
+class Lease(msgspec.Struct, frozen=True, gc=False):
+    """The right, until its deadline, to fetch one URL; `settle` names the token."""
+
+    token: int
+    site: str
+    key: bytes
+    record: PageRecord
+
+
+class Move(msgspec.Struct, frozen=True, gc=False):
+    """A copy that the repository's compaction wrote anew: the page's record follows if it still names `old`."""
+
+    site: str
+    key: bytes
+    old: Copy
+    new: Copy
+
+
+class Fetch(msgspec.Struct, frozen=True):
+    """One request that the ant wants made now: a leased page, a site's robots.txt or sitemap.
+
+    `address` is the IP that the site's politeness was counted for; the downloader connects to it and no
+    other. `etag` and `last_modified` make the request conditional. `lease` is None for robots.txt and sitemaps.
+    """
+
+    id: int
+    kind: FetchKind
+    url: str
+    site: str
+    address: str | None
+    lease: Lease | None = None
+    etag: str | None = None
+    last_modified: str | None = None
+
+
+class Fetched(msgspec.Struct, frozen=True):
+    """What came of a fetch: a status with headers and body, or an error word (never both).
+
+    `headers` has lower-case names, in order of arrival; `body` is after content decoding. `seconds` is the
+    time from request to last byte, `at` when it ended. `error` is a word of DESIGN.md's failed family: dns, private-address, connect, timeout,
+    too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, network.
+    `request_headers` are those that were sent (for the WARC request record).
+    """
+
+    fetch: Fetch
+    at: float
+    seconds: float
+    status: int | None = None
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+    error: str | None = None
+    request_headers: tuple[tuple[str, str], ...] = ()
+
+    def header(self, name: str) -> str | None:
+        """The first value of a header, its name in lower case; None when absent."""
+        return next((value for key, value in self.headers if key == name), None)
+
+
+class Outcome(msgspec.Struct, frozen=True, gc=False):
+    """What became of a lease: the record to keep, and what the census counts.
+
+    `seconds` is the crawl time that the page took of its site (fetch and politeness are separate: only the fetch),
+    `links_new` the number of never-seen URLs that its links brought (oldnwt, newnwt of the model).
+    """
+
+    token: int
+    kind: OutcomeKind
+    record: PageRecord
+    seconds: float = 0.0
+    links_new: int = 0
+
+
+class Settled(msgspec.Struct, frozen=True, gc=False):
+    """Of a batch of outcomes: how many took effect, how many named a lease that was lost or settled before."""
+
+    applied: int
+    lost: int
+
+
+class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What the ant must remember of a site between two visits and across restarts: politeness, robots, sitemaps."""
+
+    next_at: float = 0.0
+    """No request before this time."""
+    failures: int = 0
+    """Site-wide refusals in a row (429, 503, no connection): the exponent of the site's back-off."""
+    robots: bytes | None = None
+    """Newest robots.txt body, at most 500 KiB; None: allow all."""
+    robots_at: float | None = None
+    """When robots.txt was last answered or tried; None: never."""
+    robots_ok: bool = True
+    """False: 5xx or unreachable, everything is refused until a retry succeeds (RFC 9309 section 2.3.1.4)."""
+    robots_failures: int = 0
+    crawl_delay: float = 0.0
+    sitemaps: tuple[tuple[str, float], ...] = ()
+    """Sitemap URL and when it was last read (0.0: never)."""
+
+
+class SiteRecord(msgspec.Struct, frozen=True, gc=False):
+    """One site as the store knows it: pages by state (STATES order), when its next URL is due, the ant's memory."""
+
+    site: str
+    pages: tuple[int, ...]
+    due: float
+    first_seen: float
+    state: SiteState = SiteState()
+
+
+class CensusRow(msgspec.Struct, frozen=True, gc=False):
+    """One bucket in one time period, or the never-crawled pages of one period (bucket None).
+
+    For a bucket: `fetches` are checks of old pages (x of the model), `changes` those found changed, `seconds`
+    their crawl time, `links` the new URLs they brought, `births` first copies put into this bucket (p[i]).
+    For bucket None: `fetches`, `seconds`, `links` of first fetches, `births` URLs from outside (nconst).
+    """
+
+    period: int
+    bucket: int | None
+    fetches: int = 0
+    changes: int = 0
+    seconds: float = 0.0
+    links: int = 0
+    births: int = 0
