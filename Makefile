@@ -1,0 +1,71 @@
+# webfountain: `make crawl` shows it at work, `make test` proves it. Nothing but Python >= 3.11, pip and make is needed.
+#
+#   make crawl                                    the demonstration: a generated web on loopback, about a minute
+#   make crawl COLLECTION=policies/mine.toml      a collection of your own (ARGS="--max-pages 1000" adds options)
+#   make test | lint | soak | bench               every check | style and types | the long forms | the figures
+
+PYTHON ?= python3
+COLLECTION ?=
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
+PYTEST := $(BIN)/python -m pytest
+
+.DELETE_ON_ERROR:
+.PHONY: crawl test lint soak bench clean
+
+crawl: $(VENV)/.run
+ifeq ($(strip $(COLLECTION)),)
+	@$(BIN)/webfountain demo $(ARGS)
+else
+	@$(BIN)/webfountain crawl $(COLLECTION) $(ARGS)
+endif
+
+# The gates are per floor: a well-covered store must not hide a bare frontier.
+test: $(VENV)/.test lint
+	@$(BIN)/coverage erase
+	@$(PYTEST) -n 2 --cov --cov-report=
+	@for room in core frontier store; do \
+	    echo "branch coverage of webfountain/$$room (at least 90 %):"; \
+	    $(BIN)/coverage report --include="webfountain/$$room/*" --fail-under=90 || exit 1; \
+	done
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(PYTEST) tests/test_floors.py
+
+soak: $(VENV)/.test
+	@$(PYTEST) -m soak --durations=0
+
+bench: $(VENV)/.bench
+	@$(BIN)/python -m tests.benchmarks
+
+clean:
+	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .coverage*
+
+# Debian's python3 may come without ensurepip (its python3-venv package); its pip can fill the folder from outside.
+$(VENV)/.made:
+	@echo "webfountain: making $(VENV) with $$($(PYTHON) --version)"
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "webfountain: needs Python 3.11 or newer (make PYTHON=python3.11)"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
+	    $(PYTHON) -m venv --clear --without-pip $(VENV) && \
+	    $(PYTHON) -m pip --disable-pip-version-check --quiet --python $(BIN)/python install pip; }
+	@touch $@
+
+$(VENV)/.run: $(VENV)/.made pyproject.toml
+	@echo "webfountain: installing what a crawl needs (about 150 MB from PyPI the first time)"
+	@$(PIP) -e .
+	@touch $@
+
+$(VENV)/.test: $(VENV)/.made pyproject.toml
+	@echo "webfountain: installing what the tests need"
+	@$(PIP) -e '.[test]'
+	@touch $@ $(VENV)/.run
+
+$(VENV)/.bench: $(VENV)/.test pyproject.toml
+	@echo "webfountain: installing what the benchmarks compare with"
+	@$(PIP) -e '.[benchmark]'
+	@touch $@

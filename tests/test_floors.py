@@ -1,0 +1,133 @@
+"""DESIGN.md section 2: an import never goes up, and each foreign library has its rooms."""
+
+from __future__ import annotations
+
+import ast
+from fnmatch import fnmatch
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).resolve().parents[1] / "webfountain"
+FILES = sorted(PACKAGE.rglob("*.py"))
+
+FLOORS: list[tuple[int, str]] = [
+    (0, "__init__"),
+    (0, "errors"),
+    (0, "records"),
+    (0, "clock"),
+    (0, "urls"),
+    (0, "config"),
+    (0, "metrics"),
+    (1, "core*"),
+    (1, "policy*"),
+    (1, "store.base"),
+    (1, "repository*"),
+    (2, "store*"),
+    (2, "frontier*"),
+    (3, "simulate*"),
+    (3, "report*"),
+    (3, "demo*"),
+    (3, "crawl*"),
+    (4, "settings"),
+    (4, "cli"),
+    (4, "commands*"),
+    (4, "__main__"),
+]
+"""Floor and modules below `webfountain.`; the first pattern that fits counts."""
+
+ROOMS = {
+    "scrapy": ("crawl.*", "crawl", "settings", "cli", "commands.*"),
+    "twisted": ("crawl.*", "crawl", "settings", "cli", "commands.*"),
+    "aiohttp": ("crawl.*", "crawl", "settings", "cli", "commands.*"),
+    "rocksdict": ("store.embedded*",),
+    "redis": ("store.shared",),
+    "matplotlib": ("report.plots*",),
+    "click": ("cli", "commands*"),
+}
+"""Foreign library -> the modules that may import it."""
+
+NOT_IN_CORE = {"logging", "time", "os", "pathlib", "socket", "threading", "asyncio", "subprocess", "shutil", "datetime"}
+
+
+def module_name(path: Path) -> str:
+    """`core.model` for webfountain/core/model.py, `__init__` for the package itself."""
+    parts = path.relative_to(PACKAGE).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" and len(parts) > 1 else parts)
+
+
+def floor_of(name: str) -> int:
+    for floor, pattern in FLOORS:
+        if fnmatch(name, pattern):
+            return floor
+    raise AssertionError(f"webfountain.{name} stands on no floor: add it to FLOORS")
+
+
+def imports_of(path: Path) -> list[tuple[int, str]]:
+    """(line, module) of every import of a file, also those inside functions and under TYPE_CHECKING."""
+    found = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            found += [(node.lineno, alias.name) for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}:{node.lineno}: imports are absolute"
+            assert node.module is not None
+            found.append((node.lineno, node.module))
+            found += [(node.lineno, f"{node.module}.{alias.name}") for alias in node.names if is_module(node, alias)]
+    return found
+
+
+def is_module(node: ast.ImportFrom, alias: ast.alias) -> bool:
+    """True for `from webfountain.core import model`, where the name is a file."""
+    if node.module is None or not node.module.startswith("webfountain"):
+        return False
+    at = PACKAGE.joinpath(*node.module.split(".")[1:], alias.name)
+    return at.with_suffix(".py").is_file() or at.is_dir()
+
+
+def below_package(imported: str) -> str:
+    return imported.partition(".")[2] or "__init__"
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_no_import_goes_up(path: Path) -> None:
+    """A module imports its own floor and those below."""
+    own = floor_of(module_name(path))
+    up = [
+        f"{path.name}:{line}: {imported}"
+        for line, imported in imports_of(path)
+        if imported.split(".")[0] == "webfountain" and floor_of(below_package(imported)) > own
+    ]
+    assert not up, f"webfountain.{module_name(path)} is on floor {own}"
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_each_foreign_library_stays_in_its_rooms(path: Path) -> None:
+    """scrapy, twisted and aiohttp in the doors and crawl/, rocksdict in the embedded store, and so on."""
+    name = module_name(path)
+    strayed = [
+        f"{path.name}:{line}: {imported}"
+        for line, imported in imports_of(path)
+        if (rooms := ROOMS.get(imported.split(".")[0])) and not any(fnmatch(name, room) for room in rooms)
+    ]
+    assert not strayed
+
+
+@pytest.mark.parametrize("path", sorted((PACKAGE / "core").glob("*.py")), ids=module_name)
+def test_the_mathematics_touch_no_file_clock_or_log(path: Path) -> None:
+    """core/ is arrays in, arrays out."""
+    assert not [
+        f"{path.name}:{line}: {imported}"
+        for line, imported in imports_of(path)
+        if imported.split(".")[0] in NOT_IN_CORE
+    ]
+    calls = [node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if isinstance(node, ast.Call)]
+    assert not [call.lineno for call in calls if isinstance(call.func, ast.Name) and call.func.id in {"open", "print"}]
+
+
+@pytest.mark.parametrize("path", FILES, ids=module_name)
+def test_every_module_says_what_it_is(path: Path) -> None:
+    """A docstring first (an empty package file apart); no marker of unfinished work."""
+    text = path.read_text(encoding="utf-8")
+    assert not text or ast.get_docstring(ast.parse(text)), f"{path} has no docstring"
+    assert not [word for word in ("TODO", "FIXME", "XXX") if word in text]
