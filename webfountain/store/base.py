@@ -8,7 +8,7 @@ wholly or not at all, and what a call returned is kept.
 **The recrawl queue of a site** has lanes. A crawled page stands in the lane of its bucket (0..255), ordered by
 `last_crawled`, oldest first. Two more lanes are ordered by an explicit time, `record.due`: ADVANCED holds
 crawled pages that something made due (a sitemap, a sibling's change), RETRY holds gone, failed, refused and
-redirected pages. What is due is not stored: a caller passes a *horizon*, one time per lane, and a page is due
+redirected pages, and crawled ones whose last tries failed. What is due is not stored: a caller passes a *horizon*, one time per lane, and a page is due
 when its order is not after its lane's horizon. So a change of plan rewrites no queue.
 """
 
@@ -46,6 +46,7 @@ __all__ = [
     "Parked",
     "Statistics",
     "lane_of",
+    "order_of",
 ]
 
 ADVANCED: Final = 256
@@ -57,9 +58,15 @@ RETRY_SHARE: Final = 10
 
 def lane_of(record: PageRecord) -> int:
     """The recrawl lane of a page that was tried at least once."""
-    if record.state != "crawled":
+    if record.state != "crawled" or record.failures:
         return RETRY
     return record.bucket if record.due is None else ADVANCED
+
+
+def order_of(record: PageRecord) -> float:
+    """The page's place within its lane, earliest first: `last_crawled` in a bucket's lane, `due` in the two others."""
+    order = record.last_crawled if record.due is None else record.due
+    return 0.0 if order is None else order
 
 
 class Parked(msgspec.Struct, frozen=True, gc=False):
@@ -151,7 +158,7 @@ class FrontierStore(Protocol):
         ...
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteRecord]:
-        """Up to `n` inactive sites due at or before `at`, longest due first; they are active until parked or `until`."""
+        """Up to `n` inactive sites due at or before `at`, longest due first; active until parked or `until`."""
         ...
 
     def activate_site(self, site: str, *, owner: str, until: float, at: float) -> SiteRecord | None:
@@ -159,9 +166,10 @@ class FrontierStore(Protocol):
         ...
 
     def park(self, parked: Sequence[Parked], *, at: float) -> None:
-        """Take sites off the active list, atomically for the batch.
+        """Take sites off the active list, atomically for the batch; one that is not active is left as it is.
 
-        A site that got a new URL while it was active comes back at the earlier of `due` and that time.
+        A site that got a new URL while it was active comes back at the earlier of `due` and that time, unless a
+        never-crawled lease came back short since. One with leases out is due when they run out at the latest.
         """
         ...
 

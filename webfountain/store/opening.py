@@ -1,0 +1,47 @@
+"""From a store's URL to an open store. The backends are imported here, lazily, and nowhere else.
+
+``memory:`` is gone with the process; ``rocksdb:///absolute/folder`` and ``rocksdb://relative/folder`` are folders.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from webfountain.errors import InputError
+
+if TYPE_CHECKING:
+    from webfountain.store.base import FrontierStore
+
+__all__ = ["DEFAULT_STORE", "folder_of", "open_store"]
+
+DEFAULT_STORE: Final = "rocksdb://.webfountain"
+_ROCKSDB = "rocksdb://"
+
+
+def folder_of(url: str) -> Path | None:
+    """The folder of an embedded store, whose inbox and repository lie beside its data; None for other stores."""
+    folder = url.removeprefix(_ROCKSDB)
+    return Path(folder) if url.startswith(_ROCKSDB) and folder else None
+
+
+def open_store(url: str, *, collection: str, period_s: float, read_only: bool = False) -> FrontierStore:
+    """Open a store, creating it when it is not there; `period_s` is the length of a census period.
+
+    Raises
+    ------
+    InputError
+        when `url` is none of the forms above.
+    StoreHeld, StoreVersion, StoreBound, StoreError
+        when the folder is another process's, another version's, another collection's, or cannot be written.
+    """
+    if url == "memory:":
+        from webfountain.store.memory import MemoryStore  # noqa: PLC0415  a backend is imported when it is asked for
+
+        return MemoryStore(period_s=period_s)
+    folder = folder_of(url)
+    if folder is None:
+        raise InputError(f"--store {url!r}: use memory:, rocksdb:///absolute/folder or rocksdb://relative/folder")
+    from webfountain.store.embedded import open_embedded  # noqa: PLC0415
+
+    return open_embedded(folder, collection=collection, period_s=period_s, read_only=read_only)
