@@ -1,0 +1,318 @@
+"""Calendars: the optimisation model by column generation, and the lower bound that comes with it.
+
+A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. With the growth path
+b[t] held fixed, the Lagrangian of a bucket is linear in each of its fractions, so its best schedule is a
+calendar, found by dynamic programming over "last crawled at s". A linear program (HiGHS) mixes calendars
+within each bucket, under the capacity rows (1), the never-crawled pages (3) and their bound (6); its prices
+ask the dynamic program for better calendars until none pays. Outer rounds refresh the growth path.
+
+Place in the walk (DESIGN 4): model -> **calendars** -> optimizer, which starts SLSQP from the mixture. A
+mixture is no plan yet: equation (2) draws the pages of a split bucket without regard to their age.
+
+Source: Edwards 2001, section 3, equations (1)-(6); the decomposition is ours (Dantzig-Wolfe).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+from scipy import sparse
+from scipy.optimize import linprog
+
+from webfountain.core.model import Array, Instance, gradient, simulate_plan
+from webfountain.errors import NotConverged
+
+__all__ = ["Mixture", "Pool", "best_calendars", "bounded_mixture", "growth_path", "mix", "schedule_costs"]
+
+Index = npt.NDArray[np.int64]
+
+_GROUPS = 40  # buckets of the coarse problem that gives the first prices
+_ROUNDS = 16
+_CLOSED = 1e-4  # relative distance of the master's value from its bound at which pricing stops
+_NEGLIGIBLE = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """Schedules the master may mix: ``owner`` (m,) bucket, ``share`` (T, m) fraction crawled in each period."""
+
+    owner: Index
+    share: Array
+
+    def plus(self, owner: Index, share: Array) -> Pool:
+        """This pool and more schedules."""
+        return Pool(np.concatenate([self.owner, owner]), np.concatenate([self.share, share], axis=1))
+
+    def only(self, chosen: npt.NDArray[np.bool_]) -> Pool:
+        """The chosen schedules of this pool."""
+        return Pool(self.owner[chosen], self.share[:, chosen])
+
+
+@dataclass(frozen=True, slots=True)
+class Mixture:
+    """Solution of the master: ``f`` (T, B) and ``z`` (T,) pages, prices, and what it was mixed from.
+
+    ``prices`` (T,) are of a second of capacity, ``arrivals`` (T,) of a page that becomes known in the period.
+    ``bound`` holds for every plan with this growth path; ``pool`` and ``weight`` are the schedules in use.
+    """
+
+    f: Array
+    z: Array
+    prices: Array
+    arrivals: Array
+    bound: float
+    pool: Pool
+    weight: Array
+
+
+@dataclass(frozen=True, slots=True)
+class _Master:
+    """One linear program: the growth path, the linear cost of a never-crawled page, and z if it is given."""
+
+    instance: Instance
+    b: Array
+    z_cost: Array
+    z: Array | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Solved:
+    value: float
+    weight: Array
+    z: Array
+    prices: Array
+    arrivals: Array
+    convexity: Array
+
+
+def growth_path(instance: Instance, z: Array) -> Array:
+    """b[t] (T+1, B) when ``z`` (T,) never-crawled pages are crawled: equation (4)."""
+    return instance.b0 + np.concatenate([[0.0], np.cumsum(z)])[:, None] * instance.p
+
+
+def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
+    """Weighted obsolete pages (m,) of each schedule when all pages of its bucket follow it: equation (2)."""
+    own = pool.owner
+    y, cost = instance.y0[own], np.zeros(own.size)
+    for t in range(instance.T):
+        a = instance.a[t, own]
+        y = (1.0 - pool.share[t]) * (y + a * (b[t, own] - y))
+        cost += instance.oldwt[t, own] * y
+    return cost
+
+
+def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> tuple[Array, Array]:
+    """The cheapest calendar of every bucket when crawling a page costs ``unit`` (T, B).
+
+    Returns the costs (B,) and the calendars (T, B) of zeros and ones. ``waits`` is ``_waits(instance, b)``.
+    V(s) = min over t > s, or never, of waits(s, t) + unit[t] b[t-1] + V(t), for all buckets at once.
+    """
+    T, B = instance.T, instance.B
+    price = unit * b[:-1]
+    value, following = np.zeros((T + 2, B)), np.zeros((T + 1, B), dtype=np.int64)
+    column = np.arange(B)
+    for s in range(T, -1, -1):
+        choice = waits[s, s : T + 1].copy()
+        choice[: T - s] += price[s:] + value[s + 1 : T + 1]
+        best = choice.argmin(axis=0)
+        following[s] = best + s + 1
+        value[s] = choice[best, column]
+    return value[0], _followed(following)
+
+
+def mix(instance: Instance, b: Array, pool: Pool, weight: Array) -> Array:
+    """The fractions f (T, B) whose pages x are those of the weighted schedules."""
+    f = np.zeros((instance.B, instance.T))
+    np.add.at(f, pool.owner, (pool.share * weight).T)
+    f[f < 1e-7] = 0.0
+    f[f > 1.0 - 1e-7] = 1.0
+    f[b[-1] <= 0.0] = 0.0
+    return np.ascontiguousarray(f.T)
+
+
+def bounded_mixture(
+    instance: Instance, *, z: Array | None = None, start: Mixture | None = None, plan: Array | None = None
+) -> Mixture:
+    """Mix calendars until no calendar pays.
+
+    Without ``z`` the growth path is found in outer rounds. With ``z`` (T,) it is held, and ``bound`` is then the
+    conditional lower bound of the objective at that z. ``start`` gives first prices and schedules, ``plan``
+    (T, B) one more schedule per bucket: a plan that keeps (1) and (6) makes the program feasible at its z.
+
+    Raises NotConverged when HiGHS finds no solution of the master.
+    """
+    if z is not None:
+        first = _first_pool(instance, start, plan)
+        return _generate(_Master(instance, growth_path(instance, z), np.zeros(instance.T), z), first)
+    if instance.B > 2 * _GROUPS:
+        start = _from_groups(instance)
+        return _outer(instance, start, rounds=2)
+    return _outer(instance, start, rounds=4)
+
+
+def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture:
+    """Growth path, mixture and the price of growth, in turn."""
+    z = instance.nconst if start is None else start.z
+    z_cost = np.zeros(instance.T) if start is None else _growth_cost(instance, start)
+    for _ in range(rounds):
+        pool = _first_pool(instance, start, None)
+        start = _generate(_Master(instance, growth_path(instance, z), z_cost, None), pool)
+        settled = np.abs(start.z - z).max() <= 1e-3 * (z.max() + _NEGLIGIBLE)
+        z, z_cost = start.z, _growth_cost(instance, start)
+        if settled:
+            break
+    assert start is not None
+    return start
+
+
+def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -> Pool:
+    """What the master begins with: "never", what was mixed before, and the given plan."""
+    T, B = instance.T, instance.B
+    pool = Pool(np.arange(B), np.zeros((T, B)))
+    if start is not None:
+        pool = pool.plus(start.pool.owner, start.pool.share)
+    return pool if plan is None else pool.plus(np.arange(B), plan)
+
+
+def _generate(master: _Master, pool: Pool) -> Mixture:
+    """Column generation: master, prices, calendars, until value and bound meet."""
+    k, b = master.instance, master.b
+    waits = _waits(k, b)
+    cost = schedule_costs(k, b, pool)
+    bound = -np.inf
+    for turn in range(_ROUNDS):
+        solved = _solve(master, pool, cost)
+        unit = solved.prices[:, None] * k.c + solved.arrivals[:, None] * k.o
+        value, calendars = best_calendars(k, b, waits, unit)
+        reduced = np.minimum(value - solved.convexity, 0.0)
+        bound = max(bound, solved.value + float(reduced.sum()))
+        if turn == _ROUNDS - 1 or solved.value - bound <= _CLOSED * abs(solved.value):
+            break
+        paying = np.flatnonzero(reduced < -_NEGLIGIBLE)
+        more = Pool(paying, calendars[:, paying])
+        pool, cost = pool.plus(more.owner, more.share), np.append(cost, schedule_costs(k, b, more))
+    in_use = solved.weight > _NEGLIGIBLE
+    used, weight = pool.only(in_use), solved.weight[in_use]
+    f = mix(k, b, used, weight)
+    return Mixture(f, solved.z, solved.prices, solved.arrivals, bound, used, weight)
+
+
+def _waits(instance: Instance, b: Array) -> Array:
+    """Weighted obsolete pages (T+1, T+1, B) of periods s+1..t in a bucket crawled in s and not since.
+
+    Row 0 is the start of the cycle, where y0 pages are obsolete.
+    """
+    T, B = instance.T, instance.B
+    y, total = np.zeros((T + 1, B)), np.zeros((T + 1, T + 1, B))
+    y[0] = instance.y0
+    for t in range(1, T + 1):
+        a = instance.a[t - 1]
+        y[:t] += a * (b[t - 1] - y[:t])
+        total[:t, t] = total[:t, t - 1] + instance.oldwt[t - 1] * y[:t]
+    return total
+
+
+def _followed(following: Index) -> Array:
+    """The calendars (T, B) that the choices ``following`` (T+1, B) of the dynamic program lead to."""
+    T, B = following.shape[0] - 1, following.shape[1]
+    calendars, column = np.zeros((T, B)), np.arange(B)
+    at = following[0]
+    while (going := at <= T).any():
+        at, column = at[going], column[going]
+        calendars[at - 1, column] = 1.0
+        at = following[at, column]
+    return calendars
+
+
+def _solve(master: _Master, pool: Pool, cost: Array) -> _Solved:
+    """The linear program over schedule weights, z and n; duals as prices of capacity and of known pages."""
+    k, m, T = master.instance, pool.owner.size, master.instance.T
+    rows_ub, rows_eq = _rows(master, pool)
+    low, high = np.zeros(m + 2 * T), np.full(m + 2 * T, np.inf)
+    if master.z is not None:
+        low[m : m + T] = high[m : m + T] = master.z
+    arrivals = k.nconst + np.append(k.n0, np.zeros(T - 1))
+    found = linprog(
+        np.concatenate([cost, master.z_cost, k.newwt]),
+        A_ub=rows_ub,
+        b_ub=np.concatenate([k.C, [k.n0], np.zeros(T - 1)]),
+        A_eq=rows_eq,
+        b_eq=np.concatenate([np.ones(k.B), arrivals]),
+        bounds=np.stack([low, high], axis=1),
+        method="highs-ds",
+        options={"presolve": False},
+    )
+    if found.status != 0:
+        raise NotConverged(f"calendars: HiGHS ended with status {found.status}: {found.message}")
+    duals = found.eqlin.marginals
+    return _Solved(
+        value=float(found.fun),
+        weight=found.x[:m],
+        z=found.x[m : m + T],
+        prices=np.maximum(-found.ineqlin.marginals[:T], 0.0),
+        arrivals=duals[k.B :],
+        convexity=duals[: k.B],
+    )
+
+
+def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_array]:
+    """Rows <=: capacity (1), then z[t] <= n[t-1] (6). Rows =: weights of a bucket sum to 1, then balance (3)."""
+    k, m, T = master.instance, pool.owner.size, master.instance.T
+    pages = pool.share * master.b[:-1][:, pool.owner]
+    eye = sparse.eye_array(T, format="csr")
+    before = sparse.eye_array(T, k=-1, format="csr")
+    one_each = sparse.csr_array((np.ones(m), (pool.owner, np.arange(m))), shape=(k.B, m))
+    capacity = [sparse.csr_array(pages * k.c[:, pool.owner]), sparse.diags_array(k.d), None]
+    balance = [sparse.csr_array(-pages * k.o[:, pool.owner]), sparse.diags_array(1.0 - k.w), eye - before]
+    return (
+        sparse.block_array([capacity, [None, eye, -before]], format="csr"),
+        sparse.block_array([[one_each, None, None], balance], format="csr"),
+    )
+
+
+def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
+    """What a page that enters the buckets in period t costs later (T,): obsolete pages and crawling time.
+
+    The derivative of the Lagrangian by z at this mixture, less the part that the master sees itself.
+    """
+    path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
+    silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))
+    unseen = replace(path, n=np.ones(instance.T + 1))
+    return gradient(silent, mixture.f, np.zeros(instance.T), unseen, prices=mixture.prices)[1]
+
+
+def _from_groups(instance: Instance) -> Mixture:
+    """First schedules and prices from a problem of about 40 groups of buckets with like change rates."""
+    order = np.argsort(-instance.a.mean(axis=0), kind="stable")
+    group = np.empty(instance.B, dtype=np.int64)
+    group[order] = np.arange(instance.B) * _GROUPS // instance.B
+    coarse = _outer(_grouped(instance, group), None, rounds=4)
+    owner, source = [], []
+    for shift in (-1, 0, 1):
+        pairs = np.nonzero(group[:, None] + shift == coarse.pool.owner)
+        owner.append(pairs[0])
+        source.append(pairs[1])
+    used = np.concatenate(source)
+    pool = Pool(np.concatenate(owner), coarse.pool.share[:, used])
+    weight = np.where(group[pool.owner] == coarse.pool.owner[used], coarse.weight[used], 0.0)
+    return replace(coarse, f=coarse.f[:, group], pool=pool, weight=weight)
+
+
+def _grouped(instance: Instance, group: Index) -> Instance:
+    """The instance with buckets added up by group; rates, costs and weights are means over the pages."""
+    k, member = instance, np.zeros((instance.B, _GROUPS))
+    member[np.arange(instance.B), group] = 1.0
+    pages = member * (k.b0 + _NEGLIGIBLE * (1.0 + k.b0.max()))[:, None]
+    mean = pages / pages.sum(axis=0)
+    return replace(
+        k,
+        a=np.minimum(k.a @ mean, 1.0),
+        c=k.c @ mean,
+        o=k.o @ mean,
+        oldwt=k.oldwt @ mean,
+        p=k.p @ member,
+        b0=k.b0 @ member,
+        y0=k.y0 @ member,
+    )
