@@ -1,0 +1,152 @@
+"""The wording of a policy file's errors: key path, value, what is allowed.
+
+msgspec says where a value is wrong (``$.cycle.periods``) and what it expected; people need the key as they wrote
+it, the value, and all that is allowed there. Keys that DESIGN.md section 8 promises for later are told apart from
+mistyped ones.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from webfountain.errors import PolicyError
+from webfountain.policy.tables import PolicyFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["at_key", "explain"]
+
+_PLACE: Final = re.compile(r" - at `\$\.?(.*)`$", re.DOTALL)
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
+_MISSING: Final = re.compile(r"Object missing required field `(.*)`$")
+_STEP: Final = re.compile(r"[^.\[\]]+")
+_LATER: Final = re.compile(
+    r"collection\.limits\.(pages|domain_share)|switch|conflict|policies\.default\."
+    r"(trust|dampening|splitting|spread|otherwise|score|topic|follow)"
+)
+"""Keys of the whole format (DESIGN.md section 8) whose feature this version does not have."""
+
+
+def at_key(path: Path, key: str, value: object, allowed: str) -> PolicyError:
+    """The error for a value that its key does not allow."""
+    return PolicyError(f"{path}: {key}: {_cut(value)} is not allowed here (allowed: {allowed})")
+
+
+def explain(message: str, data: dict[str, Any]) -> str:
+    """``key.path: VALUE what is wrong (allowed …)`` from msgspec's message and the data that it checked."""
+    found = _PLACE.search(message)
+    place = found[1] if found else ""
+    complaint = message[: found.start()] if found else message
+    unknown, missing = _UNKNOWN.match(complaint), _MISSING.match(complaint)
+    if unknown:
+        return _explain_unknown(place, unknown[1])
+    if missing:
+        return f"{_under(place, missing[1])}: is missing (required)"
+    value = _cut(_value_at(data, place))
+    if complaint.startswith(("(", "is ")):
+        return f"{place}: {value} {complaint if complaint.startswith('is ') else f'is not allowed {complaint}'}"
+    return f"{place}: {value} is not allowed (allowed: {_allowed(complaint, place)})"
+
+
+def _under(place: str, key: str) -> str:
+    return f"{place}.{key}" if place else key
+
+
+def _cut(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 100 else shown[:97] + "..."
+
+
+def _explain_unknown(place: str, key: str) -> str:
+    name = _under(place, key)
+    if _LATER.fullmatch(name):
+        return f"{name}: is not in this version of webfountain"
+    if place == "policies":
+        return f"{name}: is not in this version of webfountain (allowed: policies.default)"
+    keys = _table_at(place).__struct_fields__
+    near = difflib.get_close_matches(key, keys, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"{name}: is an unknown key ({hint}allowed: {', '.join(keys)})"
+
+
+def _steps(place: str) -> list[str]:
+    return _STEP.findall(place)
+
+
+def _value_at(data: Any, place: str) -> object:
+    """The value at a key path such as ``collection.seeds[3].url``."""
+    for step in _steps(place):
+        data = data[int(step)] if isinstance(data, list) else data[step]
+    return data
+
+
+def _type_at(place: str) -> msgspec.inspect.Type:
+    """What msgspec expects at a key path."""
+    kind: msgspec.inspect.Type = msgspec.inspect.type_info(PolicyFile)
+    for step in _steps(place):
+        if isinstance(kind, msgspec.inspect.VarTupleType):
+            kind = kind.item_type
+        elif isinstance(kind, msgspec.inspect.UnionType):
+            kind = next(t for t in kind.types if isinstance(t, msgspec.inspect.StructType))
+            kind = _field(kind, step)
+        elif isinstance(kind, msgspec.inspect.StructType):
+            kind = _field(kind, step)
+    return kind
+
+
+def _field(kind: msgspec.inspect.StructType, name: str) -> msgspec.inspect.Type:
+    return next(field.type for field in kind.fields if field.name == name)
+
+
+def _table_at(place: str) -> type[msgspec.Struct]:
+    kind = _type_at(place)
+    types = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+    return next(t.cls for t in types if isinstance(t, msgspec.inspect.StructType))
+
+
+def _allowed(complaint: str, place: str) -> str:
+    """All that a key allows, in words."""
+    return _words(_type_at(place)) or complaint
+
+
+def _words(kind: msgspec.inspect.Type) -> str:
+    """What one type allows; "" for those whose own message says it."""
+    match kind:
+        case msgspec.inspect.VarTupleType(item_type=item):
+            words = f"a list, each {_words(item) or 'a text'}"
+        case msgspec.inspect.StructType():
+            words = "a table"
+        case msgspec.inspect.UnionType(types=types):
+            words = " or ".join(filter(None, map(_words, types)))
+        case _:
+            words = _words_of_scalar(kind)
+    return words
+
+
+def _words_of_scalar(kind: msgspec.inspect.Type) -> str:
+    match kind:
+        case msgspec.inspect.LiteralType(values=values):
+            words = " | ".join(map(repr, values))
+        case msgspec.inspect.IntType(ge=low, le=high):
+            words = "a whole number" + _range(low, high)
+        case msgspec.inspect.FloatType(ge=low, le=high):
+            words = "a number" + _range(low, high)
+        case msgspec.inspect.BoolType():
+            words = "true or false"
+        case msgspec.inspect.StrType(pattern=pattern):
+            words = f"a text that matches {pattern}" if pattern else "a text"
+        case _:
+            words = ""
+    return words
+
+
+def _range(low: float | None, high: float | None) -> str:
+    """The bounds of a number; msgspec knows them as ge and le."""
+    if low is None:
+        return ""
+    return f", {low:g} or more" if high is None else f", {low:g} to {high:g}"
