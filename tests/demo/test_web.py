@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import re
 from itertools import pairwise
+from typing import Any
 from urllib.parse import urldefrag, urljoin, urlsplit
 
 import pytest
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from webfountain.demo.site import LINKS
 from webfountain.demo.web import MAJOR, MINOR, TRIVIAL, GeneratedWeb
 
-SMALL = {"sites": 2, "pages": 40, "body_bytes": 2000, "links": 9}
+SMALL: dict[str, Any] = {"sites": 2, "pages": 40, "body_bytes": 2000, "links": 9}
 times = st.floats(0, 40, allow_nan=False)
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from webfountain.demo.answers import WebClock
@@ -43,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Parse, serve, and give the exit status."""
     options = _parser().parse_args(arguments)
     rate = 1 / options.period if options.period else 0.0
-    clock = WebClock(options.origin, rate, time.time())
+    clock = WebClock.start(options.origin, rate)
 
     def make_web(bases: list[str], clock: WebClock) -> GeneratedWeb:
         return GeneratedWeb(

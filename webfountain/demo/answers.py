@@ -7,6 +7,7 @@ sockets nor headers, and it never reads a clock: *web time* is an argument, in w
 
 from __future__ import annotations
 
+import time
 from email.utils import formatdate
 from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple, Protocol
@@ -48,6 +49,11 @@ class WebClock(NamedTuple):
     origin: float
     rate: float
     started: float
+
+    @classmethod
+    def start(cls, origin: float, rate: float) -> WebClock:
+        """A clock that runs from now on; one that stands does so since a minute, so that all changes have a date."""
+        return cls(origin, rate, time.time() - (0 if rate else 60))
 
     def web(self, utc: float) -> float:
         """Web time at a UTC second."""

@@ -1,0 +1,149 @@
+"""Serve the recorded pages of two real sites on loopback, with their real versions, as time runs.
+
+Web time is Unix seconds of 2020 and 2021. ``python -m tests.servers.timeweb --archive timeweb.zip`` runs it;
+`TimeServer` does so beside a test. The pages are never part of this repository.
+
+A path is served as it is, ``/x/`` as ``/x/index.html``, ``/x`` as ``/x.html`` or as a redirect to ``/x/``; the
+sites' own host names in the bodies become the server's addresses; what does not exist at the time is 404.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import sys
+import zipfile
+from bisect import bisect_right
+from functools import lru_cache
+from hashlib import sha1
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import ada_url
+from selectolax.lexbor import LexborHTMLParser
+
+from webfountain.demo.answers import Answer, WebClock
+from webfountain.demo.command import add_serving_options, run_server
+from webfountain.demo.process import ServerProcess, arguments_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["DAY", "SITES", "START", "TimeServer", "TimeWeb"]
+
+SITES = ("flink", "kafka")
+START = 1_577_836_800  # 2020-01-01, where the record begins
+DAY = 86_400.0
+_HOSTS = re.compile(rb"https?://(flink|kafka)\.apache\.org(?=[/\"'])")
+
+
+class TimeWeb:
+    """The sites of an archive whose folder is told in the data's own README; `bases` are their URLs here."""
+
+    def __init__(self, archive: str | Path, bases: Sequence[str]) -> None:
+        self._zip = zipfile.ZipFile(archive)
+        index: dict[str, dict[str, list[list[Any]]]] = json.loads(self._zip.read("index.json"))
+        self.bases = list(bases)
+        self.versions = [
+            {path: ([when for when, _ in v], [blob for _, blob in v]) for path, v in index[site].items()}
+            for site in SITES
+        ]
+        self._base_of = dict(zip((site.encode() for site in SITES), self.bases, strict=True))
+        self.body = lru_cache(maxsize=500)(self._body)
+        self.digest = lru_cache(maxsize=None)(self._digest)
+        self.links = lru_cache(maxsize=None)(self._links)
+
+    def version(self, site: int, path: str, t: float) -> tuple[str | None, float]:
+        """Name of the body in force at `t` and since when, (None, …) where there is no page."""
+        times, blobs = self.versions[site].get(path, ([], []))
+        at = bisect_right(times, t) - 1
+        return (blobs[at], times[at]) if at >= 0 else (None, 0.0)
+
+    def resolve(self, site: int, path: str, t: float) -> tuple[int, str]:
+        """Status and what answers at `t`: 200 and a path of the record, 301 and a location, or 404."""
+        path = path.partition("?")[0]
+        candidates = (path + "index.html",) if path.endswith("/") else (path, path + ".html")
+        for candidate in candidates:
+            if self.version(site, candidate, t)[0]:
+                return 200, candidate
+        if not path.endswith("/") and self.version(site, path + "/index.html", t)[0]:
+            return 301, path + "/"
+        return 404, ""
+
+    def respond(self, site: int, path: str, t: float) -> Answer:
+        """A static server's answer."""
+        status, found = self.resolve(site, path, t)
+        if status != 200:
+            return Answer(status, b"Not Found" if status == 404 else b"", location=found)
+        blob, since = self.version(site, found, t)
+        assert blob is not None
+        return Answer(200, self.body(blob), self.digest(blob), since)
+
+    def _body(self, blob: str) -> bytes:
+        return _HOSTS.sub(lambda match: self._base_of[match[1]].encode(), self._zip.read(f"blobs/{blob}"))
+
+    def _digest(self, blob: str) -> str:
+        return sha1(self.body(blob)).hexdigest()
+
+    def _links(self, blob: str, url: str) -> list[str]:
+        """Links of a, area, frame, iframe in the spelling that a crawler keys them by, own sites only."""
+        tree = LexborHTMLParser(self.body(blob))
+        written = [
+            node.attributes.get("href" if node.tag in ("a", "area") else "src")
+            for node in tree.css("a[href],area[href],frame[src],iframe[src]")
+        ]
+        joined = {_join(url, link) for link in written if link}
+        return [link for link in joined if link.startswith(tuple(f"{base}/" for base in self.bases))]
+
+    def truth(self, t: float) -> Iterator[tuple[str, str]]:
+        """The URLs that answer 200 at `t` and that links (and redirects) reach from the two home pages."""
+        waiting = [f"{base}/" for base in self.bases]
+        seen = set(waiting)
+        while waiting:
+            url = waiting.pop()
+            split = urlsplit(url)
+            site = self.bases.index(f"{split.scheme}://{split.netloc}")
+            status, found = self.resolve(site, split.path, t)
+            links = [self.bases[site] + found] if status == 301 else []
+            if status == 200:
+                blob = self.version(site, found, t)[0]
+                assert blob is not None
+                yield url, self.digest(blob)
+                links = self.links(blob, url)
+            new = [link for link in links if link not in seen]
+            seen.update(new)
+            waiting += new
+
+
+def _join(base: str, link: str) -> str:
+    """The absolute URL without fragment, empty where there is none."""
+    try:
+        return str(ada_url.URL(link.strip(), base=base).href).partition("#")[0]
+    except ValueError:
+        return ""
+
+
+class TimeServer(ServerProcess):
+    """``TimeServer(archive, rate=DAY, origin=START)``: a virtual day a second from the first day on."""
+
+    def __init__(self, archive: str | Path, **options: object) -> None:
+        super().__init__("tests.servers.timeweb", f"--archive={archive}", *arguments_of(options))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve until told to end."""
+    parser = argparse.ArgumentParser(prog="python -m tests.servers.timeweb")
+    parser.add_argument("--archive", required=True)
+    parser.add_argument("--rate", type=float, default=DAY, help="web seconds a second; 0 stops time")
+    parser.add_argument("--origin", type=float, default=START, help="Unix time at the start")
+    add_serving_options(parser)
+    options = parser.parse_args(arguments)
+    clock = WebClock.start(options.origin, options.rate)
+    run_server(options, len(SITES), lambda bases, _: TimeWeb(options.archive, bases), clock)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
