@@ -40,6 +40,8 @@ POISSON_MEANS: Final = (10.0, 20.0)
 """Days: the mean intervals whose pages Figure 6 shows."""
 POISSON_BAND: Final = 0.2
 """Pages with a mean interval within this share of 10 or 20 days count as near it (the paper prints no band)."""
+POISSON_CHANGES: Final = 5
+"""Pages with fewer changes are left out of it: they tell no mean."""
 _BEYOND = "> 4 months"
 
 
@@ -162,7 +164,8 @@ def _poisson(spans: Sequence[Watched], mean: float) -> PoissonCheck:
 
     Every page of the band brings all its intervals, so pages with many changes weigh more: as in Figure 6.
     """
-    near = [span for span in spans if span.changes and abs(span.watched / span.changes - mean) <= POISSON_BAND * mean]
+    often = [span for span in spans if span.changes >= POISSON_CHANGES]
+    near = [span for span in often if abs(span.watched / span.changes - mean) <= POISSON_BAND * mean]
     gaps = np.concatenate([np.diff(span.days) for span in near]) if near else np.empty(0)
     if len(gaps) < 2 or (found := float(gaps.mean())) <= 1.0:
         return PoissonCheck(mean, len(near), len(gaps))
