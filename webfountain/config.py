@@ -1,0 +1,141 @@
+"""Every `WEBFOUNTAIN_*` setting: one field each, with default, unit, bounds and one sentence.
+
+These are the settings of an installation (where the bytes lie, how much memory); the rules of a crawl are in its
+policy file. Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`) and so may be texts. Unknown names,
+mistyped and out-of-range values are errors at start. What changes while running is no setting.
+"""
+
+from __future__ import annotations
+
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from webfountain.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["DEFAULT_STORE", "PREFIX", "FountainConfig", "Setting", "settings"]
+
+PREFIX: Final = "WEBFOUNTAIN_"
+DEFAULT_STORE: Final = "rocksdb://.webfountain"
+
+
+def _meta(unit: str, sentence: str, *, ge: float | None = None, le: float | None = None) -> Meta:
+    return Meta(ge=ge, le=le, description=sentence, extra={"unit": unit})
+
+
+def _text(unit: str, sentence: str) -> Meta:
+    return Meta(min_length=1, description=sentence, extra={"unit": unit})
+
+
+class FountainConfig(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=lambda name: PREFIX + name.upper()
+):
+    """All settings in force. Field `active_sites` is the setting WEBFOUNTAIN_ACTIVE_SITES, and so on."""
+
+    collection: Annotated[str, _text("file", "Policy file of the crawl; the spider's -a collection=FILE.")] | None = (
+        None
+    )
+    store: Annotated[
+        str, _text("URL", "Where the frontier lives: memory:, rocksdb:///absolute, rocksdb://relative.")
+    ] = DEFAULT_STORE
+    repository: (
+        Annotated[str, _text("folder", "Where copies and WARC files lie; <rocksdb folder>/repository unless set.")]
+        | None
+    ) = None
+    active_sites: Annotated[int, _meta("sites", "Sites crawled at a time, the active list.", ge=1, le=1_000_000)] = 1000
+    hand: Annotated[int, _meta("URLs", "URLs leased at once for one site.", ge=1, le=10_000)] = 16
+    lease_seconds: Annotated[
+        float, _meta("s", "A lease that is not settled by then goes back to its queue.", ge=1, le=604_800)
+    ] = 600.0
+    cache_urls: Annotated[
+        int, _meta("URLs", "Fingerprints in the cache before the duplicate URL eliminator.", ge=0, le=100_000_000)
+    ] = 50_000
+    max_pages: Annotated[int, _meta("pages", "The crawl ends after so many settled fetches.", ge=1)] | None = None
+    max_seconds: Annotated[float, _meta("s", "The crawl ends after this time.", ge=0)] | None = None
+    until_idle: Annotated[
+        bool, _meta("", "The crawl ends when nothing is in flight and no new URL comes due within a minute.")
+    ] = False
+    report: Annotated[str, _text("file", "Where the summary is written as JSON when the crawl ends.")] | None = None
+    recrawl: Annotated[bool, _meta("", "With the add-on: known requests are made again when they come due.")] = False
+    progress: Annotated[bool, _meta("", "A live progress display on a terminal.")] = False
+    rotate_bytes: Annotated[
+        int, _meta("bytes", "A WARC file is closed and the next one begun at this size.", ge=1, le=10**12)
+    ] = 1_000_000_000
+
+    @classmethod
+    def from_mapping(cls, mapping: Mapping[str, object]) -> FountainConfig:
+        """The settings whose name begins with WEBFOUNTAIN_; None and absent ones have their default.
+
+        Raises
+        ------
+        InputError
+            for an unknown name, a mistyped or an out-of-range value; the text names setting and value.
+        """
+        given = {name: mapping[name] for name in mapping if name.startswith(PREFIX) and mapping[name] is not None}
+        for name in given:
+            if name not in cls.__struct_encode_fields__:
+                raise InputError(f"setting {name}: is unknown ({_near(name)})")
+        # Asked one by one, so that the error names its setting and the value.
+        for name, value in given.items():
+            _check(cls, name, value)
+        return msgspec.convert(given, cls, strict=False)
+
+    @property
+    def repository_folder(self) -> Path:
+        """The folder of copies.
+
+        Raises
+        ------
+        InputError
+            when the store has no folder of its own and none is set.
+        """
+        if self.repository is not None:
+            return Path(self.repository)
+        scheme, _, folder = self.store.partition("://")
+        if scheme != "rocksdb":
+            raise InputError(
+                f"setting {PREFIX}REPOSITORY: is required with the store {self.store!r} (allowed: a folder)"
+            )
+        return Path(folder) / "repository"
+
+
+class Setting(NamedTuple):
+    """One row of the manual."""
+
+    name: str
+    default: object
+    unit: str
+    sentence: str
+
+
+def settings() -> list[Setting]:
+    """Every setting, for the manual and `--help`."""
+    return [_setting(field) for field in msgspec.inspect.type_info(FountainConfig).fields]  # type: ignore[attr-defined]
+
+
+def _setting(field: msgspec.inspect.Field) -> Setting:
+    kind = field.type
+    types = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+    meta = next(kind for kind in types if isinstance(kind, msgspec.inspect.Metadata))
+    schema, extra = meta.extra_json_schema or {}, meta.extra or {}
+    return Setting(field.encode_name, field.default, extra["unit"], schema["description"])
+
+
+def _near(name: str) -> str:
+    known = [other.removeprefix(PREFIX) for other in FountainConfig.__struct_encode_fields__]
+    near = difflib.get_close_matches(name.removeprefix(PREFIX), known, n=1)
+    return f"did you mean {PREFIX}{near[0]}?" if near else f"allowed: {PREFIX} with {', '.join(known)}"
+
+
+def _check(cls: type[FountainConfig], name: str, value: object) -> None:
+    try:
+        msgspec.convert({name: value}, cls, strict=False)
+    except msgspec.ValidationError as error:
+        expected = str(error).partition(" - at ")[0].removeprefix("Expected ").replace("`", "").partition(", got")[0]
+        raise InputError(f"setting {name}: {value!r} is not allowed (allowed: {expected})") from None

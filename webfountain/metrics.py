@@ -1,0 +1,130 @@
+"""Every number that is counted: its name ``room/event``, its unit, one sentence. And the counter itself.
+
+A name that is not listed here cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` looks
+up each name in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``).
+Counts are of this run of this process; what must outlive it is the store's.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["STATS", "Metrics", "Stat"]
+
+
+class Stat(NamedTuple):
+    """What a name means."""
+
+    unit: str
+    sentence: str
+
+
+STATS: Final[Mapping[str, Stat]] = {
+    # seeds and links, in the order of their walk
+    "seeds/read": Stat("URLs", "Seeds read from the policy file and the seeds file."),
+    "seeds/new": Stat("URLs", "Seeds that the store did not know."),
+    "links/seen": Stat("URLs", "Different links found on fetched pages."),
+    "links/too_many": Stat("pages", "Pages whose further links were left out: they have more than anyone reads."),
+    "links/nofollow": Stat("pages", "Pages whose links were not followed at their own wish (robots meta, header)."),
+    "judge/out_of_scope": Stat("URLs", "Refused: on no site that the collection's scope keeps."),
+    "judge/denied": Stat("URLs", "Refused by a deny pattern."),
+    "judge/not_allowed": Stat("URLs", "Refused: no allow pattern is found in them."),
+    "judge/too_deep": Stat("URLs", "Refused: more hops from a seed than the collection's depth."),
+    "judge/too_long": Stat("URLs", "Refused: more characters than discovery.max_url_length."),
+    "judge/trap_repeated": Stat("URLs", "Refused: a path segment or parameter repeats too often."),
+    "judge/trap_calendar": Stat("URLs", "Refused: a step out of a calendar's bounds."),
+    "due/new": Stat("URLs", "Passed the duplicate URL eliminator: new to the store."),
+    "due/duplicate_by_cache": Stat("URLs", "Eliminated by the cache of recent fingerprints."),
+    "due/duplicate_by_store": Stat("URLs", "Eliminated by the store."),
+    # the ant
+    "ant/sites_activated": Stat("sites", "Sites that joined the active list."),
+    "ant/sites_parked": Stat("sites", "Sites that left the active list."),
+    "ant/leased": Stat("URLs", "URLs leased into the hand."),
+    "ant/released": Stat("URLs", "Leases given back unused."),
+    "ant/reclaimed": Stat("URLs", "Leases that ran out and went back to their queue."),
+    "ant/settled": Stat("URLs", "Leases settled with an outcome."),
+    "ant/settle_lost": Stat("URLs", "Settlements without effect: the lease was lost."),
+    "ant/immediate": Stat("URLs", "URLs put on the immediate queue."),
+    "sequencer/immediate": Stat("URLs", "Fetches taken from the immediate queue."),
+    "sequencer/never_crawled": Stat("URLs", "Fetches taken from never-crawled queues."),
+    "sequencer/recrawl": Stat("URLs", "Fetches taken from recrawl queues."),
+    "politeness/retry_after": Stat("answers", "429 and 503 answers that named a time to come back."),
+    "politeness/backed_off": Stat("times", "A site was put off by exponential back-off."),
+    # robots.txt and sitemaps
+    "robots/fetched": Stat("fetches", "robots.txt fetches, redirects among them."),
+    "robots/rules": Stat("sites", "robots.txt read as rules."),
+    "robots/allow": Stat("sites", "No robots.txt (4xx): everything is allowed."),
+    "robots/refuse": Stat("sites", "robots.txt unreachable, busy or 5xx: everything is refused until it answers."),
+    "robots/refused_urls": Stat("URLs", "Leased URLs that robots.txt refuses."),
+    "sitemap/fetched": Stat("fetches", "Sitemap fetches."),
+    "sitemap/urls": Stat("URLs", "Different URLs found in sitemaps and feeds."),
+    "sitemap/made_due": Stat("URLs", "Known pages made due because lastmod is newer than our copy."),
+    "sitemap/failed": Stat("sitemaps", "Sitemaps that did not answer with 200."),
+    "sitemap/error/*": Stat("sitemaps", "Sitemaps that are broken or hostile, by what is wrong."),
+    # fetches
+    "fetch/started": Stat("fetches", "Requests given to the downloader, of all kinds."),
+    "fetch/bytes": Stat("bytes", "Bodies received, after content decoding."),
+    "fetch/seconds": Stat("s", "Sum of the time from request to last byte."),
+    "fetch/status/*": Stat("answers", "Page fetches by HTTP status."),
+    "fetch/error/*": Stat("fetches", "Page fetches without an answer, by error word."),
+    "outcome/new": Stat("pages", "First copies."),
+    "outcome/changed": Stat("pages", "Changes that count."),
+    "outcome/minor": Stat("pages", "Bytes differ, by less than change.min_change."),
+    "outcome/same": Stat("pages", "200 with the digest of our copy."),
+    "outcome/not_modified": Stat("pages", "304: our copy is fresh."),
+    "outcome/redirected": Stat("pages", "Redirects; the target is a link."),
+    "outcome/gone": Stat("pages", "404 and 410."),
+    "outcome/failed": Stat("pages", "Fetches that gave neither a copy nor a verdict on it."),
+    "outcome/refused_by_robots": Stat("pages", "Not fetched: robots.txt refuses."),
+    "outcome/refused": Stat("pages", "Not fetched: the policy file, as it is now, refuses."),
+    "change/compared": Stat("pages", "Texts compared by MinHash: the digest differs from our copy's."),
+    # repository
+    "repository/records": Stat("records", "WARC records written."),
+    "repository/bytes": Stat("bytes", "Bytes written to WARC files."),
+    "repository/rotated": Stat("files", "WARC files closed at their size."),
+    "repository/deleted": Stat("files", "WARC files deleted: superseded, or over repository.max_bytes."),
+    # controller
+    "controller/plan_adopted": Stat("plans", "Plans put in force."),
+    "controller/plan_kept": Stat("plans", "Planning failed, the last plan stays."),
+    "controller/corrected": Stat("times", "Weights corrected within a cycle: reality differs from the plan."),
+    # Scrapy side
+    "scheduler/woken": Stat("times", "The engine was woken because a site came due."),
+    "addon/in_memory": Stat("requests", "Requests that are no plain data: kept in memory, lost at a restart."),
+}
+
+
+class _Counts(dict[str, float]):
+    """Counts by name; a name is checked when it is first counted, and costs nothing later."""
+
+    def __missing__(self, name: str) -> float:
+        if name not in STATS and f"{name.rpartition('/')[0]}/*" not in STATS:
+            raise KeyError(f"{name!r} is not listed in webfountain/metrics.py")
+        return 0
+
+
+class Metrics:
+    """The counter of one process, handed to everything that counts."""
+
+    __slots__ = ("_counts",)
+
+    def __init__(self) -> None:
+        self._counts = _Counts()
+
+    def inc(self, name: str, amount: float = 1) -> None:
+        """Count `amount` more of `name`; KeyError when the name is not listed."""
+        self._counts[name] += amount
+
+    def get(self, name: str) -> float:
+        """The count so far, 0 before the first; KeyError when the name is not listed."""
+        return self._counts[name]
+
+    def family(self, name: str) -> dict[str, float]:
+        """The counts of a family by its last word: ``family("fetch/status")`` -> ``{"404": 2}``."""
+        return {key.rpartition("/")[2]: many for key, many in self._counts.items() if key.rpartition("/")[0] == name}
+
+    def snapshot(self) -> dict[str, float]:
+        """A copy of all counts, by name in order."""
+        return dict(sorted(self._counts.items()))
