@@ -1,0 +1,272 @@
+"""Reading one HTTP/1.1 response from bytes as they come: head, framing, limits. No sockets, no clock, no decoding.
+
+The lowest part of the downloader (`connection` feeds it, `decoding` undoes the content coding). It reads what
+browsers read (bare line feeds, folded and nonsensical header lines, interim responses) and refuses what could
+hold a crawler: heads without end, contradicting lengths, chunks of a byte each. A refusal is a `BadResponse`
+with a word of `records.Fetched.error`. The syntax is RFC 9112; deviations are commented.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, Literal
+
+__all__ = ["MAX_HEAD_BYTES", "MAX_HEAD_LINES", "BadResponse", "ErrorWord", "ResponseReader"]
+
+MAX_HEAD_BYTES: Final = 65_536
+MAX_HEAD_LINES: Final = 256
+MAX_INTERIM: Final = 8
+MAX_CHUNK_LINE: Final = 4_096
+
+ErrorWord = Literal[
+    "dns",
+    "private-address",
+    "connect",
+    "timeout",
+    "too-slow",
+    "headers-too-large",
+    "too-large",
+    "bomb",
+    "cut",
+    "bad-response",
+    "content-type",
+    "network",
+]
+
+_STATUS_LINE = re.compile(rb"HTTP/1\.\d[ \t]+([1-9]\d\d)(?:[ \t]|$)")
+_HEAD_END = re.compile(rb"\r?\n\r?\n")
+_LENGTH = re.compile(r"\d{1,18}$", re.ASCII)
+_CHUNK_SIZE = re.compile(rb"[ \t]*([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?$", re.DOTALL)
+_NO_BODY: Final = frozenset({204, 304})
+
+
+class BadResponse(Exception):
+    """The answer cannot be taken; `word` says why. The connection must be closed."""
+
+    def __init__(self, word: ErrorWord) -> None:
+        super().__init__(word)
+        self.word: ErrorWord = word
+
+
+class ResponseReader:
+    """One response. Feed bytes; read `status`, `headers`, `complete`; then look at `keep_alive` and `rest`.
+
+    `headers` has lower-case names in order of arrival. `feed` returns the body bytes among what it was given,
+    transfer coding removed, content coding not.
+    """
+
+    __slots__ = (
+        "_buffer",
+        "_chunked",
+        "_head_only",
+        "_interim",
+        "_left",
+        "_overhead",
+        "_received",
+        "_trailer_lines",
+        "complete",
+        "headers",
+        "keep_alive",
+        "rest",
+        "status",
+    )
+
+    def __init__(self, *, head_only: bool = False) -> None:
+        self.status: int | None = None
+        self.headers: list[tuple[str, str]] = []
+        self.complete = False
+        self.keep_alive = False
+        self.rest = False
+        """True: bytes followed the end of the response; the connection is out of step."""
+        self._head_only = head_only
+        self._buffer = b""
+        self._chunked = False
+        self._left: int | None = None
+        self._interim = 0
+        self._overhead = 0
+        self._received = 0
+        self._trailer_lines = -1
+
+    def feed(self, data: bytes) -> bytes:
+        """Take bytes in; give the body bytes out. Raises BadResponse."""
+        if self.status is None:
+            rest = self._read_head(data)
+            if self.status is None:
+                return b""
+            data = rest
+        if self.complete:
+            self.rest = self.rest or bool(data)
+            return b""
+        return self._read_chunks(data) if self._chunked else self._read_plain(data)
+
+    def eof(self) -> None:
+        """The peer closed. Raises BadResponse("cut") unless that is how this response ends."""
+        if self.complete:
+            return
+        if self.status is None or self._chunked or self._left is not None:
+            raise BadResponse("cut")
+        self.complete = True
+
+    def _read_head(self, data: bytes) -> bytes:
+        """Parse the head when all of it is there; returns what follows it."""
+        data = self._buffer + data if self._buffer else data
+        while True:
+            data = self._skip_empty_lines(data) if data[:1] in b"\r\n" else data
+            if data[:7] != b"HTTP/1."[: len(data)]:
+                raise BadResponse("bad-response")
+            found = _HEAD_END.search(data, max(0, len(self._buffer) - 3))
+            if found is None or found.end() > MAX_HEAD_BYTES:
+                return self._wait_for_head(data)
+            status = self._parse_head(data[: found.start()])
+            data = data[found.end() :]
+            self._buffer = b""
+            if status >= 200:
+                self.status = status
+                self._frame(status)
+                return data
+            self._count_interim(status)
+            if not data:
+                return data
+
+    def _skip_empty_lines(self, data: bytes) -> bytes:
+        stripped = data.lstrip(b"\r\n")
+        self._overhead += len(data) - len(stripped)
+        if self._overhead > MAX_HEAD_BYTES:
+            raise BadResponse("headers-too-large")
+        return stripped
+
+    def _wait_for_head(self, data: bytes) -> bytes:
+        if len(data) > MAX_HEAD_BYTES or data.count(b"\n") > MAX_HEAD_LINES:
+            raise BadResponse("headers-too-large")
+        self._buffer = data
+        return b""
+
+    def _count_interim(self, status: int) -> None:
+        """100, 102, 103 are steps on the way; 101 was not asked for, and a stream of them is an attack."""
+        self._interim += 1
+        if status == 101 or self._interim > MAX_INTERIM:
+            raise BadResponse("bad-response")
+        self.headers = []
+
+    def _parse_head(self, head: bytes) -> int:
+        """Fill `headers`, return the status. Lines that are no header are skipped, as browsers do."""
+        lines = head.split(b"\n")
+        if len(lines) > MAX_HEAD_LINES:
+            raise BadResponse("headers-too-large")
+        match = _STATUS_LINE.match(lines[0].rstrip(b"\r"))
+        if match is None:
+            raise BadResponse("bad-response")
+        self.keep_alive = lines[0][:8] != b"HTTP/1.0"
+        headers = self.headers
+        for raw in lines[1:]:
+            line = raw.decode("latin-1")
+            if line[:1] in (" ", "\t") and headers:
+                headers[-1] = (headers[-1][0], f"{headers[-1][1]} {line.strip()}".strip())
+                continue
+            name, colon, value = line.partition(":")
+            name = name.strip().lower()
+            value = value.strip()
+            # A carriage return or zero byte within a value would forge lines where the header is written again.
+            if colon and name and "\r" not in value and "\0" not in value:
+                headers.append((name, value))
+        return int(match[1])
+
+    def _frame(self, status: int) -> None:
+        """Where the body ends (RFC 9112 section 6.3)."""
+        lengths: set[str] = set()
+        codings: list[str] = []
+        for name, value in self.headers:
+            if name == "content-length":
+                lengths.update(part.strip() for part in value.split(","))
+            elif name == "transfer-encoding":
+                codings += [part.strip().lower() for part in value.split(",")]
+            elif name == "connection":
+                self._read_connection(value.lower())
+        if self._head_only or status in _NO_BODY:
+            self.complete = True
+        elif any(coding not in ("", "identity") for coding in codings):
+            self._frame_chunks(codings, lengths)
+        elif lengths:
+            self._frame_length(lengths)
+        else:
+            self.keep_alive = False
+
+    def _read_connection(self, value: str) -> None:
+        if "close" in value:
+            self.keep_alive = False
+        elif "keep-alive" in value:
+            self.keep_alive = True
+
+    def _frame_chunks(self, codings: list[str], lengths: set[str]) -> None:
+        if [coding for coding in codings if coding not in ("", "identity")] != ["chunked"]:
+            raise BadResponse("bad-response")  # we offer no transfer coding but chunked
+        self._chunked = True
+        if lengths:
+            self.keep_alive = False  # RFC 9112 section 6.1: both lengths is how responses are smuggled
+
+    def _frame_length(self, lengths: set[str]) -> None:
+        length = lengths.pop()
+        if lengths or not _LENGTH.match(length):
+            raise BadResponse("bad-response")
+        self._left = int(length)
+        self.complete = self._left == 0
+
+    def _read_plain(self, data: bytes) -> bytes:
+        if self._left is None:
+            return data
+        body = data[: self._left]
+        self.rest = len(data) > self._left
+        self._left -= len(body)
+        self.complete = self._left == 0
+        return body
+
+    def _read_chunks(self, data: bytes) -> bytes:
+        """Take the chunks out of `data`. Invariant: `_left` bytes of the current chunk (with its CRLF) are to come."""
+        data = self._buffer + data if self._buffer else data
+        at, out = 0, []
+        while at < len(data) and not self.complete:
+            if self._left is not None:
+                at = self._take_chunk(data, at, out)
+                continue
+            end = data.find(b"\n", at)
+            if end < 0:
+                break
+            self._chunk_line(data[at:end])
+            self._overhead += end + 1 - at
+            at = end + 1
+        self._buffer = data[at:] if not self.complete else b""
+        self.rest = self.complete and at < len(data)
+        self._check_overhead()
+        return out[0] if len(out) == 1 else b"".join(out)
+
+    def _take_chunk(self, data: bytes, at: int, out: list[bytes]) -> int:
+        left = self._left or 0
+        piece = data[at : at + left]
+        out.append(piece)
+        self._received += len(piece)
+        self._left = left - len(piece) or None
+        return at + len(piece)
+
+    def _chunk_line(self, line: bytes) -> None:
+        """A size, the empty line that ends a chunk's data, or a trailer."""
+        if self._trailer_lines >= 0:
+            self._trailer_lines += 1
+            self.complete = line in (b"", b"\r")
+            return
+        if line in (b"", b"\r") and self._received:
+            return
+        match = _CHUNK_SIZE.match(line)
+        if match is None:
+            raise BadResponse("bad-response")
+        self._left = int(match[1], 16) or None
+        if self._left is None:
+            self._trailer_lines = 0
+
+    def _check_overhead(self) -> None:
+        """Framing may not outweigh what it frames: endless extensions, trailers, and chunks of a byte each."""
+        if self._left is None and len(self._buffer) > MAX_CHUNK_LINE:
+            raise BadResponse("bad-response")
+        if self._trailer_lines > MAX_HEAD_LINES:
+            raise BadResponse("headers-too-large")
+        if self._overhead > MAX_HEAD_BYTES + self._received:
+            raise BadResponse("bad-response")
