@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 from urllib.parse import parse_qs, urlsplit
 
-from webfountain.demo.server import Server, Visit, bind_sites
+from webfountain.demo.server import Log, Server, Visit, bind_sites
 
 if TYPE_CHECKING:
     import argparse
@@ -71,8 +71,7 @@ def run_server(
         bases,
         latency=options.latency,
         gzip_bodies=options.gzip,
-        log_size=options.log_size,
-        record=record,
+        log=Log(options.log_size, record=record),
         admin=partial(_admin, token),
     )
     gc.freeze()  # what is built stays: without this each full collection walks all pages
@@ -133,10 +132,9 @@ def _admin(token: str, server: Server, path: str) -> bytes | None:
         t = server.clock.web(at)
         return json.dumps({"at": at, "t": t, "pages": dict(server.web.truth(t))}).encode()
     if split.path == "/_log":
-        skip = max(0, int(query.get("after", "0")) - (server.served - len(server.visits)))
-        return json.dumps([visit for i, visit in enumerate(server.visits) if i >= skip]).encode()
+        return json.dumps(server.log.tail(int(query.get("after", "0")))).encode()
     if split.path == "/_stats":
-        stats = {"served": server.served, "open": len(server.open), "cpu_seconds": time.process_time()}
+        stats = {"served": server.log.served, "open": len(server.open), "cpu_seconds": time.process_time()}
         return json.dumps(stats).encode()
     return None
 

@@ -17,6 +17,7 @@ import time
 from collections import deque
 from email.utils import parsedate_to_datetime
 from http import HTTPStatus
+from itertools import islice
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webfountain.demo.answers import Answer, Web, WebClock, http_date
@@ -24,7 +25,7 @@ from webfountain.demo.answers import Answer, Web, WebClock, http_date
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Connection", "Server", "Visit", "bind_sites"]
+__all__ = ["Connection", "Log", "Server", "Visit", "bind_sites"]
 
 _MAX_HEAD: Final = 32_768
 _MAX_CONNECTIONS: Final = 2_000
@@ -47,11 +48,32 @@ class Visit(NamedTuple):
     sent: int
 
 
+class Log:
+    """The last `size` visits in memory; `record` is called with every one."""
+
+    def __init__(self, size: int, *, record: Callable[[Visit], object] | None = None) -> None:
+        self.visits: deque[Visit] = deque(maxlen=size)
+        self.served = 0
+        self._record = record
+
+    def note(self, visit: Visit) -> None:
+        """Enter a visit."""
+        self.served += 1
+        self.visits.append(visit)
+        if self._record is not None:
+            self._record(visit)
+
+    def tail(self, after: int) -> list[Visit]:
+        """The visits from number `after` on, as far as they are still in memory."""
+        skip = max(0, after - (self.served - len(self.visits)))
+        return list(islice(self.visits, skip, None))
+
+
 class Server:
     """Serves `web`, whose site number i is `bases[i]`, at the web time that `clock` gives.
 
     latency: seconds before each answer, so that requests take time and can be seen to overlap.
-    gzip_bodies: use the gzip content coding where the client takes it. record: called with every visit.
+    gzip_bodies: use the gzip content coding where the client takes it.
     """
 
     def __init__(
@@ -62,14 +84,12 @@ class Server:
         *,
         latency: float = 0.0,
         gzip_bodies: bool = False,
-        log_size: int = 200_000,
-        record: Callable[[Visit], object] | None = None,
+        log: Log | None = None,
         admin: Callable[[Server, str], bytes | None] | None = None,
     ) -> None:
         self.web, self.clock, self.bases, self.latency = web, clock, bases, latency
-        self.gzip_bodies, self.record, self.admin = gzip_bodies, record, admin
-        self.visits: deque[Visit] = deque(maxlen=log_size)
-        self.served = 0
+        self.gzip_bodies, self.admin = gzip_bodies, admin
+        self.log = log or Log(200_000)
         self.busy = [0] * len(bases)
         self.open: set[Connection] = set()
 
@@ -94,13 +114,6 @@ class Server:
             if body is not None:
                 return Answer(200, body, media_type="application/json")
         return self.web.respond(site, path, self.clock.web(utc))
-
-    def note(self, visit: Visit) -> None:
-        """Enter a visit into the log."""
-        self.served += 1
-        self.visits.append(visit)
-        if self.record is not None:
-            self.record(visit)
 
 
 class Connection(asyncio.Protocol):
@@ -188,7 +201,7 @@ class Connection(asyncio.Protocol):
         server.busy[self.site] -= 1
         self.serving = False
         if not path.startswith("/_"):
-            server.note(Visit(server.bases[self.site], path, status, start, time.time(), busy, len(body)))
+            server.log.note(Visit(server.bases[self.site], path, status, start, time.time(), busy, len(body)))
         if headers["connection"] == "close" or method not in ("GET", "HEAD"):
             self.close()
         elif server.latency:
