@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import gzip
 import stat
 from typing import TYPE_CHECKING
 
 import pytest
 
+from webfountain.clock import ManualClock
 from webfountain.errors import StoreError
-from webfountain.frontier.inbox import Forget, Inbox, Now
+from webfountain.frontier.inbox import Delivered, Forget, Inbox, Now
+from webfountain.records import Fetch, Fetched, Link
+from webfountain.repository.pages import Repository
+from webfountain.repository.warc import Capture
+from webfountain.store.memory import MemoryStore
+from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -64,3 +71,52 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StoreError, match="cannot leave a note there"):
         Inbox(tmp_path / "file" / "inbox").put(Forget("https://a.org"))
+
+
+def known(store: MemoryStore, *urls: str) -> None:
+    store.discover([Link(url=url, site=site_of(url), key=fingerprint(url)) for url in urls], at=1.0)
+
+
+def test_delivered_urls_are_on_the_immediate_queue_and_their_note_is_gone(tmp_path: Path) -> None:
+    store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path)
+    inbox.put(Now(("https://a.org/2", "https://a.org/1")))
+    assert inbox.deliver(store, None, at=5.0) == Delivered(immediate=2)
+    leases = store.lease_immediate(10, owner="a", until=9.0, at=5.0)
+    assert [lease.record.url for lease in leases] == ["https://a.org/2", "https://a.org/1"]
+    assert inbox.waiting() == []
+
+
+def test_a_forgotten_page_and_a_forgotten_site_are_gone_and_barred(tmp_path: Path) -> None:
+    store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path)
+    known(store, "https://a.org/1", "https://a.org/2", "https://b.org/1", "https://b.org/2")
+    inbox.put(Forget("https://a.org", "https://a.org/1"))
+    inbox.put(Forget("https://b.org"))
+    assert inbox.deliver(store, None, at=5.0) == Delivered(forgotten=3)
+    assert [record.url for _, record in store.pages()] == ["https://a.org/2"]
+    known(store, "https://a.org/1", "https://b.org/3")
+    assert len(list(store.pages())) == 1
+
+
+def test_forgetting_erases_the_copies_of_what_is_forgotten_only(tmp_path: Path) -> None:
+    """Against the real repository: the other page's copy still reads."""
+    store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path / "inbox")
+    repository = Repository(tmp_path / "repository", clock=ManualClock(1e9))
+    copies = repository.write([capture("https://a.org/gone", b"gone"), capture("https://a.org/kept", b"kept")])
+    repository.settled(copies)
+    inbox.put(Forget("https://a.org", "https://a.org/gone"))
+    delivered = inbox.deliver(store, repository, at=5.0)
+    assert delivered.erased >= 1
+    kept = copies[1]
+    assert kept is not None
+    assert repository.read(kept).body == b"kept"
+    repository.close()
+    assert not [
+        path for path in (tmp_path / "repository").glob("*.warc.gz") if b"gone" in gzip.decompress(path.read_bytes())
+    ]
+
+
+def capture(url: str, body: bytes) -> Capture:
+    fetch = Fetch(id=1, kind="page", url=url, site=site_of(url), address="127.0.0.1")
+    return Capture(
+        Fetched(fetch=fetch, at=1e9, seconds=0.1, status=200, headers=(("content-type", "text/plain"),), body=body)
+    )

@@ -15,11 +15,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from webfountain.errors import StoreError
+from webfountain.records import Link
+from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
-__all__ = ["FOLDER", "Forget", "Inbox", "Note", "Now", "Received"]
+    from webfountain.repository.pages import Repository
+    from webfountain.store.base import FrontierStore
+
+__all__ = ["FOLDER", "Delivered", "Forget", "Inbox", "Note", "Now", "Received"]
 
 FOLDER = "inbox"
 """The folder's name within an embedded store's folder."""
@@ -46,6 +52,17 @@ class Received(NamedTuple):
 
     path: Path
     note: Note
+
+
+class Delivered(NamedTuple):
+    """What the notes of one delivery did."""
+
+    immediate: int = 0
+    """URLs put on the immediate queue."""
+    forgotten: int = 0
+    """Page records removed."""
+    erased: int = 0
+    """WARC records removed."""
 
 
 _decoder: msgspec.json.Decoder[Note] = msgspec.json.Decoder(Note)
@@ -84,6 +101,30 @@ class Inbox:
         """Delete a note whose effect is in the store. A second call has no effect."""
         received.path.unlink(missing_ok=True)
 
+    def deliver(self, store: FrontierStore, repository: Repository | None, *, at: float) -> Delivered:
+        """Act on the notes that wait, in order, and delete each when its effect is kept.
+
+        A kill in between repeats notes, which changes nothing: an immediate URL is there once, a forgotten page
+        is gone. The copies of all forgotten pages are erased in one pass over the repository.
+        """
+        received = self.waiting()
+        if not received:
+            return Delivered()
+        immediate = forgotten = erased = 0
+        barred: list[Forget] = []
+        for _, note in received:
+            if isinstance(note, Now):
+                immediate += store.immediate([_link(url) for url in note.urls], at=at)
+            else:
+                key = None if note.url is None else fingerprint(note.url)
+                forgotten += store.forget(note.site, key, at=at)
+                barred.append(note)
+        if barred and repository is not None:
+            erased = repository.erase(lambda url: _is_barred(url, barred), store).records
+        for each in received:
+            self.done(each)
+        return Delivered(immediate, forgotten, erased)
+
     def _read(self, path: Path) -> Received | None:
         try:
             return Received(path, _decoder.decode(path.read_bytes()))
@@ -92,3 +133,11 @@ class Inbox:
         except FileNotFoundError:
             pass  # a note deleted by hand between listing and reading
         return None
+
+
+def _link(url: str) -> Link:
+    return Link(url=url, site=site_of(url), key=fingerprint(url))
+
+
+def _is_barred(url: str, barred: Sequence[Forget]) -> bool:
+    return any(url == note.url if note.url is not None else site_of(url) == note.site for note in barred)

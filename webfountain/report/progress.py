@@ -1,0 +1,197 @@
+"""A crawl while it runs: moving numbers on a terminal, a plain line now and then elsewhere.
+
+Whoever runs the crawl takes a `Moment` of it a few times a second and shows it here. Numbers have units, an
+estimate says that it is one, and nothing is drawn that did not happen. It reads no clock and starts no thread.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from typing import TextIO
+
+    from rich.table import Table
+    from rich.text import Text
+
+__all__ = ["Moment", "Progress", "line", "spell_seconds", "table"]
+
+LINE_EVERY_S: Final = 5.0
+"""Seconds between plain lines where the output is no terminal."""
+_WINDOW_S: Final = 5.0
+"""The rate shown is that of the last so many seconds."""
+_BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_COLOURS: Final = {
+    "new": "green",
+    "changed": "cyan",
+    "minor": "cyan",
+    "gone": "yellow",
+    "failed": "red",
+    "never-crawled": "yellow",
+    "crawled": "green",
+    "refused": "yellow",
+}
+
+
+class Moment(msgspec.Struct, frozen=True):
+    """What is known of a running crawl at one moment."""
+
+    seconds: float
+    """Since the crawl began."""
+    outcomes: Mapping[str, int]
+    """Settled fetches by outcome; their sum is `fetched`."""
+    pages: Mapping[str, int]
+    """Known URLs by state."""
+    sites: int
+    active_sites: int
+    in_flight: int
+    waiting: int
+    """Known URLs that no fetch is possible for now: a dead host, an unreachable robots.txt."""
+    freshness: float | None = None
+    """Estimated share of the known pages whose copy is as they are now, 0 to 1."""
+    plan: str | None = None
+    """The plan in force, in a few words."""
+
+    @property
+    def fetched(self) -> int:
+        """Settled fetches."""
+        return sum(self.outcomes.values())
+
+
+class Progress:
+    """Shows moments on `stream`: a live table on a terminal, else a line every `LINE_EVERY_S` seconds.
+
+    A context manager; without `with`, call `close`.
+    """
+
+    def __init__(self, stream: TextIO, *, title: str) -> None:
+        from rich.console import Console  # noqa: PLC0415  50 ms, and most commands draw nothing
+        from rich.live import Live  # noqa: PLC0415
+
+        self._title = title
+        self._stream = stream
+        self._moments: deque[Moment] = deque()
+        self._next_line = 0.0
+        self._rates: deque[float] = deque(maxlen=40)
+        console = Console(file=stream)
+        # Kept on the screen when it ends: the last numbers are the ones that people want to read.
+        self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
+        if self._live is not None:
+            self._live.start()
+
+    def show(self, moment: Moment) -> None:
+        """Draw a moment, the newest so far."""
+        self._moments.append(moment)
+        while len(self._moments) > 2 and moment.seconds - self._moments[0].seconds > _WINDOW_S:
+            self._moments.popleft()
+        rate = self._rate()
+        if self._live is not None:
+            self._rates.append(rate)
+            self._live.update(table(moment, title=self._title, rate=rate, rates=self._rates), refresh=True)
+        elif moment.seconds >= self._next_line:
+            self._next_line = moment.seconds + LINE_EVERY_S
+            self._stream.write(line(moment, title=self._title, rate=rate) + "\n")
+            self._stream.flush()
+
+    def close(self) -> None:
+        """Leave the last picture as it is and give the terminal back. A second call has no effect."""
+        if self._live is not None:
+            self._live.stop()
+
+    def __enter__(self) -> Progress:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.close()
+
+    def _rate(self) -> float:
+        first, last = self._moments[0], self._moments[-1]
+        span = last.seconds - first.seconds
+        return (last.fetched - first.fetched) / span if span > 0 else 0.0
+
+
+def line(moment: Moment, *, title: str, rate: float) -> str:
+    """A moment as one line of plain text."""
+    parts = [
+        f"{title} {spell_seconds(moment.seconds)}",
+        f"{moment.fetched:,} fetched ({rate:.1f} pages/s)",
+        ", ".join(f"{count:,} {_word(kind)}" for kind, count in moment.outcomes.items() if count) or "no outcome yet",
+        f"{sum(moment.pages.values()):,} pages known, {moment.pages.get('never-crawled', 0):,} never crawled",
+        f"{moment.active_sites:,} of {moment.sites:,} sites active",
+    ]
+    if moment.waiting:
+        parts.append(f"{moment.waiting:,} waiting")
+    if moment.freshness is not None:
+        parts.append(f"about {moment.freshness:.1%} fresh")
+    if moment.plan is not None:
+        parts.append(moment.plan)
+    return " | ".join(parts)
+
+
+def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = ()) -> Table:
+    """A moment as a table for a terminal; `rates` are those of the last moments, drawn as a small curve."""
+    from rich.table import Table  # noqa: PLC0415
+    from rich.text import Text  # noqa: PLC0415
+
+    drawn = Table.grid(padding=(0, 2), expand=False)
+    drawn.add_column(style="dim", no_wrap=True)
+    drawn.add_column()
+    drawn.title = f"[bold]{title}[/bold]  {spell_seconds(moment.seconds)}"
+    drawn.title_justify = "left"
+    fetched = Text.assemble((f"{moment.fetched:,}", "bold"), f" pages, {rate:.1f} pages/s ")
+    drawn.add_row("fetched", fetched.append(_curve(rates), "blue"))
+    drawn.add_row("outcomes", _counts(moment.outcomes))
+    drawn.add_row("known", _counts(moment.pages))
+    drawn.add_row("sites", _sites(moment))
+    if moment.freshness is not None:
+        drawn.add_row(
+            "fresh", Text.assemble(_bar(moment.freshness), f" {moment.freshness:.1%} of the pages (estimate)")
+        )
+    if moment.plan is not None:
+        drawn.add_row("plan", moment.plan)
+    return drawn
+
+
+def spell_seconds(seconds: float) -> str:
+    """1:02:03 from a number of seconds, days in front where there are any."""
+    days, rest = divmod(int(seconds), 86_400)
+    clock = f"{rest // 3600}:{rest % 3600 // 60:02}:{rest % 60:02}"
+    return f"{days} d {clock}" if days else clock
+
+
+def _sites(moment: Moment) -> str:
+    parts = [f"{moment.active_sites:,} active of {moment.sites:,}", f"{moment.in_flight:,} URLs leased"]
+    if moment.waiting:
+        parts.append(f"{moment.waiting:,} waiting")
+    return ", ".join(parts)
+
+
+def _counts(counts: Mapping[str, int]) -> Text:
+    """`new 12 · same 3`, coloured; what is zero is left out."""
+    from rich.text import Text  # noqa: PLC0415
+
+    shown = [
+        Text.assemble((_word(kind), _COLOURS.get(kind, "")), f" {count:,}") for kind, count in counts.items() if count
+    ]
+    return Text(" · ").join(shown) if shown else Text("none yet", "dim")
+
+
+def _word(kind: str) -> str:
+    return kind.replace("_", " ")
+
+
+def _bar(share: float, *, width: int = 30) -> Text:
+    from rich.text import Text  # noqa: PLC0415
+
+    full = round(share * width)
+    return Text.assemble(("━" * full, "green"), ("━" * (width - full), "dim"))
+
+
+def _curve(rates: Sequence[float]) -> str:
+    """One block character per rate, the highest full."""
+    top = max(rates, default=0.0)
+    return "".join(_BLOCKS[round(rate / top * (len(_BLOCKS) - 1))] for rate in rates) if top > 0 else ""

@@ -1,0 +1,205 @@
+"""What a store and its repository know, as plain data: status, pages, sites, texts, one page's copy.
+
+Every function reads an open store, also one that a crawl in another process is writing, and returns or yields
+dictionaries that JSON takes as they are; the command line prints them, an API could. Nothing is changed here.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+from webfountain.errors import InputError
+from webfountain.records import STATES
+from webfountain.repository.text import text_of
+from webfountain.urls import canonical, fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webfountain.records import PageRecord, SiteRecord, State
+    from webfountain.repository.pages import Pages
+    from webfountain.repository.record import Stored
+    from webfountain.store.base import BucketCensus, FrontierStore
+
+__all__ = ["PAGE_FIELDS", "cat", "fresh_share", "freshness", "page_of", "pages", "sites", "status", "texts"]
+
+PAGE_FIELDS: Final = (
+    "policy",
+    "importance",
+    "bucket",
+    "checks",
+    "changes",
+    "first_seen",
+    "last_crawled",
+    "last_changed",
+    "status",
+    "error",
+    "digest",
+    "etag",
+    "last_modified",
+    "depth",
+    "due",
+    "verdict",
+)
+"""What `pages` tells of a URL besides url, site and state (DESIGN.md section 7)."""
+_SITES_AT_ONCE: Final = 1000
+_COPIED: Final = frozenset({"new", "changed", "minor"})
+
+
+def status(store: FrontierStore, *, at: float, period_s: float, fastest_s: float) -> dict[str, Any]:
+    """Counts by state, the rate of fetches, the freshness estimate.
+
+    Parameters
+    ----------
+    at : now, UTC seconds
+    period_s : length of a time period, s; the rate is over the running period and the one before
+    fastest_s : mean change interval of bucket 0, s
+    """
+    counts = store.statistics()
+    census = store.census()
+    known = {state: counts.pages.get(state, 0) for state in STATES}
+    return {
+        "pages": known,
+        "known": sum(known.values()),
+        "sites": counts.sites,
+        "active_sites": counts.active_sites,
+        "in_flight": counts.leased,
+        "immediate": counts.immediate,
+        "settled_too_late": counts.settle_lost,
+        "freshness": freshness(census, never_crawled=known["never-crawled"], at=at, fastest_s=fastest_s),
+        **_rate(store, at, period_s),
+    }
+
+
+def freshness(census: Mapping[int, BucketCensus], *, never_crawled: int, at: float, fastest_s: float) -> float | None:
+    """Estimated share of the known live pages whose copy is as they are now; None when none is known.
+
+    A page without a copy is not fresh. Pages of a bucket are taken to be evenly aged, since each lane is served
+    oldest first, and to change as a Poisson process with the bucket's mean interval.
+    """
+    known = never_crawled + sum(row.pages for row in census.values())
+    fresh = sum(
+        row.pages * fresh_share(at - row.sum_last_crawled / row.pages, bucket, fastest_s=fastest_s)
+        for bucket, row in census.items()
+        if row.pages
+    )
+    return fresh / known if known else None
+
+
+def fresh_share(mean_age: float, bucket: int, *, fastest_s: float) -> float:
+    """Expected fresh share of a bucket with ages even from 0 to twice `mean_age`, s: (1 - e^-2x)/2x, x = mean_age/D."""
+    # core.buckets needs numpy, 0.1 s at start; this one line of it does not (a test holds them together).
+    interval = fastest_s * (730 * 96) ** (bucket / 255)
+    twice = 2.0 * max(0.0, mean_age) / interval
+    return -math.expm1(-twice) / twice if twice > 1e-9 else 1.0
+
+
+def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[dict[str, Any]]:
+    """One dictionary per known URL, sites together.
+
+    Raises
+    ------
+    InputError
+        when `site` is not known.
+    """
+    if site is not None and store.site(site) is None:
+        raise InputError(
+            f"--site {site!r} is not known here (a site is scheme://host[:port]; `webfountain sites` lists)"
+        )
+    for home, record in store.pages(site=site, state=state):
+        yield page_of(home, record)
+
+
+def page_of(site: str, record: PageRecord) -> dict[str, Any]:
+    """A page record as plain data."""
+    row: dict[str, Any] = {"url": record.url, "site": site, "state": record.state}
+    for name in PAGE_FIELDS:
+        row[name] = getattr(record, name)
+    return row
+
+
+def sites(store: FrontierStore) -> Iterator[dict[str, Any]]:
+    """One dictionary per site, in order of name."""
+    after = ""
+    while found := store.sites(after, _SITES_AT_ONCE):
+        yield from map(_site, found)
+        after = found[-1].site
+
+
+def texts(store: FrontierStore, repository: Pages, *, since: float = 0.0) -> Iterator[dict[str, Any]]:
+    """What a search or RAG index takes in: each page whose copy came since then, and each that went since then.
+
+    A gone page has text and title None: the index drops it. `verdict` is new, changed, minor or gone.
+    """
+    for _, record in store.pages():
+        if record.state == "gone" and (record.last_crawled or 0.0) >= since:
+            yield {"url": record.url, "verdict": "gone", "fetched": record.last_crawled, "title": None, "text": None}
+        elif record.state == "crawled" and record.copy is not None and (record.copied or 0.0) >= since:
+            yield _text(record, repository.read(record.copy))
+
+
+def cat(store: FrontierStore, repository: Pages, url: str) -> Stored:
+    """The newest copy of a page.
+
+    Raises
+    ------
+    InputError
+        when the URL is none, not known, or has no copy; the text says which, and the page's state.
+    RepositoryError
+        when the copy cannot be read.
+    """
+    name = canonical(url)
+    record = store.page(site_of(name), fingerprint(name))
+    if record is None:
+        raise InputError(f"{name} is not known here (`webfountain pages` lists what is)")
+    if record.copy is None:
+        why = f"; its last error was {record.error}" if record.error else ""
+        raise InputError(f"{name} is known ({record.state}) but has no copy{why}")
+    return repository.read(record.copy)
+
+
+def _rate(store: FrontierStore, at: float, period_s: float) -> dict[str, Any]:
+    """Fetches since the period before this one began, or since the first site was known, and their rate."""
+    before = int(at // period_s) - 1
+    rows = store.census_rows(since=before)
+    first = min((site.first_seen for site in store.sites("", _SITES_AT_ONCE)), default=at)
+    since = max(before * period_s, first)
+    fetches = sum(row.fetches for row in rows)
+    return {
+        "since": since,
+        "fetches": fetches,
+        "changes": sum(row.changes for row in rows if row.bucket is not None),
+        "first_fetches": sum(row.fetches for row in rows if row.bucket is None),
+        "pages_per_second": fetches / (at - since) if at > since else 0.0,
+    }
+
+
+def _site(record: SiteRecord) -> dict[str, Any]:
+    state = record.state
+    return {
+        "site": record.site,
+        "pages": dict(zip(STATES, record.pages, strict=True)),
+        "due": None if math.isinf(record.due) else record.due,
+        "first_seen": record.first_seen,
+        "next_at": state.next_at,
+        "failures": state.failures,
+        "robots": "refuses all" if not state.robots_ok else "none" if state.robots is None else "read",
+        "robots_at": state.robots_at,
+        "crawl_delay": state.crawl_delay,
+        "sitemaps": [url for url, _ in state.sitemaps],
+    }
+
+
+def _text(record: PageRecord, copy: Stored) -> dict[str, Any]:
+    found = text_of(copy.body, *_content_type(copy))
+    verdict = record.verdict if record.verdict in _COPIED else "changed" if record.changes else "new"
+    return {"url": record.url, "verdict": verdict, "fetched": record.copied, "title": found.title, "text": found.text}
+
+
+def _content_type(copy: Stored) -> tuple[str, str | None]:
+    """Media type in lower case and charset of a copy."""
+    header = next((value for name, value in copy.headers if name.lower() == "content-type"), "")
+    kind, *parameters = (part.strip() for part in header.split(";"))
+    named = (part.partition("=")[2].strip("\"' ") for part in parameters if part.lower().startswith("charset="))
+    return kind.lower(), next(named, None)
