@@ -159,14 +159,16 @@ class Fetch(msgspec.Struct, frozen=True):
     lease: Lease | None = None
     etag: str | None = None
     last_modified: str | None = None
+    payload: object = None
+    """Another project's request that is no plain data and so never entered the store (add-on)."""
 
 
 class Fetched(msgspec.Struct, frozen=True):
     """What came of a fetch: a status with headers and body, or an error word (never both).
 
     `headers` has lower-case names, in order of arrival; `body` is after content decoding. `seconds` is the
-    time from request to last byte, `at` when it ended. `error` is a word of DESIGN.md's failed family: dns, private-address, connect, timeout,
-    too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, network.
+    time from request to last byte, `at` when it ended. `error` is one of: dns, private-address, connect,
+    timeout, too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, network.
     `request_headers` are those that were sent (for the WARC request record).
     """
 
@@ -222,6 +224,10 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     crawl_delay: float = 0.0
     sitemaps: tuple[tuple[str, float], ...] = ()
     """Sitemap URL and when it was last read (0.0: never)."""
+    changes: int = 0
+    """Changes that counted, over all pages of the site: with `watched` the prior of its pages' change rates."""
+    watched: float = 0.0
+    """Seconds between checks, summed over all checks of the site's pages."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):

@@ -1,0 +1,355 @@
+"""The ant: one crawling process's active list, who is polite to ask now, and what its sites need next.
+
+Figure 1 of Edwards 2001: a round robin over addresses (each behind its gate when `per_ip`), under each a round robin
+over its active sites (each behind its own gate), under each the site's queues. The ant never touches store, disk or
+network: it hands out fetches, hears how they landed, and writes orders that the clerk (`work`) carries out. All of
+it is cheap enough for the loop thread: O(log sites) a fetch.
+"""
+
+from __future__ import annotations
+
+import heapq
+import ipaddress
+from math import inf
+from typing import TYPE_CHECKING, Any, Final
+
+from webfountain.frontier import politeness
+from webfountain.frontier.sequencer import Gate, Polite, RoundRobin
+from webfountain.frontier.site import LARGEST_HAND, ActiveSite
+from webfountain.frontier.work import Order
+from webfountain.records import Fetch
+from webfountain.store.base import Parked
+from webfountain.urls import host_of
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterable, Sequence
+
+    from webfountain.metrics import Metrics
+    from webfountain.policy.tables import PolitenessTable
+    from webfountain.records import Fetched, FetchKind, Lease, SiteRecord
+
+__all__ = ["Ant", "Group"]
+
+_PATIENCE_S: Final = 1.0
+"""A dry site whose next page comes due within this time stays active; parking it would cost more."""
+_BLOCKED_S: Final = 10.0
+"""A site that may not be asked for longer than this gives its place in a full active list to another."""
+
+
+class Group:
+    """Active sites behind one address, or one site alone: the upper tier's member."""
+
+    __slots__ = ("address", "gate", "key", "ring", "sequencer")
+
+    def __init__(self, key: str, address: str, concurrency: int) -> None:
+        self.key = key
+        self.address = address
+        self.ring: RoundRobin[Fetch] = RoundRobin()
+        self.gate = Gate(concurrency)
+        self.sequencer: Polite[Fetch] = Polite(self.ring, self.gate)
+
+
+class Ant:
+    """The active list of one crawling process."""
+
+    def __init__(
+        self,
+        *,
+        politeness: PolitenessTable,
+        weights: Callable[[], Sequence[float]],
+        rng: random.Random,
+        metrics: Metrics,
+        active_sites: int,
+        hand: int,
+        quantum: int = 1000,
+    ) -> None:
+        self._politeness = politeness
+        self._weights = weights
+        self.rng = rng
+        self._metrics = metrics
+        self._hand = hand
+        self._quantum = quantum
+        self.active_sites = active_sites
+        self.sites: dict[str, ActiveSite] = {}
+        self._by_host: dict[str, list[ActiveSite]] = {}
+        self._groups: dict[str, Group] = {}
+        self._empty: list[Group] = []
+        self._top: RoundRobin[Fetch] = RoundRobin()
+        self._hungry: dict[str, ActiveSite] = {}
+        self._quiet: dict[str, ActiveSite] = {}
+        self._timers: list[tuple[float, str]] = []
+        self._unresolved: list[str] = []
+        self._in_flight: dict[int, ActiveSite] = {}
+        self._numbers = 0
+
+    # ------------------------------------------------------------ hot path
+
+    def next(self, at: float) -> Fetch | None:
+        """The next fetch that politeness allows; None when there is none at `at`."""
+        fetch = self._top.next(at)
+        if fetch is None:
+            return None
+        site = self.sites[fetch.site]
+        site.expected += 1
+        site.served += 1
+        self._in_flight[fetch.id] = site
+        if site.hungry():
+            self._hungry[site.site] = site
+        return fetch
+
+    def wake_at(self) -> float:
+        """When `next` may have something without any landing or work; inf: never."""
+        return min(self._top.wake_at(), self._timers[0][0] if self._timers else inf)
+
+    @property
+    def in_flight(self) -> int:
+        """Fetches handed out that have not landed."""
+        return len(self._in_flight)
+
+    def landed(self, fetched: Fetched) -> ActiveSite:
+        """A fetch ended, however: its site's and address's gates open again when politeness says.
+
+        Returns the site. Call exactly once per fetch that `next` gave.
+        """
+        site = self._in_flight.pop(fetched.fetch.id)
+        rules = self._politeness
+        wait = politeness.delay_after(
+            fetched.seconds,
+            min_delay=rules.min_delay,
+            factor=rules.delay_factor,
+            crawl_delay=site.crawl_delay,
+            max_delay=rules.max_delay,
+        )
+        site.gate.give(fetched.at + wait)
+        assert site.group is not None
+        site.group.gate.give(fetched.at + min(wait, max(rules.min_delay, rules.delay_factor * fetched.seconds)))
+        if politeness.refuses(fetched.status, fetched.error):
+            self._back_off(site, fetched)
+        elif fetched.status is not None:
+            site.failures = 0
+        self._wake(site)
+        return site
+
+    def _back_off(self, site: ActiveSite, fetched: Fetched) -> None:
+        """Leave a site alone that asked for it, or that cannot be reached."""
+        site.failures += 1
+        base = max(1.0, 10.0 * self._politeness.min_delay)
+        if fetched.header("retry-after") is not None:
+            self._metrics.inc("politeness/retry_after")
+        asked = politeness.retry_after(fetched.header("retry-after"), at=fetched.at)
+        site.gate.hold(fetched.at + max(asked, politeness.backoff(site.failures, base=base, rng=self.rng)))
+        self._metrics.inc("politeness/backed_off")
+
+    # ---------------------------------------------------------- active list
+
+    def room(self) -> int:
+        """How many more sites the active list takes."""
+        return max(self.active_sites - len(self.sites), 0)
+
+    def admit(self, records: Iterable[SiteRecord]) -> list[ActiveSite]:
+        """Make sites active that the store gave; each still needs its address (`unresolved`)."""
+        admitted = []
+        for record in records:
+            site = ActiveSite(
+                record,
+                concurrency=self._politeness.concurrency,
+                weights=self._weights,
+                rng=self.rng,
+                hand=self._hand,
+            )
+            self.sites[site.site] = site
+            self._metrics.inc("ant/sites_activated")
+            admitted.append(site)
+            self._find_address(site)
+        return admitted
+
+    def _find_address(self, site: ActiveSite) -> None:
+        host = host_of(site.site)
+        try:
+            address = str(ipaddress.ip_address(host))
+        except ValueError:
+            site.resolving = True
+            waiting = self._by_host.setdefault(host, [])
+            if not waiting:
+                self._unresolved.append(host)
+            waiting.append(site)
+        else:
+            self._settle_in(site, address)
+
+    def unresolved(self) -> list[str]:
+        """Hosts whose address is needed; each is told once until `resolved` answers."""
+        hosts, self._unresolved = self._unresolved, []
+        return hosts
+
+    def resolved(self, host: str, addresses: Sequence[str]) -> list[ActiveSite]:
+        """The addresses of a host, best first; none: it cannot be reached. Returns the sites that waited for it."""
+        sites = [site for site in self._by_host.pop(host, ()) if self.sites.get(site.site) is site]
+        for site in sites:
+            site.resolving = False
+            if addresses:
+                self._settle_in(site, addresses[0])
+        return sites
+
+    def _settle_in(self, site: ActiveSite, address: str) -> None:
+        """Take a site's place under its address, or alone where addresses are told apart by `per_ip = false`."""
+        key = address if self._politeness.per_ip else site.site
+        group = self._groups.get(key)
+        if group is None:
+            group = self._groups[key] = Group(key, address, self._politeness.concurrency)
+            self._top.add(group.sequencer)
+        group.address = address
+        site.group = group
+        group.ring.add(site.sequencer)
+        self.look(site)
+
+    def leave(self, site: ActiveSite, due: float) -> tuple[Parked, list[int]]:
+        """Take an idle or blocked site off the active list; its unused leases go back."""
+        tokens = [fetch.lease.token for fetch in site.sequencer.flush() + site.held if fetch.lease is not None]
+        del self.sites[site.site]
+        self._metrics.inc("ant/sites_parked")
+        self._hungry.pop(site.site, None)
+        self._quiet.pop(site.site, None)
+        group = site.group
+        opens = site.gate.open_at()
+        if group is not None:
+            group.ring.remove(site.sequencer)
+            if not len(group.ring):
+                self._empty.append(group)
+        return Parked(site.site, max(due, opens), site.remember(opens)), tokens
+
+    def sweep(self, at: float) -> None:
+        """Forget addresses without a site whose gate is open again: until then the next site there must wait too."""
+        kept = []
+        for group in self._empty:
+            if len(group.ring) or self._groups.get(group.key) is not group:
+                continue
+            if group.gate.open_at() > at:
+                kept.append(group)
+            else:
+                self._top.remove(group.sequencer)
+                del self._groups[group.key]
+        self._empty = kept
+
+    # ------------------------------------------------------------- the hand
+
+    def fetch_of(self, site: ActiveSite, lease: Lease) -> Fetch:
+        """The request for a leased page, conditional when our copy has validators."""
+        record = lease.record
+        has_copy = record.state == "crawled" and record.digest is not None
+        return self.errand(
+            site,
+            "page",
+            record.url,
+            lease=lease,
+            etag=record.etag if has_copy else None,
+            last_modified=record.last_modified if has_copy else None,
+        )
+
+    def errand(self, site: ActiveSite, kind: FetchKind, url: str, **more: Any) -> Fetch:
+        """A numbered fetch for a site."""
+        self._numbers += 1
+        address = None if site.group is None else site.group.address
+        return Fetch(self._numbers, kind, url, site.site, address, **more)
+
+    def look(self, site: ActiveSite) -> None:
+        """Note what a site needs after anything about it changed, and when it is available again."""
+        if site.hungry():
+            self._hungry[site.site] = site
+        if site.dry and site.idle():
+            self._quiet[site.site] = site
+        self._wake(site)
+
+    def _wake(self, site: ActiveSite, *, first: bool = False) -> None:
+        if site.group is not None:
+            site.group.ring.wake(site.sequencer, first=first)
+            self._top.wake(site.group.sequencer, first=first)
+
+    def hurry(self, site: ActiveSite) -> None:
+        """An immediate URL arrived: the site goes before all others as soon as politeness allows."""
+        self._wake(site, first=True)
+
+    def remind(self, site: ActiveSite, at: float) -> None:
+        """Look at a dry site again at a time."""
+        heapq.heappush(self._timers, (at, site.site))
+
+    def ripen(self, at: float) -> None:
+        """Make dry sites hungry again whose next recrawl has come."""
+        while self._timers and self._timers[0][0] <= at:
+            site = self.sites.get(heapq.heappop(self._timers)[1])
+            if site is not None and site.recrawl_at <= at:
+                site.dry = False
+                self.look(site)
+
+    def freshen(self, names: Iterable[str]) -> None:
+        """These sites got new URLs."""
+        for name in names:
+            site = self.sites.get(name)
+            if site is not None:
+                site.dry = False
+                self.look(site)
+
+    def orders(self) -> list[Order]:
+        """What the hungry sites want; each is ordered for once until it is dealt."""
+        orders = []
+        for site in self._hungry.values():
+            if site.hungry():
+                site.ordered = True
+                orders.append(Order(site.site, site.hand - site.never.backlog(), site.hand - site.recrawl.backlog()))
+        self._hungry.clear()
+        return orders
+
+    def deal(
+        self, site: ActiveSite, never: list[Fetch], recrawl: list[Fetch], *, full: bool, due: float, at: float
+    ) -> None:
+        """Put leased pages into a site's hand. `full`: the store gave some, so it may have more."""
+        site.ordered = False
+        site.dealt_at = min(site.dealt_at, at) if site.never.backlog() + site.recrawl.backlog() else at
+        if full:
+            # A hand that is used up whole grows, so that a fast site needs few orders and a slow one holds few leases.
+            site.hand = min(2 * site.hand, LARGEST_HAND)
+        site.never.load(never)
+        site.recrawl.load(recrawl)
+        site.dry = not full
+        site.recrawl_at = due
+        if site.dry and due < inf:
+            self.remind(site, due)
+        self.look(site)
+
+    def stale_hands(self, at: float, *, older_s: float) -> list[int]:
+        """Leases that a slow site has held for long: back to the store before they run out, tokens returned."""
+        tokens = []
+        for site in self.sites.values():
+            if site.dealt_at < at - older_s:
+                fetches = site.never.flush() + site.recrawl.flush()
+                tokens += [fetch.lease.token for fetch in fetches if fetch.lease is not None]
+                site.hand, site.dealt_at = self._hand, inf
+                self.look(site)
+        return tokens
+
+    def soon(self, until: float) -> bool:
+        """Whether any active site has something that may be asked before `until`."""
+        return any(
+            site.ordered or site.robots_pending or site.resolving or not site.dry or site.sequencer.wake_at() <= until
+            for site in self.sites.values()
+        )
+
+    # ------------------------------------------------------------ who leaves
+
+    def leavers(self, at: float, *, others_wait: bool) -> list[tuple[ActiveSite, float]]:
+        """Sites to park and when each should come back: the quiet, and when others wait the blocked and well served."""
+        leaving = [(site, site.recrawl_at) for site in self._quiet.values() if self._is_done(site, at)]
+        self._quiet = {name: site for name, site in self._quiet.items() if site.dry and site.idle()}
+        if others_wait and not self.room():
+            quiet = {id(site) for site, _ in leaving}
+            leaving += [(site, at) for site in self.sites.values() if self._may_go(site, at) and id(site) not in quiet]
+        return leaving
+
+    def _is_done(self, site: ActiveSite, at: float) -> bool:
+        """Nothing to do here for long enough that parking pays, or nothing that may be done."""
+        return site.dry and site.idle() and (site.shut or site.recrawl_at > at + _PATIENCE_S)
+
+    def _may_go(self, site: ActiveSite, at: float) -> bool:
+        """Whether a busy site gives its place to one that waits."""
+        bound = site.expected or site.ordered or site.robots_pending or site.resolving
+        return not bound and (site.gate.open_at() > at + _BLOCKED_S or site.served >= self._quantum)

@@ -1,0 +1,534 @@
+"""The crawler without Scrapy: what to fetch next, what became of it, and the work between loop and worker thread.
+
+A facade over the ant (who may be asked), the errands (robots.txt, sitemaps), the examiner (what a page says) and
+the clerk (store and repository). The loop thread calls `next`, `landed`, `finish`, `take_work` and `absorb`, which
+are cheap and do no I/O; the worker thread calls `run`; `examine` may run anywhere. Time comes from a `Clock`, so a
+year passes in a test.
+"""
+
+from __future__ import annotations
+
+import time
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.core.change_rate import Prior
+from webfountain.errors import RepositoryError
+from webfountain.frontier import politeness
+from webfountain.frontier.agenda import Agenda, Pace
+from webfountain.frontier.ant import Ant
+from webfountain.frontier.due import DuplicateUrlEliminator
+from webfountain.frontier.errands import Errands
+from webfountain.frontier.links import LinkExtractor
+from webfountain.frontier.page import Examiner, Visit, content_type, leased
+from webfountain.frontier.schedule import BucketSchedule, NoRecrawl
+from webfountain.frontier.sitemaps import SitemapShelf
+from webfountain.frontier.work import Clerk, Done, Refusal, Work
+from webfountain.policy.network import is_private_host
+from webfountain.policy.rules import Judge
+from webfountain.repository.text import text_of
+from webfountain.urls import site_of
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Sequence
+
+    from webfountain.clock import Clock
+    from webfountain.config import FountainConfig
+    from webfountain.frontier.inbox import Inbox
+    from webfountain.frontier.schedule import Schedule
+    from webfountain.frontier.site import ActiveSite
+    from webfountain.frontier.work import Deal
+    from webfountain.metrics import Metrics
+    from webfountain.policy.files import Collection
+    from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind, PageRecord, State
+    from webfountain.repository.pages import Repository
+    from webfountain.store.base import FrontierStore, Statistics
+
+__all__ = ["Frontier", "FrontierStatistics"]
+
+PRIOR_PERIODS: Final = 10.0
+"""Believed mean change interval, in periods, of the pages of a site that nothing is known of."""
+PRIOR_CHANGES: Final = 2.0
+"""How many changes seen that belief is worth against what the site's own pages showed."""
+MAX_PENDING_BYTES: Final = 32_000_000
+MAX_PENDING_VISITS: Final = 512
+"""Bodies and visits that wait for the worker; above either no new fetch goes out, so memory stays bounded."""
+IDLE_S: Final = 60.0
+"""`--until-idle`: idle is when no never-crawled URL comes due within this time (DESIGN.md section 7)."""
+IMMEDIATE_BATCH: Final = 100
+
+
+class FrontierStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot of one crawling process."""
+
+    store: Statistics
+    active_sites: int
+    in_flight: int
+    pending_visits: int
+    pending_bytes: int
+    handed_out: int
+
+
+class Frontier:
+    """One crawling process. Built with an open store (and repository); `close` closes them.
+
+    `owner` names this process in leases. `recrawl` False asks every page once; `obey_robots` False is for a project
+    that chose so. Seeds are loaded by the caller (`seeds`).
+    """
+
+    def __init__(
+        self,
+        *,
+        store: FrontierStore,
+        repository: Repository | None,
+        collection: Collection,
+        config: FountainConfig,
+        clock: Clock,
+        rng: random.Random,
+        metrics: Metrics,
+        owner: str,
+        inbox: Inbox | None = None,
+        recrawl: bool = True,
+        obey_robots: bool = True,
+    ) -> None:
+        year = time.gmtime(clock.now()).tm_year
+        self._clock = clock
+        self._store = store
+        self._repository = repository
+        self._metrics = metrics
+        self._config = config
+        self._allow_private = collection.network.allow_private
+        self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
+        self._judge = Judge(collection, year=year)
+        self._schedule: Schedule = _schedule_of(collection) if recrawl else NoRecrawl()
+        self._ant = Ant(
+            politeness=collection.politeness,
+            weights=self._weights,
+            rng=rng,
+            metrics=metrics,
+            active_sites=config.active_sites,
+            hand=config.hand,
+        )
+        self._errands = Errands(
+            ant=self._ant, collection=collection, judge=self._judge, metrics=metrics, rng=rng, obey_robots=obey_robots
+        )
+        self._examiner = Examiner(
+            collection=collection,
+            judge=self._judge,
+            extractor=LinkExtractor(nofollow=collection.discovery.nofollow),
+            old_text=self._old_text,
+        )
+        self.due = DuplicateUrlEliminator(store, size=config.cache_urls)
+        self._clerk = Clerk(
+            store=store,
+            repository=repository,
+            due=self.due,
+            sitemaps=SitemapShelf(self._judge),
+            inbox=inbox,
+            schedule=self._schedule,
+            owner=owner,
+            lease_s=config.lease_seconds,
+        )
+        self._pace = Pace(collection.cycle.capacity_pages_per_period, collection.cycle.period_s, start=clock.now())
+        self._period_s = collection.cycle.period_s
+        every = {"inbox": 0.5, "reclaim": config.lease_seconds / 10, "tidy": max(self._period_s, 60.0), "waiting": 2.0}
+        self._agenda = Agenda(every, start=clock.now())
+        self._most = config.max_pages if config.max_pages is not None else inf
+        self._next_work = Work(clock.now())
+        self._pending_bytes = 0
+        self._pending_visits = 0
+        self._strays: dict[str, list[Lease]] = {}
+        self._transients: dict[str, list[tuple[str, object]]] = {}
+        self._working = False
+        self._stopped = False
+        self._handed_out = 0
+        self._started = clock.now()
+        self._sites_due: float = -inf
+        self._never_crawled_due: float | None = None
+        self._statistics = store.statistics()
+
+    # ---------------------------------------------------------- loop thread
+
+    def next(self) -> Fetch | None:
+        """What to request now: a page, a robots.txt or a sitemap. None when nothing may be asked at this moment."""
+        if self._stopped or self._congested():
+            return None
+        at = self._clock.now()
+        if self._pace.open_at() > at or self._handed_out >= self._most:
+            return None
+        fetch = self._ant.next(at)
+        if fetch is not None and fetch.kind == "page":
+            self._pace.take(at)
+            self._handed_out += 1
+        return fetch
+
+    def wake_at(self) -> float | None:
+        """When `next` may have something by time alone; None: only after a landing or work."""
+        if self._stopped or self._congested() or self._handed_out >= self._most:
+            return None
+        due = max(self._ant.wake_at(), self._pace.open_at())
+        return None if due == inf else due
+
+    def landed(self, fetched: Fetched) -> None:
+        """A download ended, whatever its end. Exactly once for each fetch that `next` gave."""
+        site = self._ant.landed(fetched)
+        kind = fetched.fetch.kind
+        if kind == "page":
+            return
+        site.expected -= 1
+        if kind == "robots":
+            self._metrics.inc("robots/fetched")
+            self._errands.robots_landed(site, fetched)
+        elif fetched.status == 200:
+            self._next_work.sitemaps.append(fetched)
+        else:
+            self._metrics.inc("sitemap/failed")
+        self._ant.look(site)
+
+    def needs_old_copy(self, fetched: Fetched) -> bool:
+        """Whether `examine` will read the repository; then it belongs in a thread."""
+        return self._examiner.needs_old_copy(fetched)
+
+    def examine(self, fetched: Fetched) -> Visit:
+        """What a fetch means for its page. Any thread; changes nothing."""
+        return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+
+    def finish(self, visit: Visit) -> None:
+        """The spider is done with a page. Exactly once for each page fetch: queued to be written and settled."""
+        site = self._ant.sites[visit.fetch.site]
+        if visit.record.checks > leased(visit.fetch).checks:
+            site.changes += visit.kind == "changed"
+            site.watched += visit.watched
+        self._next_work.visits.append(visit)
+        self._pending_visits += 1
+        self._pending_bytes += len(visit.fetched.body) + 3 * len(visit.reading.text)
+        self._count(visit)
+
+    def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
+        """Another project's spider is done with its request (instead of `examine` and `finish`)."""
+        site = self._ant.sites[fetch.site]
+        if fetch.lease is None:
+            site.expected -= 1
+            self._ant.look(site)
+            return
+        at = self._clock.now()
+        state: State = "crawled" if error is None else "failed"
+        record = msgspec.structs.replace(
+            fetch.lease.record,
+            state=state,
+            status=status,
+            error=error,
+            last_crawled=at,
+            due=None if error is None else inf,
+        )
+        kind: OutcomeKind = "new" if error is None else "failed"
+        self._next_work.refusals.append(Refusal(fetch.lease, kind, record, seconds))
+        self._metrics.inc(f"outcome/{kind}")
+
+    def unresolved(self) -> list[str]:
+        """Host names whose addresses are needed; each is told once until `resolved`."""
+        return self._ant.unresolved()
+
+    def resolved(self, host: str, addresses: Sequence[str], *, error: str | None = None) -> None:
+        """The addresses of a host name, or none and why."""
+        at = self._clock.now()
+        allowed = [address for address in addresses if self._allow_private or not is_private_host(address)]
+        for site in self._ant.resolved(host, allowed or addresses):
+            if not addresses:
+                self._unreachable(site, at, error or "dns")
+            else:
+                self._receive(site, at)
+
+    def offer(self, link: Link) -> None:
+        """Another project's request on its way to the store."""
+        self._next_work.offers.append(link)
+
+    def offer_transient(self, url: str, payload: object) -> None:
+        """A request that is no plain data: it keeps its place in memory, behind its site's gate."""
+        site_name = site_of(url)
+        self._transients.setdefault(site_name, []).append((url, payload))
+        site = self._ant.sites.get(site_name)
+        if site is not None:
+            self._load_transients(site)
+
+    def stop(self) -> None:
+        """Hand out nothing more; what is in flight may still land and be finished."""
+        self._stopped = True
+
+    def has_pending(self) -> bool:
+        """Whether any URL is left to ask once: never-crawled, leased, offered or in memory."""
+        pages = self._statistics
+        return bool(
+            pages.pages["never-crawled"]
+            or pages.immediate
+            or self._transients
+            or self._next_work.offers
+            or self._working
+            or self._busy()
+        )
+
+    def finish_reason(self) -> str | None:
+        """Why the crawl should close now; None: it goes on."""
+        at = self._clock.now()
+        if self._config.max_seconds is not None and at - self._started >= self._config.max_seconds:
+            return "max_seconds"
+        if self._handed_out >= self._most and not self._busy():
+            return "max_pages"
+        return "idle" if self._config.until_idle and self._is_idle(at) else None
+
+    def statistics(self) -> FrontierStatistics:
+        """A frozen snapshot."""
+        return FrontierStatistics(
+            store=self._statistics,
+            active_sites=len(self._ant.sites),
+            in_flight=self._ant.in_flight,
+            pending_visits=self._pending_visits,
+            pending_bytes=self._pending_bytes,
+            handed_out=self._handed_out,
+        )
+
+    # ------------------------------------------------- between the two threads
+
+    def take_work(self) -> Work | None:
+        """The next batch for the worker; None when there is nothing to do or one is out."""
+        if self._working:
+            return None
+        at = self._clock.now()
+        work = self._next_work
+        work.at = at
+        if not self._stopped:
+            self._write_orders(work, at)
+        self._let_leave(work, at)
+        if not self._is_needed(work):
+            return None
+        self._next_work = Work(at)
+        self._working = True
+        return work
+
+    def run(self, work: Work) -> Done:
+        """Carry out a batch; the worker thread's only call. Store and repository errors pass through."""
+        return self._clerk.run(work)
+
+    def absorb(self, done: Done) -> None:
+        """Take in what a batch brought about."""
+        self._working = False
+        work, at = done.work, self._clock.now()
+        self._pending_visits -= len(work.visits)
+        self._pending_bytes -= sum(len(v.fetched.body) + 3 * len(v.reading.text) for v in work.visits)
+        for name, many in done.counts.items():
+            self._metrics.inc(name, many)
+        self._sites_due = inf if done.next_site_due is None else done.next_site_due
+        if done.statistics is not None:
+            self._statistics = done.statistics
+        self._never_crawled_due = done.never_crawled_due
+        for name, many in done.settled.items():
+            if (site := self._ant.sites.get(name)) is not None:
+                site.expected -= many
+                self._ant.look(site)
+        for site in self._ant.admit(done.activated):
+            self._greet(site, at)
+        self._call_immediate(done)
+        for deal in done.deals:
+            self._take_deal(deal, at)
+        self._ant.freshen(done.fresh)
+        for read in done.sitemaps:
+            if (site := self._ant.sites.get(read.site)) is not None:
+                self._errands.send_for_sitemaps(site, read.children, at)
+                self._ant.look(site)
+
+    def close(self) -> None:
+        """Park the sites, give leases back, close repository and store. After the last `absorb`."""
+        at = self._clock.now()
+        parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
+        self._store.release([token for _, tokens in parted for token in tokens])
+        self._store.release([lease.token for leases in self._strays.values() for lease in leases])
+        self._store.park([parked for parked, _ in parted], at=at)
+        if self._repository is not None:
+            self._repository.close()
+        self._store.close()
+
+    # ---------------------------------------------------------------- orders
+
+    def _write_orders(self, work: Work, at: float) -> None:
+        """Leases for hungry sites, more sites, and the chores that have come round."""
+        self._ant.ripen(at)
+        self._ant.sweep(at)
+        if not self._congested():
+            work.orders = self._ant.orders()
+        work.summoned = [name for name in self._strays if name not in self._ant.sites]
+        work.inbox = self._agenda.due("inbox", at)
+        work.reclaim = self._agenda.due("reclaim", at)
+        work.tidy = self._agenda.due("tidy", at)
+        work.immediate = IMMEDIATE_BATCH if self._statistics.immediate or work.inbox else 0
+        if self._sites_due <= at:
+            work.room = self._ant.room()
+        if self._config.until_idle and not self._busy():
+            work.look_for_waiting = self._agenda.due("waiting", at)
+        if work.reclaim:
+            work.released += self._ant.stale_hands(at, older_s=self._config.lease_seconds / 2)
+
+    def _let_leave(self, work: Work, at: float) -> None:
+        for site, due in self._ant.leavers(at, others_wait=self._sites_due <= at):
+            parked, tokens = self._ant.leave(site, due)
+            work.parked.append(parked)
+            work.released += tokens
+            self._sites_due = min(self._sites_due, parked.due)
+
+    @staticmethod
+    def _is_needed(work: Work) -> bool:
+        parts = (work.visits, work.refusals, work.offers, work.sitemaps, work.parked, work.released, work.summoned)
+        chores = (work.orders, work.room, work.inbox, work.reclaim, work.tidy, work.look_for_waiting)
+        return any(parts) or any(chores)
+
+    # --------------------------------------------------------------- arrivals
+
+    def _greet(self, site: ActiveSite, at: float) -> None:
+        """A site joined the active list."""
+        for lease in self._strays.pop(site.site, ()):
+            site.held.append(self._ant.fetch_of(site, lease))
+        if not site.resolving:
+            self._receive(site, at)
+
+    def _receive(self, site: ActiveSite, at: float) -> None:
+        """A site has an address: bar it when that is private, and see to its robots.txt."""
+        assert site.group is not None
+        if not self._allow_private and is_private_host(site.group.address):
+            site.barred = "private-address"
+        self._errands.prepare(site, at)
+        self._load_transients(site)
+
+    def _unreachable(self, site: ActiveSite, at: float, error: str) -> None:
+        """A host name without an address: the site waits, longer each time."""
+        site.failures += 1
+        site.dry = True
+        site.recrawl_at = at + politeness.backoff(site.failures, base=self._errands.base_s, rng=self._ant.rng)
+        self._metrics.inc("ant/unreachable")
+        self._metrics.inc(f"fetch/error/{error}")
+        self._ant.look(site)
+
+    def _load_transients(self, site: ActiveSite) -> None:
+        for url, payload in self._transients.pop(site.site, ()):
+            fetch = self._ant.errand(site, "page", url, payload=payload)
+            if site.robots_pending:
+                site.held.append(fetch)
+            else:
+                site.transient.load([fetch])
+        self._ant.look(site)
+
+    def _call_immediate(self, done: Done) -> None:
+        """Immediate URLs go to their sites, which become active for them."""
+        for name in done.missing:
+            self._next_work.released += [lease.token for lease in self._strays.pop(name, ())]
+        for lease in done.immediate:
+            site = self._ant.sites.get(lease.site)
+            if site is None:
+                self._strays.setdefault(lease.site, []).append(lease)
+            else:
+                self._hurry(site, lease)
+
+    def _hurry(self, site: ActiveSite, lease: Lease) -> None:
+        fetch = self._ant.fetch_of(site, lease)
+        if site.robots_pending or site.shut:
+            site.held.append(fetch)
+        elif self._may_ask(site, fetch):
+            site.immediate.load([fetch])
+            self._ant.hurry(site)
+
+    def _take_deal(self, deal: Deal, at: float) -> None:
+        """Leased pages go into their site's hand, but for those that policy or robots.txt refuse now."""
+        site = self._ant.sites.get(deal.site)
+        if site is None:
+            self._next_work.released += [lease.token for lease in deal.never + deal.recrawl]
+            return
+        never, recrawl = (
+            [fetch for fetch in (self._ant.fetch_of(site, lease) for lease in leases) if self._may_ask(site, fetch)]
+            for leases in (deal.never, deal.recrawl)
+        )
+        self._ant.deal(site, never, recrawl, full=bool(deal.never or deal.recrawl), due=deal.due, at=at)
+
+    def _may_ask(self, site: ActiveSite, fetch: Fetch) -> bool:
+        """Whether a leased page may be fetched; if not it is settled as refused."""
+        record = leased(fetch)
+        kind, error = self._objection(site, record)
+        if kind is None:
+            return True
+        site.expected += 1
+        refused = self._examiner.refused(fetch, error, at=self._clock.now())
+        assert fetch.lease is not None
+        self._next_work.refusals.append(Refusal(fetch.lease, kind, refused))
+        self._metrics.inc(f"outcome/{kind}")
+        return False
+
+    def _objection(self, site: ActiveSite, record: PageRecord) -> tuple[OutcomeKind | None, str]:
+        if site.barred is not None:
+            return "refused", site.barred
+        if record.request is None:
+            reason = self._judge.judge(record.url, site.site, record.depth)
+            if reason is not None:
+                return "refused", reason
+        if not site.robots.allowed(record.url):
+            return "refused_by_robots", "robots.txt"
+        return None, ""
+
+    # ----------------------------------------------------------------- states
+
+    def _congested(self) -> bool:
+        """Whether the worker is so far behind that nothing more should be fetched."""
+        return self._pending_bytes > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
+
+    def _busy(self) -> bool:
+        """Anything in flight, waiting to be settled, or in a hand."""
+        work = self._next_work
+        queued = work.visits or work.refusals or work.offers or work.sitemaps or self._strays
+        return bool(self._ant.in_flight or self._pending_visits or queued)
+
+    def _is_idle(self, at: float) -> bool:
+        """DESIGN.md section 7: nothing in flight, and no never-crawled URL comes due within IDLE_S."""
+        if self._working or self._busy() or self._statistics.immediate or self._never_crawled_due is None:
+            return False
+        return self._never_crawled_due > at + IDLE_S and not self._ant.soon(at + IDLE_S)
+
+    def _weights(self) -> Sequence[float]:
+        return self._schedule.weights(self._clock.now())
+
+    def _prior(self, name: str) -> Prior:
+        """Mean change interval of the site's pages so far, drawn towards the belief where little was seen."""
+        site = self._ant.sites.get(name)
+        if site is None:
+            return Prior(self._prior_s)
+        watched = site.watched + PRIOR_CHANGES * self._prior_s
+        return Prior(watched / (site.changes + PRIOR_CHANGES))
+
+    def _old_text(self, record: PageRecord) -> str | None:
+        """Text of the newest stored copy; None when there is no repository or the copy is lost."""
+        if self._repository is None or record.copy is None:
+            return None
+        try:
+            stored = self._repository.read(record.copy)
+        except RepositoryError:
+            return None
+        kind, charset = content_type(stored.headers)
+        return text_of(stored.body, kind, charset).text
+
+    def _count(self, visit: Visit) -> None:
+        inc = self._metrics.inc
+        inc(f"outcome/{visit.kind}")
+        fetched = visit.fetched
+        inc("fetch/bytes", len(fetched.body))
+        inc(f"fetch/status/{fetched.status}" if fetched.status is not None else f"fetch/error/{fetched.error}")
+        inc("fetch/seconds", fetched.seconds)
+        inc("links/seen", visit.reading.links_seen)
+        for reason, many in visit.reading.refused.items():
+            inc(reason, many)
+
+
+def _schedule_of(collection: Collection) -> Schedule:
+    revisit = collection.policy.revisit
+    return BucketSchedule(
+        fastest=collection.cycle.fastest_s,
+        min_interval=revisit.min_interval,
+        max_interval=inf if revisit.max_interval is None else revisit.max_interval,
+    )

@@ -1,0 +1,142 @@
+"""An active site: its hand of leased URLs behind the site's gate, its robots.txt, its memory between two visits.
+
+Figure 1 of Edwards 2001, third tier: when a site becomes active its data is loaded and two queues are prepared,
+never-crawled and recrawl, joined by a weight; the immediate queue goes before both. Errands (robots.txt, sitemaps) go
+before all, because without robots.txt nothing else may. The site decides nothing about time: its gate does, and the
+ant that owns it.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from webfountain.frontier.robots import RobotsRules
+from webfountain.frontier.sequencer import Fifo, FirstOf, Gate, Polite, WeightedRandom
+from webfountain.records import Fetch, SiteRecord, SiteState
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Sequence
+
+    from webfountain.frontier.ant import Group
+
+__all__ = ["ALLOW_ALL", "ActiveSite"]
+
+LARGEST_HAND = 64
+ALLOW_ALL = RobotsRules.parse(b"", "*")
+
+
+class ActiveSite:
+    """One site of the active list. Created by the ant on activation, dropped when it is parked.
+
+    Invariant: `expected` counts the fetches under way and the visits not yet settled; a site is parked only at 0.
+    """
+
+    __slots__ = (
+        "barred",
+        "changes",
+        "crawl_delay",
+        "dealt_at",
+        "dry",
+        "errands",
+        "expected",
+        "failures",
+        "gate",
+        "group",
+        "hand",
+        "held",
+        "immediate",
+        "never",
+        "ordered",
+        "recrawl",
+        "recrawl_at",
+        "resolving",
+        "robots",
+        "robots_at",
+        "robots_body",
+        "robots_failures",
+        "robots_hops",
+        "robots_ok",
+        "robots_pending",
+        "sequencer",
+        "served",
+        "site",
+        "sitemaps",
+        "transient",
+        "watched",
+    )
+
+    def __init__(
+        self,
+        record: SiteRecord,
+        *,
+        concurrency: int,
+        weights: Callable[[], Sequence[float]],
+        rng: random.Random,
+        hand: int,
+    ) -> None:
+        state = record.state
+        self.site = record.site
+        self.gate = Gate(concurrency, open_at=state.next_at)
+        self.errands: Fifo[Fetch] = Fifo()
+        self.immediate: Fifo[Fetch] = Fifo()
+        self.transient: Fifo[Fetch] = Fifo()
+        self.never: Fifo[Fetch] = Fifo()
+        self.recrawl: Fifo[Fetch] = Fifo()
+        joined = WeightedRandom((self.never, self.recrawl), weights, rng)
+        queues = FirstOf((self.errands, self.immediate, self.transient, joined))
+        self.sequencer: Polite[Fetch] = Polite(queues, self.gate)
+        self.group: Group | None = None
+        self.hand = hand
+        self.held: list[Fetch] = []  # immediate and transient fetches that wait for robots.txt or DNS
+        self.expected = 0
+        self.served = 0
+        self.ordered = False  # a lease order for this site is with the store
+        self.dry = False  # the store had nothing more when last asked; new links or `recrawl_at` end that
+        self.recrawl_at = inf
+        self.resolving = False
+        self.dealt_at = inf  # when the oldest lease in the hand was taken
+        self.barred: str | None = None  # why no page of it may be asked: a private address
+        self.failures = state.failures
+        self.crawl_delay = state.crawl_delay
+        self.robots = ALLOW_ALL
+        self.robots_body = state.robots
+        self.robots_at = state.robots_at
+        self.robots_ok = state.robots_ok
+        self.robots_failures = state.robots_failures
+        self.robots_pending = False
+        self.robots_hops = 0
+        self.sitemaps = dict(state.sitemaps)
+        self.changes = state.changes
+        self.watched = state.watched
+
+    @property
+    def shut(self) -> bool:
+        """No page may be asked now: robots.txt refuses, or the host has no address."""
+        return not self.robots_ok or self.group is None
+
+    def hungry(self) -> bool:
+        """Whether the hand runs low and the store may have more."""
+        if self.ordered or self.dry or self.robots_pending or self.shut:
+            return False
+        return self.never.backlog() + self.recrawl.backlog() <= self.hand // 4
+
+    def idle(self) -> bool:
+        """Nothing held, nothing under way, nothing ordered: the site may leave the active list."""
+        return not (self.expected or self.ordered or self.robots_pending or self.resolving or self.sequencer.backlog())
+
+    def remember(self, next_at: float) -> SiteState:
+        """What must outlive the visit."""
+        return SiteState(
+            next_at=next_at,
+            failures=self.failures,
+            robots=self.robots_body,
+            robots_at=self.robots_at,
+            robots_ok=self.robots_ok,
+            robots_failures=self.robots_failures,
+            crawl_delay=self.crawl_delay,
+            sitemaps=tuple(self.sitemaps.items()),
+            changes=self.changes,
+            watched=self.watched,
+        )
