@@ -98,6 +98,11 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
 class FrontierStore(Protocol):
     """The contract that every store keeps; `tests/store/test_contract.py` is its specification."""
 
+    @property
+    def period_s(self) -> float:
+        """Length of a census period, s: period number p runs from p x period_s."""
+        ...
+
     def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
         """Make URLs known: each unknown one joins its site's never-crawled queue.
 

@@ -83,6 +83,11 @@ class MemoryStore:
 
     # ------------------------------------------------------------------ links
 
+    @property
+    def period_s(self) -> float:
+        """Length of a census period, s."""
+        return self._period_s
+
     def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
         """See `FrontierStore.discover`."""
         fresh = [link for link in links if self._add(link, at)]
