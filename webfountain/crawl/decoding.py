@@ -201,7 +201,7 @@ class Body:
             raise BadResponse("bomb")
         if self.size > self.limit:
             if not self._truncate:
-                raise BadResponse("too-large")
+                raise BadResponse("bomb" if self.size > BOMB_RATIO / 5 * self.taken else "too-large")
             data = data[: len(data) - (self.size - self.limit)]
             self.size, self.full = self.limit, True
         self._pieces.append(data)

@@ -1,0 +1,62 @@
+"""The two places where we touch private parts of Scrapy's engine, and nothing else does.
+
+Scrapy tells a scheduler neither when a request is done with (issue 7978) nor lets it say that a request has come
+due: it asks again when a download ends or after five seconds. Both are needed here: politeness is a matter of
+times, and a lease is settled when the engine is done, whatever the end. `tests/crawl/test_engine.py` fails
+where a release of Scrapy moves these parts. Place in the walk: under the scheduler.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+__all__ = ["in_engine", "wake", "watch_ends"]
+
+
+class _InProgress(set[Any]):
+    """The engine's set of requests in progress, which tells when one leaves.
+
+    A request leaves once, after its response, its failure or the request that replaced it has gone all the way:
+    callbacks run, items through the pipelines, new requests enqueued.
+    """
+
+    def __init__(self, requests: set[Request], ended: Callable[[Request], None]) -> None:
+        super().__init__(requests)
+        self._ended = ended
+
+    def remove(self, request: Request) -> None:
+        super().remove(request)
+        self._ended(request)
+
+
+def watch_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
+    """Have `ended` called with every request that the engine is done with.
+
+    Raises
+    ------
+    RuntimeError
+        when this release of Scrapy keeps its requests elsewhere; use a release that the tests know.
+    """
+    slot = getattr(crawler.engine, "_slot", None)
+    if not isinstance(getattr(slot, "inprogress", None), set):
+        raise RuntimeError("this release of Scrapy has no ExecutionEngine._slot.inprogress; webfountain needs it")
+    slot.inprogress = _InProgress(slot.inprogress, ended)
+
+
+def wake(crawler: Crawler) -> None:
+    """Have the engine ask the scheduler in the next turn of the loop; several calls before that count once."""
+    slot = crawler.engine._slot
+    if slot is not None and slot.closing is None:
+        slot.nextcall.schedule()
+
+
+def in_engine(crawler: Crawler) -> int:
+    """Requests that the engine holds: being downloaded, or being worked on by spider and pipelines."""
+    slot = crawler.engine._slot
+    return 0 if slot is None else len(slot.inprogress)
