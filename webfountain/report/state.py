@@ -20,9 +20,21 @@ if TYPE_CHECKING:
     from webfountain.records import PageRecord, SiteRecord, State
     from webfountain.repository.pages import Pages
     from webfountain.repository.record import Stored
+    from webfountain.repository.text import Text
     from webfountain.store.base import BucketCensus, FrontierStore
 
-__all__ = ["PAGE_FIELDS", "cat", "fresh_share", "freshness", "page_of", "pages", "sites", "status", "texts"]
+__all__ = [
+    "PAGE_FIELDS",
+    "cat",
+    "fresh_share",
+    "freshness",
+    "page_of",
+    "pages",
+    "sites",
+    "status",
+    "text_of_copy",
+    "texts",
+]
 
 PAGE_FIELDS: Final = (
     "policy",
@@ -159,6 +171,11 @@ def cat(store: FrontierStore, repository: Pages, url: str) -> Stored:
     return repository.read(record.copy)
 
 
+def text_of_copy(copy: Stored) -> Text:
+    """Title and visible text of a copy."""
+    return text_of(copy.body, *_content_type(copy))
+
+
 def _rate(store: FrontierStore, at: float, period_s: float) -> dict[str, Any]:
     """Fetches since the period before this one began, or since the first site was known, and their rate."""
     before = int(at // period_s) - 1
@@ -192,7 +209,7 @@ def _site(record: SiteRecord) -> dict[str, Any]:
 
 
 def _text(record: PageRecord, copy: Stored) -> dict[str, Any]:
-    found = text_of(copy.body, *_content_type(copy))
+    found = text_of_copy(copy)
     verdict = record.verdict if record.verdict in _COPIED else "changed" if record.changes else "new"
     return {"url": record.url, "verdict": verdict, "fetched": record.copied, "title": found.title, "text": found.text}
 

@@ -1,0 +1,89 @@
+"""The command line: `webfountain COMMAND`, exit status 0 done, 1 failed, 2 wrong arguments or input.
+
+The top floor. A command is imported when it is called, so that `status` does not pay for Scrapy. What goes wrong on
+purpose (`WebfountainError`) and what the system refuses (`OSError`) becomes one line on standard error; a traceback
+is a bug. The commands themselves are in `commands`, what they call in the rooms below.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from typing import TYPE_CHECKING, Final
+
+import click
+
+from webfountain.errors import WebfountainError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS: Final[dict[str, tuple[str, str]]] = {
+    "crawl": ("crawling", "Crawl a collection and keep its copy fresh."),
+    "demo": ("demonstration", "Crawl a generated web on loopback for about a minute."),
+    "now": ("telling", "Put URLs on the immediate queue, also of a running crawl."),
+    "forget": ("telling", "Remove a page or a site for good."),
+    "status": ("looking", "Counts by state, rate, freshness estimate, plan in force."),
+    "pages": ("looking", "One record per known URL."),
+    "sites": ("looking", "One line per known site."),
+    "texts": ("looking", "What changed, as text for a search or RAG index."),
+    "cat": ("looking", "Print the newest copy of a page."),
+    "policy": ("policies", "Check policy files."),
+    "evolution": ("analysing", "How pages change: the analysis of Cho 2000."),
+}
+"""Name -> module in `webfountain.commands` that defines a click command of that name, and its line of help."""
+
+
+class _Doors(click.Group):
+    """The commands, each imported when it is asked for."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        if cmd_name not in COMMANDS:
+            return None
+        module = importlib.import_module(f"webfountain.commands.{COMMANDS[cmd_name][0]}")
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
+
+
+@click.group(cls=_Doors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(package_name="webfountain")
+def _doors() -> None:
+    """An incremental web crawler: keeps a fresh copy of chosen parts of the web on a bounded budget.
+
+    Start with `webfountain demo`, then `webfountain crawl policies/docs.toml`.
+    """
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command line; the exit status."""
+    try:
+        status = _doors.main(args=arguments, prog_name="webfountain", standalone_mode=False)
+    except click.ClickException as error:
+        return _say(error.format_message(), 2)
+    except click.Abort:
+        return _say("stopped", 1)
+    except WebfountainError as error:
+        return _say(str(error), error.exit_status)
+    except BrokenPipeError:
+        # The reader (`| head`) has seen enough. Python would complain once more when it flushes at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        return _say(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+    return status if isinstance(status, int) else 0
+
+
+def _say(message: str, status: int) -> int:
+    line = " ".join(message.split())
+    print(f"webfountain: {line}", file=sys.stderr)
+    return status

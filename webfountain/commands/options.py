@@ -1,0 +1,161 @@
+"""What several commands share: their options, opening a store, printing plain data for people or for programs."""
+
+from __future__ import annotations
+
+import contextlib
+import datetime
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from webfountain.config import DEFAULT_STORE
+from webfountain.errors import InputError
+from webfountain.store import folder_of, open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from webfountain.repository.pages import Pages
+    from webfountain.store.base import FrontierStore
+
+__all__ = [
+    "as_json",
+    "copies",
+    "existing_folder",
+    "inbox_folder",
+    "print_json",
+    "print_json_lines",
+    "print_table",
+    "reading",
+    "repository",
+    "repository_folder",
+    "spell_time",
+    "store",
+    "time_of",
+]
+
+store: Callable[[Any], Any] = click.option(
+    "--store",
+    metavar="URL",
+    default=DEFAULT_STORE,
+    envvar="WEBFOUNTAIN_STORE",
+    show_default=True,
+    help="Where the frontier lives.",
+)
+repository: Callable[[Any], Any] = click.option(
+    "--repository",
+    metavar="DIR",
+    envvar="WEBFOUNTAIN_REPOSITORY",
+    help="Where the copies lie.  [default: <rocksdb folder>/repository]",
+)
+as_json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+@contextlib.contextmanager
+def reading(url: str) -> Iterator[FrontierStore]:
+    """An existing store, opened for reading, also beside the crawl that writes it."""
+    existing_folder(url)
+    opened = open_store(url, collection=None, period_s=None, read_only=True)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def existing_folder(url: str) -> Path:
+    """The folder of an embedded store; InputError when there is none, so that looking never makes one."""
+    folder = folder_of(url)
+    if folder is None:
+        raise InputError(
+            f"--store {url!r}: nothing to look at (use rocksdb:///absolute/folder or rocksdb://relative/folder)"
+        )
+    if not folder.is_dir():
+        raise InputError(f"--store {url!r}: there is no folder {folder} (`webfountain crawl` or `demo` makes one)")
+    return folder
+
+
+def inbox_folder(folder: Path) -> Path:
+    """Where notes to the crawl of a store go."""
+    from webfountain.frontier.inbox import FOLDER  # noqa: PLC0415
+
+    return folder / FOLDER
+
+
+def repository_folder(store_url: str, given: str | None) -> Path:
+    """The folder of copies: the one given, else the store's own."""
+    return Path(given) if given is not None else existing_folder(store_url) / "repository"
+
+
+@contextlib.contextmanager
+def copies(store_url: str, given: str | None) -> Iterator[Pages]:
+    """The repository, opened for reading."""
+    from webfountain.repository.pages import Pages  # noqa: PLC0415  parsers that `status` does not need
+
+    opened = Pages(repository_folder(store_url, given))
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def time_of(text: str) -> float:
+    """UTC seconds from a number, or from an ISO date or time (UTC unless it says otherwise)."""
+    with contextlib.suppress(ValueError):
+        return float(text)
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{text!r} is no time (allowed: UTC seconds, 2026-01-31 or 2026-01-31T12:00)") from None
+    return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def spell_time(at: float | None) -> str:
+    """A time for people; "-" when there is none."""
+    return "-" if at is None else datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def print_json(document: object) -> None:
+    """One JSON document, indented."""
+    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+
+
+def print_json_lines(rows: Iterable[object]) -> None:
+    """One JSON document a line, as they come."""
+    encoder = msgspec.json.Encoder()
+    for row in rows:
+        sys.stdout.buffer.write(encoder.encode(row) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Callable[[Mapping[str, Any]], str]]) -> int:
+    """Rows as text columns, two blanks apart, widths by the first screenful; how many rows were printed.
+
+    Parameters
+    ----------
+    columns : heading -> the text of a row; a heading that begins with ">" is set right
+    """
+    pending: list[list[str]] = [[name.lstrip(">") for name in columns]]
+    right = [name.startswith(">") for name in columns]
+    widths: list[int] | None = None
+    count = 0
+    for row in rows:
+        count += 1
+        pending.append([text(row) for text in columns.values()])
+        if len(pending) >= 200:
+            widths = _print_rows(pending, right, widths)
+            pending = []
+    _print_rows(pending, right, widths)
+    return count
+
+
+def _print_rows(rows: list[list[str]], right: list[bool], widths: list[int] | None) -> list[int]:
+    found = widths or [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            text.rjust(size) if side else text.ljust(size) for text, size, side in zip(row, found, right, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+    return found
