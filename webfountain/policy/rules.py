@@ -83,6 +83,7 @@ class Judge:
     def judge(self, url: str, site: str, depth: int, *, source: str = "") -> Reason | None:
         """None when canonical `url` belongs to the collection, else why not.
 
+        A seed (depth 0) needs no allow pattern: the operator named it, often as a mere way in; deny binds it too.
         `depth` is its own, one more than that of its source; `source` the canonical URL of the linking page,
         "" for seeds, sitemaps, redirects and URLs known before.
         """
@@ -91,6 +92,8 @@ class Judge:
         if depth > self._depth:
             return "too_deep"
         flaw = self._flaw(url)
+        if flaw == "not_allowed" and depth == 0:
+            return None
         return self._step(url, source) if flaw is _DATED else flaw
 
     def _find_flaw(self, url: str) -> Reason | None:
