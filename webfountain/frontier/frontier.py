@@ -24,6 +24,7 @@ from webfountain.frontier.errands import Errands
 from webfountain.frontier.links import LinkExtractor
 from webfountain.frontier.page import Examiner, Visit, content_type, leased
 from webfountain.frontier.schedule import BucketSchedule, NoRecrawl
+from webfountain.frontier.site import ALLOW_ALL
 from webfountain.frontier.sitemaps import SitemapShelf
 from webfountain.frontier.work import Clerk, Done, Refusal, Work
 from webfountain.policy.network import is_private_host
@@ -118,7 +119,7 @@ class Frontier:
         self._examiner = Examiner(
             collection=collection,
             judge=self._judge,
-            extractor=LinkExtractor(nofollow=collection.discovery.nofollow),
+            extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
             old_text=self._old_text,
         )
         self.due = DuplicateUrlEliminator(store, size=config.cache_urls)
@@ -469,7 +470,7 @@ class Frontier:
             reason = self._judge.judge(record.url, site.site, record.depth)
             if reason is not None:
                 return "refused", reason
-        if not site.robots.allowed(record.url):
+        if site.robots is not ALLOW_ALL and not site.robots.allowed(record.url):
             return "refused_by_robots", "robots.txt"
         return None, ""
 

@@ -228,14 +228,15 @@ class RoundRobin(Generic[T]):
     earlier than it said: new items, a landing. Entries are checked when they come up, so a stale one does no harm.
     """
 
-    __slots__ = ("_members", "_order", "_ready", "_waiting")
+    __slots__ = ("_members", "_order", "_ready", "_ties", "_waiting")
 
     def __init__(self) -> None:
         self._members: dict[int, Sequencer[T]] = {}
         self._ready: deque[int] = deque()
-        # (time, tie, id): the heap may hold stale entries of a member; `_members` says who is where now.
+        # (time, tie, id): entries may be stale, `_order` says who waits for what now; ties go by who came first.
         self._waiting: list[tuple[float, int, int]] = []
         self._order: dict[int, float] = {}
+        self._ties = itertools.count()
 
     def __len__(self) -> int:
         return len(self._members)
@@ -303,4 +304,4 @@ class RoundRobin(Generic[T]):
             (self._ready.appendleft if first else self._ready.append)(key)
         else:
             self._order[key] = due
-            heapq.heappush(self._waiting, (due, key, key))
+            heapq.heappush(self._waiting, (due, next(self._ties), key))

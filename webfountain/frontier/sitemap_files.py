@@ -30,6 +30,7 @@ SitemapError = Literal["bad_gzip", "broken", "entities", "no_sitemap", "too_larg
 _ENTRIES: Final = ("{*}url", "{*}sitemap", "{*}item", "{*}entry")
 _TIMES: Final = ("lastmod", "updated", "pubdate", "date", "published")
 _GZIP: Final = b"\x1f\x8b"
+_BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
 _YEAR_MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 _ENTITY: Final = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y", re.IGNORECASE)
 
@@ -91,7 +92,9 @@ def _read_xml(text: bytes) -> SitemapFile:
     from lxml import etree  # noqa: PLC0415  Scrapy's own, but no crawl without sitemaps should pay for it
 
     found = SitemapFile([], [])
-    # recover: a bare & in a URL is the commonest flaw of sitemaps, and costs one entry, not all.
+    # The commonest flaw of sitemaps is a bare & in a URL; the parser would forgive it and drop the name after it.
+    if b"<![CDATA[" not in text and b"\0" not in text[:4]:
+        text = _BARE_AMPERSAND.sub(b"&amp;", text)
     events = etree.iterparse(
         io.BytesIO(text),
         events=("end",),

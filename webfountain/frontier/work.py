@@ -131,6 +131,7 @@ class Clerk:
         self._owner = owner
         self._lease_s = lease_s
         self._has_forgotten = False
+        self._told = (0, 0, 0)
         self.schedule = schedule
 
     def run(self, work: Work) -> Done:
@@ -153,6 +154,7 @@ class Clerk:
             done.counts["repository/deleted"] += self._repository.tidy(self._store).files
         if work.look_for_waiting:
             done.never_crawled_due = self._never_crawled_due()
+        self._tell_due(done)
         done.next_site_due = self._store.next_site_due()
         done.statistics = self._store.statistics()
         return done
@@ -203,6 +205,13 @@ class Clerk:
         if new:
             done.fresh.update(link.site for link in links)
         return new
+
+    def _tell_due(self, done: Done) -> None:
+        """What the duplicate URL eliminator counted since the last batch."""
+        now = (self._due.new, self._due.by_cache, self._due.by_store)
+        new, by_cache, by_store = (count - told for count, told in zip(now, self._told, strict=True))
+        self._told = now
+        done.counts.update({"due/new": new, "due/duplicate_by_cache": by_cache, "due/duplicate_by_store": by_store})
 
     def _discover_offers(self, work: Work, done: Done) -> None:
         self._discover(work.offers, done, work.at)
