@@ -295,6 +295,7 @@ class Ant:
         for site in self._hungry.values():
             if site.hungry():
                 site.ordered = True
+                site.recrawl_at = inf  # learned anew: from the deal, and from what is settled meanwhile
                 orders.append(Order(site.site, site.hand - site.never.backlog(), site.hand - site.recrawl.backlog()))
         self._hungry.clear()
         return orders
@@ -311,10 +312,14 @@ class Ant:
         site.never.load(never)
         site.recrawl.load(recrawl)
         site.dry = not full
-        site.recrawl_at = due
-        if site.dry and due < inf:
-            self.remind(site, due)
+        self.due_again(site, due)
         self.look(site)
+
+    def due_again(self, site: ActiveSite, due: float) -> None:
+        """A page of the site comes due then."""
+        if due < site.recrawl_at:
+            site.recrawl_at = due
+            self.remind(site, due)
 
     def stale_hands(self, at: float, *, older_s: float) -> list[int]:
         """Leases that a slow site has held for long: back to the store before they run out, tokens returned."""

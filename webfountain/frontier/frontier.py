@@ -30,6 +30,7 @@ from webfountain.frontier.work import Clerk, Done, Refusal, Work
 from webfountain.policy.network import is_private_host
 from webfountain.policy.rules import Judge
 from webfountain.repository.text import text_of
+from webfountain.store.base import lane_of, order_of
 from webfountain.urls import site_of
 
 if TYPE_CHECKING:
@@ -203,6 +204,7 @@ class Frontier:
         if visit.record.checks > leased(visit.fetch).checks:
             site.changes += visit.kind == "changed"
             site.watched += visit.watched
+        self._ant.due_again(site, self._due_time(visit.record))
         self._next_work.visits.append(visit)
         self._pending_visits += 1
         self._pending_bytes += len(visit.fetched.body) + 3 * len(visit.reading.text)
@@ -459,6 +461,7 @@ class Frontier:
         site.expected += 1
         refused = self._examiner.refused(fetch, error, at=self._clock.now())
         assert fetch.lease is not None
+        self._ant.due_again(site, self._due_time(refused))
         self._next_work.refusals.append(Refusal(fetch.lease, kind, refused))
         self._metrics.inc(f"outcome/{kind}")
         return False
@@ -491,6 +494,10 @@ class Frontier:
         if self._working or self._busy() or self._statistics.immediate or self._never_crawled_due is None:
             return False
         return self._never_crawled_due > at + IDLE_S and not self._ant.soon(at + IDLE_S)
+
+    def _due_time(self, record: PageRecord) -> float:
+        """When a page comes due again once this record is settled."""
+        return self._schedule.due_time(lane_of(record), order_of(record))
 
     def _weights(self) -> Sequence[float]:
         return self._schedule.weights(self._clock.now())

@@ -1,0 +1,134 @@
+"""Drive a Frontier without Scrapy, network or real time: one loop, a manual clock, a web that is a function."""
+
+from __future__ import annotations
+
+import heapq
+import random
+from collections import Counter
+from pathlib import Path
+
+from webfountain.clock import ManualClock
+from webfountain.config import FountainConfig
+from webfountain.frontier.frontier import Frontier
+from webfountain.frontier.seeds import load_seeds
+from webfountain.metrics import Metrics
+from webfountain.policy.files import parse_collection
+from webfountain.policy.rules import Judge
+from webfountain.records import Fetched
+from webfountain.store.memory import MemoryStore
+
+POLICY = """
+[collection]
+name = "test"
+seeds = [{seeds}]
+{collection}
+[politeness]
+user_agent = "tester/1.0 (+http://example.org/bot)"
+min_delay = "{min_delay}"
+delay_factor = {delay_factor}
+{politeness}
+[network]
+allow_private = {allow_private}
+[cycle]
+period = "{period}"
+{rest}
+"""
+
+
+def collection_of(seeds, **values):
+    settings = {
+        "collection": "", "min_delay": "1s", "delay_factor": 10, "politeness": "", "allow_private": "true",
+        "period": "1d", "rest": "",
+    } | values  # fmt: skip
+    text = POLICY.format(seeds=", ".join(f'"{seed}"' for seed in seeds), **settings)
+    return parse_collection(text, Path("test.toml"))
+
+
+class Drive:
+    """`answer(fetch, at) -> (status, headers, body, seconds)` or an error word is the web."""
+
+    def __init__(self, collection, answer, *, store=None, repository=None, clock=None, seed=1, **config):
+        self.clock = clock or ManualClock(1_000_000.0)
+        self.store = store or MemoryStore(period_s=collection.cycle.period_s)
+        self.metrics = Metrics()
+        self.log: list[tuple[float, str, str]] = []
+        self.items = []
+        self.outcomes = Counter()
+        self.answer = answer
+        self.addresses = {}
+        self.collection = collection
+        self.frontier = Frontier(
+            store=self.store, repository=repository, collection=collection, config=FountainConfig(**config),
+            clock=self.clock, rng=random.Random(seed), metrics=self.metrics, owner="test",
+        )  # fmt: skip
+        judge = Judge(collection, year=2026)
+        load_seeds(collection, judge, self.frontier.due.discover, at=self.clock.now())
+        self.flying: list[tuple[float, int, object]] = []
+        self.open: dict[str, int] = {}
+        self.most_open = 0
+
+    def run(self, *, seconds=None, steps=200_000, until=None):
+        """Until time, `until()` or nothing more can ever happen."""
+        end = float("inf") if seconds is None else self.clock.now() + seconds
+        for _ in range(steps):
+            if until is not None and until():
+                return
+            if self.step():
+                continue
+            following = [self.flying[0][0]] if self.flying else []
+            wake = self.frontier.wake_at()
+            following += [wake] if wake is not None and wake > self.clock.now() else []
+            due = self.store.next_site_due()
+            following += [due] if due is not None and due > self.clock.now() else []
+            soon = min(following, default=float("inf"))
+            if soon == float("inf") and seconds is None:
+                return
+            self.clock.set(max(min(soon, end), self.clock.now()))
+            if self.clock.now() >= end:
+                return
+        raise AssertionError("the crawl did not come to rest")
+
+    def step(self) -> bool:
+        """One round of everything that can happen now; False when nothing did."""
+        did = False
+        for host in self.frontier.unresolved():
+            addresses = self.addresses.get(host, ["203.0.113.9"])
+            self.frontier.resolved(host, addresses, error=None if addresses else "dns")
+            did = True
+        while (fetch := self.frontier.next()) is not None:
+            self._send(fetch)
+            did = True
+        while self.flying and self.flying[0][0] <= self.clock.now():
+            self._land(heapq.heappop(self.flying)[2])
+            did = True
+        work = self.frontier.take_work()
+        if work is not None:
+            self.frontier.absorb(self.frontier.run(work))
+            did = did or bool(work.visits or work.orders or work.parked or work.room or work.refusals or work.sitemaps)
+        return did
+
+    def _send(self, fetch):
+        now = self.clock.now()
+        self.log.append((now, fetch.kind, fetch.url))
+        self.open[fetch.site] = self.open.get(fetch.site, 0) + 1
+        self.most_open = max(self.most_open, self.open[fetch.site])
+        answer = self.answer(fetch, now)
+        if isinstance(answer, str):
+            fetched = Fetched(fetch, now + 0.1, 0.1, error=answer)
+        else:
+            status, headers, body, seconds = answer
+            fetched = Fetched(fetch, now + seconds, seconds, status, tuple(headers.items()), body)
+        heapq.heappush(self.flying, (fetched.at, fetch.id, fetched))
+
+    def _land(self, fetched):
+        self.open[fetched.fetch.site] -= 1
+        self.frontier.landed(fetched)
+        if fetched.fetch.kind == "page":
+            visit = self.frontier.examine(fetched)
+            self.outcomes[visit.kind] += 1
+            if (item := visit.item()) is not None:
+                self.items.append(item)
+            self.frontier.finish(visit)
+
+    def asked(self, kind="page"):
+        return [url for _, what, url in self.log if what == kind]
