@@ -25,23 +25,28 @@ def folder_of(url: str) -> Path | None:
     return Path(folder) if url.startswith(_ROCKSDB) and folder else None
 
 
-def open_store(url: str, *, collection: str, period_s: float, read_only: bool = False) -> FrontierStore:
+def open_store(url: str, *, collection: str | None, period_s: float | None, read_only: bool = False) -> FrontierStore:
     """Open a store, creating it when it is not there; `period_s` is the length of a census period.
+
+    None for either means what the store was made with, which only one that exists can tell. `read_only` gives
+    an up-to-date view, also of a store that another process is writing.
 
     Raises
     ------
     InputError
-        when `url` is none of the forms above.
+        when `url` is none of the forms above, or a None is asked of a store that does not exist.
     StoreHeld, StoreVersion, StoreBound, StoreError
         when the folder is another process's, another version's, another collection's, or cannot be written.
     """
     if url == "memory:":
+        if period_s is None:
+            raise InputError("--store memory: a new store needs a period")
         from webfountain.store.memory import MemoryStore  # noqa: PLC0415  a backend is imported when it is asked for
 
         return MemoryStore(period_s=period_s)
     folder = folder_of(url)
     if folder is None:
         raise InputError(f"--store {url!r}: use memory:, rocksdb:///absolute/folder or rocksdb://relative/folder")
-    from webfountain.store.embedded import open_embedded  # noqa: PLC0415
+    from webfountain.store.embedded_opening import open_embedded  # noqa: PLC0415
 
     return open_embedded(folder, collection=collection, period_s=period_s, read_only=read_only)

@@ -1,0 +1,201 @@
+"""The RocksDB under the embedded store: opening, the lock and its holder, reads, scans, one atomic write.
+
+Nothing here knows what the keys mean. Every failure of the disk leaves as one `StoreError` line. Writes reach the
+operating system before they return, so a killed process loses none; a power cut may lose the last seconds.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import tempfile
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    Options,
+    Rdict,
+    ReadOptions,
+    WriteBatch,
+)
+
+from webfountain.errors import StoreError, StoreHeld
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["Disk", "WriteBatch", "open_reading", "open_writing"]
+
+MEBIBYTE: Final = 1 << 20
+MEMTABLE_BYTES: Final = 32 * MEBIBYTE
+CACHE_BYTES: Final = 64 * MEBIBYTE
+"""Index and filter blocks stay outside it: inside, they push each other out and reads cost three times as much."""
+BLOOM_BITS: Final = 10
+
+
+class Disk:
+    """One open database. `refresh` brings a reading copy up to date; it has no effect on a writing one."""
+
+    def __init__(self, folder: Path, db: Rdict, *, secondary: Path | None) -> None:
+        self.folder = folder
+        self._db = db
+        self._secondary = secondary
+        self._open = True
+
+    @property
+    def read_only(self) -> bool:
+        """Whether this is a reading copy of a store that another process may be writing."""
+        return self._secondary is not None
+
+    def refresh(self) -> None:
+        """Take in what the writing process has written since."""
+        if self._secondary is not None:
+            self._db.try_catch_up_with_primary()
+
+    def get(self, key: bytes) -> bytes | None:
+        """The value of one key."""
+        value: bytes | None = self._db.get(key)
+        return value
+
+    def get_many(self, keys: list[bytes]) -> list[bytes | None]:
+        """The values of many keys, in their order."""
+        return cast("list[bytes | None]", self._db.get(keys))  # type: ignore[arg-type]  # a list is invariant
+
+    def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
+        """Keys and values from `start` up to but without `end`, as they stood when the scan began.
+
+        The bound also keeps the scan from walking over the deleted entries that lie behind it.
+        """
+        options = ReadOptions()
+        options.set_iterate_upper_bound(end)
+        yield from cast("Iterator[tuple[bytes, bytes]]", self._db.items(from_key=start, read_opt=options))
+        del options  # RocksDB only points at the bound: it has to outlive the scan
+
+    def write(self, batch: WriteBatch) -> None:
+        """Write all of the batch or nothing of it.
+
+        Raises
+        ------
+        StoreError
+            when the store was opened for reading, or the disk is full or gone: mend it and open the store anew.
+        """
+        if self.read_only:
+            raise StoreError(f"{self.folder}: the store was opened for reading only")
+        try:
+            self._db.write(batch)
+        except Exception as error:
+            raise StoreError(
+                f"{self.folder}: cannot write ({_first_line(error)}); nothing of this step is kept"
+            ) from None
+
+    def close(self) -> None:
+        """Let go of files and lock, after a sync that a power cut does not undo; a second call has no effect."""
+        if not self._open:
+            return
+        self._open = False
+        if not self.read_only:
+            (self.folder / "holder").unlink(missing_ok=True)
+        # A disk that is full or gone has said so at the step that it refused; what it accepted is in the log.
+        with suppress(Exception):
+            if not self.read_only:
+                self._db.flush_wal(True)
+            self._db.close()
+        if self._secondary is not None:
+            shutil.rmtree(self._secondary, ignore_errors=True)
+
+
+def open_writing(folder: Path) -> Disk:
+    """Open for writing, creating the folder.
+
+    Raises
+    ------
+    StoreHeld
+        when another process writes to it; the line names that process and what to do.
+    StoreError
+        when the folder cannot be made, written or read.
+    """
+    try:
+        (folder / "db").mkdir(parents=True, exist_ok=True)
+        db = Rdict(str(folder / "db"), _options())
+    except Exception as error:
+        line = _first_line(error)
+        if "lock" in line.lower():
+            raise StoreHeld(_held(folder)) from None
+        raise StoreError(f"{folder}: cannot open the store for writing ({line})") from None
+    disk = Disk(folder, db, secondary=None)
+    try:
+        (folder / "holder").write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+    except OSError as error:
+        disk.close()
+        raise StoreError(f"{folder}: cannot open the store for writing ({_first_line(error)})") from None
+    return disk
+
+
+def open_reading(folder: Path) -> Disk:
+    """Open a private, up-to-date view, also while another process writes.
+
+    Raises
+    ------
+    StoreError
+        when there is no store in the folder, or it cannot be read.
+    """
+    if not (folder / "db" / "CURRENT").exists():
+        raise StoreError(f"{folder}: there is no store here; a crawl makes one")
+    private = Path(tempfile.mkdtemp(prefix="webfountain-reading-"))
+    try:
+        options = _options()
+        options.create_if_missing(False)
+        options.set_max_open_files(-1)
+        db = Rdict(str(folder / "db"), options, access_type=AccessType.secondary(str(private)))
+        db.try_catch_up_with_primary()
+    except Exception as error:
+        shutil.rmtree(private, ignore_errors=True)
+        raise StoreError(f"{folder}: cannot read the store ({_first_line(error)})") from None
+    return Disk(folder, db, secondary=private)
+
+
+def _options() -> Options:
+    table = BlockBasedOptions()
+    table.set_block_cache(Cache(CACHE_BYTES))
+    table.set_bloom_filter(BLOOM_BITS, False)
+    table.set_block_size(4096)
+    table.set_format_version(5)
+    options = Options(raw_mode=True)
+    options.create_if_missing(True)
+    options.set_block_based_table_factory(table)
+    options.set_write_buffer_size(MEMTABLE_BYTES)
+    options.set_max_write_buffer_number(3)
+    options.set_target_file_size_base(64 * MEBIBYTE)
+    options.set_max_bytes_for_level_base(256 * MEBIBYTE)
+    options.set_compression_type(DBCompressionType.lz4())
+    options.set_max_background_jobs(2)
+    options.set_keep_log_file_num(2)
+    options.set_stats_dump_period_sec(0)
+    return options
+
+
+def _held(folder: Path) -> str:
+    """Who holds the store, as its own note says; the note's age is the file's, for a store reads no clock."""
+    note = folder / "holder"
+    try:
+        holder = json.loads(note.read_text())
+        since = datetime.fromtimestamp(note.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
+        who = f"process {holder['pid']} on {holder['host']} since {since}"
+    except (OSError, ValueError, KeyError, TypeError):
+        who = "another process"
+    return (
+        f"{folder}: the store is held by {who}; stop that crawl first, give another --store, "
+        "or use `webfountain now` and `webfountain status`, which work while it runs"
+    )
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

@@ -1,0 +1,174 @@
+"""How the embedded store lays its keys and values: every byte of the format is decided here.
+
+Keys start with one letter for the family, then, wherever a page is meant, eight bytes of the site: a site's
+pages lie together, so a batch of one page's links touches few blocks. A never-crawled page lives in its queue
+entry and its page key only points there: the entries lie in the order in which they are leased, and the keys
+that every link is looked up in stay small. Changing anything here means another `FORMAT`.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import xxhash
+
+from webfountain.records import PageRecord
+from webfountain.store.codec import from_sortable, to_sortable
+
+if TYPE_CHECKING:
+    from webfountain.records import Link
+
+__all__ = [
+    "ACTIVE",
+    "BAR",
+    "BARRED",
+    "BUCKET",
+    "COPY",
+    "COUNTS",
+    "DUE",
+    "FORMAT",
+    "IMMEDIATE",
+    "META",
+    "NAME",
+    "NEVER",
+    "PAGE",
+    "PLAN",
+    "RECRAWL",
+    "ROW",
+    "SITE",
+    "STATE",
+    "Waiting",
+    "after",
+    "due_key",
+    "is_record",
+    "never_suffix",
+    "number",
+    "pack_waiting",
+    "place_of",
+    "pointer",
+    "pointer_suffix",
+    "recrawl_key",
+    "site_id",
+    "waiting_record",
+]
+
+FORMAT: Final = 1
+
+PAGE: Final = b"P"  # site id, key -> page record, or a pointer to its NEVER entry, or BAR
+NEVER: Final = b"N"  # site id, importance descending, arrival -> Waiting
+RECRAWL: Final = b"R"  # site id, lane, order, key -> nothing
+SITE: Final = b"S"  # name -> row of counts and times
+BARRED: Final = b"F"  # name -> nothing: the whole site was forgotten
+STATE: Final = b"T"  # site id -> SiteState
+NAME: Final = b"H"  # site id -> name
+DUE: Final = b"D"  # due, name -> nothing: the inactive sites
+ACTIVE: Final = b"A"  # name -> nothing: the active sites
+IMMEDIATE: Final = b"I"  # place -> site name, key
+BUCKET: Final = b"B"  # bucket -> crawled pages, sum of last_crawled
+ROW: Final = b"K"  # period, bucket -> a census row
+COPY: Final = b"W"  # WARC file number -> page records that name it
+COUNTS: Final = b"C"  # -> pages by state, sites, active sites, arrivals
+META: Final = b"M"  # -> format, collection, period, generation
+PLAN: Final = b"Q"  # -> the plan in force
+
+BAR: Final = b"\x00"
+"""Value of the page key of a forgotten URL: known, and no page."""
+_POINTER: Final = b"\x01"
+_word = struct.Struct(">Q")
+_lane = struct.Struct(">H")
+
+
+class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """A never-crawled page in its queue entry; the importance is in the entry's key.
+
+    `shared` counts the leading characters of the URL that are the site's name and left out of `rest`.
+    """
+
+    key: bytes
+    shared: int
+    rest: str
+    first_seen: float
+    depth: int = 0
+    policy: str = "default"
+    request: bytes | None = None
+
+
+_encode = msgspec.msgpack.Encoder().encode
+_waiting = msgspec.msgpack.Decoder(Waiting)
+
+
+def site_id(site: str) -> bytes:
+    """Eight bytes for a site: among 10^6 sites two collide with a chance of 3e-8."""
+    return xxhash.xxh3_64_digest(site.encode())
+
+
+def number(value: int) -> bytes:
+    """Eight bytes that sort as the number, which is not negative."""
+    return _word.pack(value)
+
+
+def place_of(text: bytes) -> int:
+    """The number that `number` made into the last eight bytes of a key."""
+    value: int = _word.unpack(text[-8:])[0]
+    return value
+
+
+def never_suffix(importance: float, arrival: int) -> bytes:
+    """Order within a site's never-crawled queue: greatest importance first, then first come.
+
+    Subtracting from 0.0 turns both zeros into the same one.
+    """
+    return to_sortable(0.0 - importance) + _word.pack(arrival)
+
+
+def pointer(suffix: bytes) -> bytes:
+    """Value of the page key of a never-crawled page: where in its site's queue the entry stands."""
+    return _POINTER + suffix
+
+
+def pointer_suffix(value: bytes | None) -> bytes | None:
+    """The suffix of a pointer; None for a value that is none."""
+    return value[1:] if value is not None and value[:1] == _POINTER else None
+
+
+def is_record(value: bytes | None) -> bool:
+    """Whether a page key's value is the record itself: a msgpack array starts with 0x90 or more."""
+    return value is not None and value[0] >= 0x90
+
+
+def pack_waiting(link: Link, at: float) -> bytes:
+    """The queue entry's value of a page that a link made known at the time `at`."""
+    url = link.url
+    shared = len(link.site) if url.startswith(link.site) else 0
+    return _encode((link.key, shared, url[shared:], at, link.depth, link.policy, link.request))
+
+
+def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRecord]:
+    """Page key and record of a never-crawled page, from its queue entry's key and value."""
+    one = _waiting.decode(value)
+    record = PageRecord(
+        url=site[: one.shared] + one.rest,
+        policy=one.policy,
+        importance=0.0 - from_sortable(entry[-16:-8]),
+        first_seen=one.first_seen,
+        depth=one.depth,
+        request=one.request,
+    )
+    return one.key, record
+
+
+def recrawl_key(sid: bytes, lane: int, order: float, key: bytes) -> bytes:
+    """A page's entry in a recrawl lane; adding 0.0 turns both zeros into the same one."""
+    return RECRAWL + sid + _lane.pack(lane) + to_sortable(order + 0.0) + key
+
+
+def due_key(due: float, site: str) -> bytes:
+    """An inactive site's entry among the sites by due time."""
+    return DUE + to_sortable(due + 0.0) + site.encode()
+
+
+def after(prefix: bytes) -> bytes:
+    """The first key that is past all keys with this prefix."""
+    return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")
