@@ -63,6 +63,9 @@ class FountainConfig(
     ] = False
     report: Annotated[str, _text("file", "Where the summary is written as JSON when the crawl ends.")] | None = None
     recrawl: Annotated[bool, _meta("", "With the add-on: known requests are made again when they come due.")] = False
+    allow_private: Annotated[
+        bool, _meta("", "With the add-on and no collection file: loopback and private addresses may be asked.")
+    ] = True
     progress: Annotated[bool, _meta("", "A live progress display on a terminal.")] = False
     rotate_bytes: Annotated[
         int, _meta("bytes", "A WARC file is closed and the next one begun at this size.", ge=1, le=10**12)

@@ -266,12 +266,16 @@ class ConnectionPool:
             if not waiting:
                 del self._idle[connection.endpoint]
 
-    def close(self) -> None:
-        """Close all connections; what runs ends as cut."""
-        if self._timer is not None:
-            self._timer.cancel()
+    def abort(self) -> None:
+        """End all exchanges as cut."""
         for exchange in list(self._active):
             self._end(exchange, "cut")
+
+    def close(self) -> None:
+        """End all exchanges, close all connections."""
+        self.abort()
+        if self._timer is not None:
+            self._timer.cancel()
         for connection in list(self._order):
             connection.abort()
 

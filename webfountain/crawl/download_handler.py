@@ -8,12 +8,14 @@ DOWNLOAD_FAIL_ON_DATALOSS. Requests with a proxy or a bind address are passed to
 
 TLS certificates are not verified unless DOWNLOAD_VERIFY_CERTIFICATES is set, as in Scrapy: a page behind an
 expired certificate is still a page, and a crawl sends no secrets. Private addresses are refused unless the
-collection (`network.allow_private`) or WEBFOUNTAIN_ALLOW_PRIVATE allows them, after DNS and for every redirect.
+collection (`network.allow_private`) allows them, after DNS and for every redirect; without a collection file
+WEBFOUNTAIN_ALLOW_PRIVATE decides, which is on: an existing project is trusted to mean the hosts it names.
 """
 
 from __future__ import annotations
 
 import ipaddress
+import ssl
 import time
 from typing import TYPE_CHECKING, Any, Final
 
@@ -38,12 +40,11 @@ from twisted.python.failure import Failure
 from webfountain.clock import SystemClock
 from webfountain.crawl.connection import ConnectionPool, Endpoint, Exchange, Pace
 from webfountain.crawl.decoding import Body
-from webfountain.crawl.fetcher import Fetcher, addresses_of, origin_of, refuse_private
+from webfountain.crawl.fetcher import Fetcher, origin_of, refuse_private, resolve
 from webfountain.crawl.flight import flight_of
 from webfountain.crawl.http1 import BadResponse
 
 if TYPE_CHECKING:
-    import ssl
     from typing import Self
 
     from scrapy import Request
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from webfountain.crawl.http1 import ErrorWord, ResponseReader
     from webfountain.records import Fetched
 
-__all__ = ["FountainDownloadHandler", "FountainResponse", "download_error", "error_word"]
+__all__ = ["ABORT", "FountainDownloadHandler", "FountainResponse", "download_error", "error_word"]
 
 _EXCEPTIONS: Final[dict[str, type[Exception]]] = {
     "dns": CannotResolveHostError,
@@ -79,6 +80,8 @@ _WORDS: Final[tuple[tuple[type[Exception], ErrorWord], ...]] = (
     (DownloadFailedError, "bad-response"),
     (OSError, "connect"),
 )
+ABORT: Final = object()
+"""Signal: end all downloads at once (the crawl stops)."""
 _UNLIMITED: Final = 1 << 62
 
 
@@ -128,13 +131,14 @@ class FountainDownloadHandler(BaseDownloadHandler):
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         settings = crawler.settings
-        self._allow_private = settings.getbool("WEBFOUNTAIN_ALLOW_PRIVATE")
+        self._allow_private = settings.getbool("WEBFOUNTAIN_ALLOW_PRIVATE", True)
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
         self._max_bytes = settings.getint("DOWNLOAD_MAXSIZE")
         self._fail_on_dataloss = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
         self._pool = ConnectionPool(self._tls_context)
         self._fetcher = Fetcher(self._pool, SystemClock())
         self._plain: Any = None
+        crawler.signals.connect(self._pool.abort, ABORT)
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -158,7 +162,7 @@ class FountainDownloadHandler(BaseDownloadHandler):
     def _tls_context(self) -> ssl.SSLContext:
         context = _make_ssl_context(self.crawler.settings)
         # Many servers end a body without the closing record; the framing tells whether it was cut.
-        context.options |= getattr(__import__("ssl"), "OP_IGNORE_UNEXPECTED_EOF", 0)
+        context.options |= ssl.OP_IGNORE_UNEXPECTED_EOF
         return context
 
     async def _own(self, request: Request, flight: Flight) -> Response:
@@ -199,11 +203,11 @@ class FountainDownloadHandler(BaseDownloadHandler):
         """Run the exchange at the first address that lets us connect."""
         parts = urlparse_cached(request)
         origin = origin_of(f"{parts.scheme}://{parts.netloc}")
-        allow_private = self._allow_private if flight is None else flight.terms.allow_private
+        allow_private = self._may_be_private() if flight is None else flight.terms.allow_private
         data = _wire(request, parts, origin.authority)
         try:
             pinned = flight.fetch.address if flight is not None and request.url.startswith(flight.fetch.site) else None
-            addresses = [pinned] if pinned else await addresses_of(origin.host)
+            addresses = (pinned,) if pinned else await resolve(origin.host)
             for last, address in enumerate(addresses, start=1 - len(addresses)):
                 refuse_private(address, allow_private=allow_private)
                 endpoint = origin.at(address)
@@ -214,6 +218,11 @@ class FountainDownloadHandler(BaseDownloadHandler):
         except BadResponse as bad:
             raise download_error(bad.word, request.url) from None
         return endpoint
+
+    def _may_be_private(self) -> bool:
+        """What holds for a request that no flight carries: media, robots.txt of Scrapy's own middleware."""
+        terms = getattr(self.crawler.engine.scheduler, "terms", None)
+        return self._allow_private if terms is None else bool(terms.allow_private)
 
     def _response(self, download: _Download, endpoint: Endpoint) -> Response:
         request, exchange = download.request, download.exchange

@@ -1,4 +1,4 @@
-"""The two places where we touch private parts of Scrapy's engine, and nothing else does.
+"""Where we touch private parts of Scrapy's engine; nothing else does.
 
 Scrapy tells a scheduler neither when a request is done with (issue 7978) nor lets it say that a request has come
 due: it asks again when a download ends or after five seconds. Both are needed here: politeness is a matter of
@@ -10,13 +10,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.defer import _schedule_coro
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-__all__ = ["in_engine", "wake", "watch_ends"]
+__all__ = ["close", "is_closing", "wake", "watch_ends"]
 
 
 class _InProgress(set[Any]):
@@ -56,7 +58,13 @@ def wake(crawler: Crawler) -> None:
         slot.nextcall.schedule()
 
 
-def in_engine(crawler: Crawler) -> int:
-    """Requests that the engine holds: being downloaded, or being worked on by spider and pipelines."""
+def is_closing(crawler: Crawler) -> bool:
+    """Whether the engine takes no new request any more (a signal, CloseSpider, `close`)."""
     slot = crawler.engine._slot
-    return 0 if slot is None else len(slot.inprogress)
+    return slot is None or slot.closing is not None
+
+
+def close(crawler: Crawler, reason: str) -> None:
+    """Have the engine close the spider; without effect when it is closing already."""
+    if not is_closing(crawler):
+        _schedule_coro(crawler.engine.close_spider_async(reason=reason))

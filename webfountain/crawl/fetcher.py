@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import socket
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -17,6 +16,7 @@ from urllib.parse import urlsplit
 from webfountain.crawl.connection import Endpoint, Exchange, Pace
 from webfountain.crawl.decoding import ACCEPT_ENCODING, Body
 from webfountain.crawl.http1 import BadResponse
+from webfountain.crawl.resolving import addresses_of
 from webfountain.policy.network import is_public_address
 from webfountain.records import Fetched
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from webfountain.policy.tables import NetworkTable, PolitenessTable
     from webfountain.records import Fetch
 
-__all__ = ["ROBOTS_BYTES", "Fetcher", "Origin", "Terms", "addresses_of", "origin_of", "refuse_private", "terms_of"]
+__all__ = ["ROBOTS_BYTES", "Fetcher", "Origin", "Terms", "origin_of", "refuse_private", "resolve", "terms_of"]
 
 ROBOTS_BYTES: Final = 512_000
 """RFC 9309 section 2.5: at least 500 KiB of robots.txt count, what follows may be ignored."""
@@ -65,20 +65,18 @@ def refuse_private(address: str, *, allow_private: bool) -> None:
         raise BadResponse("private-address")
 
 
-async def addresses_of(host: str) -> list[str]:
-    """The addresses of a host name, IPv4 first (many hosts name an IPv6 address that nothing answers).
+async def resolve(host: str) -> tuple[str, ...]:
+    """The addresses of a host name, IPv4 first.
 
     Raises
     ------
     BadResponse
         "dns" when the name has none.
     """
-    try:
-        found = await asyncio.get_running_loop().getaddrinfo(host, None, type=socket.SOCK_STREAM)
-    except (OSError, UnicodeError) as error:
-        raise BadResponse("dns") from error
-    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
-    return list(dict.fromkeys(str(entry[4][0]) for entry in found))
+    found = await asyncio.get_running_loop().run_in_executor(None, addresses_of, host)
+    if not found:
+        raise BadResponse("dns")
+    return found
 
 
 class Terms(NamedTuple):
@@ -140,7 +138,7 @@ class Fetcher:
     @staticmethod
     async def _address(pinned: str | None, host: str, terms: Terms) -> str:
         """The address to connect to; refused when private, whoever named it (DNS may have been rebound)."""
-        address = pinned or (await addresses_of(host))[0]
+        address = pinned or (await resolve(host))[0]
         refuse_private(address, allow_private=terms.allow_private)
         return address
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webfountain.crawl.fetcher import Terms
-    from webfountain.frontier.frontier import Visit
+    from webfountain.frontier.page import Visit
     from webfountain.records import Fetch, Fetched
 
 __all__ = ["FLIGHT", "Flight", "flight_of"]
@@ -24,7 +24,7 @@ FLIGHT: Final = "webfountain"
 class Flight:
     """One fetch in the engine. `own`: our own request, not one that another project's spider made."""
 
-    __slots__ = ("fetch", "fetched", "landed", "own", "terms", "visit")
+    __slots__ = ("fetch", "fetched", "landed", "own", "request", "terms", "visit")
 
     def __init__(self, fetch: Fetch, terms: Terms, *, own: bool) -> None:
         self.fetch = fetch
@@ -33,6 +33,8 @@ class Flight:
         self.fetched: Fetched | None = None
         """What the download handler brought, also when it raised."""
         self.landed = False
+        self.request: Request | None = None
+        """The request that carries it; a copy of it that a middleware made does not."""
         self.visit: Visit | None = None
 
     def __copy__(self) -> Flight:

@@ -1,0 +1,80 @@
+"""The downloader middleware that lands fetches: each exactly once, the moment its download ended.
+
+Innermost of the chain, so that it sees the answer before Scrapy's retry and redirect middlewares turn it into
+another request: a 503 slows the site down although it is retried, a redirect is an answer of its own. What never
+reached the download handler (another middleware refused or answered) lands when the engine is done with it.
+Conditional headers are the fetcher's business, verdicts the spider's side.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from scrapy.exceptions import NotConfigured
+
+from webfountain.crawl.download_handler import error_word
+from webfountain.crawl.flight import flight_of
+from webfountain.crawl.scheduler import FountainScheduler
+from webfountain.records import Fetched
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+    from scrapy.http import Response
+
+    from webfountain.crawl.flight import Flight
+
+__all__ = ["LandingMiddleware"]
+
+
+class LandingMiddleware:
+    """Tells the scheduler what came of each flight."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Raises NotConfigured where another scheduler runs: there is nothing to land."""
+        if "FountainScheduler" not in str(crawler.settings["SCHEDULER"]):
+            raise NotConfigured
+        return cls(crawler)
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """An answer, whoever gave it."""
+        flight = flight_of(request)
+        if flight is not None and not flight.landed:
+            scheduler = self._scheduler()
+            scheduler.land(flight, flight.fetched or _fetched(flight, request, response, at=scheduler.now()))
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """No answer."""
+        flight = flight_of(request)
+        if flight is not None and not flight.landed:
+            scheduler = self._scheduler()
+            scheduler.land(flight, flight.fetched or scheduler.unanswered(flight, error_word(exception)))
+
+    def _scheduler(self) -> FountainScheduler:
+        scheduler = self._crawler.engine.scheduler
+        assert isinstance(scheduler, FountainScheduler)
+        return scheduler
+
+
+def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> Fetched:
+    """A fetch as it ended with a response of another download handler."""
+    headers: list[tuple[str, Any]] = [
+        (name.decode("latin-1").lower(), value.decode("latin-1"))
+        for name, values in response.headers.items()
+        for value in values
+    ]
+    return Fetched(
+        flight.fetch,
+        at,
+        float(request.meta.get("download_latency", 0.0)),
+        status=response.status,
+        headers=tuple(headers),
+        body=response.body,
+    )

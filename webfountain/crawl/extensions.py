@@ -1,0 +1,151 @@
+"""The extension that tells what a crawl does: stats while it runs, a live display, the report at its end.
+
+It reads the scheduler's metrics and the frontier's snapshots and changes nothing. Settings read:
+WEBFOUNTAIN_REPORT (a file for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a display on
+standard error).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from scrapy import signals
+
+from webfountain.config import FountainConfig
+from webfountain.crawl.scheduler import FountainScheduler
+from webfountain.records import FETCHED
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from webfountain.report.progress import Progress
+
+__all__ = ["Reporter", "report_of"]
+
+logger = logging.getLogger(__name__)
+
+EVERY_S: Final = 0.5
+_COUNTS: Final = {
+    "refused_by_robots": "outcome/refused_by_robots",
+    "links_seen": "links/seen",
+    "links_out_of_scope": "judge/out_of_scope",
+    "urls_discovered": "due/new",
+    "duplicates_by_cache": "due/duplicate_by_cache",
+    "duplicates_by_store": "due/duplicate_by_store",
+}
+
+
+def report_of(scheduler: FountainScheduler, *, seconds: float, startup_seconds: float, reason: str) -> dict[str, Any]:
+    """The report of a crawl that ended (DESIGN.md section 7 names its fields).
+
+    `startup_seconds` is wall time from the start of the crawl to its first request, `startup_cpu_seconds` the CPU
+    time of the process until then, imports included.
+    """
+    counts = scheduler.metrics
+    statistics = scheduler.frontier.statistics()
+    outcomes = {kind: int(counts.get(f"outcome/{kind}")) for kind in sorted(FETCHED)}
+    return {
+        "pages_fetched": sum(outcomes.values()),
+        **outcomes,
+        "by_status": {status: int(many) for status, many in sorted(counts.family("fetch/status").items())},
+        "by_error": {word: int(many) for word, many in sorted(counts.family("fetch/error").items())},
+        **{name: int(counts.get(stat)) for name, stat in _COUNTS.items()},
+        "waiting": statistics.store.pages["never-crawled"] + statistics.store.immediate,
+        "pages": dict(statistics.store.pages),
+        "sites": statistics.store.sites,
+        "seconds": seconds,
+        "cpu_seconds": time.process_time(),
+        "startup_seconds": startup_seconds,
+        "startup_cpu_seconds": scheduler.started_cpu or 0.0,
+        "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "finish_reason": reason,
+    }
+
+
+class Reporter:
+    """One crawl's reporter."""
+
+    def __init__(self, crawler: Crawler, *, report: Path | None, progress: bool) -> None:
+        self._crawler = crawler
+        self._report = report
+        self._wants_progress = progress
+        self._progress: Progress | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._began = time.monotonic()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range."""
+        config = FountainConfig.from_mapping(crawler.settings)
+        reporter = cls(
+            crawler, report=None if config.report is None else Path(config.report), progress=config.progress
+        )
+        crawler.signals.connect(reporter.spider_opened, signals.spider_opened)
+        crawler.signals.connect(reporter.spider_closed, signals.spider_closed)
+        return reporter
+
+    async def spider_opened(self) -> None:
+        """Begin to watch, where our scheduler runs."""
+        scheduler = self._crawler.engine.scheduler
+        if not isinstance(scheduler, FountainScheduler) or scheduler.terms is None:
+            return
+        if self._wants_progress:
+            from webfountain.report.progress import Progress  # noqa: PLC0415  rich costs 50 ms of start-up
+
+            self._progress = Progress(sys.stderr, title=self._crawler.spider.name)
+        self._task = asyncio.get_running_loop().create_task(self._watch(scheduler))
+
+    async def spider_closed(self, reason: str) -> None:
+        """Write the last stats and the report."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        scheduler = self._crawler.engine.scheduler
+        assert isinstance(scheduler, FountainScheduler)
+        self._tell(scheduler)
+        if self._progress is not None:
+            self._progress.close()
+        now = time.monotonic()
+        report = report_of(
+            scheduler,
+            seconds=now - self._began,
+            startup_seconds=(scheduler.started or now) - self._began,
+            reason=reason,
+        )
+        self._write(report)
+
+    async def _watch(self, scheduler: FountainScheduler) -> None:
+        while True:
+            self._tell(scheduler)
+            await asyncio.sleep(EVERY_S)
+
+    def _tell(self, scheduler: FountainScheduler) -> None:
+        stats = self._crawler.stats
+        counts = scheduler.metrics.snapshot()
+        for name, many in counts.items():
+            stats.set_value(name, many)
+        if self._progress is not None:
+            from webfountain.report.progress import moment_of  # noqa: PLC0415
+
+            seconds = time.monotonic() - self._began
+            self._progress.show(moment_of(scheduler.frontier.statistics(), counts, seconds=seconds))
+
+    def _write(self, report: dict[str, Any]) -> None:
+        """Whole or not at all: a reader may wait for the file to appear."""
+        if self._report is None:
+            return
+        draft = self._report.with_name(self._report.name + ".tmp")
+        try:
+            draft.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+            draft.rename(self._report)
+        except OSError as error:
+            logger.error("The report cannot be written to %s: %s", self._report, error.strerror)

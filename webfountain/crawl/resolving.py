@@ -1,0 +1,81 @@
+"""Host names become addresses, many at a time, outside the loop thread; answers are kept for some minutes.
+
+Place in the walk: a site that joined the active list waits for its address, by which politeness is counted. The
+ant says which names it needs, and is told what came of each.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import socket
+import time
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Resolver"]
+
+THREADS: Final = 32
+"""Names asked for at once: a name server that does not answer holds a thread for some seconds."""
+LIFE_S: Final = 300.0
+_KEPT: Final = 50_000
+
+
+class Resolver:
+    """`tell(host, addresses)` is called in the loop thread, with no addresses where the name has none."""
+
+    def __init__(self, tell: Callable[[str, Sequence[str]], None]) -> None:
+        self._tell = tell
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="webfountain-dns")
+        self._known: OrderedDict[str, tuple[float, tuple[str, ...]]] = OrderedDict()
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def ask(self, hosts: Sequence[str]) -> None:
+        """Find the addresses of `hosts`; those that are known are told at once."""
+        for host in hosts:
+            addresses = _literal(host) or self._kept(host)
+            if addresses:
+                self._tell(host, addresses)
+                continue
+            task = asyncio.get_running_loop().create_task(self._find(host))
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
+
+    def close(self) -> None:
+        """Forget what was asked; threads that still wait for a name server end by themselves."""
+        for task in self._tasks:
+            task.cancel()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _kept(self, host: str) -> tuple[str, ...]:
+        since, addresses = self._known.get(host, (0.0, ()))
+        return addresses if time.monotonic() - since < LIFE_S else ()
+
+    async def _find(self, host: str) -> None:
+        addresses = await asyncio.get_running_loop().run_in_executor(self._threads, addresses_of, host)
+        self._known[host] = (time.monotonic(), addresses)
+        if len(self._known) > _KEPT:
+            self._known.popitem(last=False)
+        self._tell(host, addresses)
+
+
+def addresses_of(host: str) -> tuple[str, ...]:
+    """All addresses of a host name, IPv4 first: many names have an IPv6 address that nothing answers at."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError):
+        return ()
+    found.sort(key=lambda entry: entry[0] != socket.AF_INET)
+    return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
+
+
+def _literal(host: str) -> tuple[str, ...]:
+    """The address that a host already is, in brackets or not."""
+    try:
+        return (str(ipaddress.ip_address(host.strip("[]"))),)
+    except ValueError:
+        return ()
