@@ -7,9 +7,11 @@ estimate says that it is one, and nothing is drawn that did not happen. It reads
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, get_args
 
 import msgspec
+
+from webfountain.records import FETCHED, OutcomeKind
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +20,9 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-__all__ = ["Moment", "Progress", "line", "spell_seconds", "table"]
+    from webfountain.frontier.frontier import FrontierStatistics
+
+__all__ = ["Moment", "Progress", "line", "moment_of", "spell_seconds", "table"]
 
 LINE_EVERY_S: Final = 5.0
 """Seconds between plain lines where the output is no terminal."""
@@ -50,16 +54,43 @@ class Moment(msgspec.Struct, frozen=True):
     active_sites: int
     in_flight: int
     waiting: int
-    """Known URLs that no fetch is possible for now: a dead host, an unreachable robots.txt."""
+    """URLs that were asked and gave no copy yet; each has a time of its next try."""
     freshness: float | None = None
     """Estimated share of the known pages whose copy is as they are now, 0 to 1."""
+    measured: float | None = None
+    """That share as the server itself tells it (the demonstration), 0 to 1."""
     plan: str | None = None
     """The plan in force, in a few words."""
 
     @property
     def fetched(self) -> int:
-        """Settled fetches."""
-        return sum(self.outcomes.values())
+        """Settled fetches; a refusal asked nothing."""
+        return sum(count for kind, count in self.outcomes.items() if kind in FETCHED)
+
+
+def moment_of(
+    statistics: FrontierStatistics,
+    counts: Mapping[str, float],
+    *,
+    seconds: float,
+    freshness: float | None = None,
+    measured: float | None = None,
+    plan: str | None = None,
+) -> Moment:
+    """A moment from the frontier's snapshot and the counts of `Metrics.snapshot`."""
+    outcomes = {kind: int(counts.get(f"outcome/{kind}", 0)) for kind in get_args(OutcomeKind)}
+    return Moment(
+        seconds=seconds,
+        outcomes=outcomes,
+        pages={str(state): count for state, count in statistics.store.pages.items()},
+        sites=statistics.store.sites,
+        active_sites=statistics.active_sites,
+        in_flight=statistics.in_flight,
+        waiting=statistics.store.pages.get("failed", 0),
+        freshness=freshness,
+        measured=measured,
+        plan=plan,
+    )
 
 
 class Progress:
@@ -125,7 +156,9 @@ def line(moment: Moment, *, title: str, rate: float) -> str:
     ]
     if moment.waiting:
         parts.append(f"{moment.waiting:,} waiting")
-    if moment.freshness is not None:
+    if moment.measured is not None:
+        parts.append(f"{moment.measured:.1%} fresh by the server's truth")
+    elif moment.freshness is not None:
         parts.append(f"about {moment.freshness:.1%} fresh")
     if moment.plan is not None:
         parts.append(moment.plan)
@@ -147,7 +180,11 @@ def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = (
     drawn.add_row("outcomes", _counts(moment.outcomes))
     drawn.add_row("known", _counts(moment.pages))
     drawn.add_row("sites", _sites(moment))
-    if moment.freshness is not None:
+    if moment.measured is not None:
+        drawn.add_row(
+            "fresh", Text.assemble(_bar(moment.measured), f" {moment.measured:.1%} by the server's own truth")
+        )
+    elif moment.freshness is not None:
         drawn.add_row(
             "fresh", Text.assemble(_bar(moment.freshness), f" {moment.freshness:.1%} of the pages (estimate)")
         )
@@ -164,7 +201,7 @@ def spell_seconds(seconds: float) -> str:
 
 
 def _sites(moment: Moment) -> str:
-    parts = [f"{moment.active_sites:,} active of {moment.sites:,}", f"{moment.in_flight:,} URLs leased"]
+    parts = [f"{moment.active_sites:,} active of {moment.sites:,}", f"{moment.in_flight:,} in flight"]
     if moment.waiting:
         parts.append(f"{moment.waiting:,} waiting")
     return ", ".join(parts)

@@ -1,0 +1,188 @@
+"""What a store knows, as plain data: exact over a small store whose every number is known."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from webfountain.clock import ManualClock
+from webfountain.core.buckets import interval_of
+from webfountain.errors import InputError, UrlError
+from webfountain.records import Copy, Fetch, Fetched, Link, Outcome
+from webfountain.report import state
+from webfountain.repository.pages import Pages, Repository
+from webfountain.repository.warc import Capture
+from webfountain.store.base import BucketCensus
+from webfountain.store.memory import MemoryStore
+from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+PERIOD_S = 60.0
+URLS = ["https://a.org/1", "https://a.org/2", "https://b.org/1", "https://b.org/2"]
+BODY = "<html><title> A  title </title><body><p>Grüße <script>no</script></body></html>"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return tmp_path / "repository"
+
+
+@pytest.fixture
+def store(folder: Path) -> Iterator[MemoryStore]:
+    """a.org/1 crawled with a copy at 100 s, a.org/2 gone at 110 s, b.org never crawled."""
+    opened = MemoryStore(period_s=PERIOD_S)
+    opened.discover([Link(url=url, site=site_of(url), key=fingerprint(url)) for url in URLS], at=90.0)
+    opened.activate(1, owner="x", until=1e9, at=95.0)
+    leases = {
+        each.record.url: each
+        for each in opened.lease("https://a.org", 9, queue="never-crawled", owner="x", until=1e9, at=95.0)
+    }
+    first, second = leases[URLS[0]], leases[URLS[1]]
+    copy = write(folder, URLS[0], BODY.encode("latin-1"))
+    crawled = msgspec.structs.replace(
+        first.record,
+        state="crawled",
+        bucket=100,
+        last_crawled=100.0,
+        last_changed=100.0,
+        status=200,
+        digest=hashlib.sha1(BODY.encode("latin-1")).hexdigest(),
+        copy=copy,
+        copied=100.0,
+        verdict="new",
+    )
+    gone = msgspec.structs.replace(
+        second.record, state="gone", last_crawled=110.0, status=404, failures=1, due=1e6, verdict="gone"
+    )
+    opened.settle([Outcome(first.token, "new", crawled, 0.1, 2), Outcome(second.token, "gone", gone, 0.1, 0)], at=110.0)
+    yield opened
+    opened.close()
+
+
+def write(folder: Path, url: str, body: bytes) -> Copy:
+    fetch = Fetch(id=1, kind="page", url=url, site=site_of(url), address="127.0.0.1")
+    headers = (("content-type", "text/html; charset=iso-8859-1"),)
+    repository = Repository(folder, clock=ManualClock(100.0))
+    (copy,) = repository.write(
+        [Capture(Fetched(fetch=fetch, at=100.0, seconds=0.1, status=200, headers=headers, body=body))]
+    )
+    repository.close()
+    assert copy is not None
+    return copy
+
+
+def test_status_counts_every_state_and_the_rate_of_this_and_the_last_period(store: MemoryStore) -> None:
+    found = state.status(store, at=130.0, period_s=PERIOD_S, fastest_s=PERIOD_S / 96)
+    assert found["known"] == 4
+    assert {name: count for name, count in found["pages"].items() if count} == {
+        "crawled": 1,
+        "gone": 1,
+        "never-crawled": 2,
+    }
+    assert found["sites"] == 2
+    assert found["fetches"] == 2
+    assert found["since"] == 90.0
+    assert found["pages_per_second"] == pytest.approx(2 / 40)
+
+
+def test_status_of_an_empty_store_invents_nothing() -> None:
+    found = state.status(MemoryStore(period_s=PERIOD_S), at=130.0, period_s=PERIOD_S, fastest_s=1.0)
+    assert found["known"] == 0
+    assert found["freshness"] is None
+    assert found["pages_per_second"] == 0.0
+
+
+def test_a_page_tells_the_promised_fields(store: MemoryStore) -> None:
+    """DESIGN.md section 7: "A page record has at least"."""
+    rows = {row["url"]: row for row in state.pages(store)}
+    promised = {
+        "url",
+        "site",
+        "state",
+        "policy",
+        "importance",
+        "bucket",
+        "checks",
+        "changes",
+        "first_seen",
+        "last_crawled",
+    }
+    promised |= {"last_changed", "status", "error", "digest", "etag", "last_modified", "depth"}
+    assert promised <= rows[URLS[0]].keys()
+    assert rows[URLS[0]]["site"] == "https://a.org"
+    assert len(rows[URLS[0]]["digest"]) == 40
+    assert rows[URLS[2]]["last_crawled"] is None
+
+
+def test_pages_can_be_asked_by_site_and_state(store: MemoryStore) -> None:
+    assert [row["url"] for row in state.pages(store, state="gone")] == [URLS[1]]
+    assert {row["url"] for row in state.pages(store, site="https://b.org")} == {URLS[2], URLS[3]}
+    with pytest.raises(InputError, match=r"--site 'https://c\.org' is not known"):
+        list(state.pages(store, site="https://c.org"))
+
+
+def test_sites_tell_their_pages_by_state_and_what_json_cannot_say_is_none(store: MemoryStore) -> None:
+    rows = {row["site"]: row for row in state.sites(store)}
+    assert rows["https://a.org"]["pages"]["crawled"] == 1
+    assert rows["https://b.org"]["pages"]["never-crawled"] == 2
+    assert all(row["due"] is None or math.isfinite(row["due"]) for row in rows.values())
+    msgspec.json.encode(list(rows.values()))
+
+
+def test_texts_tell_what_came_and_what_went_since(store: MemoryStore, folder: Path) -> None:
+    kept = Pages(folder)
+    came, went = sorted(state.texts(store, kept, since=100.0), key=lambda row: row["verdict"], reverse=True)
+    assert came == {"url": URLS[0], "verdict": "new", "fetched": 100.0, "title": "A title", "text": came["text"]}
+    assert came["text"].strip() == "Grüße"
+    assert went == {"url": URLS[1], "verdict": "gone", "fetched": 110.0, "title": None, "text": None}
+    assert [row["url"] for row in state.texts(store, kept, since=105.0)] == [URLS[1]]
+    assert list(state.texts(store, kept, since=111.0)) == []
+    kept.close()
+
+
+def test_a_copy_has_the_digest_of_its_record_under_any_spelling_of_its_url(store: MemoryStore, folder: Path) -> None:
+    kept = Pages(folder)
+    copy = state.cat(store, kept, "HTTPS://A.org:443/1#part")
+    record = store.page("https://a.org", fingerprint(URLS[0]))
+    assert record is not None
+    assert hashlib.sha1(copy.body).hexdigest() == record.digest
+    kept.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("https://a.org/9", "is not known here"),
+        (URLS[1], r"is known \(gone\) but has no copy"),
+        (URLS[2], "never-crawled"),
+    ],
+)
+def test_a_page_without_a_copy_says_why(store: MemoryStore, folder: Path, url: str, words: str) -> None:
+    with pytest.raises(InputError, match=words):
+        state.cat(store, Pages(folder), url)
+
+
+def test_what_is_no_url_is_refused(store: MemoryStore, folder: Path) -> None:
+    with pytest.raises(UrlError, match="not an absolute"):
+        state.cat(store, Pages(folder), "a.org/1")
+
+
+def test_freshness_is_that_of_evenly_aged_pages_that_change_as_a_poisson_process() -> None:
+    """The closed form against the mean of e^-age/D over even ages."""
+    fastest, bucket, mean_age = 900.0, 120, 200_000.0
+    interval = interval_of(bucket, fastest)
+    ages = [2 * mean_age * (step + 0.5) / 10_000 for step in range(10_000)]
+    expected = sum(math.exp(-age / interval) for age in ages) / len(ages)
+    assert state.fresh_share(mean_age, bucket, fastest_s=fastest) == pytest.approx(expected, rel=1e-6)
+
+
+def test_a_page_without_a_copy_is_not_fresh() -> None:
+    census = {255: BucketCensus(pages=3, sum_last_crawled=300.0)}
+    assert state.freshness(census, never_crawled=1, at=100.0, fastest_s=900.0) == pytest.approx(0.75)
