@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 import pytest
 
@@ -41,13 +42,13 @@ def test_every_linked_page_is_fetched_once_and_robots_txt_first_and_once():
 
 
 def test_a_site_never_sees_two_requests_at_once_and_each_waits_ten_times_the_last():
-    pages = {"": linked(*"abcdef")} | {p: b"x" for p in "abcdef"}
+    pages = {"": linked(*"abcdef")} | dict.fromkeys("abcdef", b"x")
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages(pages, seconds=0.5))
     drive.run(seconds=3600)
     assert drive.most_open == 1
     times = [at for at, _, _ in drive.log]
     assert len(times) == 8
-    assert all(later - earlier >= 0.5 + 5.0 for earlier, later in zip(times, times[1:], strict=False))
+    assert all(later - earlier >= 0.5 + 5.0 for earlier, later in pairwise(times))
 
 
 @pytest.mark.parametrize(("per_ip", "most"), [("true", 1), ("false", 3)])
@@ -68,7 +69,7 @@ def test_crawl_delay_is_obeyed_up_to_max_delay():
     drive = Drive(collection_of(["http://one.example/"]), answer)
     drive.run(seconds=600)
     times = [at for at, kind, _ in drive.log if kind == "page"]
-    assert all(later - earlier >= 20 for earlier, later in zip(times, times[1:], strict=False))
+    assert all(later - earlier >= 20 for earlier, later in pairwise(times))
 
 
 def test_what_robots_txt_refuses_is_never_asked_and_settled_as_refused():
@@ -183,7 +184,7 @@ def test_no_page_is_asked_earlier_than_min_interval_nor_later_than_max_interval_
     drive.run(seconds=60 * 86_400)
     for path in ("hot", "cold"):
         times = [at for at, _, url in drive.log if url.endswith(path)]
-        gaps = [later - earlier for earlier, later in zip(times, times[1:], strict=False)]
+        gaps = [later - earlier for earlier, later in pairwise(times)]
         assert min(gaps) >= 2 * 86_400
         assert max(gaps) <= 5 * 86_400 + 60
 
@@ -192,7 +193,7 @@ def test_a_dead_page_is_asked_ever_more_rarely():
     drive = Drive(collection_of(["http://one.example/gone"]), site_of_pages({}))
     drive.run(seconds=100 * 86_400)
     times = [at for at, kind, _ in drive.log if kind == "page"]
-    gaps = [round((later - earlier) / 86_400) for earlier, later in zip(times, times[1:], strict=False)]
+    gaps = [round((later - earlier) / 86_400) for earlier, later in pairwise(times)]
     assert gaps == [1, 2, 4, 8, 16, 32]
 
 
@@ -245,7 +246,7 @@ def test_an_immediate_url_goes_first_and_stays_polite():
     from webfountain.records import Link
     from webfountain.urls import fingerprint
 
-    pages = {"": linked(*"abcdefghij")} | {p: b"x" for p in "abcdefghij"}
+    pages = {"": linked(*"abcdefghij")} | dict.fromkeys("abcdefghij", b"x")
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages(pages))
     drive.run(until=lambda: len(drive.asked()) == 3)
     url = "http://one.example/now"

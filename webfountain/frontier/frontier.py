@@ -19,7 +19,7 @@ from webfountain.errors import RepositoryError
 from webfountain.frontier import politeness
 from webfountain.frontier.agenda import Agenda, Pace
 from webfountain.frontier.ant import Ant
-from webfountain.frontier.due import DuplicateUrlEliminator
+from webfountain.frontier.due import DuplicateEliminator
 from webfountain.frontier.errands import Errands
 from webfountain.frontier.links import LinkExtractor
 from webfountain.frontier.page import Examiner, Visit, content_type, leased
@@ -123,7 +123,7 @@ class Frontier:
             extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
             old_text=self._old_text,
         )
-        self.due = DuplicateUrlEliminator(store, size=config.cache_urls)
+        self.due = DuplicateEliminator(store, size=config.cache_urls)
         self._clerk = Clerk(
             store=store,
             repository=repository,

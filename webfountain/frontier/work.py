@@ -20,7 +20,7 @@ from webfountain.repository.warc import Capture
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webfountain.frontier.due import DuplicateUrlEliminator
+    from webfountain.frontier.due import DuplicateEliminator
     from webfountain.frontier.inbox import Inbox
     from webfountain.frontier.page import Visit
     from webfountain.frontier.schedule import Schedule
@@ -116,7 +116,7 @@ class Clerk:
         *,
         store: FrontierStore,
         repository: Repository | None,
-        due: DuplicateUrlEliminator,
+        due: DuplicateEliminator,
         sitemaps: SitemapShelf,
         inbox: Inbox | None,
         schedule: Schedule,
@@ -208,7 +208,8 @@ class Clerk:
 
     def _tell_due(self, done: Done) -> None:
         """What the duplicate URL eliminator counted since the last batch."""
-        now = (self._due.new, self._due.by_cache, self._due.by_store)
+        counted = self._due.statistics()
+        now = (counted.new, counted.duplicates_by_cache, counted.duplicates_by_store)
         new, by_cache, by_store = (count - told for count, told in zip(now, self._told, strict=True))
         self._told = now
         done.counts.update({"due/new": new, "due/duplicate_by_cache": by_cache, "due/duplicate_by_store": by_store})
