@@ -234,8 +234,9 @@ VALUES = st.recursive(
     max_leaves=4,
 )
 KEYS = st.sampled_from(
-    "collection.seeds collection.limits politeness.min_delay politeness.accept policies.default.allow policies.default "
-    "cycle.strategy cycle.fastest repository.max_bytes network policies discovery".split()
+    ["collection.seeds", "collection.limits", "politeness.min_delay", "politeness.accept", "policies", "network"]
+) | st.sampled_from(
+    ["policies.default", "policies.default.allow", "cycle.strategy", "cycle.fastest", "repository.max_bytes"]
 )
 
 

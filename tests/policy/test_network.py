@@ -15,8 +15,9 @@ def test_public_addresses_may_be_asked(address: str) -> None:
     assert not is_private_host(address)
 
 
-PRIVATE = """127.0.0.1 127.0.1.7 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254 100.64.0.1 0.0.0.0 224.0.0.1
-255.255.255.255 ::1 :: fe80::1%eth0 fd00::1 ff02::1 ::ffff:127.0.0.1 64:ff9b::7f00:1 2002:7f00:1::1 64:ff9b::a9fe:a9fe"""
+PRIVATE = """127.0.0.1 127.0.1.7 10.0.0.1 172.16.0.1 192.168.1.1 169.254.169.254
+100.64.0.1 0.0.0.0 224.0.0.1 255.255.255.255
+::1 :: fe80::1%eth0 fd00::1 ff02::1 ::ffff:127.0.0.1 64:ff9b::7f00:1 2002:7f00:1::1 64:ff9b::a9fe:a9fe"""
 
 
 @pytest.mark.parametrize("address", PRIVATE.split())

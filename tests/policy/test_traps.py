@@ -12,7 +12,8 @@ S = "https://a.example"
 
 
 @pytest.mark.parametrize(
-    "path", ["/a/a/a/a", "/a/b/a/b/a/b/a/b/", "/x/a/y/a/z/a/w/a", "/a////b", "/?a=1&a=1&a=1&a=1", "/en/en/en/en/x.html"]
+    "path",
+    ["/a/a/a/a", "/a/b/a/b/a/b/a/b/", "/x/a/y/a/z/a/w/a", "/a/////b", "/?a=1&a=1&a=1&a=1", "/en/en/en/en/x.html"],
 )
 def test_a_segment_or_parameter_that_repeats_too_often_is_a_trap(path: str) -> None:
     assert is_repeated(S + path, 3)
