@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from webfountain.demo.answers import Answer, WebClock
 from webfountain.demo.process import DemoServer, Truth, freshness, overlaps
-from webfountain.demo.server import Visit
+from webfountain.demo.server import Connection, Server, Visit
+from webfountain.demo.web import GeneratedWeb
 from webfountain.errors import WebfountainError
 
 if TYPE_CHECKING:
@@ -100,10 +102,11 @@ def test_validators_spare_the_body(connection: HTTPConnection) -> None:
         assert get(connection, "/", **headers)[1] == body
 
 
-def test_head_is_get_without_the_body(connection: HTTPConnection) -> None:
+def test_head_is_get_without_the_body(server: DemoServer, connection: HTTPConnection) -> None:
     _, body = get(connection, "/")
     response, empty = get(connection, "/", "HEAD")
     assert (response.status, response.headers["Content-Length"], empty) == (200, str(len(body)), b"")
+    assert raw(server, b"HEAD / HTTP/1.1\r\nConnection: close\r\n\r\n").endswith(b"\r\n\r\n")
 
 
 def test_other_methods_end_the_connection_with_405(server: DemoServer) -> None:
@@ -111,14 +114,28 @@ def test_other_methods_end_the_connection_with_405(server: DemoServer) -> None:
     assert answer.startswith(b"HTTP/1.1 405 ")
 
 
-def test_pipelined_requests_are_answered_in_turn(server: DemoServer) -> None:
+@pytest.mark.parametrize("latency", [0.0, 0.01])
+def test_pipelined_requests_are_answered_in_turn(latency: float) -> None:
     request = b"GET %b HTTP/1.1\r\nHost: x\r\n%b\r\n"
-    answer = raw(server, request % (b"/robots.txt", b"") + request % (b"/nowhere", b"Connection: close\r\n"))
+    with DemoServer(sites=1, pages=5, latency=latency) as server:
+        answer = raw(server, request % (b"/robots.txt", b"") + request % (b"/no", b"Connection: close\r\n"))
+        log = server.log()
     assert answer.index(b"HTTP/1.1 200 OK") < answer.index(b"HTTP/1.1 404 Not Found")
+    assert [visit.path for visit in log] == ["/robots.txt", "/no"]
+
+
+def test_a_change_of_the_running_second_has_no_date_yet() -> None:
+    web = GeneratedWeb(1, sites=1, pages=1)
+    connection = Connection(Server(web, WebClock(origin=0.0, rate=1.0, started=1000.0), web.bases), 0)
+    answer = Answer(200, changed=5.5)
+    assert connection._last_modified(answer, 1005.9) == ""
+    assert connection._last_modified(answer, 1006.0) == "Thu, 01 Jan 1970 00:16:45 GMT"
+    assert connection._last_modified(Answer(404), 1006.0) == ""
 
 
 def test_endless_heads_and_broken_requests_are_refused(server: DemoServer) -> None:
-    assert raw(server, b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000).startswith(b"HTTP/1.1 431 ")
+    for end in (b"", b"\r\n\r\n"):
+        assert raw(server, b"GET / HTTP/1.1\r\nX: " + b"x" * 40_000 + end).startswith(b"HTTP/1.1 431 ")
     assert raw(server, b"nonsense\r\n\r\n").startswith(b"HTTP/1.1 400 ")
 
 
@@ -157,8 +174,10 @@ def test_the_log_shows_requests_to_one_site_at_once() -> None:
 
 def test_visits_one_after_the_other_do_not_overlap() -> None:
     visits = [Visit("a", "/", 200, start, start + 1.0, 0, 0) for start in (5.0, 0.0, 2.0)]
-    assert overlaps([*visits, visits[0]._replace(site="b")]) == []
-    assert len(overlaps([*visits, visits[0]._replace(start=2.5)])) == 2
+    touching = Visit("a", "/", 200, 1.0, 2.0, 0, 0)
+    assert overlaps([*visits, touching, visits[0]._replace(site="b")]) == []
+    long = Visit("a", "/long", 200, -1.0, 4.0, 0, 0)
+    assert overlaps([*visits, long]) == [(long, visits[1]), (long, visits[2])]
 
 
 def test_the_log_goes_on_from_where_it_was_read(

@@ -117,6 +117,15 @@ def test_trivial_changes_leave_the_text_minor_ones_most_of_it_major_ones_rewrite
     assert 0.3 < min(resemblances[MAJOR]) <= max(resemblances[MAJOR]) < 0.7
 
 
+def test_only_stamped_pages_change_trivially_and_all_of_a_text_is_rewritten_in_time() -> None:
+    web = GeneratedWeb(12, sites=1, pages=60, rates=((1.0, 1.0),), births=0, deaths=0)
+    for page in web.sites[0].pages:
+        kinds = [kind for _, kind in web.changes(0, page.path, 40.0)]
+        assert (TRIVIAL in kinds) == page.stamped
+        before, after = (shingles(web.body(0, page.path, t) or b"") for t in (0.0, 40.0))
+        assert page.stamped or len(before & after) / len(before | after) < 0.1
+
+
 def test_links_stay_on_the_site_in_85_of_100_and_prefer_few_pages() -> None:
     web = GeneratedWeb(8, sites=4, pages=800)
     site = web.sites[0]
@@ -140,6 +149,7 @@ def test_pages_are_born_and_die_only_as_many_as_stated() -> None:
     web = GeneratedWeb(10, sites=2, pages=400, births=0.5, deaths=0.2, span=10.0)
     assert [sum(1 for _ in web.truth(t)) for t in (0.0, 100.0)] == [400, pytest.approx(520, abs=35)]
     dead = [(s.number, p) for s in web.sites for p in s.pages if p.death < 100.0]
+    assert not any(p.children for _, p in dead)
     assert {web.respond(site, p.path, 100.0).status for site, p in dead} == {404, 410}
     assert all(web.respond(site, p.path, p.death - 1e-6).status == 200 for site, p in dead)
 

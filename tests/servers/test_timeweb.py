@@ -51,6 +51,12 @@ def test_paths_are_resolved_as_a_static_server_does(web: TimeWeb) -> None:
     assert web.resolve(0, "/nowhere", late) == (404, "")
 
 
+def test_a_page_is_as_old_as_its_version(web: TimeWeb) -> None:
+    late = START + 400 * DAY
+    times, _ = web.versions[0]["/index.html"]
+    assert web.respond(0, "/", late).changed == max(time for time in times if time <= late)
+
+
 def test_bodies_name_this_server_and_no_other(web: TimeWeb) -> None:
     bodies = b"".join(web.body(blobs[-1]) for _, blobs in list(web.versions[0].values())[:20])
     assert b"https://flink.apache.org/" not in bodies
