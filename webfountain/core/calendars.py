@@ -24,14 +24,26 @@ from scipy.optimize import linprog
 from webfountain.core.model import Array, Instance, gradient, simulate_plan
 from webfountain.errors import NotConverged
 
-__all__ = ["Mixture", "Pool", "best_calendars", "bounded_mixture", "growth_path", "mix", "schedule_costs"]
+__all__ = [
+    "Mixture",
+    "Pool",
+    "best_calendars",
+    "bounded_mixture",
+    "growth_path",
+    "mix",
+    "schedule_costs",
+    "waiting_costs",
+]
 
 Index = npt.NDArray[np.int64]
 
 _GROUPS = 40  # buckets of the coarse problem that gives the first prices
 _ROUNDS = 16
+_LONG_ROUNDS = 2  # more rounds for each period: long cycles have more calendars
+_RUNGS = 12
 _CLOSED = 1e-4  # relative distance of the master's value from its bound at which pricing stops
 _NEGLIGIBLE = 1e-9
+_PROHIBITIVE = 1e12
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +118,7 @@ def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
 def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> tuple[Array, Array]:
     """The cheapest calendar of every bucket when crawling a page costs ``unit`` (T, B).
 
-    Returns the costs (B,) and the calendars (T, B) of zeros and ones. ``waits`` is ``_waits(instance, b)``.
+    Returns the costs (B,) and the calendars (T, B) of zeros and ones. ``waits`` is ``waiting_costs(instance, b)``.
     V(s) = min over t > s, or never, of waits(s, t) + unit[t] b[t-1] + V(t), for all buckets at once.
     """
     T, B = instance.T, instance.B
@@ -120,6 +132,21 @@ def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> t
         following[s] = best + s + 1
         value[s] = choice[best, column]
     return value[0], _followed(following)
+
+
+def waiting_costs(instance: Instance, b: Array) -> Array:
+    """Weighted obsolete pages (T+1, T+1, B) of periods s+1..t in a bucket crawled in s and not since.
+
+    Row 0 is the start of the cycle, where y0 pages are obsolete.
+    """
+    T, B = instance.T, instance.B
+    y, total = np.zeros((T + 1, B)), np.zeros((T + 1, T + 1, B))
+    y[0] = instance.y0
+    for t in range(1, T + 1):
+        a = instance.a[t - 1]
+        y[:t] += a * (b[t - 1] - y[:t])
+        total[:t, t] = total[:t, t - 1] + instance.oldwt[t - 1] * y[:t]
+    return total
 
 
 def mix(instance: Instance, b: Array, pool: Pool, weight: Array) -> Array:
@@ -168,27 +195,40 @@ def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture
 
 
 def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -> Pool:
-    """What the master begins with: "never", what was mixed before, and the given plan."""
+    """What the master begins with: "never", what was mixed before or a ladder of prices, and the given plan."""
     T, B = instance.T, instance.B
     pool = Pool(np.arange(B), np.zeros((T, B)))
-    if start is not None:
-        pool = pool.plus(start.pool.owner, start.pool.share)
+    pool = _ladder(instance, pool) if start is None else pool.plus(start.pool.owner, start.pool.share)
     return pool if plan is None else pool.plus(np.arange(B), plan)
+
+
+def _ladder(instance: Instance, pool: Pool) -> Pool:
+    """The pool and the calendars that are best at prices equal in all periods, from low to prohibitive.
+
+    Without them the first prices swing so far that the rounds are used up before they settle.
+    """
+    b = growth_path(instance, np.zeros(instance.T))
+    waits = waiting_costs(instance, b)
+    for price in np.geomspace(1e-3, instance.T, _RUNGS):
+        pool = pool.plus(np.arange(instance.B), best_calendars(instance, b, waits, price * instance.c)[1])
+    return pool
 
 
 def _generate(master: _Master, pool: Pool) -> Mixture:
     """Column generation: master, prices, calendars, until value and bound meet."""
     k, b = master.instance, master.b
-    waits = _waits(k, b)
+    waits = waiting_costs(k, b)
     cost = schedule_costs(k, b, pool)
-    bound = -np.inf
-    for turn in range(_ROUNDS):
+    shut = (k.C[:, None] <= 0.0) & (k.c > 0.0)  # any price is right there, and HiGHS would give a low one
+    bound, last = -np.inf, _ROUNDS + _LONG_ROUNDS * k.T - 1
+    for turn in range(last + 1):
         solved = _solve(master, pool, cost)
         unit = solved.prices[:, None] * k.c + solved.arrivals[:, None] * k.o
+        unit[shut] = _PROHIBITIVE
         value, calendars = best_calendars(k, b, waits, unit)
         reduced = np.minimum(value - solved.convexity, 0.0)
         bound = max(bound, solved.value + float(reduced.sum()))
-        if turn == _ROUNDS - 1 or solved.value - bound <= _CLOSED * abs(solved.value):
+        if turn == last or solved.value - bound <= _CLOSED * abs(solved.value):
             break
         paying = np.flatnonzero(reduced < -_NEGLIGIBLE)
         more = Pool(paying, calendars[:, paying])
@@ -197,21 +237,6 @@ def _generate(master: _Master, pool: Pool) -> Mixture:
     used, weight = pool.only(in_use), solved.weight[in_use]
     f = mix(k, b, used, weight)
     return Mixture(f, solved.z, solved.prices, solved.arrivals, bound, used, weight)
-
-
-def _waits(instance: Instance, b: Array) -> Array:
-    """Weighted obsolete pages (T+1, T+1, B) of periods s+1..t in a bucket crawled in s and not since.
-
-    Row 0 is the start of the cycle, where y0 pages are obsolete.
-    """
-    T, B = instance.T, instance.B
-    y, total = np.zeros((T + 1, B)), np.zeros((T + 1, T + 1, B))
-    y[0] = instance.y0
-    for t in range(1, T + 1):
-        a = instance.a[t - 1]
-        y[:t] += a * (b[t - 1] - y[:t])
-        total[:t, t] = total[:t, t - 1] + instance.oldwt[t - 1] * y[:t]
-    return total
 
 
 def _followed(following: Index) -> Array:
@@ -278,7 +303,9 @@ def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
     The derivative of the Lagrangian by z at this mixture, less the part that the master sees itself.
     """
     path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
-    silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))
+    silent = replace(
+        instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T)
+    )
     unseen = replace(path, n=np.ones(instance.T + 1))
     return gradient(silent, mixture.f, np.zeros(instance.T), unseen, prices=mixture.prices)[1]
 
