@@ -244,7 +244,8 @@ class CensusRow(msgspec.Struct, frozen=True, gc=False):
     """One bucket in one time period, or the never-crawled pages of one period (bucket None).
 
     For a bucket: `fetches` are checks of old pages (x of the model), `changes` those found changed, `seconds`
-    their crawl time, `links` the new URLs they brought, `births` first copies put into this bucket (p[i]).
+    their crawl time, `links` the new URLs they brought, `births` first copies put into this bucket (p[i]),
+    `watched` the seconds since the check before, summed (a[i]: changes seen in what time).
     For bucket None: `fetches`, `seconds`, `links` of first fetches, `births` URLs from outside (nconst).
     """
 
@@ -255,3 +256,4 @@ class CensusRow(msgspec.Struct, frozen=True, gc=False):
     seconds: float = 0.0
     links: int = 0
     births: int = 0
+    watched: float = 0.0

@@ -23,7 +23,7 @@ MILLISECONDS = 1000
 """Sums of times are kept as whole milliseconds: integers add up the same in any order and never drift."""
 
 Counted = dict[tuple[int, int | None], list[float]]
-"""(period, bucket) -> fetches, changes, seconds, links, births."""
+"""(period, bucket) -> fetches, changes, seconds, links, births, milliseconds watched."""
 
 
 def period_of(at: float, period_s: float) -> int:
@@ -51,6 +51,8 @@ def count_outcome(counted: Counted, period: int, before: PageRecord, outcome: Ou
     row[1] += outcome.kind == "changed"
     row[2] += outcome.seconds
     row[3] += outcome.links_new
+    if before.last_crawled is not None and outcome.record.last_crawled is not None and before.state == "crawled":
+        row[5] += last_crawled_ms(outcome.record) - last_crawled_ms(before)
     if outcome.kind == "new":
         _row(counted, period, outcome.record.bucket)[4] += 1
 
@@ -59,10 +61,10 @@ def rows_of(counted: Iterable[tuple[tuple[int, int | None], list[float]]]) -> li
     """The rows in order of period, bucket None first."""
     ordered = sorted(counted, key=lambda item: (item[0][0], -1 if item[0][1] is None else item[0][1]))
     return [
-        CensusRow(period, bucket, int(fetches), int(changes), seconds, int(links), int(births))
-        for (period, bucket), (fetches, changes, seconds, links, births) in ordered
+        CensusRow(period, bucket, int(fetches), int(changes), seconds, int(links), int(births), watched / MILLISECONDS)
+        for (period, bucket), (fetches, changes, seconds, links, births, watched) in ordered
     ]
 
 
 def _row(counted: Counted, period: int, bucket: int | None) -> list[float]:
-    return counted.setdefault((period, bucket), [0, 0, 0.0, 0, 0])
+    return counted.setdefault((period, bucket), [0, 0, 0.0, 0, 0, 0])

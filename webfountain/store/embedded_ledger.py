@@ -127,7 +127,7 @@ class Ledger:
     def _counted_row(self, name: tuple[int, int | None]) -> list[float]:
         if name not in self._counted:
             value = self._disk.get(_row_key(name))
-            self._counted[name] = [0, 0, 0.0, 0, 0] if value is None else _numbers.decode(value)
+            self._counted[name] = [0, 0, 0.0, 0, 0, 0] if value is None else _numbers.decode(value)
         return self._counted[name]
 
     def _count(self, row: SiteRow, record: PageRecord, sign: int) -> None:
