@@ -36,12 +36,8 @@ def connection(server: DemoServer) -> Iterator[HTTPConnection]:
     connection.close()
 
 
-def get(
-    connection: HTTPConnection, path: str, method: str = "GET", **headers: str
-) -> tuple[HTTPResponse, bytes]:
-    connection.request(
-        method, path, headers={name.replace("_", "-"): value for name, value in headers.items()}
-    )
+def get(connection: HTTPConnection, path: str, method: str = "GET", **headers: str) -> tuple[HTTPResponse, bytes]:
+    connection.request(method, path, headers={name.replace("_", "-"): value for name, value in headers.items()})
     response = connection.getresponse()
     return response, response.read()
 
@@ -180,9 +176,7 @@ def test_visits_one_after_the_other_do_not_overlap() -> None:
     assert overlaps([*visits, long]) == [(long, visits[1]), (long, visits[2])]
 
 
-def test_the_log_goes_on_from_where_it_was_read(
-    server: DemoServer, connection: HTTPConnection, tmp_path: Path
-) -> None:
+def test_the_log_goes_on_from_where_it_was_read(server: DemoServer, connection: HTTPConnection, tmp_path: Path) -> None:
     seen = len(server.log())
     get(connection, "/missing/7")
     assert [visit.path for visit in server.log(after=seen)] == ["/missing/7"]

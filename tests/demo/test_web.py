@@ -65,9 +65,7 @@ def crawl(web: GeneratedWeb, t: float) -> set[str]:
         if path.startswith("/private/"):
             continue
         answer = web.respond(web.bases.index(base), path, t)
-        links = (
-            [answer.location] if answer.location else re.findall('<a href="([^"]+)"', answer.body.decode())
-        )
+        links = [answer.location] if answer.location else re.findall('<a href="([^"]+)"', answer.body.decode())
         if answer.status == 200:
             found.add(url)
         new = {urldefrag(urljoin(url, link)).url for link in links} - seen
@@ -159,9 +157,9 @@ def test_redirects_lead_to_pages_and_what_was_never_there_is_404(web: GeneratedW
     second = web.respond(0, first.location, 0.0)
     assert [first.status, second.status] == [302, 301]
     assert web.version(0, second.location, 0.0) == 1
-    assert {
-        web.respond(0, path, 0.0).status for path in ("/missing/1", "/old/x", "/old/999", "/sitemap-9.xml")
-    } == {404}
+    assert {web.respond(0, path, 0.0).status for path in ("/missing/1", "/old/x", "/old/999", "/sitemap-9.xml")} == {
+        404
+    }
 
 
 def test_sitemaps_list_a_share_of_the_live_pages_with_the_dates_of_their_changes() -> None:

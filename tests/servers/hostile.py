@@ -49,9 +49,7 @@ class Hostile:
             head = await reader.readuntil(b"\r\n\r\n")
             start = time.time()
             line, *fields = head.decode("latin-1").split("\r\n")
-            headers = {
-                key.lower(): value.strip() for key, _, value in (field.partition(":") for field in fields)
-            }
+            headers = {key.lower(): value.strip() for key, _, value in (field.partition(":") for field in fields)}
             await self._answer(name, line.split(" ")[1], headers, start, reader, writer)
         writer.close()
         with suppress(ConnectionError):
@@ -149,9 +147,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.servers.hostile")
     parser.add_argument("names", nargs="*", metavar="BEHAVIOUR", help=", ".join(sorted(BEHAVIOURS)))
     parser.add_argument("--port", type=int, default=0, help="port of all addresses; 0 looks for a free one")
-    parser.add_argument(
-        "--until-stdin-closes", action="store_true", help="end when the standard input closes"
-    )
+    parser.add_argument("--until-stdin-closes", action="store_true", help="end when the standard input closes")
     options = parser.parse_args(arguments)
     unknown = set(options.names) - set(BEHAVIOURS)
     if unknown:

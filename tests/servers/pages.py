@@ -113,12 +113,7 @@ async def unknown_charset(_: Ask, writer: StreamWriter) -> None:
 @behaviour("new")
 async def mixed_encodings(_: Ask, writer: StreamWriter) -> None:
     """UTF-8, Latin-1, UTF-16 and lone surrogates in one page that says UTF-8."""
-    body = (
-        "<p>né</p>".encode()
-        + "<p>né</p>".encode("latin-1")
-        + "<p>né</p>".encode("utf-16")
-        + b"\xed\xa0\x80\xff"
-    )
+    body = "<p>né</p>".encode() + "<p>né</p>".encode("latin-1") + "<p>né</p>".encode("utf-16") + b"\xed\xa0\x80\xff"
     await send(writer, body)
 
 
@@ -214,9 +209,7 @@ async def calendar(ask: Ask, writer: StreamWriter) -> None:
 async def dated_folders(ask: Ask, writer: StreamWriter) -> None:
     """A calendar in the path, day by day, without end."""
     day = sum(int(part) * size for part, size in zip(ask.path.split("/")[2:], (372, 31, 1), strict=False))
-    links = "".join(
-        f'<a href="/bad/{d // 372}/{d % 372 // 31}/{d % 31}">{d}</a>' for d in range(day + 1, day + 8)
-    )
+    links = "".join(f'<a href="/bad/{d // 372}/{d % 372 // 31}/{d % 31}">{d}</a>' for d in range(day + 1, day + 8))
     await send(writer, links)
 
 
@@ -249,6 +242,4 @@ async def changes_at_every_fetch(ask: Ask, writer: StreamWriter) -> None:
 @behaviour("new")
 async def dates_of_the_future(_: Ask, writer: StreamWriter) -> None:
     """Last-Modified in the year 9999 and a Date that is none."""
-    await send(
-        writer, "<p>text</p>", "Last-Modified: Fri, 31 Dec 9999 23:59:59 GMT", "Date: tomorrow", "ETag: W/"
-    )
+    await send(writer, "<p>text</p>", "Last-Modified: Fri, 31 Dec 9999 23:59:59 GMT", "Date: tomorrow", "ETag: W/")

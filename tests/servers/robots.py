@@ -22,9 +22,7 @@ XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
 
 def _enter(status: int, phrase: str) -> None:
     async def act(_: Ask, writer: StreamWriter) -> None:
-        await send(
-            writer, "User-agent: *\nDisallow: /\n", status=f"{status} {phrase}", media_type="text/plain"
-        )
+        await send(writer, "User-agent: *\nDisallow: /\n", status=f"{status} {phrase}", media_type="text/plain")
 
     act.__doc__ = f"robots.txt answers {status}, with a body that forbids all."
     BEHAVIOURS[f"robots-{status}"] = Behaviour(f"robots-{status}", ROBOTS, frozenset(), act)
@@ -115,9 +113,7 @@ async def robots_of_patterns(_: Ask, writer: StreamWriter) -> None:
 @behaviour(place=SITEMAP)
 async def sitemap_index_loop(ask: Ask, writer: StreamWriter) -> None:
     """A sitemap index that names itself and two more like it."""
-    locs = "".join(
-        f"<sitemap><loc>{ask.base}/sitemap{i}.xml</loc></sitemap>" for i in ("", ask.nth, -ask.nth)
-    )
+    locs = "".join(f"<sitemap><loc>{ask.base}/sitemap{i}.xml</loc></sitemap>" for i in ("", ask.nth, -ask.nth))
     await send(writer, f"<sitemapindex {XMLNS}>{locs}</sitemapindex>", media_type="application/xml")
 
 

@@ -85,9 +85,7 @@ def test_bombs_are_small_until_unpacked(hostile_server: HostileServer) -> None:
         ("plain", "/back?to=http://x/", b"Location: http://x/\r\n"),
     ],
 )
-def test_answers_lead_where_they_say(
-    hostile_server: HostileServer, name: str, path: str, words: bytes
-) -> None:
+def test_answers_lead_where_they_say(hostile_server: HostileServer, name: str, path: str, words: bytes) -> None:
     assert words in asyncio.run(peek(hostile_server.sites[name], path))
 
 

@@ -29,9 +29,7 @@ def web(archive: Path) -> TimeWeb:
 
 
 def test_links_reach_nearly_all_pages_that_exist(web: TimeWeb) -> None:
-    existing = sum(
-        web.version(site, path, START)[0] is not None for site in (0, 1) for path in web.versions[site]
-    )
+    existing = sum(web.version(site, path, START)[0] is not None for site in (0, 1) for path in web.versions[site])
     urls = [urlsplit(url) for url, _ in web.truth(START)]
     sites = [BASES.index(f"{url.scheme}://{url.netloc}") for url in urls]
     reached = {(site, web.resolve(site, url.path, START)) for site, url in zip(sites, urls, strict=True)}

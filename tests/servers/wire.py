@@ -42,9 +42,7 @@ async def endless_interim_answers(_: Ask, writer: StreamWriter) -> None:
 async def many_cookies(_: Ask, writer: StreamWriter) -> None:
     """A million small Set-Cookie headers, then a page."""
     for block in range(1000):
-        writer.write(
-            OK * (block == 0) + b"".join(b"Set-Cookie: c%d-%d=1\r\n" % (block, i) for i in range(1000))
-        )
+        writer.write(OK * (block == 0) + b"".join(b"Set-Cookie: c%d-%d=1\r\n" % (block, i) for i in range(1000)))
         await writer.drain()
     writer.write(b"Content-Length: 2\r\n\r\nok")
 

@@ -26,12 +26,8 @@ def _parser() -> argparse.ArgumentParser:
     add("--origin", type=float, default=0.0, help="the web's time at the start, in periods")
     add("--body-bytes", type=int, default=6000, help="about what a page has")
     add("--links", type=int, default=20, help="about what a page has")
-    add(
-        "--births", type=float, default=0.2, help="pages that appear during the span, as a share of the pages"
-    )
-    add(
-        "--deaths", type=float, default=0.1, help="pages that vanish during the span, as a share of the pages"
-    )
+    add("--births", type=float, default=0.2, help="pages that appear during the span, as a share of the pages")
+    add("--deaths", type=float, default=0.1, help="pages that vanish during the span, as a share of the pages")
     add("--span", type=float, default=30.0, help="periods in which pages appear and vanish")
     add("--sitemap-share", type=float, default=0.25, help="share of the pages that the sitemaps list")
     add_serving_options(parser)

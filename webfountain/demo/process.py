@@ -51,9 +51,7 @@ class ServerProcess:
         line = self._process.stdout.readline()
         if not line:
             self.stop()
-            raise WebfountainError(
-                f"{module} ended with status {self._process.returncode} before it was ready"
-            )
+            raise WebfountainError(f"{module} ended with status {self._process.returncode} before it was ready")
         self.ready: dict[str, Any] = json.loads(line)
 
     @property

@@ -31,9 +31,7 @@ _VERBS = _words(
     "explains finds guards holds invites joins keeps leaves mends names opens prints questions remembers settles "
     "teaches unites visits watches yields admires builds"
 )
-_PLACES = _words(
-    "near beyond under beside above behind within across along toward before after without against"
-)
+_PLACES = _words("near beyond under beside above behind within across along toward before after without against")
 _OPENINGS = _words(
     "The A Every One Another This Perhaps|the Sometimes|a Today|the Slowly|every Once|a Again|the Often|one"
 )

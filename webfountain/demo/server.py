@@ -176,17 +176,13 @@ class Connection(asyncio.Protocol):
         except ValueError:
             self.transport.write(b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\n\r\n")
             return self.close()
-        headers = {
-            name.strip().lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)
-        }
+        headers = {name.strip().lower(): value.strip() for name, _, value in (f.partition(":") for f in fields)}
         headers["connection"] = headers.get("connection", "" if protocol == "HTTP/1.1" else "close").lower()
         busy = self.server.busy[self.site]
         self.server.busy[self.site] += 1
         self.serving = True
         if self.server.latency:
-            asyncio.get_running_loop().call_later(
-                self.server.latency, self._finish, method, path, headers, busy
-            )
+            asyncio.get_running_loop().call_later(self.server.latency, self._finish, method, path, headers, busy)
         else:
             self._finish(method, path, headers, busy)
         return None

@@ -71,8 +71,7 @@ class GeneratedWeb:
         self._prose = Prose(seed, length=body_bytes // self._units - 75)
         sizes = [pages // sites + (i < pages % sites) for i in range(sites)]
         self.sites = [
-            Site(i, sizes, self.bases, births=births, deaths=deaths, span=span, draw=self._draw)
-            for i in range(sites)
+            Site(i, sizes, self.bases, births=births, deaths=deaths, span=span, draw=self._draw) for i in range(sites)
         ]
         for site in self.sites:
             self._set_habits(site, sitemap_share)
@@ -149,9 +148,7 @@ class GeneratedWeb:
             parts.append(links[numbers[at + 1] % LINKS])
         parts.append(site.nav(page, bisect_right(page.child_births, t)))
         revised = self._draw(4, page.site, page.number, note)[0]
-        parts.append(
-            f"<p>Revised: {Prose.title(revised)}.</p>\n<!-- build {stamp} --></body></html>\n".encode()
-        )
+        parts.append(f"<p>Revised: {Prose.title(revised)}.</p>\n<!-- build {stamp} --></body></html>\n".encode())
         return b"\n".join(parts)
 
     def _stream(self, page: Page, third: int, change: int) -> memoryview:
@@ -188,11 +185,7 @@ class GeneratedWeb:
         if path.startswith("/private/"):
             return Answer(200, b"<title>Private</title><p>robots.txt asks not to read this.</p>")
         target = site.redirect(path)
-        return (
-            Answer(301 if path.startswith("/old/") else 302, location=target)
-            if target
-            else Answer(404, b"Nothing")
-        )
+        return Answer(301 if path.startswith("/old/") else 302, location=target) if target else Answer(404, b"Nothing")
 
     def _listed(self, site: Site, t: float) -> Iterator[tuple[str, float]]:
         """Path and UTC second of the last change of the live pages that the sitemap names."""
