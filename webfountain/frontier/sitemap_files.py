@@ -31,6 +31,7 @@ _ENTRIES: Final = ("{*}url", "{*}sitemap", "{*}item", "{*}entry")
 _TIMES: Final = ("lastmod", "updated", "pubdate", "date", "published")
 _GZIP: Final = b"\x1f\x8b"
 _BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
+_BLANK: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
 _YEAR_MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
 _ENTITY: Final = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y", re.IGNORECASE)
 
@@ -48,8 +49,9 @@ def read_sitemap(body: bytes) -> SitemapFile:
     text, error = _unpacked(body)
     if _ENTITY.search(text):
         return SitemapFile([], [], "entities")
-    start = text.lstrip(b"\xef\xbb\xbf \t\r\n")[:4]
-    read = _read_xml if start.startswith((b"<", b"\xff\xfe", b"\xfe\xff", b"\0<")) else _read_lines
+    blank = _BLANK.match(text)
+    start = blank.end() if blank else 0
+    read = _read_xml if text.startswith((b"<", b"\xff\xfe", b"\xfe\xff", b"\0<"), start) else _read_lines
     found = read(text)
     return found if error is None else found._replace(error=error)
 
@@ -58,19 +60,22 @@ def _unpacked(body: bytes) -> tuple[bytes, SitemapError | None]:
     """The body without gzip (all members), as far as it is sound and within the bound."""
     if not body.startswith(_GZIP):
         return body[:MAX_SITEMAP_BYTES], "too_large" if len(body) > MAX_SITEMAP_BYTES else None
-    out = bytearray()
+    parts: list[bytes] = []
+    room = MAX_SITEMAP_BYTES
     while body.startswith(_GZIP):
         member = zlib.decompressobj(wbits=31)
         try:
-            out += member.decompress(body, MAX_SITEMAP_BYTES + 1 - len(out))
+            parts.append(member.decompress(body, room))
         except zlib.error:
-            return bytes(out), "bad_gzip"
-        if len(out) > MAX_SITEMAP_BYTES:
-            return bytes(out[:MAX_SITEMAP_BYTES]), "too_large"
+            return b"".join(parts), "bad_gzip"
+        room -= len(parts[-1])
         if not member.eof:
-            return bytes(out), "bad_gzip"
+            return b"".join(parts), "bad_gzip" if room else "too_large"
+        if not room:
+            break  # decompress would take 0 as no bound
         body = member.unused_data
-    return bytes(out), None
+    # A single part is joined without a copy.
+    return b"".join(parts), None
 
 
 def _read_lines(text: bytes) -> SitemapFile:
@@ -94,7 +99,7 @@ def _read_xml(text: bytes) -> SitemapFile:
     found = SitemapFile([], [])
     # The commonest flaw of sitemaps is a bare & in a URL; the parser would forgive it and drop the name after it.
     if b"<![CDATA[" not in text and b"\0" not in text[:4]:
-        text = _BARE_AMPERSAND.sub(b"&amp;", text)
+        text = _BARE_AMPERSAND.sub(b"&amp;", text) if _BARE_AMPERSAND.search(text) else text
     events = etree.iterparse(
         io.BytesIO(text),
         events=("end",),
