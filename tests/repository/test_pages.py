@@ -165,6 +165,8 @@ def test_two_writers_of_one_folder_are_refused(tmp_path: Path) -> None:
     first.close()
     first.close()
     Repository(tmp_path).close()
+    with pytest.raises(RepositoryError, match="is closed"):
+        first.write([capture()])
 
 
 @pytest.mark.parametrize(
@@ -205,6 +207,17 @@ def test_a_folder_removed_while_running_is_noticed_before_a_write_is_acknowledge
     repository.write([capture()])
     shutil.rmtree(tmp_path / "repository")
     with pytest.raises(RepositoryError, match=r"warc\.gz cannot be written: No such file or directory"):
+        repository.write([capture()])
+    repository.close()
+
+
+def test_a_file_replaced_while_running_is_noticed(tmp_path: Path) -> None:
+    """A backup put back has the same name and size, but what is written goes to the old one."""
+    repository = Repository(tmp_path)
+    path = only_file(tmp_path)
+    shutil.copy(path, tmp_path / "backup")
+    (tmp_path / "backup").replace(path)
+    with pytest.raises(RepositoryError, match="was replaced or changed by another program"):
         repository.write([capture()])
     repository.close()
 
@@ -281,7 +294,7 @@ while True:
 @pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.soak)])
 def test_a_writer_killed_at_any_moment_loses_nothing_it_acknowledged(tmp_path: Path, kills: int) -> None:
     """SIGKILL again and again in the same folder: each start recovers, every acknowledged copy has its digest."""
-    acknowledged: list[list[object]] = []
+    acknowledged: list[tuple[int, int, int, str]] = []
     for kill in range(kills):
         command = [sys.executable, "-c", WRITES_UNTIL_KILLED, str(tmp_path / "repository")]
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:

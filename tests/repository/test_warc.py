@@ -15,7 +15,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.repository.captures import SITE, capture, sha1, url_of
 from webfountain.errors import RepositoryError
-from webfountain.repository.record import Stored, parse_head, parse_record, stored
+from webfountain.repository.record import Record, Stored, parse_head, parse_record, parse_unpacked, stored
 from webfountain.repository.warc import Capture, Member, WarcWriter
 
 if TYPE_CHECKING:
@@ -137,6 +137,12 @@ def test_hostile_texts_neither_break_a_record_nor_invent_a_header(
     }  # fmt: skip
 
 
+def test_a_value_that_holds_a_whole_clean_line_invents_no_header() -> None:
+    """Each line of it is well-formed: only their number gives it away."""
+    (response, _), _ = read_by_warcio(WRITER.members(capture(headers=(("a", "b\r\nx-evil: 1"),))))
+    assert response.http_headers.headers == [("a", "b x-evil: 1"), ("content-length", "12")]
+
+
 @given(headers=clean, body=st.binary(max_size=300), status=st.integers(100, 599).filter(lambda s: s != 304))
 @settings(max_examples=100, deadline=None)
 def test_what_is_written_is_read_back(headers: tuple[tuple[str, str], ...], body: bytes, status: int) -> None:
@@ -173,6 +179,31 @@ def test_no_damaged_byte_goes_unnoticed() -> None:
             assert parse_record(hurt) == whole
             unnoticed.append(index)
     assert len(unnoticed) <= 6
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"HTTP/1.1 200 OK\r\n\r\n",
+        b"WARC/1.1\r\nWARC-Type: response\r\n\r\nbody\r\n\r\n",
+        b"WARC/1.1\r\nContent-Length: x\r\n\r\nbody\r\n\r\n",
+        b"WARC/1.1\r\nContent-Length: 4\r\n\r\nbod\r\n\r\n",
+        b"WARC/1.1\r\nContent-Length: 4\r\n\r\nbody more\r\n\r\n",
+    ],
+)
+def test_bytes_that_are_no_record_are_refused(data: bytes) -> None:
+    """Another program's file, or one whose lengths do not fit."""
+    with pytest.raises(RepositoryError, match="a record is damaged"):
+        parse_unpacked(data)
+
+
+@pytest.mark.parametrize("block", [b"", b"nonsense\r\n\r\n", b"HTTP/1.1 ok\r\n\r\n"])
+def test_a_response_record_without_an_answer_is_refused(block: bytes) -> None:
+    """The text says whose it is."""
+    headers = {"warc-type": "response", "warc-date": "2026-11-20T00:00:00Z", "warc-target-uri": "http://a/"}
+    with pytest.raises(RepositoryError, match="the response record of http://a/ is damaged"):
+        stored(Record(headers, block))
 
 
 def test_only_a_response_is_a_copy() -> None:

@@ -84,23 +84,24 @@ def summary(path: Path) -> Summary:
     return Summary(len(rows), sum(row.kind == "response" for row in rows), copied)
 
 
-def recover(path: Path) -> list[Row]:
-    """The whole records of a file, which is cut behind the last of them; its index is brought up to it."""
-    indexed = _indexed(path)
-    rows = list(indexed)
+def recover(path: Path) -> int:
+    """Cut a file behind the last of its whole records and bring its index up to it; the size that is left."""
+    index = beside(path, ".index")
+    data = index.read_bytes() if index.exists() else b""
+    known = len(data) - len(data) % _ROW.size
     with open(path, "rb") as file:
         # After a power cut the index may be ahead of the bytes it names.
-        while rows and _member(file, rows[-1].offset) != rows[-1]:
-            rows.pop()
-    rows.extend(_scan(path, rows[-1].end if rows else 0))
-    end = rows[-1].end if rows else 0
+        while known and not _is_whole(file, _unpack(data, known)):
+            known -= _ROW.size
+    end = _unpack(data, known).end if known else 0
+    found = list(_scan(path, end))
+    end = found[-1].end if found else end
     if end < path.stat().st_size:
         os.truncate(path, end)
-    index = beside(path, ".index")
-    if rows != indexed or not index.exists() or index.stat().st_size != len(rows) * _ROW.size:
+    if found or known < len(data) or not index.exists():
         with open(index, "wb", opener=open_private) as file:
-            file.write(pack(rows))
-    return rows
+            file.write(data[:known] + pack(found))
+    return end
 
 
 def _indexed(path: Path) -> list[Row]:
@@ -118,6 +119,16 @@ def _indexed(path: Path) -> list[Row]:
         rows.append(Row(offset, length, _KINDS[kind]))
         end = offset + length
     return rows
+
+
+def _unpack(data: bytes, end: int) -> Row:
+    """The row of an index that ends at `end`; one of a kind that is unknown fits no record."""
+    offset, length, kind = _ROW.unpack_from(data, end - _ROW.size)
+    return Row(offset, length, _KINDS[kind % len(_KINDS)])
+
+
+def _is_whole(file: BinaryIO, row: Row) -> bool:
+    return row.end <= os.fstat(file.fileno()).st_size and _member(file, row.offset) == row
 
 
 def _scan(path: Path, start: int) -> Iterator[Row]:

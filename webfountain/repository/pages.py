@@ -92,7 +92,9 @@ class Repository:
         self._writer = Writer(Path(directory), records=self._records, clock=clock, rotate_bytes=rotate_bytes)
         self._folder = Folder(Path(directory))
         self._retention = Retention(self._folder, self._writer, keep_all=keep == "all", max_bytes=max_bytes)
-        self._mutex = threading.Lock()
+        # Two locks: `settled` may be called where nothing may wait for a disk.
+        self._writing = threading.Lock()
+        self._counting = threading.Lock()
         self._unsettled: Counter[int] = Counter()
 
     def write(self, captures: Sequence[Capture]) -> list[Copy | None]:
@@ -109,10 +111,11 @@ class Repository:
         members = [member for group in groups for member in group]
         if not members:
             return [None for _ in groups]
-        with self._mutex:
+        with self._writing:
             places = iter(self._writer.append(members))
             copies = [_first_copy(group, places) for group in groups]
-            self._unsettled.update(copy.file for copy in copies if copy is not None)
+            with self._counting:
+                self._unsettled.update(copy.file for copy in copies if copy is not None)
         return copies
 
     def settled(self, copies: Iterable[Copy | None]) -> None:
@@ -120,7 +123,7 @@ class Repository:
 
         Until then `tidy` leaves their files alone.
         """
-        with self._mutex:
+        with self._counting:
             self._unsettled.subtract(copy.file for copy in copies if copy is not None)
             self._unsettled = +self._unsettled
 
@@ -158,7 +161,7 @@ class Repository:
         self._writer.close()
 
     def _unsettled_files(self) -> Counter[int]:
-        with self._mutex:
+        with self._writing, self._counting:
             return self._unsettled.copy()
 
 

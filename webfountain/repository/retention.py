@@ -11,7 +11,6 @@ delete the old file. Repeating it from the start loses nothing; at worst dead by
 
 from __future__ import annotations
 
-import contextlib
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Protocol
@@ -89,7 +88,7 @@ class Retention:
         Raises
         ------
         RepositoryError
-            when it stays above and nothing superseded is left.
+            when it would be above even with all that is superseded gone.
         """
         self._mend(store)
         done = Tidied() if self._keep_all else self._delete_superseded(store, unsettled)
@@ -163,11 +162,17 @@ class Retention:
     def _moves_again(self, number: int) -> Iterator[Move]:
         for offset, length in self._folder.moves(number):
             old = Copy(number, offset, length)
-            with contextlib.suppress(RepositoryError):  # superseded since, and deleted
-                new = self._folder.place(old)
-                page = self._folder.record(new).page
-                if page is not None:
-                    yield Move(*page, old=old, new=new)
+            new = self._place(old)
+            page = None if new is None else self._folder.record(new).page
+            if new is not None and page is not None:
+                yield Move(*page, old=old, new=new)
+
+    def _place(self, copy: Copy) -> Copy | None:
+        """Where a copy is now; None when it was superseded since, and deleted."""
+        try:
+            return self._folder.place(copy)
+        except RepositoryError:
+            return None
 
     def _compact(self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: Tidied) -> Tidied:
         """Rewrite the files with the smallest live share until the folder is well below its limit."""
@@ -186,10 +191,14 @@ class Retention:
 
     def _live_rows(self, number: int, store: CopyStore) -> Iterator[Row]:
         """Responses that a page names, each with its request record, which follows it."""
+        files = self._folder.files()
         with_request = False
         for row in self._folder.rows(number):
             if row.kind == "response":
-                with_request = self._is_live(number, row, store)
+                copy = self._newest(number, row, store)
+                if copy is not None and copy.file not in files:
+                    copy = self._place(copy)
+                with_request = copy == Copy(number, row.offset, row.length)
                 if with_request:
                     yield row
             elif row.kind == "request" and with_request:
@@ -197,13 +206,11 @@ class Retention:
             else:
                 with_request = False
 
-    def _is_live(self, number: int, row: Row, store: CopyStore) -> bool:
+    def _newest(self, number: int, row: Row, store: CopyStore) -> Copy | None:
+        """The newest copy of the page that a response is of, by the store."""
         page = self._folder.head(number, row).page
         record = None if page is None else store.page(*page)
-        if record is None or record.copy is None:
-            return False
-        here = Copy(number, row.offset, row.length)
-        return record.copy == here or self._folder.place(record.copy) == here
+        return None if record is None else record.copy
 
     def _move(self, store: CopyStore, number: int, rows: Sequence[Row]) -> int:
         """Copy records byte for byte to the file being written, tell the store; how many copies moved."""
@@ -249,8 +256,10 @@ class Retention:
         where = f"repository {self._folder.directory} holds {held} bytes, {limit}"
         if self._keep_all:
             raise RepositoryError(f'{where}, and keep = "all" deletes nothing: raise max_bytes or set keep = "newest"')
-        shares = self._shares(self._folder.files(), store, unsettled())
-        if all(share <= _WORTHWHILE for share, _ in shares):
+        sizes = {number: path.stat().st_size for number, path in self._folder.files().items()}
+        shares = self._shares(sizes, store, unsettled())
+        # What only became superseded by now is left to the next time; what will not do even then ends the crawl.
+        if held - sum(share * sizes[number] for share, number in shares) > (self._max_bytes or 0):
             raise RepositoryError(f"{where}, and only newest copies are left: raise max_bytes or crawl fewer pages")
 
     def _delete(self, number: int) -> int:

@@ -74,6 +74,7 @@ class Writer:
             when the disk is full, or the folder was removed or replaced. Nothing of the batch is kept.
         """
         with self._mutex:
+            self._check_open()
             if self._size >= self._rotate_bytes:
                 self.rotate()
             with self._trouble("written"):
@@ -83,6 +84,7 @@ class Writer:
     def rotate(self) -> int:
         """Close the file being written, durably, and begin the next; its number."""
         with self._mutex, self._trouble("written"):
+            self._check_open()
             self._close_file()
             self._begin(self._number + 1)
             return self._number
@@ -130,9 +132,8 @@ class Writer:
                 return
             # The newest file is never deleted, so its number is the greatest that was ever given.
             self._number, path = max(files.items())
-            rows = recover(path)
-            self._open(path, rows[-1].end if rows else 0)
-            if not rows:
+            self._open(path, recover(path))
+            if self._size == 0:
                 self._append([])
 
     def _begin(self, number: int) -> None:
@@ -152,8 +153,10 @@ class Writer:
         self._data = self._index = -1
         for descriptor in (data, index):
             if descriptor >= 0:
-                os.fsync(descriptor)
-                os.close(descriptor)
+                try:
+                    os.fsync(descriptor)
+                finally:
+                    os.close(descriptor)
 
     def _append(self, members: Sequence[Member]) -> list[Copy]:
         if self._size == 0:
@@ -173,6 +176,10 @@ class Writer:
             raise
         self._size = end
         return [Copy(file=self._number, offset=row.offset, length=row.length) for row in rows if row.kind != "warcinfo"]
+
+    def _check_open(self) -> None:
+        if self._held < 0:
+            raise RepositoryError(f"repository {self.directory} is closed")
 
     def _check_in_place(self) -> None:
         """A write into a file that was deleted or replaced succeeds, and is lost: look before each batch."""
