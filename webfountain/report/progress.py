@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["Moment", "Progress", "line", "moment_of", "spell_seconds", "table"]
 
 LINE_EVERY_S: Final = 5.0
-"""Seconds between plain lines where the output is no terminal."""
+"""Seconds between plain lines where the output is no terminal, in the first minute; later LATE_LINE_EVERY_S."""
+LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
 """The rate shown is that of the last so many seconds."""
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
@@ -94,7 +95,7 @@ def moment_of(
 
 
 class Progress:
-    """Shows moments on `stream`: a live table on a terminal, else a line every `LINE_EVERY_S` seconds.
+    """Shows moments on `stream`: a live table on a terminal, else a line now and then.
 
     A context manager; without `with`, call `close`.
     """
@@ -124,7 +125,7 @@ class Progress:
             self._rates.append(rate)
             self._live.update(table(moment, title=self._title, rate=rate, rates=self._rates), refresh=True)
         elif moment.seconds >= self._next_line:
-            self._next_line = moment.seconds + LINE_EVERY_S
+            self._next_line = moment.seconds + (LINE_EVERY_S if moment.seconds < 60 else LATE_LINE_EVERY_S)
             self._stream.write(line(moment, title=self._title, rate=rate) + "\n")
             self._stream.flush()
 
