@@ -95,6 +95,7 @@ def test_the_first_500_kib_are_read_and_a_line_cut_in_two_is_dropped() -> None:
     assert not allowed(body, "/first")
     assert allowed(body, "/other")
     assert allowed(body, "/last")
+    assert allowed(body[:MAX_ROBOTS_BYTES], "/other")
 
 
 LINES = st.sampled_from(

@@ -64,8 +64,8 @@ class RobotsRules:
 
 def _text(body: bytes) -> str:
     """UTF-8 as the standard demands, UTF-16 with a mark because such files exist; the last cut line is dropped."""
-    if len(body) > MAX_ROBOTS_BYTES:
-        body = body[:MAX_ROBOTS_BYTES]
+    body = body[:MAX_ROBOTS_BYTES]
+    if len(body) == MAX_ROBOTS_BYTES:  # cut here, or by who kept it
         # Half a line could refuse more than the whole one: "Disallow: /" of "Disallow: /private".
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):

@@ -51,7 +51,7 @@ class SitemapShelf:
 
     def read(self, fetched: Fetched, *, at: float) -> SitemapReading:
         """Understand the end of a sitemap fetch, whatever it was; an unanswered one says nothing."""
-        counts: Counter[str] = Counter({"sitemap/fetched": 1})
+        counts: Counter[str] = Counter()
         if fetched.error is not None or fetched.status is None or not 200 <= fetched.status < 300:
             counts["sitemap/failed"] += 1
             return SitemapReading([], {}, [], counts)
