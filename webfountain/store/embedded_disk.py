@@ -61,13 +61,18 @@ class Disk:
             self._db.try_catch_up_with_primary()
 
     def get(self, key: bytes) -> bytes | None:
-        """The value of one key."""
-        value: bytes | None = self._db.get(key)
-        return value
+        """The value of one key. Raises StoreError, as all reads do, when the disk is gone or damaged."""
+        try:
+            return cast("bytes | None", self._db.get(key))
+        except Exception as error:
+            raise self._unreadable(error) from None
 
     def get_many(self, keys: list[bytes]) -> list[bytes | None]:
         """The values of many keys, in their order."""
-        return cast("list[bytes | None]", self._db.get(keys))  # type: ignore[arg-type]  # a list is invariant
+        try:
+            return cast("list[bytes | None]", self._db.get(keys))  # type: ignore[arg-type]  # a list is invariant
+        except Exception as error:
+            raise self._unreadable(error) from None
 
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values from `start` up to but without `end`, as they stood when the scan began.
@@ -76,8 +81,11 @@ class Disk:
         """
         options = ReadOptions()
         options.set_iterate_upper_bound(end)
-        yield from cast("Iterator[tuple[bytes, bytes]]", self._db.items(from_key=start, read_opt=options))
-        del options  # RocksDB only points at the bound: it has to outlive the scan
+        try:
+            yield from cast("Iterator[tuple[bytes, bytes]]", self._db.items(from_key=start, read_opt=options))
+        except Exception as error:
+            raise self._unreadable(error) from None
+        del options  # RocksDB only points at the bound: without this name it would be freed during the scan
 
     def write(self, batch: WriteBatch) -> None:
         """Write all of the batch or nothing of it.
@@ -95,6 +103,9 @@ class Disk:
             raise StoreError(
                 f"{self.folder}: cannot write ({_first_line(error)}); nothing of this step is kept"
             ) from None
+
+    def _unreadable(self, error: Exception) -> StoreError:
+        return StoreError(f"{self.folder}: cannot read the store ({_first_line(error)})")
 
     def close(self) -> None:
         """Let go of files and lock, after a sync that a power cut does not undo; a second call has no effect."""

@@ -1,0 +1,199 @@
+"""What a link and a lease cost the embedded store at 10^5, 10^6 and, with --full, 10^7 known URLs.
+
+``python -m tests.benchmarks.bench_frontier [--full] [SIZE ...]``
+
+Rates are per CPU second of the whole process, RocksDB's flush and compaction threads included. Links come in
+pages of 60 in batches of 16 pages, 85 % to the page's own site, Zipf within it; building them is not measured.
+The dominating costs are RocksDB's put and the compactions that follow (new links), its get (known links), and
+the msgpack of the record (lease and settle).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import resource
+import shutil
+import tempfile
+import threading
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from webfountain.frontier.due import DuplicateEliminator
+from webfountain.records import Link, Outcome
+from webfountain.store import open_store
+from webfountain.store.base import Parked
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from webfountain.store.base import FrontierStore
+
+PAGES_PER_SITE = 1000
+LINKS_PER_PAGE = 60
+PAGES_PER_BATCH = 16
+OWN_SITE = 0.85
+MEASURED = 200_000
+HAND = 20
+
+
+class Links:
+    """A seeded stream of links over `size` URLs on sites of PAGES_PER_SITE pages."""
+
+    def __init__(self, size: int) -> None:
+        self.rng = np.random.default_rng(20260101)
+        self.sites = max(1, size // PAGES_PER_SITE)
+        ranks = np.arange(1, PAGES_PER_SITE + 1)
+        self.zipf = np.cumsum(1 / ranks) / np.sum(1 / ranks)
+
+    def known(self) -> list[Link]:
+        """A batch of links to known URLs: pages of a few sites, own-site links by Zipf, others anywhere."""
+        n = PAGES_PER_BATCH * LINKS_PER_PAGE
+        own = np.repeat(self.rng.integers(self.sites, size=PAGES_PER_BATCH), LINKS_PER_PAGE)
+        site = np.where(self.rng.random(n) < OWN_SITE, own, self.rng.integers(self.sites, size=n))
+        page = np.searchsorted(self.zipf, self.rng.random(n))
+        return [link(int(s), int(p)) for s, p in zip(site, page, strict=True)]
+
+    def mixed(self, fresh: list[Link]) -> list[Link]:
+        """Nine known links for each new one."""
+        batch = self.known()
+        for index, one in zip(range(0, len(batch), 10), fresh, strict=False):
+            batch[index] = one
+        return batch
+
+
+def link(site: int, page: int) -> Link:
+    """The link to one page; sites' names and URLs are of real lengths."""
+    name = f"https://www.site-{site:07d}.example"
+    url = f"{name}/section-{page % 37}/some-article-title-{page:06d}.html"
+    return Link(url, name, fingerprint(url), 3, "default", 1 / (1 + page), name)
+
+
+def fresh_batches(links: Links, count: int, *, first_page: int) -> list[list[Link]]:
+    """Batches of never-seen links: 85 % in runs on the sites of the batch's pages, others anywhere."""
+    n = PAGES_PER_BATCH * LINKS_PER_PAGE
+    batches, used = [], {}
+    for _ in range(-(-count // n)):
+        own = np.repeat(links.rng.integers(links.sites, size=PAGES_PER_BATCH), LINKS_PER_PAGE)
+        site = np.where(links.rng.random(n) < OWN_SITE, own, links.rng.integers(links.sites, size=n))
+        batch = []
+        for s in site.tolist():
+            used[s] = used.get(s, first_page - 1) + 1
+            batch.append(link(s, used[s]))
+        batches.append(batch)
+    return batches
+
+
+def fill(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
+    """Make the store's first `size` URLs known, as a crawl does, in rounds over its sites."""
+    cpu, done = 0.0, 0
+    order = links.rng.permutation(links.sites)
+    for low in range(0, PAGES_PER_SITE, LINKS_PER_PAGE):
+        pages = range(low, min(low + LINKS_PER_PAGE, PAGES_PER_SITE))
+        for start in range(0, links.sites, PAGES_PER_BATCH):
+            batch = [link(int(s), p) for s in order[start : start + PAGES_PER_BATCH] for p in pages]
+            before = time.process_time()
+            done += store.discover(batch, at=1.0).new
+            cpu += time.process_time() - before
+    assert done == links.sites * PAGES_PER_SITE
+    return {"fill_links_per_cpu_s": done / cpu}
+
+
+def measure_new(store: FrontierStore, links: Links) -> dict[str, float]:
+    """Only new links."""
+    batches = fresh_batches(links, MEASURED, first_page=PAGES_PER_SITE)
+    before, thread, done = time.process_time(), time.thread_time(), 0
+    for batch in batches:
+        done += store.discover(batch, at=2.0).new
+    cpu, own = time.process_time() - before, time.thread_time() - thread
+    assert done == sum(map(len, batches))
+    return {"new_links_per_cpu_s": done / cpu, "new_links_own_thread_share": own / cpu}
+
+
+def measure_mixed(store: FrontierStore, links: Links) -> dict[str, float]:
+    """Nine of ten known, through the duplicate eliminator."""
+    due = DuplicateEliminator(store)
+    fresh = [one for batch in fresh_batches(links, MEASURED // 5, first_page=10 * PAGES_PER_SITE) for one in batch]
+    batches = []
+    for start in range(0, len(fresh) - 96, 96):
+        batches.append(links.mixed(fresh[start : start + 96]))
+    before, new = time.process_time(), 0
+    for batch in batches:
+        new += due.discover(batch, at=3.0).new
+    cpu = time.process_time() - before
+    seen, counts = sum(map(len, batches)), due.statistics()
+    assert new == len(batches) * 96
+    return {"mixed_links_per_cpu_s": seen / cpu, "mixed_answered_by_cache": counts.duplicates_by_cache / seen}
+
+
+def measure_lease(store: FrontierStore, links: Links) -> dict[str, float]:
+    """Activate sites, lease a hand of each, settle it, lease what is due again, settle, park."""
+    horizon = [float("inf")] * 258
+    sites = min(links.sites, 1000)
+    before, done = time.process_time(), 0
+    found = store.activate(sites, owner="a", until=1e9, at=10.0)
+    for record in found:
+        for queue in ("never-crawled", "never-crawled", "never-crawled", "recrawl"):
+            leases = store.lease(record.site, HAND, queue=queue, owner="a", until=1e9, at=10.0, horizon=horizon)
+            outcomes = [
+                Outcome(
+                    one.token,
+                    "new",
+                    msgspec.structs.replace(
+                        one.record,
+                        state="crawled",
+                        last_crawled=11.0 + number,
+                        status=200,
+                        digest="da39a3ee5e6b4b0d3255bfef95601890afd80709",
+                        etag='"5f3c-1a2b3c4d"',
+                        bucket=(number * 7) % 40,
+                        copied=11.0,
+                    ),
+                    0.2,
+                )
+                for number, one in enumerate(leases)
+            ]
+            done += store.settle(outcomes, at=11.0).applied
+        store.recrawl_due(record.site)
+    store.park([Parked(record.site, 1e6, record.state) for record in found], at=12.0)
+    cpu = time.process_time() - before
+    assert done == 4 * HAND * len(found)
+    return {"lease_settle_per_cpu_s": done / cpu}
+
+
+def run(size: int) -> dict[str, float]:
+    """All measurements on one store, in a folder that is deleted."""
+    folder = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
+    try:
+        store = open_store(f"rocksdb://{folder}", collection="bench", period_s=86400)
+        links = Links(size)
+        start = time.perf_counter()
+        result: dict[str, float] = {"known": size, **fill(store, links, size)}
+        for measure in (measure_new, measure_mixed, measure_lease):
+            result |= measure(store, links)
+        result["seconds"] = time.perf_counter() - start
+        result["threads"] = threading.active_count()
+        store.close()
+        result["disk_bytes_per_url"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / size
+        result["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        return result
+    finally:
+        shutil.rmtree(folder)
+
+
+def main() -> None:
+    """Print one JSON object a size."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sizes", nargs="*", type=float, default=[1e5, 1e6])
+    parser.add_argument("--full", action="store_true", help="also 10^7 URLs: ten minutes and 2 GB of disk")
+    chosen = parser.parse_args()
+    for size in [*chosen.sizes, *([1e7] if chosen.full else [])]:
+        result = {name: float(f"{value:.4g}") for name, value in run(int(size)).items()}
+        print(json.dumps(result), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,310 @@
+"""The embedded store outlives its process, keeps others out, says whose it is, and is read while it is written."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from tests.store.stores import ALWAYS, PERIOD_S, SITE, link, links, outcome
+from webfountain.errors import StoreBound, StoreError, StoreHeld, StoreVersion
+from webfountain.records import SiteState
+from webfountain.store import open_store
+from webfountain.store.base import Parked
+from webfountain.store.embedded_disk import WriteBatch, open_writing
+from webfountain.store.embedded_keys import META
+from webfountain.store.embedded_opening import open_embedded
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webfountain.store.embedded import EmbeddedStore
+
+
+def opened(folder: Path, *, read_only: bool = False, collection: str | None = "tests") -> EmbeddedStore:
+    return open_embedded(folder, collection=collection, period_s=PERIOD_S, read_only=read_only)
+
+
+WRITER = textwrap.dedent("""
+    import sys
+    from tests.store.stores import PERIOD_S, crawled, link, outcome
+    from webfountain.store import open_store
+
+    store = open_store(f"rocksdb://{sys.argv[1]}", collection="tests", period_s=PERIOD_S)
+    start = int(sys.argv[2])
+    for step in range(start, start + 100_000):
+        site = f"https://site-{step % 7}.example"
+        store.discover([link(3 * step + n, site=site) for n in range(3)], at=float(step))
+        store.activate(1, owner="ant", until=1e9, at=1e9)
+        leases = store.lease(site, 2, queue="never-crawled", owner="ant", until=1e9, at=float(step))
+        store.settle([outcome(leases[0], float(step))], at=float(step))
+        print(step, leases[0].record.url, flush=True)
+""")
+
+
+def killed_writer(folder: Path, start: int, delay_s: float) -> list[tuple[int, str]]:
+    """Run the writer until it is killed at a random moment; what it had acknowledged."""
+    with subprocess.Popen([sys.executable, "-c", WRITER, str(folder), str(start)], stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        head = process.stdout.readline()
+        time.sleep(delay_s)
+        process.send_signal(signal.SIGKILL)
+        lines = (head + process.stdout.read()).decode().splitlines(keepends=True)
+    whole = [line.split() for line in lines if line.endswith("\n")]
+    return [(int(step), url) for step, url in whole]
+
+
+def check_acknowledged(folder: Path, acknowledged: list[tuple[int, str]]) -> None:
+    store = opened(folder)
+    store.check_valid()
+    states = {record.url: record.state for _, record in store.pages()}
+    for step, settled in acknowledged:
+        urls = [f"https://site-{step % 7}.example/{3 * step + n}" for n in range(3)]
+        assert states.keys() >= set(urls), f"step {step} was acknowledged and its links are gone"
+        assert states[settled] == "crawled"
+    counts = store.statistics()
+    assert counts.leased == counts.active_sites == 0
+    waiting = sum(
+        len(store.lease(one.site, 10**6, queue="never-crawled", owner="ant", until=1e9, at=0.0))
+        for one in store.sites("", 99)
+    )
+    assert waiting == counts.pages["never-crawled"], "a URL that was leased has not come back"
+    store.close()
+
+
+def kill_and_check(folder: Path, kills: int) -> None:
+    chance = random.Random(20260101)
+    acknowledged: list[tuple[int, str]] = []
+    for _ in range(kills):
+        start = acknowledged[-1][0] + 2 if acknowledged else 0
+        acknowledged += killed_writer(folder, start, chance.uniform(0.0, 0.2))
+        check_acknowledged(folder, acknowledged)
+
+
+def test_a_killed_process_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    kill_and_check(tmp_path, 2)
+
+
+@pytest.mark.soak
+def test_twenty_killed_processes_lose_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    kill_and_check(tmp_path, 20)
+
+
+def test_a_second_writer_is_told_who_holds_the_store_and_what_to_do(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    with pytest.raises(StoreHeld) as held:
+        opened(tmp_path)
+    line = str(held.value)
+    assert f"process {os.getpid()} on {socket.gethostname()} since 2" in line
+    assert "stop that crawl" in line
+    assert "\n" not in line
+    store.close()
+    opened(tmp_path).close()
+
+
+def test_a_holder_that_died_does_not_hold(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    (tmp_path / "holder").write_text(json.dumps({"pid": 1, "host": "elsewhere"}))
+    opened(tmp_path).close()
+    assert not (tmp_path / "holder").exists()
+
+
+def test_a_holder_note_that_cannot_be_read_still_gives_a_clear_line(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    (tmp_path / "holder").write_text("{")
+    with pytest.raises(StoreHeld, match="held by another process; stop"):
+        opened(tmp_path)
+    store.close()
+
+
+def test_another_collection_is_refused_and_the_store_stays_usable(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    for read_only in (False, True):
+        with pytest.raises(StoreBound, match="holds the collection 'tests', not 'other'") as bound:
+            opened(tmp_path, collection="other", read_only=read_only)
+    assert bound.value.exit_status == 2
+    opened(tmp_path).close()
+
+
+@pytest.mark.parametrize("meta", [msgspec.msgpack.encode([99, "tests"]), b"\xc1", b"", msgspec.msgpack.encode({})])
+def test_another_format_is_refused(tmp_path: Path, meta: bytes) -> None:
+    opened(tmp_path).close()
+    disk = open_writing(tmp_path)
+    batch = WriteBatch(raw_mode=True)
+    batch.put(META, meta)
+    disk.write(batch)
+    disk.close()
+    with pytest.raises(StoreVersion, match="this version reads format 1"):
+        opened(tmp_path)
+
+
+def test_a_store_tells_its_own_collection_to_who_does_not_ask_for_one(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.discover(links(1), at=1.0)
+    store.close()
+    again = open_store(f"rocksdb://{tmp_path}", collection=None, period_s=None)
+    assert again.forget(SITE, link(1).key, at=2.0) == 1
+    again.close()
+
+
+def test_another_period_drops_the_census_rows_and_keeps_the_pages(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.discover([link(1, source="")], at=1.0)
+    assert store.census_rows(since=0)
+    store.close()
+    again = open_store(f"rocksdb://{tmp_path}", collection="tests", period_s=2 * PERIOD_S)
+    assert again.census_rows(since=0) == []
+    assert again.page(SITE, link(1).key) is not None
+    again.close()
+
+
+def test_a_reader_follows_a_store_that_is_being_written(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.discover(links(1), at=1.0)
+    reader = opened(tmp_path, read_only=True, collection=None)
+    assert reader.statistics().pages["never-crawled"] == 1
+    store.discover(links(2, 3), at=2.0)
+    store.activate(1, owner="ant", until=9.0, at=2.0)
+    store.settle(
+        [outcome(one, 3.0) for one in store.lease(SITE, 1, queue="never-crawled", owner="a", until=9.0, at=2.0)],
+        at=3.0,
+    )
+    store.immediate(links(2), at=3.0)
+    counts = reader.statistics()
+    assert (counts.pages["never-crawled"], counts.pages["crawled"]) == (2, 1)
+    assert (counts.active_sites, counts.immediate) == (1, 1)
+    assert reader.census() == store.census()
+    assert reader.recrawl_due(SITE) == store.recrawl_due(SITE)
+    assert reader.sites("", 9) == store.sites("", 9)
+    assert list(reader.pages()) == list(store.pages())
+    assert reader.next_site_due() is None
+    store.park([Parked(SITE, 4.0, SiteState())], at=3.0)
+    assert reader.next_site_due() == 4.0
+    store.discover(links(9), at=3.0)
+    assert reader.next_site_due() == 3.0
+    assert reader.page(SITE, link(1).key) == store.page(SITE, link(1).key)
+    reader.close()
+    reader.close()
+    store.close()
+    store.close()
+
+
+def test_a_reader_cannot_write(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    reader = opened(tmp_path, read_only=True)
+    with pytest.raises(StoreError, match="opened for reading only"):
+        reader.discover(links(1), at=1.0)
+    reader.close()
+
+
+def test_there_is_nothing_to_read_where_no_store_is(tmp_path: Path) -> None:
+    with pytest.raises(StoreError, match="there is no store here"):
+        opened(tmp_path / "none", read_only=True)
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_that_cannot_be_made_gives_one_clear_line(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot open the store for writing") as failed:
+        opened(tmp_path / "file" / "store")
+    assert "\n" not in str(failed.value)
+    assert str(tmp_path) in str(failed.value)
+
+
+FULL_DISK = textwrap.dedent("""
+    import resource, sys
+    from tests.store.stores import PERIOD_S, SITE, link, outcome
+    from webfountain.errors import StoreError
+    from webfountain.records import SiteState
+    from webfountain.store import open_store
+    from webfountain.store.base import Parked
+
+    def refused(step):
+        try:
+            step()
+        except StoreError:
+            return
+        raise AssertionError("a step was taken on a full disk")
+
+    store = open_store(f"rocksdb://{sys.argv[1]}", collection="tests", period_s=PERIOD_S)
+    store.discover([link(1_000_000, importance=9.0)], at=1.0)
+    store.activate(1, owner="ant", until=9.0, at=1.0)
+    (one,) = store.lease(SITE, 1, queue="never-crawled", owner="ant", until=9.0, at=1.0)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
+    taken = 1
+    try:
+        for step in range(10_000):
+            store.discover([link(100 * step + n) for n in range(100)], at=1.0)
+            taken += 100
+    except StoreError as error:
+        assert store.statistics().pages["never-crawled"] == taken, "the counts include the step that failed"
+        before = store.statistics(), store.site(SITE), store.census(), store.census_rows(since=0)
+        refused(lambda: store.settle([outcome(one, 2.0)], at=2.0))
+        refused(lambda: store.park([Parked(SITE, 4.0, SiteState())], at=2.0))
+        refused(lambda: store.forget(SITE, at=2.0))
+        refused(lambda: store.immediate([link(7_000_000)], at=2.0))
+        after = store.statistics(), store.site(SITE), store.census(), store.census_rows(since=0)
+        assert before == after, "a step that was refused changed a count"
+        print(taken, error)
+    store.close()
+""")
+
+
+def test_a_full_disk_fails_the_step_with_one_line_and_keeps_the_steps_before(tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)], capture_output=True, text=True, check=True, timeout=60
+    )
+    taken, _, line = done.stdout.strip().partition(" ")
+    assert line.startswith(f"{tmp_path}: cannot write (")
+    assert "\n" not in line
+    store = opened(tmp_path)
+    assert store.statistics().pages["never-crawled"] == int(taken) > 0
+    store.check_valid()
+    store.close()
+
+
+def test_a_disk_that_is_gone_gives_one_clear_line(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store._disk._db.close()
+    for step in (lambda: store.discover(links(1), at=1.0), lambda: store.page(SITE, b"x"), lambda: list(store.pages())):
+        with pytest.raises(StoreError, match="cannot read the store"):
+            step()
+
+
+def test_a_lease_walks_over_settled_entries_once(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.discover(links(*range(3000)), at=1.0)
+    store.activate(1, owner="ant", until=9.0, at=1.0)
+    while leases := store.lease(SITE, 500, queue="never-crawled", owner="ant", until=9.0, at=1.0):
+        store.settle([outcome(one, 2.0, bucket=one.token % 3) for one in leases], at=2.0)
+    assert store.statistics().pages["crawled"] == 3000
+    store.discover([link(5000, importance=9.0)], at=3.0)
+    (one,) = store.lease(SITE, 500, queue="never-crawled", owner="ant", until=9.0, at=1.0)
+    assert one.record.url == f"{SITE}/5000"
+    assert [lane for lane, _ in store.recrawl_due(SITE)] == [0, 1, 2]
+    leased = store.lease(SITE, 4000, queue="recrawl", owner="ant", until=9.0, at=1.0, horizon=ALWAYS)
+    assert len(leased) == 3000
+    assert store.recrawl_due(SITE) == []
+    store.close()
+
+
+def test_a_token_of_before_a_restart_settles_nothing(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.discover(links(1), at=1.0)
+    (old,) = store.lease(SITE, 1, queue="never-crawled", owner="ant", until=9.0, at=1.0)
+    store.close()
+    store = opened(tmp_path)
+    (new,) = store.lease(SITE, 1, queue="never-crawled", owner="ant", until=9.0, at=1.0)
+    assert store.settle([outcome(old, 2.0)], at=2.0).lost == 1
+    assert store.settle([outcome(new, 2.0)], at=2.0).applied == 1
+    store.close()
