@@ -9,7 +9,7 @@ from __future__ import annotations
 import zlib
 from typing import TYPE_CHECKING, Final, Protocol
 
-import brotli
+import brotli  # type: ignore[import-untyped]
 from isal import isal_zlib
 
 from webfountain.crawl.http1 import BadResponse
@@ -93,27 +93,32 @@ class _Brotli:
         if self._object.is_finished():
             return b""
         self._started = self._started or bool(data)
-        return self._object.process(data, output_buffer_limit=_STEP)
+        out: bytes = self._object.process(data, output_buffer_limit=_STEP)
+        return out
 
     def ended(self) -> bool:
         return self._object.is_finished() or not self._started
 
 
 class _Zstd:
-    __slots__ = ("_object", "_started")
+    __slots__ = ("_error", "_object", "_started")
 
     def __init__(self) -> None:
         from backports import zstd  # noqa: PLC0415 (rare on the web; 15 ms of start-up)
 
         # 8 MB is the window that RFC 9659 allows on the web; without the bound a frame may ask for 2 GB.
         self._object = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: 23})
+        self._error = zstd.ZstdError
         self._started = False
 
     def step(self, data: bytes) -> bytes:
         if self._object.eof or not (data or self._started):
             return b""
         self._started = True
-        return self._object.decompress(data, _STEP)
+        try:
+            return self._object.decompress(data, _STEP)
+        except self._error as error:
+            raise BadResponse("bad-response") from error
 
     def ended(self) -> bool:
         return self._object.eof or not self._started
@@ -167,11 +172,7 @@ class Body:
             return
         try:
             self._decode(data, 0)
-        except (zlib.error, isal_zlib.error, brotli.error, EOFError, ValueError) as error:
-            raise BadResponse("bad-response") from error
-        except Exception as error:
-            if type(error).__name__ != "ZstdError":  # its module is imported only where zstd is met
-                raise
+        except (isal_zlib.error, brotli.error) as error:
             raise BadResponse("bad-response") from error
 
     def end(self) -> bytes:

@@ -118,7 +118,7 @@ class FountainResponse(Response):
         return self._headers
 
     @headers.setter
-    def headers(self, value: Headers) -> None:
+    def headers(self, value: Any) -> None:
         self._headers = Headers(value)
 
 
@@ -171,9 +171,7 @@ class FountainDownloadHandler(BaseDownloadHandler):
         flight.fetched = fetched
         if fetched.error is not None:
             raise download_error(fetched.error, request.url)
-        return FountainResponse(
-            request.url, fetched=fetched, status=fetched.status, body=fetched.body, request=request
-        )
+        return FountainResponse(request.url, fetched=fetched, status=fetched.status, body=fetched.body, request=request)
 
     async def _by_scrapy(self, request: Request) -> Response:
         """Scrapy's own handler, for what this one does not do."""
@@ -257,7 +255,9 @@ class _Download:
 
     def begin(self, reader: ResponseReader) -> Body:
         """The head is complete: tell who listens, refuse what is announced as too large."""
-        length = next((int(value) for name, value in reader.headers if name == "content-length" and value.isdigit()), None)
+        length = next(
+            (int(value) for name, value in reader.headers if name == "content-length" and value.isdigit()), None
+        )
         if length is not None and length > self._max_bytes:
             raise BadResponse("too-large")
         body = _Signalled(self, limit=self._max_bytes)
@@ -293,7 +293,7 @@ class _Download:
         connection = self.exchange.connection
         return kind(
             url=self.request.url,
-            status=self.exchange.reader.status,
+            status=self.exchange.reader.status or 0,
             headers=headers,
             body=body,
             flags=flags,
@@ -319,7 +319,9 @@ class _Signalled(Body):
 
 def _wire(request: Request, parts: Any, authority: str) -> bytes:
     """The request as it goes over the wire: as the project made it, framed by us."""
-    target = (parts.path or "/") + (f";{parts.params}" if parts.params else "") + (f"?{parts.query}" if parts.query else "")
+    target = (
+        (parts.path or "/") + (f";{parts.params}" if parts.params else "") + (f"?{parts.query}" if parts.query else "")
+    )
     lines = [f"{request.method} {target} HTTP/1.1".encode("latin-1", "replace")]
     names = set()
     for name, values in request.headers.items():

@@ -16,7 +16,7 @@ from scrapy.utils.defer import deferred_from_coro
 from webfountain.crawl.flight import flight_of
 
 if TYPE_CHECKING:
-    from scrapy import Request
+    from scrapy import Request, Spider
     from scrapy.http import Response
     from twisted.internet.defer import Deferred
 
@@ -27,12 +27,12 @@ class FountainDownloader(Downloader):
     """The signals request_reached_downloader, response_downloaded and request_left_downloader are not sent for our
     own fetches; response_received is."""
 
-    def fetch(self, request: Request) -> Deferred[Any]:
+    def fetch(self, request: Request, spider: Spider | None = None) -> Deferred[Any]:
         """The response to `request`, or the request that a middleware put in its place."""
+        del spider  # the engine passes none; Scrapy's own signature still has it
         flight = flight_of(request)
         if flight is None or not flight.own:
-            deferred: Deferred[Any] = super().fetch(request)
-            return deferred
+            return super().fetch(request)
         self.active.add(request)
         return deferred_from_coro(self._fetch(request))
 

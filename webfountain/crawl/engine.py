@@ -48,6 +48,7 @@ def watch_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
     slot = getattr(crawler.engine, "_slot", None)
     if not isinstance(getattr(slot, "inprogress", None), set):
         raise RuntimeError("this release of Scrapy has no ExecutionEngine._slot.inprogress; webfountain needs it")
+    assert slot is not None
     slot.inprogress = _InProgress(slot.inprogress, ended)
 
 

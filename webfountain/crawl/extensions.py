@@ -8,6 +8,7 @@ standard error).
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import resource
 import sys
@@ -34,6 +35,8 @@ __all__ = ["Reporter", "report_of"]
 logger = logging.getLogger(__name__)
 
 EVERY_S: Final = 0.5
+FRESHNESS_EVERY: Final = 4
+"""Moments between two estimates of the freshness, which cost the store a look at its census."""
 _COUNTS: Final = {
     "refused_by_robots": "outcome/refused_by_robots",
     "links_seen": "links/seen",
@@ -52,7 +55,7 @@ def report_of(scheduler: FountainScheduler, *, seconds: float, startup_seconds: 
     """
     counts = scheduler.metrics
     statistics = scheduler.frontier.statistics()
-    outcomes = {kind: int(counts.get(f"outcome/{kind}")) for kind in sorted(FETCHED)}
+    outcomes: dict[str, int] = {str(kind): int(counts.get(f"outcome/{kind}")) for kind in sorted(FETCHED)}
     return {
         "pages_fetched": sum(outcomes.values()),
         **outcomes,
@@ -80,15 +83,14 @@ class Reporter:
         self._wants_progress = progress
         self._progress: Progress | None = None
         self._task: asyncio.Task[None] | None = None
+        self._freshness: float | None = None
         self._began = time.monotonic()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range."""
         config = FountainConfig.from_mapping(crawler.settings)
-        reporter = cls(
-            crawler, report=None if config.report is None else Path(config.report), progress=config.progress
-        )
+        reporter = cls(crawler, report=None if config.report is None else Path(config.report), progress=config.progress)
         crawler.signals.connect(reporter.spider_opened, signals.spider_opened)
         crawler.signals.connect(reporter.spider_closed, signals.spider_closed)
         return reporter
@@ -124,7 +126,9 @@ class Reporter:
         self._write(report)
 
     async def _watch(self, scheduler: FountainScheduler) -> None:
-        while True:
+        for moment in itertools.count():
+            if self._progress is not None and moment % FRESHNESS_EVERY == 0:
+                self._freshness = await scheduler.freshness()
             self._tell(scheduler)
             await asyncio.sleep(EVERY_S)
 
@@ -137,7 +141,8 @@ class Reporter:
             from webfountain.report.progress import moment_of  # noqa: PLC0415
 
             seconds = time.monotonic() - self._began
-            self._progress.show(moment_of(scheduler.frontier.statistics(), counts, seconds=seconds))
+            snapshot = scheduler.frontier.statistics()
+            self._progress.show(moment_of(snapshot, counts, seconds=seconds, freshness=self._freshness))
 
     def _write(self, report: dict[str, Any]) -> None:
         """Whole or not at all: a reader may wait for the file to appear."""

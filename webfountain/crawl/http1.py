@@ -223,7 +223,8 @@ class ResponseReader:
     def _read_chunks(self, data: bytes) -> bytes:
         """Take the chunks out of `data`. Invariant: `_left` bytes of the current chunk (with its CRLF) are to come."""
         data = self._buffer + data if self._buffer else data
-        at, out = 0, []
+        at = 0
+        out: list[bytes] = []
         while at < len(data) and not self.complete:
             if self._left is not None:
                 at = self._take_chunk(data, at, out)

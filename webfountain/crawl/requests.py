@@ -81,16 +81,12 @@ class Packer:
 def _flat(value: Any) -> Any:
     """`value` with what msgpack does not know marked as an extension. Raises NotPlain."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in _PLAIN or (kind is int and -_MAX_INT <= value < _MAX_INT):
         return value
-    if kind is int:
-        return value if -_MAX_INT <= value < _MAX_INT else msgspec.msgpack.Ext(7, str(value).encode())
     if kind is list:
         return [_flat(item) for item in value]
     if kind is dict:
-        if all(type(key) is str for key in value):
-            return {key: _flat(item) for key, item in value.items()}
-        return _ext(dict, [[_flat(key), _flat(item)] for key, item in value.items()])
+        return _flat_dict(value)
     if kind in (tuple, set, frozenset):
         return _ext(kind, [_flat(item) for item in value])
     if kind in (datetime.datetime, datetime.date):
@@ -98,13 +94,18 @@ def _flat(value: Any) -> Any:
     raise NotPlain(f"{kind.__module__}.{kind.__qualname__} is no plain data")
 
 
+def _flat_dict(value: dict[Any, Any]) -> Any:
+    """Text keys are msgpack's own; others (header names are bytes) make a list of pairs."""
+    if all(type(key) is str for key in value):
+        return {key: _flat(item) for key, item in value.items()}
+    return _ext(dict, [[_flat(key), _flat(item)] for key, item in value.items()])
+
+
 def _ext(kind: type, content: Any) -> msgspec.msgpack.Ext:
     return msgspec.msgpack.Ext(_CODES[kind], msgspec.msgpack.encode(content))
 
 
 def _unflat(code: int, data: memoryview) -> Any:
-    if code == 7:
-        return int(bytes(data))
     content = msgspec.msgpack.decode(data, ext_hook=_unflat)
     if code == _CODES[datetime.datetime]:
         return datetime.datetime.fromisoformat(content)

@@ -14,7 +14,6 @@ import asyncio
 import logging
 import time
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
@@ -28,9 +27,11 @@ from webfountain.crawl.fetcher import terms_of
 from webfountain.crawl.flight import FLIGHT, Flight, flight_of
 from webfountain.crawl.requests import NotPlain, Packer, crawlable, link_of
 from webfountain.crawl.resolving import Resolver
+from webfountain.crawl.worker import Worker
 from webfountain.errors import InputError, WebfountainError
 from webfountain.metrics import Metrics
 from webfountain.records import Fetched
+from webfountain.report.state import freshness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -48,9 +49,6 @@ __all__ = ["FountainScheduler"]
 
 logger = logging.getLogger(__name__)
 
-BATCH_S: Final = 0.02
-"""Rest between two batches of the worker: at full speed each then has some tens of pages, not one."""
-POLL_S: Final = 0.25
 GRACE_S: Final = 4.0
 """What is in flight when the crawl stops has this long to end; then it is cut, and its lease given back."""
 _META: Final = {
@@ -65,7 +63,7 @@ _META: Final = {
 
 
 class FountainScheduler:
-    """One crawl's scheduler. The engine calls it in the loop thread; `_pool` is the frontier's one worker."""
+    """One crawl's scheduler. The engine calls it in the loop thread."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -78,10 +76,8 @@ class FountainScheduler:
         self.error: WebfountainError | None = None
         self._built: Built | None = None
         self._direct: deque[Request] = deque()
-        self._pool = ThreadPoolExecutor(1, thread_name_prefix="webfountain-worker")
-        self._stir = asyncio.Event()
+        self._worker = Worker(look=self._look, absorbed=lambda: engine.wake(crawler), failed=self._failed)
         self._timer: asyncio.TimerHandle | None = None
-        self._worker: asyncio.Task[None] | None = None
         self._closing = False
         self._aborted = False
         self._stopped_at: float | None = None
@@ -107,12 +103,11 @@ class FountainScheduler:
         self._own = getattr(spider, "is_fountain", False)
         self._packer = Packer(spider)
         self._spider = spider
-        loop = asyncio.get_running_loop()
         try:
-            built = await loop.run_in_executor(self._pool, self._build)
+            built = await self._worker.call(self._build)
         except WebfountainError as error:
             self.error = error
-            self._pool.shutdown(wait=False)
+            self._worker.shut()
             logger.critical("%s", error)
             raise
         self._built = built
@@ -120,7 +115,7 @@ class FountainScheduler:
         self.terms = terms_of(built.collection.politeness, built.collection.network)
         self._resolver = Resolver(self._resolved)
         engine.watch_ends(self._crawler, self._ended)
-        self._worker = loop.create_task(self._work())
+        self._worker.start(built.frontier, self._load_seeds)
 
     def _build(self) -> Built:
         config = FountainConfig.from_mapping(self._crawler.settings)
@@ -141,11 +136,9 @@ class FountainScheduler:
         if self._timer is not None:
             self._timer.cancel()
         self.frontier.stop()
-        self._stir.set()
-        assert self._worker is not None
-        await self._worker
-        await asyncio.get_running_loop().run_in_executor(self._pool, self.frontier.close)
-        self._pool.shutdown(wait=False)
+        await self._worker.end()
+        await self._worker.call(self.frontier.close)
+        self._worker.shut()
 
     # ------------------------------------------------------------ hot path
 
@@ -189,7 +182,7 @@ class FountainScheduler:
         else:
             fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
             self.frontier.offer(link_of(request, url, data, fingerprint))
-        self._stir.set()
+        self._worker.stir()
         return True
 
     # ---------------------------------------------- what became of a fetch
@@ -208,6 +201,17 @@ class FountainScheduler:
         assert self._built is not None
         return self._built.clock.now()
 
+    async def freshness(self) -> float | None:
+        """Estimated share of the known pages whose copy is fresh, by the store's census; None: not known."""
+        if self._built is None or self._closing:
+            return None
+        return freshness(
+            await self._worker.call(self.frontier.census),
+            never_crawled=self.frontier.statistics().store.pages["never-crawled"],
+            at=self.now(),
+            fastest_s=self._built.collection.cycle.fastest_s,
+        )
+
     def examine(self, flight: Flight) -> Visit:
         """What a landed fetch means for its page."""
         assert flight.fetched is not None
@@ -225,7 +229,7 @@ class FountainScheduler:
             self.land(flight, self.unanswered(flight, "filtered"))
         if flight.fetch.kind == "page":
             self._finish(flight)
-            self._stir.set()
+            self._worker.stir()
 
     def unanswered(self, flight: Flight, error: str) -> Fetched:
         """The end of a flight that brought no answer."""
@@ -235,9 +239,7 @@ class FountainScheduler:
         fetched = flight.fetched
         assert fetched is not None
         if not flight.own:
-            self.frontier.acknowledge(
-                flight.fetch, status=fetched.status, error=fetched.error, seconds=fetched.seconds
-            )
+            self.frontier.acknowledge(flight.fetch, status=fetched.status, error=fetched.error, seconds=fetched.seconds)
             return
         if flight.visit is None and fetched.error is None:
             # The spider never saw it, or broke on it: it may be asked again, later.
@@ -288,56 +290,25 @@ class FountainScheduler:
             )
         self.frontier.offer_transient(url, request)
 
-    # ---------------------------------------------------- worker and timer
+    # ------------------------------------------------------- beside the walk
 
-    async def _work(self) -> None:
-        """Run the frontier's batches until the crawl closes; any failure of store or disk ends the crawl."""
-        loop = asyncio.get_running_loop()
-        try:
-            await self._load_seeds()
-            while True:
-                self._watch()
-                work = self.frontier.take_work()
-                if work is None and self._closing:
-                    return
-                if work is None:
-                    await self._rest()
-                    continue
-                done = await loop.run_in_executor(self._pool, self.frontier.run, work)
-                self.frontier.absorb(done)
-                engine.wake(self._crawler)
-                if not self._closing:
-                    await asyncio.sleep(BATCH_S)
-        except WebfountainError as error:
-            self.error = error
-            logger.critical("%s", error)
-            self._stop("failed")
-        except Exception:
-            logger.exception("The worker broke; the crawl ends, leases come back at the next start")
-            self.error = WebfountainError("the worker broke; see the log")
-            self._stop("failed")
-
-    async def _load_seeds(self) -> None:
+    def _load_seeds(self) -> None:
+        """In the worker thread, before anything else."""
         assert self._built is not None
         if self._built.seeds is None:
             return
-        loaded = await asyncio.get_running_loop().run_in_executor(self._pool, self._built.seeds)
+        loaded = self._built.seeds()
         self.metrics.inc("seeds/read", loaded.read)
         self.metrics.inc("seeds/new", loaded.new)
         for reason, (many, first) in loaded.refused.items():
             logger.warning("%d seeds are refused by the collection's own rules (%s): %s", many, reason, first)
 
-    async def _rest(self) -> None:
-        """Wait until something lands, or a little while."""
-        handle = asyncio.get_running_loop().call_later(POLL_S, self._stir.set)
-        await self._stir.wait()
-        handle.cancel()
-        self._stir.clear()
+    def _failed(self, error: WebfountainError) -> None:
+        self.error = error
+        self._stop("failed")
 
-    def _watch(self) -> None:
+    def _look(self) -> None:
         """What has to be looked at now and then: names to resolve, the end of the crawl."""
-        if self._closing:
-            return
         if hosts := self.frontier.unresolved():
             self._resolver.ask(hosts)
         if engine.is_closing(self._crawler):

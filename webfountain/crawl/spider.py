@@ -18,7 +18,7 @@ from webfountain.crawl.flight import flight_of
 from webfountain.crawl.scheduler import FountainScheduler
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Awaitable, Sequence
+    from collections.abc import AsyncIterator, Awaitable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -51,12 +51,12 @@ class FountainSpider(Spider):
         return
         yield
 
-    def parse(self, response: Response) -> Sequence[dict[str, Any]] | Awaitable[Items]:
+    def parse(self, response: Response) -> Items | Awaitable[Items]:
         """The item of a page, if it is worth one. A changed page is compared with its old copy in a thread."""
-        scheduler: FountainScheduler = self.crawler.engine.scheduler
-        flight = flight_of(response.request)
-        if flight is None or flight.fetched is None:
-            return ()
+        scheduler = self.crawler.engine.scheduler
+        flight = None if response.request is None else flight_of(response.request)
+        if flight is None or flight.fetched is None or not isinstance(scheduler, FountainScheduler):
+            return []
         if scheduler.frontier.needs_old_copy(flight.fetched):
             return self._compare(scheduler, flight)
         return _items(scheduler, flight)
