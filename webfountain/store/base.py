@@ -8,8 +8,9 @@ wholly or not at all, and what a call returned is kept.
 **The recrawl queue of a site** has lanes. A crawled page stands in the lane of its bucket (0..255), ordered by
 `last_crawled`, oldest first. Two more lanes are ordered by an explicit time, `record.due`: ADVANCED holds
 crawled pages that something made due (a sitemap, a sibling's change), RETRY holds gone, failed, refused and
-redirected pages, and crawled ones whose last tries failed. What is due is not stored: a caller passes a *horizon*, one time per lane, and a page is due
-when its order is not after its lane's horizon. So a change of plan rewrites no queue.
+redirected pages, and crawled ones whose last tries failed. What is due is not stored: a caller passes a
+*horizon*, one time per lane, and a page is due when its order is not after its lane's horizon. So a change of plan
+rewrites no queue.
 """
 
 from __future__ import annotations
