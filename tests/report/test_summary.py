@@ -44,7 +44,8 @@ def test_a_summary_says_what_was_found_and_leaves_zeros_out() -> None:
 
 def test_what_waits_and_what_was_refused_is_told() -> None:
     text = summary({**REPORT, "waiting": 7, "refused_by_robots": 3})
-    assert "7 URLs that cannot be asked now" in text
+    assert "7 known URLs that cannot be asked now" in text
+    assert "7 known URLs not asked yet" in summary({**REPORT, "waiting": 7, "finish_reason": "max_pages"})
     assert "3 by robots.txt" in text
 
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import click
 
@@ -79,8 +81,10 @@ def run(collection: str, chosen: Mapping[str, object]) -> End:
     with tempfile.TemporaryDirectory(prefix="webfountain-") as folder:
         settings = _settings({"WEBFOUNTAIN_REPORT": str(Path(folder) / "report.json"), **chosen})
         FountainConfig.from_mapping(settings)
-        error = _run(settings, collection)
         file = Path(settings.get("WEBFOUNTAIN_REPORT"))
+        if not os.access(file.parent, os.W_OK):
+            raise InputError(f"--report {str(file)!r}: {file.parent} is not a folder that can be written")
+        error = _run(settings, collection)
         report = json.loads(file.read_bytes()) if file.is_file() else None
     if error is None and report is None:
         error = WebfountainError("the crawl ended without a report; its log says why")
@@ -113,6 +117,8 @@ def _run(settings: Settings, collection: str) -> WebfountainError | None:
     from scrapy.crawler import AsyncCrawlerProcess  # noqa: PLC0415
 
     process = AsyncCrawlerProcess(settings)
+    if not settings.get("LOG_FILE"):
+        _Told.listen()
     crawler = process.create_crawler("fountain")
     task = process.crawl(crawler, collection=collection)
     process.start()
@@ -120,6 +126,32 @@ def _run(settings: Settings, collection: str) -> WebfountainError | None:
     if failure is not None and not isinstance(failure, WebfountainError):
         raise failure
     return failure or _error_of(crawler)
+
+
+class _Told(logging.Filter):
+    """Once the crawl has said what ended it, Scrapy's own tracebacks about that say nothing more.
+
+    Its engine, asked to close before it was quite open, logs two of them. `cli.main` prints the one line.
+    """
+
+    _OURS: ClassVar = ("webfountain.crawl.scheduler", "webfountain.crawl.worker")
+    _SCRAPYS: ClassVar = ("scrapy.core.engine", "scrapy.utils.signal")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told = False
+
+    @classmethod
+    def listen(cls) -> None:
+        told = cls()
+        for name in cls._OURS + cls._SCRAPYS:
+            logging.getLogger(name).addFilter(told)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.name in self._OURS:
+            self._told = self._told or record.levelno >= logging.CRITICAL
+            return record.levelno < logging.CRITICAL
+        return not (self._told and record.levelno >= logging.ERROR)
 
 
 def _error_of(crawler: Crawler) -> WebfountainError | None:

@@ -92,7 +92,7 @@ def _is_held(folder: Path) -> bool:
     """Whether a crawl has the store open: RocksDB's lock on its LOCK file is a POSIX one."""
     import fcntl  # noqa: PLC0415
 
-    with contextlib.suppress(FileNotFoundError), (folder / "LOCK").open("rb+") as file:
+    with contextlib.suppress(FileNotFoundError), (folder / "db" / "LOCK").open("rb+") as file:
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -53,7 +53,7 @@ def summary(report: Mapping[str, Any]) -> str:
         "links": f"{report['links_seen']:,} seen, {report['urls_discovered']:,} new URLs among them, "
         f"{report['links_out_of_scope']:,} out of scope",
         "refused": f"{report['refused_by_robots']:,} by robots.txt" if report["refused_by_robots"] else "",
-        "waiting": f"{report['waiting']:,} URLs that cannot be asked now" if report["waiting"] else "",
+        "waiting": _waiting(report["waiting"], idle=reason == "idle"),
         "cost": f"{report['peak_rss_bytes'] / 1e6:.0f} MB of memory at most, {report['cpu_seconds']:.1f} s of CPU",
     }
     return "\n".join(f"  {name:<9}{text}" for name, text in lines.items() if text)
@@ -84,6 +84,12 @@ def places(*, store: str, repository: Path, example: str | None) -> str:
     width = max(len(command) for command, _ in commands)
     lines = [f"  {'store':<9}{store}", f"  {'copies':<9}{repository} (WARC files)"]
     return "\n".join([*lines, *(f"  {command:<{width}}  # {what}" for command, what in commands)])
+
+
+def _waiting(urls: int, *, idle: bool) -> str:
+    """Never-crawled URLs: of an idle crawl, those of dead hosts and unreachable robots.txt."""
+    why = "that cannot be asked now (a dead host, an unreachable robots.txt)" if idle else "not asked yet"
+    return f"{urls:,} known URLs {why}" if urls else ""
 
 
 def _counts(report: Mapping[str, Any], kinds: Iterable[str]) -> str:
