@@ -26,13 +26,13 @@ def fixed_interval_optimum(k: Instance) -> float:
 
     min over k of 1 - (1 - (1-a)^k)/(k a) + price/k, less the price of the capacity, at the best price.
     """
-    interval, a = np.arange(1, 2001)[:, None], k.a[0]
+    interval, a = np.arange(1, 4001)[:, None], k.a[0]
     obsolete = 1 - (1 - (1 - a) ** interval) / (interval * a)
 
     def dual(price: float) -> float:
         return float((obsolete + price / interval).min(axis=0) @ k.b0 - price * k.C[0])
 
-    return max(dual(price) for price in np.linspace(1.0, 10.0, 901))
+    return max(dual(price) for price in np.linspace(0.2, 2.0, 721))
 
 
 @pytest.mark.parametrize("strategy", [1, 2, 3])
