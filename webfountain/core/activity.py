@@ -1,0 +1,293 @@
+"""What the fetches of a site tell about the pages not fetched: shared bursts, section rates, page histories.
+
+Real pages are not independent: a release or a template change touches a whole directory at once. For each section of
+a site (`sections`) this keeps the changes per page and step as
+
+    hazard of page j in step d  =  r_j * mean_g * u_g[d]
+
+with mean_g the section's long-run rate, u_g[d] its activity in that step (1 = as always), and r_j the page's own rate
+relative to its section. All three are shrunk: a section to its parent, its activity to the parent's, a page to its
+section. A fetch that finds a change raises u over the page's unwatched steps, one that finds none lowers it, so that
+siblings not fetched since become more or less urgent; what can be seen only by fetching (`changed`) is all that enters.
+A change found in a window is an event at an unknown moment of it, spread by the current hazard, and what is learned
+of the last `WINDOW` steps is spread again after each batch of fetches (expectation maximisation).
+
+Steps are whole numbers that grow with time; in the live crawler one is a period. No clock and no store here: the
+caller keeps per page its section, the step of its last fetch, `events` and `exposure`.
+
+Source: interval-censored Poisson likelihood as in `change_rate`; gamma frailty: Vaupel, Manton & Stallard 1979; the
+combination is ours.
+"""
+
+from __future__ import annotations
+
+__all__ = ["WINDOW", "Activity", "Signals"]
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from webfountain.core.urgency import urgency
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from webfountain.core.sections import Sections
+
+    Array = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+
+WINDOW = 60
+"""Steps whose activity is still being revised; older steps keep what was last believed of them."""
+
+_SWEEPS = 2
+_STEPS_KEPT = 2048
+_TINY = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """What is listened to, each to be switched off alone, and the strengths of the priors."""
+
+    siblings: bool = True
+    """Activity of the section in each step; off: every step is like every other."""
+    sections: bool = True
+    """Rates per section; off: one rate for the site."""
+    history: bool = True
+    """The page's own checks; off: every page has its section's rate."""
+    forgetting: bool = True
+    """Old evidence fades with `memory`; off: it stays for ever."""
+    memory: float = 250.0
+    """Steps after which evidence counts 1/e."""
+    prior_rate: float = 1 / 120
+    """Changes per page and step before anything is known: that of the sources, one in four months."""
+    prior_exposure: float = 50.0
+    """Page-steps that `prior_rate` is worth."""
+    section_exposure: float = 200.0
+    """Page-steps that the parent's rate is worth to a section."""
+    step_events: float = 1.0
+    """Expected changes in a step that the parent's activity is worth; the smaller, the burstier."""
+    page_events: float = 0.5
+    """Changes that the section's rate is worth to a page: as skewed as rates on the web are."""
+
+
+class _Checks(NamedTuple):
+    """Fetches that found a living page, one array element each; they left the page's steps `since`..`step`-1 seen."""
+
+    section: Ints
+    since: Ints
+    step: Ints
+    changed: Flags
+
+    def where(self, keep: Flags) -> _Checks:
+        return _Checks(self.section[keep], self.since[keep], self.step[keep], self.changed[keep])
+
+    def and_then(self, later: _Checks) -> _Checks:
+        joined = [np.concatenate(pair) for pair in zip(self, later, strict=True)]
+        return _Checks(joined[0], joined[1], joined[2], joined[3].astype(np.bool_))
+
+
+class Activity:
+    """The state of one site: arrays over sections and steps; `advance` once a step, then ask and tell."""
+
+    def __init__(self, sections: Sections, *, signals: Signals, step: int = 0) -> None:
+        """Start knowing nothing at `step`. Sections may be added to `sections` later on."""
+        self._sections, self._signals = sections, signals
+        self._start = self._step = step
+        none = np.empty(0, dtype=np.int64)
+        self._checks = _Checks(none, none, none, none.astype(np.bool_))
+        self._hazard = np.zeros((0, 64))  # (sections, steps since start): hazard of an average page in a step
+        self._total = np.zeros((0, 65))  # its running sum: [:, k] over the steps before start + k
+        self._opened = np.zeros((0, 65))  # exposure that begins (or, negative, ends) at a step
+        self._before = np.zeros(0)  # exposure open at the first step of the window
+        self._old_events, self._old_exposure = (
+            np.zeros(0),
+            np.zeros(0),
+        )  # summed over the steps before the window
+        self._mean = np.zeros(0)
+        self._oldest = (step - 1, self._mean, self._mean)
+        self._grow_sections()
+
+    def advance(self, step: int) -> None:
+        """Let time pass up to `step`: the steps in between are as active as the sections' long-run rates."""
+        self._grow_sections()
+        while self._step < step:
+            self._close_oldest()
+            self._make_room()
+            column = self._step - self._start
+            self._hazard[:, column] = self._mean
+            self._total[:, column + 1] = self._total[:, column] + self._mean
+            self._step += 1
+
+    def hazard(self, section: Ints, since: Ints) -> Array:
+        """Expected changes of an average page of each section from step `since` on up to now."""
+        kept = self._total[section, self._step - self._start] - self._total[section, self._column(since)]
+        return np.asarray(kept + self._mean[section] * np.maximum(self._start - since, 0))
+
+    def urgency(self, section: Ints, since: Ints, events: Array, exposure: Array) -> Array:
+        """Urgency of pages last fetched at `since` (see `urgency.urgency`); greater is more urgent.
+
+        Parameters
+        ----------
+        events, exposure : (pages,) what `observe` returned at the page's last fetch; zeros for a page without checks
+        """
+        always = self._mean[section] * (self._step - since)
+        hazard = self.hazard(section, since) if self._signals.siblings else always
+        fade = self._fade(since)
+        weight = self._signals.page_events
+        return urgency(hazard, self._mean[section], weight + fade * events, weight + fade * exposure)
+
+    def observe(
+        self, section: Ints, since: Ints, changed: Flags, events: Array, exposure: Array
+    ) -> tuple[Array, Array]:
+        """Learn from pages fetched in this step and found alive; returns their new `events` and `exposure`.
+
+        Parameters
+        ----------
+        section, since : (pages,) section, and step of the fetch before
+        changed : (pages,) whether a change that counts was found
+        events, exposure : (pages,) as for `urgency`
+        """
+        weight, fade = self._signals.page_events, self._fade(since)
+        relative = (weight + fade * events) / (weight + fade * exposure)
+        self._record(section, since, changed, relative)
+        self._revise()
+        if not self._signals.history:
+            return events, exposure
+        passed = self.hazard(section, since)
+        watched = np.where(changed, passed * _watched_share(relative * passed), passed)
+        return fade * events + changed, fade * exposure + watched
+
+    def _fade(self, since: Ints) -> Array:
+        if not self._signals.forgetting:
+            return np.ones(len(since))
+        return np.exp(-(self._step - since) / self._signals.memory)
+
+    def _record(self, section: Ints, since: Ints, changed: Flags, relative: Array) -> None:
+        """Enter checks: their exposure ends, for changed pages, at the unknown moment of the first change."""
+        now = np.full(len(section), self._step)
+        seen = now > since  # a page fetched twice in a step shows nothing
+        batch = _Checks(section, since, now, changed).where(seen)
+        risk = relative[seen] * self.hazard(batch.section, batch.since)
+        weight = relative[seen] * np.where(batch.changed, _watched_share(risk), 1.0)
+        first = max(self._step - WINDOW, self._start)
+        np.add.at(self._opened, (batch.section, self._column(np.maximum(batch.since, first))), weight)
+        np.add.at(self._opened, (batch.section, self._column(batch.step)), -weight)
+        self._checks = self._checks.where(self._checks.step > first).and_then(batch)
+
+    def _revise(self) -> None:
+        """Spread the found changes over the steps of the window, and re-estimate rates and activity, twice."""
+        last = self._step - self._start
+        first = max(last - WINDOW, 0)
+        if last == first:
+            return
+        exposure = np.cumsum(self._opened[:, first:last], axis=1) + self._before[:, None]
+        self._roll_up(exposure)
+        for _ in range(_SWEEPS):
+            events = self._spread_events(first, last)
+            self._estimate_means(events, exposure)
+            if self._signals.siblings:
+                self._estimate_activity(events, exposure, first, last)
+        self._oldest = (self._step, events[:, 0], exposure[:, 0])
+
+    def _spread_events(self, first: int, last: int) -> Array:
+        """(sections, window) expected first changes in each step, those of subsections included."""
+        found = self._checks.changed
+        section = self._checks.section[found]
+        begin, end = self._column(self._checks.since[found]), self._column(self._checks.step[found])
+        passed = self._total[section, end] - self._total[section, begin]
+        share = 1.0 / np.maximum(passed, _TINY)
+        opened = np.zeros((len(self._mean), last - first + 1))
+        np.add.at(opened, (section, np.maximum(begin - first, 0)), share)
+        np.add.at(opened, (section, np.maximum(end - first, 0)), -share)
+        events = np.cumsum(opened[:, :-1], axis=1) * self._hazard[:, first:last]
+        self._roll_up(events)
+        return np.asarray(events)
+
+    def _estimate_means(self, events: Array, exposure: Array) -> None:
+        signals = self._signals
+        seen = self._old_events + events.sum(axis=1)
+        watched = self._old_exposure + exposure.sum(axis=1)
+        prior = signals.prior_exposure
+        self._mean[0] = (seen[0] + prior * signals.prior_rate) / (watched[0] + prior)
+        for level in self._levels[1:]:
+            lent = signals.section_exposure
+            inherited = self._mean[self._parents[level]]
+            own = (seen[level] + lent * inherited) / (watched[level] + lent)
+            self._mean[level] = own if signals.sections else inherited
+
+    def _estimate_activity(self, events: Array, exposure: Array, first: int, last: int) -> None:
+        """u = (found + s u_parent)/(expected + s), from the site down."""
+        strength = self._signals.step_events
+        expected = exposure * self._mean[:, None]
+        activity = (events + strength) / (expected + strength)
+        for level in self._levels[1:]:
+            inherited = strength * activity[self._parents[level]]
+            activity[level] = (events[level] + inherited) / (expected[level] + strength)
+        hazard = activity * self._mean[:, None]
+        self._hazard[:, first:last] = hazard
+        self._total[:, first + 1 : last + 1] = self._total[:, first, None] + np.cumsum(hazard, axis=1)
+
+    def _close_oldest(self) -> None:
+        """The oldest step of a full window leaves it, as last believed, for the long-run sums."""
+        if self._step - self._start < WINDOW:
+            return
+        if self._oldest[0] != self._step:
+            self._revise()
+        _, events, exposure = self._oldest
+        keep = np.exp(-1 / self._signals.memory) if self._signals.forgetting else 1.0
+        self._old_events = keep * self._old_events + events
+        self._old_exposure = keep * self._old_exposure + exposure
+        self._before += self._opened[:, self._step - self._start - WINDOW]
+
+    def _roll_up(self, amounts: Array) -> None:
+        """Add each section's amounts to all its ancestors', in place."""
+        for level in self._levels[:0:-1]:
+            np.add.at(amounts, self._parents[level], amounts[level])
+
+    def _column(self, step: Ints) -> Ints:
+        return np.maximum(step - self._start, 0)
+
+    def _grow_sections(self) -> None:
+        """A new section begins with its parent's rate and past activity."""
+        old, count = len(self._mean), len(self._sections)
+        if count == old:
+            return
+        self._parents, self._levels = self._sections.parents(), self._sections.levels()
+        more = count - old
+        for name in ("_hazard", "_total", "_opened", "_before", "_old_events", "_old_exposure", "_mean"):
+            array = getattr(self, name)
+            setattr(self, name, np.concatenate([array, np.zeros((more, *array.shape[1:]))]))
+        for section in range(old, count):
+            if section == 0:
+                self._mean[0] = self._signals.prior_rate
+                continue
+            parent = self._parents[section]
+            for lent in (self._mean, self._hazard, self._total):
+                lent[section] = lent[parent]
+
+    def _make_room(self) -> None:
+        """Columns for one more step: twice as many, or, at `_STEPS_KEPT`, those of the older half again."""
+        width = self._hazard.shape[1]
+        if self._step - self._start + 1 < width:
+            return
+        if width < _STEPS_KEPT:
+            room = ((0, 0), (0, width))
+            self._hazard, self._total = np.pad(self._hazard, room), np.pad(self._total, room)
+            self._opened = np.pad(self._opened, room)
+            return
+        half = width // 2
+        self._total -= self._total[:, half, None]
+        for array in (self._hazard, self._total, self._opened):
+            array[:, :-half] = array[:, half:].copy()
+            array[:, -half:] = 0.0
+        self._start += half
+
+
+def _watched_share(risk: Array) -> Array:
+    """Expected share of a window before its first change, given that there is one: 1/x - 1/(e^x - 1), at most 1/2."""
+    x = np.maximum(risk, 1e-4)
+    with np.errstate(over="ignore"):
+        return np.asarray(1 / x - 1 / np.expm1(x))

@@ -1,0 +1,58 @@
+"""The sections of a site: the tree of its URL directories, whose pages tend to change together.
+
+A page belongs to the directory of its path; every directory is a section of its parent, the site the root of all.
+`activity` keeps its statistics per section and lends from the parent where a section has few pages of its own.
+"""
+
+from __future__ import annotations
+
+__all__ = ["SITE", "Sections"]
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+SITE = 0
+"""The section that holds all others."""
+
+
+class Sections:
+    """Numbers sections as they are first met; a number never changes and a parent's is below its children's."""
+
+    def __init__(self, *, max_depth: int = 8) -> None:
+        """Deeper directories than `max_depth` count as their ancestor at that depth; 0 knows only the site."""
+        self._max_depth = max_depth
+        self._number = {"": SITE}
+        self._parent = [SITE]
+        self._depth = [0]
+
+    def __len__(self) -> int:
+        return len(self._parent)
+
+    def section_of(self, path: str) -> int:
+        """Section of a URL path; what follows the last slash, a query or a fragment is no directory."""
+        directories = path.split("?", 1)[0].split("#", 1)[0].split("/")[:-1]
+        section, key = SITE, ""
+        for name in [name for name in directories if name][: self._max_depth]:
+            key = f"{key}/{name}"
+            known = self._number.get(key)
+            section = self._add(key, section) if known is None else known
+        return section
+
+    def parents(self) -> npt.NDArray[np.int64]:
+        """(sections,) parent of each section; the site is its own."""
+        return np.array(self._parent, dtype=np.int64)
+
+    def levels(self) -> list[npt.NDArray[np.int64]]:
+        """Sections of depth 0, 1, 2, …: one array each."""
+        depth = np.array(self._depth)
+        return [np.flatnonzero(depth == level) for level in range(int(depth.max()) + 1)]
+
+    def _add(self, key: str, parent: int) -> int:
+        self._number[key] = section = len(self._parent)
+        self._parent.append(parent)
+        self._depth.append(self._depth[parent] + 1)
+        return section

@@ -1,0 +1,248 @@
+"""`simulate revisit`: a virtual crawler with K fetches a day over the change trace of a real site, policy by policy.
+
+Whole days: first the day's K fetches, then the day's events; obsolete pages are counted at the day's end. Pages alive
+at the start are known and freshly crawled then; a page born later, or again, is known at once and obsolete until it is
+fetched, and every policy but ``clairvoyant`` fetches such pages first (the lowest page first), so that the table
+compares recrawling. A page found deleted is dropped. The policies are in `rivals`, `plans` and `fountain`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["POLICIES", "Replay", "replay", "simulate_revisit"]
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from webfountain.errors import InputError
+from webfountain.simulate.fountain import ABLATIONS, Fountain
+from webfountain.simulate.plans import PLANS, Planned
+from webfountain.simulate.rivals import (
+    Clairvoyant,
+    Fetches,
+    Learner,
+    NutchAdaptive,
+    PoissonLearned,
+    PoissonOracle,
+    Proportional,
+    Uniform,
+)
+from webfountain.simulate.trace import ADDED, DELETED, Trace, load_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Pages = npt.NDArray[np.int64]
+
+POLICIES = (
+    "uniform",
+    "proportional",
+    "nutch-adaptive",
+    "poisson-oracle",
+    "poisson-learned",
+    *PLANS,
+    *ABLATIONS,
+    "clairvoyant",
+)
+"""Every name that ``--policies`` takes; ``all`` stands for those without a signal switched off."""
+
+_DAILY_FORMATS = (".npz", ".csv", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What one policy did: one element per day."""
+
+    obsolete: Pages
+    alive: Pages
+    fetches: Pages
+    found: Pages
+    """Fetches that found the page obsolete."""
+
+    @property
+    def obsolete_share(self) -> float:
+        """Obsolete alive pages over alive pages, both summed over day ends; 0 when no page ever lived."""
+        return float(self.obsolete.sum() / max(1, self.alive.sum()))
+
+
+def simulate_revisit(
+    events: Path,
+    pages: Path,
+    *,
+    start: str,
+    days: int,
+    fetches_per_day: int,
+    policies: Sequence[str],
+    served: bool = False,
+    min_change: float = 0.05,
+    exclude: str | None = None,
+    seed: int = 0,
+    daily: Path | None = None,
+) -> dict[str, Any]:
+    """Replay a trace under each policy; returns the JSON document of `simulate revisit` (DESIGN section 7).
+
+    Parameters
+    ----------
+    events, pages, start, days, served, min_change, exclude : see `trace.load_trace`
+    fetches_per_day : K, at least 1
+    policies : names out of `POLICIES`, or "all"
+    seed : of the solver behind the plans; the same seed gives the same table
+    daily : file for obsolete, alive and fetches of each day and policy: ``.npz`` (arrays "POLICY/obsolete" …),
+        ``.csv`` or ``.parquet`` (columns policy, day, obsolete, alive, fetches)
+
+    Raises InputError for an argument or a file that cannot be used, before anything is replayed.
+    """
+    names = _policy_names(policies)
+    if fetches_per_day < 1:
+        raise InputError(f"--fetches-per-day: {fetches_per_day} is below 1")
+    if daily is not None and daily.suffix not in _DAILY_FORMATS:
+        raise InputError(f"--daily: {daily}: the suffix is none of {', '.join(_DAILY_FORMATS)}")
+    trace = load_trace(events, pages, start=start, days=days, served=served, min_change=min_change, exclude=exclude)
+    replays = {name: replay(trace, fetches_per_day, name, seed=seed) for name in names}
+    if daily is not None:
+        _write_daily(daily, replays)
+    return {
+        "start": start,
+        "days": days,
+        "pages": len(trace.urls),
+        "fetches_per_day": fetches_per_day,
+        "policies": {
+            name: {
+                "obsolete": one.obsolete_share,
+                "fetches": int(one.fetches.sum()),
+                "changes_found": int(one.found.sum()),
+            }
+            for name, one in replays.items()
+        },
+    }
+
+
+def replay(trace: Trace, fetches_per_day: int, policy: str, *, seed: int = 0) -> Replay:
+    """Replay a trace under one policy of `POLICIES`."""
+    learner = _learner(policy, trace, fetches_per_day, seed)
+    web = _Web(trace)
+    choose = web.obsolete_pages_first if policy == "clairvoyant" else web.never_crawled_first
+    counts = np.zeros((4, trace.days), dtype=np.int64)
+    for day in range(trace.days):
+        chosen = choose(day, learner, fetches_per_day)
+        fetches = web.fetch(day, chosen)
+        learner.learn(day, fetches)
+        web.live(day)
+        counts[:, day] = (*web.census(), len(chosen), np.count_nonzero(fetches.changed))
+    return Replay(*counts)
+
+
+class _Web:
+    """The pages and our copies of them."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self._alive, self._known = trace.alive.copy(), trace.alive.copy()
+        self._never = np.zeros(len(trace.urls), dtype=np.bool_)
+        self._obsolete = np.zeros(len(trace.urls), dtype=np.bool_)
+        self._last = np.zeros(len(trace.urls), dtype=np.int64)
+        self._first_event = np.searchsorted(trace.day, np.arange(trace.days + 1))
+
+    def never_crawled_first(self, day: int, learner: Learner, count: int) -> Pages:
+        never = np.flatnonzero(self._never)[:count]
+        candidates = np.flatnonzero(self._known & ~self._never)
+        chosen = self._best(day, learner, candidates, count - len(never))
+        return np.concatenate([never, chosen])
+
+    def obsolete_pages_first(self, day: int, learner: Learner, count: int) -> Pages:
+        return self._best(day, learner, np.flatnonzero(self._obsolete & self._alive), count)
+
+    def _best(self, day: int, learner: Learner, candidates: Pages, count: int) -> Pages:
+        scores = learner.score(day, candidates, day - self._last[candidates])
+        if count >= len(candidates):
+            return candidates
+        if count <= 0:
+            return candidates[:0]
+        # Only those at or above the count-th score need sorting; stable, so that ties go to the lower page.
+        least = np.partition(scores, len(scores) - count)[len(scores) - count]
+        front = np.flatnonzero(scores >= least)
+        return candidates[front[np.argsort(-scores[front], kind="stable")[:count]]]
+
+    def fetch(self, day: int, pages: Pages) -> Fetches:
+        alive = self._alive[pages]
+        found = Fetches(pages, day - self._last[pages], self._never[pages], self._obsolete[pages] & alive, ~alive)
+        self._known[pages[~alive]] = False
+        self._never[pages] = self._obsolete[pages] = False
+        self._last[pages] = day
+        return found
+
+    def live(self, day: int) -> None:
+        """The day's events; a page born (again) is known, never crawled and obsolete."""
+        begin, end = self._first_event[day], self._first_event[day + 1]
+        for page, kind in zip(self._trace.page[begin:end].tolist(), self._trace.kind[begin:end].tolist(), strict=True):
+            self._alive[page] = kind != DELETED
+            if kind == ADDED:
+                self._known[page] = self._never[page] = True
+                self._last[page] = day
+            if kind != DELETED:
+                self._obsolete[page] = True
+
+    def census(self) -> tuple[int, int]:
+        """(Obsolete alive pages, alive pages)."""
+        return int(np.count_nonzero(self._obsolete & self._alive)), int(np.count_nonzero(self._alive))
+
+
+def _learner(policy: str, trace: Trace, capacity: int, seed: int) -> Learner:
+    pages = len(trace.urls)
+    if policy in ABLATIONS:
+        return Fountain(trace.urls, signals=ABLATIONS[policy])
+    if policy in PLANS:
+        return Planned(pages, PLANS[policy], capacity=capacity, seed=seed)
+    simple: dict[str, Learner] = {
+        "uniform": Uniform(),
+        "proportional": Proportional(trace),
+        "nutch-adaptive": NutchAdaptive(pages),
+        "poisson-oracle": PoissonOracle(trace),
+        "poisson-learned": PoissonLearned(pages),
+        "clairvoyant": Clairvoyant(trace),
+    }
+    return simple[policy]
+
+
+def _policy_names(policies: Sequence[str]) -> list[str]:
+    plain = [name for name in POLICIES if name not in ABLATIONS or name == "fountain"]
+    names = [name for given in policies for name in (plain if given == "all" else [given])]
+    for name in names:
+        if name not in POLICIES:
+            raise InputError(f"--policies: {name!r} is none of all, {', '.join(POLICIES)}")
+    if not names:
+        raise InputError(f"--policies: none given; choose from all, {', '.join(POLICIES)}")
+    return list(dict.fromkeys(names))
+
+
+def _write_daily(file: Path, replays: dict[str, Replay]) -> None:
+    columns = ("obsolete", "alive", "fetches")
+    try:
+        if file.suffix == ".npz":
+            np.savez_compressed(
+                file,
+                **{f"{name}/{column}": getattr(one, column) for name, one in replays.items() for column in columns},
+            )
+            return
+        _write_table(file, replays, columns)
+    except OSError as error:
+        raise InputError(f"--daily: {file}: {error.strerror or error}") from error
+
+
+def _write_table(file: Path, replays: dict[str, Replay], columns: tuple[str, ...]) -> None:
+    import pyarrow as pa  # noqa: PLC0415  (start-up time of the command line)
+    import pyarrow.csv  # noqa: PLC0415
+    import pyarrow.parquet  # noqa: PLC0415
+
+    policy = [name for name, one in replays.items() for _ in one.alive]
+    day = np.concatenate([np.arange(len(one.alive)) for one in replays.values()])
+    rows = {column: np.concatenate([getattr(one, column) for one in replays.values()]) for column in columns}
+    table = pa.table({"policy": policy, "day": day, **rows})
+    if file.suffix == ".csv":
+        pyarrow.csv.write_csv(table, file)
+    else:
+        pyarrow.parquet.write_table(table, file)
