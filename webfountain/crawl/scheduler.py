@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 from scrapy import Request
 from scrapy.utils.defer import deferred_f_from_coro_f
 
@@ -49,6 +51,8 @@ __all__ = ["FountainScheduler"]
 
 logger = logging.getLogger(__name__)
 
+IN_MEMORY: Final = b"\xc1in memory "
+"""Begins what the store keeps of a request that is no plain data; 0xc1 begins nothing in msgpack."""
 GRACE_S: Final = 4.0
 """What is in flight when the crawl stops has this long to end; then it is cut, and its lease given back."""
 _META: Final = {
@@ -83,6 +87,10 @@ class FountainScheduler:
         self._stopped_at: float | None = None
         self._packer: Packer | None = None
         self._not_plain_logged = False
+        self._run = os.urandom(8)
+        """Part of the identity of requests that live in this process only: another run makes them again."""
+        self._in_memory: dict[bytes, Request] = {}
+        self._seen_in_memory: set[bytes] = set()
         self._own = False
 
     @classmethod
@@ -175,14 +183,13 @@ class FountainScheduler:
         if url is None:
             return self._enqueue_direct(request)
         assert self._packer is not None
+        self._worker.stir()
         try:
             data = self._packer.pack(request)
         except NotPlain as why:
-            self._keep_in_memory(request, url, why)
-        else:
-            fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
-            self.frontier.offer(link_of(request, url, data, fingerprint))
-        self._worker.stir()
+            return self._keep_in_memory(request, url, why)
+        fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
+        self.frontier.offer(link_of(request, url, data, fingerprint))
         return True
 
     # ---------------------------------------------- what became of a fetch
@@ -265,20 +272,26 @@ class FountainScheduler:
         return request
 
     def _unpacked(self, fetch: Fetch) -> Request:
-        if fetch.lease is None:
-            request = fetch.payload
-            assert isinstance(request, Request)
-            return request
+        """The request of a lease. Raises ValueError for one that was in the memory of another process."""
+        assert fetch.lease is not None
         assert self._packer is not None
         data = fetch.lease.record.request
-        return Request(fetch.url) if data is None else self._packer.unpack(data)
+        if data is None:
+            return Request(fetch.url)
+        if data.startswith(IN_MEMORY):
+            request = self._in_memory.pop(data, None)
+            if request is None:
+                raise ValueError("it was no plain data, and was lost at a restart")
+            return request
+        return self._packer.unpack(data)
 
     def _enqueue_direct(self, request: Request) -> bool:
         """What is no web page (data:, file:) has no site and needs no politeness."""
         self._direct.append(request)
         return True
 
-    def _keep_in_memory(self, request: Request, url: str, why: NotPlain) -> None:
+    def _keep_in_memory(self, request: Request, url: str, why: NotPlain) -> bool:
+        """A request that is no plain data: the store holds its place in the queue, this process the request."""
         self.metrics.inc("addon/in_memory")
         if not self._not_plain_logged:
             self._not_plain_logged = True
@@ -288,7 +301,15 @@ class FountainScheduler:
                 why,
                 request,
             )
-        self.frontier.offer_transient(url, request)
+        fingerprint = self._crawler.request_fingerprinter.fingerprint(request) + self._run
+        link = link_of(request, url, IN_MEMORY, fingerprint)
+        place = IN_MEMORY + link.key
+        if place in self._seen_in_memory:
+            return False
+        self._seen_in_memory.add(place)
+        self._in_memory[place] = request
+        self.frontier.offer(msgspec.structs.replace(link, request=place))
+        return True
 
     # ------------------------------------------------------- beside the walk
 
