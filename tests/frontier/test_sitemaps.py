@@ -155,6 +155,7 @@ def test_entries_are_bounded() -> None:
     many = "".join(f"https://a.example/{n}\n" for n in range(MAX_SITEMAP_ENTRIES + 5)).encode()
     found = read_sitemap(many)
     assert (len(found.pages), found.error) == (MAX_SITEMAP_ENTRIES, "too_many")
+    assert read_sitemap(b"https://a.example/\n" * MAX_SITEMAP_ENTRIES).error is None
 
 
 def test_a_decompression_bomb_is_cut_at_the_bound() -> None:
