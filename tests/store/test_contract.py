@@ -86,6 +86,26 @@ def test_a_released_lease_returns_to_its_place(store: FrontierStore) -> None:
     assert numbers(lease(store, 9)) == [1, 3]
 
 
+def test_a_lease_of_an_active_site_returns_to_its_place_in_either_queue(store: FrontierStore) -> None:
+    store.discover(links(*range(6)), at=1.0)
+    store.activate(1, owner="ant", until=99.0, at=1.0)
+    crawl(store, 5.0, n=3)
+    for queue, held in (("never-crawled", [3, 4]), ("recrawl", [0, 1])):
+        first = lease(store, 2, queue=queue)  # type: ignore[arg-type]
+        assert numbers(first) == held
+        assert numbers(lease(store, 1, queue=queue)) == [held[-1] + 1]  # type: ignore[arg-type]
+        store.release([one.token for one in first])
+        assert numbers(lease(store, 9, queue=queue)) == held  # type: ignore[arg-type]
+
+
+def test_an_immediate_url_that_was_settled_waits_no_more(store: FrontierStore) -> None:
+    store.immediate(links(1), at=1.0)
+    (one,) = store.lease_immediate(9, owner="ant", until=50.0, at=3.0)
+    store.settle([outcome(one, 4.0)], at=4.0)
+    assert store.lease_immediate(9, owner="ant", until=50.0, at=5.0) == []
+    assert store.immediate(links(1), at=6.0) == 1
+
+
 def test_a_lease_that_ran_out_returns_and_its_settle_is_counted_as_lost(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
     (one,) = lease(store, 1)

@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from tests.store.stores import PERIOD_S
 from webfountain.records import Copy, Link, Move, Outcome, SiteState
@@ -82,6 +83,16 @@ class Race(RuleBasedStateMachine):
     def opened(self) -> EmbeddedStore:
         folder = self.root / str(self.openings)
         return open_embedded(folder, collection="tests", period_s=PERIOD_S, read_only=False)
+
+    @initialize(most=st.booleans())
+    def start(self, most: bool) -> None:
+        """Most of the interest is in active sites with URLs waiting: begin there more often than chance would."""
+        if most:
+            batch = [
+                Link(f"{site}/{key[0]}", site, key, importance=key[0] % 2) for site in SITES[:2] for key in KEYS[:4]
+            ]
+            self.discover(batch)
+            self.activate(2, 1000.0)
 
     def teardown(self) -> None:
         self.store.close()
@@ -256,10 +267,17 @@ def outcomes(draw: st.DrawFn, lease: Lease, at: float) -> Outcome:
     return Outcome(lease.token, kind, record, draw(ticks), draw(st.integers(0, 2)))
 
 
+@pytest.mark.soak
+class TestLongRace(Race.TestCase):  # type: ignore[name-defined,misc]
+    """The same race, forty times as long."""
+
+    settings = settings(settings.get_profile("default"), max_examples=1000, deadline=None)
+
+
 TestRace = Race.TestCase
 TestRace.settings = settings(
-    max_examples=25,
-    stateful_step_count=30,
+    max_examples=40,
+    stateful_step_count=40,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],

@@ -313,7 +313,7 @@ class EmbeddedStore:
 
     def check_valid(self) -> None:
         """Assert what must hold between two steps (`embedded_check`)."""
-        check_disk(self._disk, self._sites, active=self._active, hidden=self._leases.hidden)
+        check_disk(self._disk, self._sites, active=self._active, leases=self._leases)
 
     # ---------------------------------------------------------------- private
 

@@ -8,7 +8,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webfountain.records import STATES
-from webfountain.store.embedded_keys import DUE, NAME, NEVER, PAGE, RECRAWL, after, due_key, site_id
+from webfountain.store.embedded_keys import (
+    DUE,
+    IMMEDIATE,
+    NAME,
+    NEVER,
+    PAGE,
+    RECRAWL,
+    after,
+    due_key,
+    place_of,
+    site_id,
+)
 from webfountain.store.embedded_ledger import Ledger
 from webfountain.store.embedded_pages import Pages
 
@@ -16,19 +27,22 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from webfountain.store.embedded_disk import Disk
+    from webfountain.store.embedded_leases import Leases
     from webfountain.store.embedded_pages import Place
     from webfountain.store.embedded_sites import Sites
 
 __all__ = ["check_disk"]
 
 
-def check_disk(disk: Disk, sites: Sites, *, active: Collection[str], hidden: Collection[bytes]) -> None:
+def check_disk(disk: Disk, sites: Sites, *, active: Collection[str], leases: Leases) -> None:
     """Assert that every page is in exactly one queue, every site in one list, and that all counts are true."""
     places = list(Pages(disk).listed(None, None))
     queued = {key for family in (NEVER, RECRAWL) for key, _ in disk.scan(family, after(family))}
     assert queued == {place.entry for place in places}, "a page stands in no queue, or an entry has no page"
     assert len(queued) == len(places), "two pages share a queue entry"
-    assert set(hidden) <= queued, "a lease hides an entry that is not there"
+    assert leases.hidden <= queued, "a lease hides an entry that is not there"
+    immediate = [place_of(key) for key, _ in disk.scan(IMMEDIATE, after(IMMEDIATE))]
+    assert immediate == sorted(leases.numbers(lambda place: True)), "the immediate queue would change in a crash"
     _check_sites(disk, sites, active, places)
     _check_counts(Ledger(disk), places)
 
