@@ -15,7 +15,7 @@ def test_without_settings_all_have_their_default() -> None:
     config = FountainConfig.from_mapping({})
     assert config == FountainConfig()
     assert (config.store, config.active_sites, config.cache_urls) == ("rocksdb://.webfountain", 1000, 50_000)
-    assert not (config.recrawl or config.progress or config.until_idle)
+    assert (config.recrawl, config.progress, config.until_idle) == (False, False, False)
 
 
 def test_other_names_are_nobodys_business_and_none_means_the_default() -> None:
