@@ -133,7 +133,14 @@ def test_links_of_a_page_are_bounded() -> None:
     assert found[-1].endswith(f"/{MAX_LINKS - 1}")
 
 
+ORIGINS = st.one_of(
+    st.sampled_from(
+        ["http://a.example", "http://A.example:080", "https://a.example:443", "http://0x7f.1", "http://h?x"]
+    ),
+    st.text("ab.A1:@-?%[]", max_size=8).map("http://".__add__),
+)
 HREFS = st.one_of(
+    st.builds("{}/{}".format, ORIGINS, st.text("ab/.#?&=-", max_size=8)),
     st.text("ab01/.-_~", max_size=12),
     st.text("aB/.:?#&=%+ @\\[]~;,2e\t\n", max_size=16),
     st.text(max_size=8),

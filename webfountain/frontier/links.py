@@ -4,9 +4,9 @@ Place in the walk: first thing that is done with a page's tree (taking the text 
 frame, iframe, link rel next and canonical, meta refresh; `<base>` moves what is relative. Whether a link
 belongs to the collection is the judge's business.
 
-Speed is why this is no loop over `urls.join`: a site's template repeats its links on every page, so what does not
-depend on the page is joined once and remembered; and a plain relative path is joined by hand, which
-for the characters of `_PLAIN` gives what ada-url gives (a test holds them together).
+Speed is why this is no loop over `urls.join`: a plain path is joined by hand, which for the characters of `_PLAIN`
+gives what ada-url gives (a test holds them together), after the page's folder, its site or another origin, each of
+which is made canonical once and remembered. What is left and does not depend on the page is remembered too.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _JOIN_MEMO: Final = 16_384
 _FIXED: Final = ("/", "http://", "https://", "mailto:", "javascript:", "tel:")
 """Beginnings of an href that means the same on every page of a site."""
 _PLAIN: Final = re.compile(r"[A-Za-z0-9_~-][A-Za-z0-9_~./-]*(?:\?[A-Za-z0-9_~./=&-]*)?")
+_ORIGIN: Final = re.compile(r"https?://[A-Za-z0-9.-]+(?::[0-9]+)?")
+"""Scheme, host and port and nothing else, so that a path may be put behind its canonical form."""
 _REFRESH: Final = re.compile(r"\s*[0-9.]*\s*[;,]?\s*(?:url\s*=\s*)?(['\"]?)(.*)", re.IGNORECASE | re.DOTALL)
 _FOLLOWED_RELATIONS: Final = frozenset({"next", "canonical"})
 _FORBIDDING: Final = frozenset({"nofollow", "none"})
@@ -44,12 +46,13 @@ class LinkExtractor:
     `nofollow`: honour rel=nofollow and the robots directives nofollow and none, of all robots or of `robot`.
     """
 
-    __slots__ = ("_join", "_nofollow", "_robot")
+    __slots__ = ("_join", "_nofollow", "_origin", "_robot")
 
     def __init__(self, *, nofollow: bool = True, robot: str = "webfountain") -> None:
         self._nofollow = nofollow
         self._robot = robot.lower()
         self._join = functools.lru_cache(_JOIN_MEMO)(join)
+        self._origin = functools.lru_cache(_JOIN_MEMO)(_canonical_origin)
 
     def extract(self, tree: LexborHTMLParser, url: str, *, robots_header: str | None = None) -> list[str]:
         """Canonical URLs that the page at canonical `url` leads to, without itself, at most MAX_LINKS.
@@ -90,21 +93,33 @@ class LinkExtractor:
 
     def _resolve(self, hrefs: Iterable[str], base: str) -> dict[str, None]:
         """Canonical targets as keys, in order."""
-        home, folder = site_of(base) + "/", base.partition("?")[0].rpartition("/")[0] + "/"
-        join_memo, is_plain = self._join, _PLAIN.fullmatch
+        home, folder = site_of(base), base.partition("?")[0].rpartition("/")[0] + "/"
+        join_memo, origin_memo, is_plain = self._join, self._origin, _PLAIN.fullmatch
         found: dict[str, None] = {}
         for href in hrefs:
-            if href.startswith(_FIXED):
-                target = join_memo(home, href)
-            elif href[0] == "#":
-                target = base
+            path = href.partition("#")[0]
+            start: str | None = folder
+            if not path:
+                found[base] = None
+                continue
+            if path[0] == "/":
+                start, path = home + "/", path[1:]
+            elif path.startswith(("http://", "https://")):
+                end = path.find("/", 8)
+                start, path = (None, path) if end < 0 else (origin_memo(path[:end]), path[end + 1 :])
+            # "/." begins a dot segment, which only a parser knows how to take away.
+            if start is not None and (not path or (is_plain(path) and "/." not in path)):
+                target: str | None = start + path
             else:
-                path = href.partition("#")[0]
-                # "/." begins a dot segment, which only a parser knows how to take away.
-                target = folder + path if is_plain(path) and "/." not in path else join(base, href)
+                target = join_memo(home + "/", href) if href.startswith(_FIXED) else join(base, href)
             if target is not None:
                 found[target] = None
         return found
+
+
+def _canonical_origin(origin: str) -> str | None:
+    """``http://host/`` in canonical form, None where a parser must see the whole URL."""
+    return join(origin, "/") if _ORIGIN.fullmatch(origin) else None
 
 
 def _rare(tag: str | None, attrs: dict[str, str | None], *, nofollow: bool) -> Iterator[str]:
