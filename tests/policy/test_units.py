@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webfountain.policy.units import Duration, PositiveDuration, Size, spell_duration, spell_size
@@ -47,5 +47,6 @@ def test_a_spelled_duration_reads_back(milliseconds: int) -> None:
 
 
 @given(st.integers(1, 10**14))
+@example(4047)
 def test_a_spelled_size_reads_back(size: int) -> None:
     assert Size.parse(spell_size(size)) == pytest.approx(size)

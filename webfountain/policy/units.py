@@ -54,7 +54,7 @@ class Size(int):
     @classmethod
     def parse(cls, value: object) -> Size:
         """A size from its notation; ValueError when it is none, or below one byte."""
-        size = cls(_read(value, _BYTES, SIZE_FORM))
+        size = cls(round(_read(value, _BYTES, SIZE_FORM)))
         if size < 1:
             raise ValueError(f"(allowed: {SIZE_FORM}, at least one byte)")
         return size
