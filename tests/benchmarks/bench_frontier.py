@@ -2,7 +2,8 @@
 
 ``python -m tests.benchmarks.bench_frontier [--full] [SIZE ...]``
 
-Rates are per CPU second of the whole process, RocksDB's flush and compaction threads included. Links come in
+Rates are per CPU second of the whole process, RocksDB's flush and compaction threads included, from a quiet store
+to a quiet store: each part pays for the compactions that it caused, not for those of the part before. Links come in
 pages of 60 in batches of 16 pages, 85 % to the page's own site, Zipf within it; building them is not measured.
 The dominating costs are RocksDB's put and the compactions that follow (new links), its get (known links), and
 the msgpack of the record (lease and settle).
@@ -35,8 +36,11 @@ if TYPE_CHECKING:
 PAGES_PER_SITE = 1000
 LINKS_PER_PAGE = 60
 PAGES_PER_BATCH = 16
+NEW_OF_MIXED = PAGES_PER_BATCH * LINKS_PER_PAGE // 10
 OWN_SITE = 0.85
 MEASURED = 200_000
+"""Links of a measured part, or a tenth of the known URLs where that is more: compactions come in bursts."""
+QUIET_S = 0.5
 HAND = 20
 
 
@@ -65,6 +69,15 @@ class Links:
         return batch
 
 
+def quiet_cpu() -> float:
+    """CPU seconds of the process so far, once flushes and compactions have come to rest."""
+    while True:
+        before = time.process_time()
+        time.sleep(QUIET_S)
+        if time.process_time() - before < QUIET_S / 50:
+            return time.process_time()
+
+
 def link(site: int, page: int) -> Link:
     """The link to one page; sites' names and URLs are of real lengths."""
     name = f"https://www.site-{site:07d}.example"
@@ -89,51 +102,55 @@ def fresh_batches(links: Links, count: int, *, first_page: int) -> list[list[Lin
 
 def fill(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
     """Make the store's first `size` URLs known, as a crawl does, in rounds over its sites."""
-    cpu, done = 0.0, 0
+    before, building, done = quiet_cpu(), 0.0, 0
     order = links.rng.permutation(links.sites)
     for low in range(0, PAGES_PER_SITE, LINKS_PER_PAGE):
         pages = range(low, min(low + LINKS_PER_PAGE, PAGES_PER_SITE))
         for start in range(0, links.sites, PAGES_PER_BATCH):
+            began = time.thread_time()
             batch = [link(int(s), p) for s in order[start : start + PAGES_PER_BATCH] for p in pages]
-            before = time.process_time()
+            building += time.thread_time() - began
             done += store.discover(batch, at=1.0).new
-            cpu += time.process_time() - before
+    cpu = quiet_cpu() - before - building
     assert done == links.sites * PAGES_PER_SITE
     return {"fill_links_per_cpu_s": done / cpu}
 
 
-def measure_new(store: FrontierStore, links: Links) -> dict[str, float]:
+def measure_new(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
     """Only new links."""
-    batches = fresh_batches(links, MEASURED, first_page=PAGES_PER_SITE)
-    before, thread, done = time.process_time(), time.thread_time(), 0
+    batches = fresh_batches(links, max(MEASURED, size // 10), first_page=PAGES_PER_SITE)
+    before, thread, done = quiet_cpu(), time.thread_time(), 0
     for batch in batches:
         done += store.discover(batch, at=2.0).new
-    cpu, own = time.process_time() - before, time.thread_time() - thread
+    own, cpu = time.thread_time() - thread, quiet_cpu() - before
     assert done == sum(map(len, batches))
     return {"new_links_per_cpu_s": done / cpu, "new_links_own_thread_share": own / cpu}
 
 
-def measure_mixed(store: FrontierStore, links: Links) -> dict[str, float]:
+def measure_mixed(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
     """Nine of ten known, through the duplicate eliminator."""
     due = DuplicateEliminator(store)
-    fresh = [one for batch in fresh_batches(links, MEASURED // 5, first_page=10 * PAGES_PER_SITE) for one in batch]
-    batches = []
-    for start in range(0, len(fresh) - 96, 96):
-        batches.append(links.mixed(fresh[start : start + 96]))
-    before, new = time.process_time(), 0
-    for batch in batches:
+    count = max(MEASURED, size // 10) // 5
+    fresh = [one for batch in fresh_batches(links, count, first_page=10 * PAGES_PER_SITE) for one in batch]
+    cpu, seen, expected, new = quiet_cpu(), 0, 0, 0
+    cpu_links = 0.0
+    for start in range(0, len(fresh) - NEW_OF_MIXED, NEW_OF_MIXED):
+        before = time.thread_time()
+        batch = links.mixed(fresh[start : start + NEW_OF_MIXED])
+        cpu_links += time.thread_time() - before
         new += due.discover(batch, at=3.0).new
-    cpu = time.process_time() - before
-    seen, counts = sum(map(len, batches)), due.statistics()
-    assert new == len(batches) * 96
+        seen, expected = seen + len(batch), expected + NEW_OF_MIXED
+    cpu = quiet_cpu() - cpu - cpu_links
+    counts = due.statistics()
+    assert new == expected
     return {"mixed_links_per_cpu_s": seen / cpu, "mixed_answered_by_cache": counts.duplicates_by_cache / seen}
 
 
-def measure_lease(store: FrontierStore, links: Links) -> dict[str, float]:
+def measure_lease(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
     """Activate sites, lease a hand of each, settle it, lease what is due again, settle, park."""
     horizon = [float("inf")] * 258
     sites = min(links.sites, 1000)
-    before, done = time.process_time(), 0
+    before, done = quiet_cpu(), 0
     found = store.activate(sites, owner="a", until=1e9, at=10.0)
     for record in found:
         for queue in ("never-crawled", "never-crawled", "never-crawled", "recrawl"):
@@ -159,7 +176,7 @@ def measure_lease(store: FrontierStore, links: Links) -> dict[str, float]:
             done += store.settle(outcomes, at=11.0).applied
         store.recrawl_due(record.site)
     store.park([Parked(record.site, 1e6, record.state) for record in found], at=12.0)
-    cpu = time.process_time() - before
+    cpu = quiet_cpu() - before
     assert done == 4 * HAND * len(found)
     return {"lease_settle_per_cpu_s": done / cpu}
 
@@ -173,7 +190,7 @@ def run(size: int) -> dict[str, float]:
         start = time.perf_counter()
         result: dict[str, float] = {"known": size, **fill(store, links, size)}
         for measure in (measure_new, measure_mixed, measure_lease):
-            result |= measure(store, links)
+            result |= measure(store, links, size)
         result["seconds"] = time.perf_counter() - start
         result["threads"] = threading.active_count()
         store.close()

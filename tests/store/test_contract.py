@@ -53,7 +53,7 @@ def test_a_link_becomes_known_once(store: FrontierStore) -> None:
 
 
 def test_the_greatest_importance_is_leased_first_then_the_first_come(store: FrontierStore) -> None:
-    for number, importance in ((1, 0.5), (2, -1.0), (3, 0.5), (4, 7.0), (5, 0.0), (6, -0.0)):
+    for number, importance in ((1, 0.5), (2, -1.0), (3, 0.5), (4, 7.0), (5, -0.0), (6, 0.0)):
         store.discover([link(number, importance=importance)], at=1.0)
     assert numbers(lease(store, 9)) == [4, 1, 3, 5, 6, 2]
 

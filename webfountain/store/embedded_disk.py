@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Disk", "WriteBatch", "open_reading", "open_writing"]
 
 MEBIBYTE: Final = 1 << 20
-MEMTABLE_BYTES: Final = 32 * MEBIBYTE
+MEMTABLE_BYTES: Final = 64 * MEBIBYTE
 CACHE_BYTES: Final = 64 * MEBIBYTE
 """Index and filter blocks stay outside it: inside, they push each other out and reads cost three times as much."""
 BLOOM_BITS: Final = 10
@@ -185,8 +185,11 @@ def _options() -> Options:
     options.set_write_buffer_size(MEMTABLE_BYTES)
     options.set_max_write_buffer_number(3)
     options.set_target_file_size_base(64 * MEBIBYTE)
-    options.set_max_bytes_for_level_base(256 * MEBIBYTE)
-    options.set_compression_type(DBCompressionType.lz4())
+    # Fewer, larger compactions, and none that compresses: lz4 halves the disk (83 bytes a URL instead of 177) and
+    # costs 15 % of all CPU; universal compaction was no faster for new links and slower to read.
+    options.set_level_zero_file_num_compaction_trigger(6)
+    options.set_max_bytes_for_level_base(512 * MEBIBYTE)
+    options.set_compression_type(DBCompressionType.none())
     options.set_max_background_jobs(2)
     options.set_keep_log_file_num(2)
     options.set_stats_dump_period_sec(0)
