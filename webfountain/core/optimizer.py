@@ -36,7 +36,7 @@ __all__ = ["Quality", "Solution", "Solver", "solve"]
 Solver = Literal["auto", "slsqp", "calendars"]
 Quality = Literal["normal", "high"]
 
-_FEW = 16  # buckets up to which SLSQP on everything is quick and often better
+_FEW = 16 * 15  # fractions, as of 14 periods and 16 buckets, up to which SLSQP on everything is quick
 _RESTARTS = {"normal": 0, "high": 24}
 _FEW_RESTARTS = {"normal": 4, "high": 32}
 _COLD_STARTS = {"normal": 2, "high": 8}
@@ -79,7 +79,7 @@ def solve(
 
 def _solved(instance: Instance, solver: Solver, quality: Quality, seed: int) -> Solution:
     scaled, factors = _scaled(instance)
-    rng, few = np.random.default_rng(seed), scaled.B <= _FEW
+    rng, few = np.random.default_rng(seed), _is_small(scaled)
     best, mixture = _start(scaled), None
     if solver == "slsqp" or (solver == "auto" and few):
         best = _cold(scaled, best, _COLD_STARTS[quality], rng)
@@ -100,6 +100,10 @@ class _Held:
     bound: float
 
 
+def _is_small(instance: Instance) -> bool:
+    return instance.T * (instance.B + 1) <= _FEW
+
+
 def _start(instance: Instance) -> Plan:
     f, g = uniform_plan(instance)
     return measured(instance, np.column_stack([f, g]), np.zeros(instance.T), "uniform")
@@ -107,7 +111,7 @@ def _start(instance: Instance) -> Plan:
 
 def _cold(instance: Instance, best: Plan, starts: int, rng: np.random.Generator) -> Plan:
     """SLSQP from the uniform plan and from random ones, on everything where that is quick."""
-    begin, everything = best, instance.B <= _FEW
+    begin, everything = best, _is_small(instance)
     for turn in range(starts):
         best = better(best, polished(instance, begin, everything=everything, route=f"slsqp {turn}"))
         u = np.where(closed_fractions(instance), 0.0, rng.random(best.u.shape))

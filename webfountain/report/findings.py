@@ -1,0 +1,239 @@
+"""The paper's tables and findings beside ours: Tables 3 and 4 with the error of each figure, each finding judged.
+
+Edwards 2001 prints few constants of its instance, so an instance file is a calibration, and this is its test:
+every figure is compared, every finding of section 5 is marked held or not by the program, and what a calibration
+does not reproduce is said in words. Plots are `report.plots`; this file gives numbers and lines.
+
+Source: Edwards, McCurley, Tomlin 2001, Tables 3 and 4, Figures 3-6 (PAPERS.md section 2).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypedDict
+
+import numpy as np
+
+from webfountain.core.instances import build_instance
+from webfountain.core.model import Array, Trajectory, simulate_plan
+from webfountain.core.optimizer import Quality, solve
+from webfountain.report.plans import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+__all__ = ["Findings", "edwards_figures", "findings", "findings_text", "missed_figures"]
+
+# Table 3 (v1) and Table 4 (v2), in millions of pages: objective, pages at the end, obsolete at the end.
+_PRINTED = {
+    ("Table 3", "1", "v1"): (325.92, 522.4, 30.86),
+    ("Table 3", "2", "v1"): (17.22, 518.4, 16.09),
+    ("Table 3", "3", "v1"): (21.38, 522.4, 17.02),
+    ("Table 4", "1", "v2"): (377.44, 521.4, 35.34),
+    ("Table 4", "3", "v2"): (25.00, 519.3, 19.72),
+}
+_FIGURES = ("objective", "pages_end", "obsolete_end")
+_REPRODUCED = 0.05  # largest error of a figure that counts as reproduced
+_ONCE = 0.02  # a crawl more or less than this from whole is a split
+
+
+class Row(TypedDict):
+    """One printed figure beside ours; ``error`` is relative."""
+
+    table: str
+    strategy: str
+    version: str
+    figure: str
+    paper: float
+    ours: float
+    error: float
+
+
+class Finding(TypedDict):
+    """One finding: what the paper says, what is measured here, and whether it holds."""
+
+    finding: str
+    measured: str
+    held: bool
+
+
+class Findings(TypedDict):
+    """All of it: figures, findings, and sentences about what is not reproduced."""
+
+    rows: list[Row]
+    findings: list[Finding]
+    not_reproduced: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    path: Trajectory
+    crawls: Array  # (B,) crawls of a page of the bucket in the cycle
+
+    @property
+    def obsolete(self) -> Array:
+        """Obsolete pages (T,) at the end of each period, never-crawled ones left out."""
+        return np.asarray(self.path.y[1:].sum(axis=1), dtype=np.float64)
+
+
+def findings(path: str | Path, *, quality: Quality = "normal", buckets: int | None = None) -> Findings:
+    """Solve the paper's runs on an instance file with strategies 1, 2 and 3, and judge them.
+
+    ``buckets`` replaces the file's: fewer are quicker and a little coarser.
+
+    Raises InputError naming file, key and value.
+    """
+    runs = _runs(read_table(path), quality, buckets)
+    rows = [row for key in _PRINTED for row in _rows(key, runs[key[1:]])]
+    return {"rows": rows, "findings": _judged(runs), "not_reproduced": missed_figures(rows)}
+
+
+def findings_text(found: Findings) -> str:
+    """The findings as lines to read."""
+    lines = ["table    strategy  figure           paper      ours   error"]
+    for row in found["rows"]:
+        name = f"{row['table']}  {row['strategy']} {row['version']}"
+        lines.append(
+            f"{name:18} {row['figure']:13}{row['paper']:9.2f} {row['ours']:9.2f} {100 * row['error']:+6.1f} %"
+        )
+    errors = [abs(row["error"]) for row in found["rows"] if row["figure"] != "pages_end"]
+    lines.append(f"mean error of objectives and obsolete pages: {100 * float(np.mean(errors)):.1f} %")
+    for each in found["findings"]:
+        lines.append(f"{'held    ' if each['held'] else 'NOT HELD'}  {each['finding']}: {each['measured']}")
+    return "\n".join(lines + found["not_reproduced"])
+
+
+def missed_figures(rows: list[Row]) -> list[str]:
+    """A plain sentence for each table with a figure that is off by more than 5 %."""
+    sentences = []
+    for table in ("Table 3", "Table 4"):
+        off = [row for row in rows if row["table"] == table and abs(row["error"]) > _REPRODUCED]
+        if off:
+            which = ", ".join(
+                f"{row['figure']} of strategy {row['strategy']} ({row['error']:+.0%})" for row in off
+            )
+            sentences.append(f"{table} is not reproduced by this instance: {which}.")
+    return sentences or ["Both tables are reproduced within 5 % by this instance."]
+
+
+def edwards_figures(
+    path: str | Path, *, quality: Quality = "normal", buckets: int | None = None
+) -> dict[str, Array]:
+    """The data of Figures 3-6: crawls per bucket (B,), and obsolete pages at the end of each period (T,)."""
+    runs = _runs(read_table(path), quality, buckets)
+    figures = {f"figure3_strategy{name}": runs[name, "v1"].crawls for name in "123"}
+    figures |= {f"figure4_strategy{name}": runs[name, "v1"].obsolete for name in "123"}
+    figures |= {f"figure5_{version}": runs["1", version].obsolete for version in ("v1", "v2")}
+    figures["figure6_v1"] = runs["1", "v1 long"].obsolete
+    figures["figure6_v3"] = runs["1", "v3 long"].obsolete
+    return figures
+
+
+def _runs(table: Mapping[str, object], quality: Quality, buckets: int | None) -> dict[tuple[str, str], _Run]:
+    """The plans of the paper's figures, by strategy and version; "long" has twice the periods."""
+    wanted = [
+        ("1", "v1"),
+        ("2", "v1"),
+        ("3", "v1"),
+        ("1", "v2"),
+        ("3", "v2"),
+        ("1", "v1 long"),
+        ("1", "v3 long"),
+    ]
+    return {key: _run(table, *key, quality, buckets) for key in wanted}
+
+
+def _run(
+    table: Mapping[str, object], strategy: str, label: str, quality: Quality, buckets: int | None
+) -> _Run:
+    version, *long = label.split()
+    instance = build_instance(table, strategy=strategy, version=version, buckets=buckets)
+    if long:
+        longer = 2 * instance.T
+        instance = build_instance(table, strategy=strategy, version=version, periods=longer, buckets=buckets)
+    plan = solve(instance, quality=quality)
+    return _Run(simulate_plan(instance, plan.x, plan.z), plan.f.sum(axis=0))
+
+
+def _rows(key: tuple[str, str, str], run: _Run) -> list[Row]:
+    table, strategy, version = key
+    ours = (run.path.objective, float(run.path.b[-1].sum()), float(run.obsolete[-1]))
+    return [
+        Row(
+            table=table,
+            strategy=strategy,
+            version=version,
+            figure=figure,
+            paper=paper,
+            ours=mine,
+            error=mine / paper - 1.0,
+        )
+        for figure, paper, mine in zip(_FIGURES, _PRINTED[key], ours, strict=True)
+    ]
+
+
+def _judged(runs: dict[tuple[str, str], _Run]) -> list[Finding]:
+    one, two, three = (runs[name, "v1"] for name in "123")
+    return [*_crawl_findings(one, two, three), *_period_findings(one, two, three, runs)]
+
+
+def _crawl_findings(one: _Run, two: _Run, three: _Run) -> list[Finding]:
+    """Figure 3: how often the buckets are crawled."""
+    once = float((np.abs(two.crawls - 1.0) <= _ONCE).mean())
+    never = float((one.crawls <= _ONCE).mean())
+    slowest = bool((np.diff(np.flatnonzero(one.crawls <= _ONCE)) == 1).all() and one.crawls[-1] <= _ONCE)
+    left, more = float((three.crawls < 1.0 - _ONCE).mean()), float((three.crawls > 1.0 + _ONCE).mean())
+    return [
+        _finding("strategy 2 crawls each page exactly once", f"{once:.0%} of the buckets", once >= 0.95),
+        _finding(
+            "strategy 1 never crawls the slowest 40 %",
+            f"{never:.0%}, {'the slowest' if slowest else 'not all of them the slowest'}",
+            slowest and abs(never - 0.40) <= 0.05,
+        ),
+        _finding(
+            "strategy 1 crawls the fastest in many periods",
+            f"up to {one.crawls.max():.0f} of {one.path.z.size}",
+            bool(one.crawls.max() >= one.path.z.size / 2),
+        ),
+        _finding("strategy 3 crawls everything at least once", f"{left:.0%} less often", left <= 0.01),
+        _finding(
+            "strategy 3 crawls the fastest 18 % more than once", f"{more:.0%}", abs(more - 0.18) <= 0.03
+        ),
+    ]
+
+
+def _period_findings(one: _Run, two: _Run, three: _Run, runs: dict[tuple[str, str], _Run]) -> list[Finding]:
+    """Figures 4-6: obsolete pages in the periods."""
+    below3 = int((one.obsolete < three.obsolete)[:-1].sum())
+    below2 = int((one.obsolete < 0.75 * two.obsolete)[:-1].sum())
+    before, last = one.obsolete.size - 1, runs["1", "v1 long"].obsolete
+    worse = int((runs["1", "v2"].obsolete > one.obsolete).sum())
+    ratio = runs["1", "v2"].path.objective / one.path.objective - 1.0
+    rise = float(last[before + 1 :].mean() / last[before - 3 : before + 1].mean() - 1.0)
+    half = float(runs["1", "v3 long"].obsolete.sum() / last.sum())
+    return [
+        _finding(
+            "before the last period strategy 1 has fewer obsolete pages than 3",
+            f"{below3} of {before} periods",
+            below3 == before,
+        ),
+        _finding(
+            "and considerably fewer than 2 (by a quarter)", f"{below2} of {before} periods", below2 == before
+        ),
+        _finding(
+            "v2 is a little worse than v1 in every period",
+            f"{worse} of {before + 1} periods, objective {ratio:+.0%}",
+            worse >= before and ratio <= 0.20,
+        ),
+        _finding(
+            "with twice the periods the obsolete count flattens",
+            f"the second half is {rise:+.0%} on the end of the first",
+            abs(rise) <= 0.20,
+        ),
+        _finding("v3 has about half the obsolete pages of v1", f"{half:.2f}", abs(half - 0.5) <= 0.1),
+    ]
+
+
+def _finding(finding: str, measured: str, held: bool) -> Finding:
+    return Finding(finding=finding, measured=measured, held=held)
