@@ -41,7 +41,10 @@ soak: $(VENV)/.test
 	@$(PYTEST) -m soak --durations=0
 
 bench: $(VENV)/.bench
-	@$(BIN)/python -m tests.benchmarks
+	@for file in tests/benchmarks/bench_*.py; do \
+	    name=$$(basename $$file .py); echo; echo "== $$name"; \
+	    $(BIN)/python -m tests.benchmarks.$$name || exit 1; \
+	done
 
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .coverage*

@@ -8,7 +8,6 @@ is a bug. The commands themselves are in `commands`, what they call in the rooms
 from __future__ import annotations
 
 import importlib
-import os
 import sys
 from typing import TYPE_CHECKING, Final
 
@@ -32,6 +31,8 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "texts": ("looking", "What changed, as text for a search or RAG index."),
     "cat": ("looking", "Print the newest copy of a page."),
     "policy": ("policies", "Check policy files."),
+    "plan": ("planning", "Solve and draw the optimisation model of Edwards 2001."),
+    "simulate": ("simulating", "Revisit policies on recorded webs."),
     "evolution": ("analysing", "How pages change: the analysis of Cho 2000."),
 }
 """Name -> module in `webfountain.commands` that defines a click command of that name, and its line of help."""
@@ -74,10 +75,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _say("stopped", 1)
     except WebfountainError as error:
         return _say(str(error), error.exit_status)
-    except BrokenPipeError:
-        # The reader (`| head`) has seen enough. Python would complain once more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
     except OSError as error:
         return _say(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
     return status if isinstance(status, int) else 0

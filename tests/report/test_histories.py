@@ -29,8 +29,9 @@ def trace(folder: Path, events: list[Event], *, urls: tuple[str | None, ...] = (
         "resemblance": pa.array([event[3] for event in events], pa.float32()),
     }
     pq.write_table(pa.table(columns), folder / "events.parquet")
-    pages = pa.table({"page": list(range(len(urls))), "site": ["s"] * len(urls), "url": pa.array(urls, pa.string())})
-    pq.write_table(pages, folder / "pages.parquet")
+    numbers = range(len(urls))
+    pages = {"page": list(numbers), "path": [f"{n}.html" for n in numbers], "site": ["s" for _ in numbers]}
+    pq.write_table(pa.table({**pages, "url": pa.array(urls, pa.string())}), folder / "pages.parquet")
     return folder / "events.parquet", folder / "pages.parquet"
 
 

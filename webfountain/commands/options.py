@@ -119,7 +119,8 @@ def spell_time(at: float | None) -> str:
 
 def print_json(document: object) -> None:
     """One JSON document, indented."""
-    sys.stdout.write(msgspec.json.format(msgspec.json.encode(document), indent=2).decode() + "\n")
+    encoded = msgspec.json.encode(document, enc_hook=_plain)
+    sys.stdout.write(msgspec.json.format(encoded, indent=2).decode() + "\n")
 
 
 def print_json_lines(rows: Iterable[object]) -> None:
@@ -149,6 +150,11 @@ def print_table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Callabl
             pending = []
     _print_rows(pending, right, widths)
     return count
+
+
+def _plain(value: Any) -> object:
+    """A numpy number as Python's."""
+    return value.item()
 
 
 def _print_rows(rows: list[list[str]], right: list[bool], widths: list[int] | None) -> list[int]:

@@ -1,0 +1,462 @@
+"""The command line as a person uses it: real crawls of a generated web, and one clear line for every mistake."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.report.test_histories import trace
+from webfountain import cli
+from webfountain.demo.process import DemoServer
+from webfountain.errors import WebfountainError
+from webfountain.frontier.inbox import Inbox
+from webfountain.store import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+TIMEOUT_S = 60
+
+POLICY = """
+[collection]
+name = "{name}"
+seeds = {seeds}
+[politeness]
+min_delay = "1ms"
+delay_factor = 0
+[network]
+allow_private = true
+[policies.default]
+revisit = {{ min_interval = "1h" }}
+"""
+
+
+def command(*arguments: object) -> list[str]:
+    return [sys.executable, "-m", "webfountain", *map(str, arguments)]
+
+
+def call(*arguments: object, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command line in a process of its own: what a crawl needs, since a reactor starts once."""
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    return subprocess.run(
+        command(*arguments), cwd=cwd, env=environment, capture_output=True, text=True, timeout=TIMEOUT_S, check=False
+    )
+
+
+@pytest.fixture(scope="module")
+def web() -> Iterator[DemoServer]:
+    """Two sites of ten pages each whose time stands still."""
+    with DemoServer(seed=3, sites=2, pages=20, period=0, layout="ports") as server:
+        yield server
+
+
+def write_policy(folder: Path, web: DemoServer, *, name: str = "cli") -> Path:
+    path = folder / f"{name}.toml"
+    path.write_text(POLICY.format(name=name, seeds=json.dumps(web.urls)))
+    return path
+
+
+class Crawled:
+    """A store that a real crawl filled, and what that crawl printed."""
+
+    def __init__(self, folder: Path, web: DemoServer) -> None:
+        self.policy = write_policy(folder, web)
+        self.folder = folder / "store"
+        self.url = f"rocksdb://{self.folder}"
+        self.ended = call(
+            "crawl", self.policy, "--store", self.url, "--until-idle", "--report", "report.json", cwd=folder
+        )
+        assert self.ended.returncode == 0, self.ended.stderr
+        self.report: dict[str, Any] = json.loads((folder / "report.json").read_text())
+        self.truth = web.truth().pages
+
+
+@pytest.fixture(scope="module")
+def crawled(tmp_path_factory: pytest.TempPathFactory, web: DemoServer) -> Crawled:
+    return Crawled(tmp_path_factory.mktemp("crawled"), web)
+
+
+def printed(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
+    """Standard output of a command that succeeds, run in this process."""
+    assert cli.main([str(argument) for argument in arguments]) == 0
+    return capfd.readouterr().out
+
+
+def refused(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int, str]:
+    """Exit status and the one line of a command that fails."""
+    status = cli.main([str(argument) for argument in arguments])
+    (line,) = capfd.readouterr().err.splitlines()
+    assert line.startswith("webfountain: ")
+    return status, line
+
+
+# ------------------------------------------------------------------ a crawl
+
+
+def test_a_crawl_until_idle_holds_every_page_exactly_as_the_server_has_it(
+    crawled: Crawled, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = [json.loads(row) for row in printed(capfd, "pages", "--store", crawled.url, "--jsonl").splitlines()]
+    held = {row["url"]: row["digest"] for row in rows if row["state"] == "crawled"}
+    assert held.items() >= crawled.truth.items()
+
+
+def test_the_report_has_the_promised_fields_and_its_sums_agree(crawled: Crawled) -> None:
+    """DESIGN.md section 7, "Outcomes"."""
+    promised = set(outcomes := ("new", "changed", "minor", "same", "not_modified", "redirected", "gone", "failed"))
+    promised |= {"pages_fetched", "refused_by_robots", "by_status", "links_seen", "links_out_of_scope", "waiting"}
+    promised |= {"urls_discovered", "duplicates_by_cache", "duplicates_by_store", "seconds", "cpu_seconds", "sites"}
+    promised |= {"startup_seconds", "peak_rss_bytes", "finish_reason"}
+    report = crawled.report
+    assert promised <= report.keys()
+    assert report["finish_reason"] == "idle"
+    assert report["pages_fetched"] == sum(report[kind] for kind in outcomes)
+    assert report["new"] >= len(crawled.truth)
+
+
+def test_a_crawl_ends_with_words_that_say_where_the_pages_lie(crawled: Crawled) -> None:
+    assert "nothing is left to do" in crawled.ended.stdout
+    assert f"webfountain status --store {crawled.url}" in crawled.ended.stdout
+    assert "Traceback" not in crawled.ended.stderr
+
+
+def test_cat_prints_the_bytes_whose_digest_the_record_has(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:
+    url, digest = next(iter(crawled.truth.items()))
+    body = printed(capfd, "cat", url, "--store", crawled.url)
+    assert hashlib.sha1(body.encode()).hexdigest() == digest
+    assert printed(capfd, "cat", url, "--store", crawled.url, "--headers").startswith("200\n")
+    assert "<" not in printed(capfd, "cat", url, "--store", crawled.url, "--text")
+    document = json.loads(printed(capfd, "cat", url, "--store", crawled.url, "--json"))
+    assert document["status"] == 200
+    assert document["title"]
+
+
+def test_status_counts_what_the_crawl_found(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:
+    document = json.loads(printed(capfd, "status", "--store", crawled.url, "--json"))
+    assert document["pages"]["crawled"] == crawled.report["new"]
+    assert document["sites"] == 2
+    assert 0 < document["freshness"] <= 1
+    text = printed(capfd, "status", "--store", crawled.url)
+    assert f"{document['known']:,} URLs" in text
+
+
+def test_sites_and_pages_are_tables_for_people(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:
+    sites = printed(capfd, "sites", "--store", crawled.url).splitlines()
+    assert len(sites) == 3
+    document = json.loads(printed(capfd, "sites", "--store", crawled.url, "--json"))
+    assert [row["site"] for row in document] == [line.split()[0] for line in sites[1:]]
+    rows = printed(capfd, "pages", "--store", crawled.url, "--site", document[0]["site"], "--state", "crawled")
+    assert len(rows.splitlines()) == 1 + document[0]["pages"]["crawled"]
+
+
+def test_texts_since_a_time_are_what_came_after_it(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:
+    rows = [json.loads(row) for row in printed(capfd, "texts", "--store", crawled.url, "--jsonl").splitlines()]
+    texts = {row["url"]: row for row in rows if row["text"] is not None}
+    assert texts.keys() >= crawled.truth.keys()
+    assert {"url", "verdict", "fetched", "title", "text"} == rows[0].keys()
+    assert printed(capfd, "texts", "--store", crawled.url, "--jsonl", "--since", "2100-01-01") == ""
+    assert len(printed(capfd, "texts", "--store", crawled.url, "--since", "2020-01-01T00:00").splitlines()) == 1 + len(
+        rows
+    )
+
+
+def test_a_closed_pipe_ends_a_listing_quietly(crawled: Crawled) -> None:
+    """`webfountain pages | head -1`."""
+    process = subprocess.Popen(
+        command("pages", "--store", crawled.url, "--jsonl"), cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    assert process.stdout is not None
+    process.stdout.close()
+    _, complaint = process.communicate(timeout=TIMEOUT_S)
+    assert complaint == b""
+    assert process.returncode == 1
+
+
+def test_evolution_reads_a_store_that_was_crawled_once_and_says_so(
+    crawled: Crawled, capfd: pytest.CaptureFixture[str]
+) -> None:
+    status, line = refused(capfd, "evolution", "--store", crawled.url)
+    assert status == 2
+    assert "nothing to analyse" in line
+
+
+# ------------------------------------------------------- telling a crawl
+
+
+class Running:
+    """A crawl that runs until it is told to end."""
+
+    def __init__(self, folder: Path, web: DemoServer) -> None:
+        self.url = f"rocksdb://{folder / 'store'}"
+        self.policy = write_policy(folder, web)
+        self.folder = folder
+        self.process = subprocess.Popen(
+            command("crawl", self.policy, "--store", self.url),
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait_until_known(self, web: DemoServer) -> None:
+        """Until it has crawled all pages."""
+        deadline = time.monotonic() + TIMEOUT_S
+        while len(self.pages("crawled")) < len(web.truth().pages):
+            assert self.process.poll() is None, self.process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+    def pages(self, state: Any) -> dict[str, int]:
+        """Checks of the pages in a state, by URL, as a reader beside the crawl sees them."""
+        try:
+            store = open_store(self.url, collection=None, period_s=None, read_only=True)
+        except WebfountainError:  # the crawl has not made it yet
+            return {}
+        try:
+            return {record.url: record.checks for _, record in store.pages(state=state)}
+        finally:
+            store.close()
+
+    def end(self, number: int) -> tuple[int, str, str]:
+        self.process.send_signal(number)
+        out, err = self.process.communicate(timeout=TIMEOUT_S)
+        return self.process.returncode, out, err
+
+
+@pytest.fixture
+def running(tmp_path: Path, web: DemoServer) -> Iterator[Running]:
+    crawl = Running(tmp_path, web)
+    try:
+        crawl.wait_until_known(web)
+        yield crawl
+    finally:
+        if crawl.process.poll() is None:
+            crawl.process.kill()
+            crawl.process.communicate()
+
+
+def test_a_running_crawl_takes_now_and_forget_is_seen_and_ends_well(
+    running: Running, web: DemoServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """One crawl, told everything that can be told: `now` beats min_interval, `forget` removes, SIGTERM ends it."""
+    url, other = list(web.truth().pages)[:2]
+    document = json.loads(printed(capfd, "now", url, "--store", running.url, "--json"))
+    assert document == {"urls": [url], "taken": True}
+    deadline = time.monotonic() + TIMEOUT_S
+    while not running.pages("crawled")[url]:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    document = json.loads(printed(capfd, "forget", other, "--store", running.url, "--json"))
+    assert document["taken"]
+    assert other not in running.pages("crawled")
+
+    second = call("crawl", running.policy, "--store", running.url, cwd=running.folder)
+    assert second.returncode == 1
+    assert f"held by process {running.process.pid}" in second.stderr
+    assert second.stderr.count("\n") == 1
+
+    began = time.monotonic()
+    status, out, err = running.end(signal.SIGTERM)
+    assert time.monotonic() - began < 10
+    assert status == 0
+    assert "stopped by a signal" in out
+    assert "Traceback" not in err
+
+
+def test_without_a_crawl_now_waits_and_forget_acts_at_once(
+    tmp_path: Path, web: DemoServer, capfd: pytest.CaptureFixture[str]
+) -> None:
+    crawled = Crawled(tmp_path, web)
+    url, other = list(crawled.truth)[:2]
+    assert "waiting for the next crawl" in printed(capfd, "now", url, "--store", crawled.url)
+    assert len(Inbox(crawled.folder / "inbox").waiting()) == 1
+    assert "is forgotten: 1 page records" in printed(capfd, "forget", other, "--store", crawled.url)
+    assert refused(capfd, "cat", other, "--store", crawled.url)[0] == 2
+    site = other.split("/")[2]
+    document = json.loads(printed(capfd, "forget", "--site", f"http://{site}", "--store", crawled.url, "--json"))
+    assert document["records"] >= 9
+    assert document["copies"] >= 9
+    assert refused(capfd, "pages", "--site", f"http://{site}", "--store", crawled.url)[0] == 2
+
+
+def test_a_store_of_another_collection_is_refused(crawled: Crawled, web: DemoServer, tmp_path: Path) -> None:
+    other = write_policy(tmp_path, web, name="other")
+    ended = call("crawl", other, "--store", crawled.url, cwd=tmp_path)
+    assert ended.returncode == 2
+    assert ended.stderr.splitlines()[-1].startswith("webfountain: ")
+    assert "holds the collection 'cli', not 'other'" in ended.stderr
+    assert "Traceback" not in ended.stderr
+
+
+def test_the_demo_compares_its_copy_with_the_truth(tmp_path: Path) -> None:
+    ended = call("demo", "--seconds", "4", "--pages", "20", "--sites", "2", "--json", cwd=tmp_path)
+    assert ended.returncode == 0, ended.stderr
+    document = json.loads(ended.stdout)
+    assert document["finish_reason"] == "max_seconds"
+    assert document["freshness"][-1]["pages"] >= 20
+    assert document["freshness"][-1]["fresh"] > 0.5
+    assert (tmp_path / ".webfountain-demo" / "repository").is_dir()
+
+
+# ------------------------------------------------------------------ mistakes
+
+WRONG: dict[str, tuple[tuple[str, ...], str]] = {
+    "no such command": (("crawll",), "No such command 'crawll'"),
+    "no such option": (("status", "--stoer", "x"), "--stoer"),
+    "no collection": (("crawl",), "Missing argument 'COLLECTION'"),
+    "no policy file": (("crawl", "absent.toml"), "absent.toml: cannot be read"),
+    "no such setting": (("crawl", "good.toml", "-s", "WEBFOUNTAIN_HANDS=3"), "did you mean WEBFOUNTAIN_HAND"),
+    "setting of another type": (("crawl", "good.toml", "-s", "WEBFOUNTAIN_HAND=many"), "WEBFOUNTAIN_HAND: 'many'"),
+    "setting without a value": (("crawl", "good.toml", "-s", "LOG_LEVEL"), "-s 'LOG_LEVEL'"),
+    "no pages": (("crawl", "good.toml", "--max-pages", "0"), "--max-pages"),
+    "report into nowhere": (("crawl", "good.toml", "--report", "absent/r.json"), "--report 'absent/r.json'"),
+    "no store": (("status", "--store", "rocksdb://absent"), "there is no folder absent"),
+    "store of no kind": (("status", "--store", "sqlite:x"), "--store 'sqlite:x'"),
+    "store in memory": (("pages", "--store", "memory:"), "--store 'memory:'"),
+    "state of no kind": (("pages", "--state", "fetched"), "'fetched' is not one of"),
+    "time of no kind": (("texts", "--since", "yesterday", "--store", "rocksdb://absent"), "'yesterday' is no time"),
+    "relative URL": (("cat", "a.html", "--store", "rocksdb://absent"), "absent"),
+    "now without a URL": (("now",), "Missing argument"),
+    "now with no URL": (("now", "mailto:x"), "'mailto:x' is not an absolute"),
+    "forget nothing": (("forget",), "give a URL or --site"),
+    "forget both": (("forget", "http://a.org/", "--site", "http://a.org"), "give a URL or --site"),
+    "forget a site that is a page": (("forget", "--site", "http://a.org/x"), "--site 'http://a.org/x'"),
+    "policy file with a broken key": (("policy", "check", "bad.toml"), "bad.toml: "),
+    "more sites than pages": (("demo", "--sites", "5", "--pages", "2"), "--sites 5"),
+    "demo into a folder in use": (("demo", "--store", "rocksdb://full"), "full holds something that no demo made"),
+    "plan of no file": (("plan", "solve", "absent.toml"), "absent.toml"),
+    "plan of no instance": (("plan", "solve", "emt9"), "'emt9' is not one of"),
+    "plan of no version": (("plan", "solve", "emt1", "--version", "v9"), "'v9' is not one of"),
+    "simulation without a trace": (("simulate", "revisit", "--start", "2020-01-01"), "Missing option '--events'"),
+    "evolution of nothing": (("evolution",), "give --events F and --pages F, or --store URL"),
+    "evolution of half a trace": (("evolution", "--events", "e.parquet"), "1 --events and 0 --pages"),
+    "evolution of no file": (("evolution", "--events", "e.parquet", "--pages", "p.parquet"), "e.parquet: no such file"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_mistake_is_one_line_that_names_it_and_status_two(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full" / "thesis.txt").write_text("all of it")
+    good = POLICY.format(name="good", seeds='["http://127.0.0.1:1/"]')
+    (tmp_path / "good.toml").write_text(good)
+    (tmp_path / "bad.toml").write_text(good.replace("min_delay", "mindelay"))
+    arguments, words = WRONG[name]
+    status, line = refused(capfd, *arguments)
+    assert status == 2
+    assert words in line
+
+
+def test_looking_into_a_folder_without_a_store_makes_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    status, line = refused(capfd, "status", "--store", f"rocksdb://{tmp_path}")
+    assert status
+    assert str(tmp_path) in line
+    assert not list(tmp_path.iterdir())
+
+
+def test_plan_solve_prints_the_promised_document(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """DESIGN.md section 7, "JSON of the analysis commands"."""
+    small = ("--buckets", "6", "--periods", "4", "--strategy", "2", "--out", tmp_path / "plan.npz")
+    document = json.loads(printed(capfd, "plan", "solve", "emt1", *small, "--json"))
+    promised = {"objective", "bound", "gap", "seconds", "capacity_excess", "obsolete_end", "pages_end", "new_end"}
+    assert promised | {"crawls_per_bucket"} <= document.keys()
+    assert len(document["crawls_per_bucket"]) == 6
+    assert (tmp_path / "plan.npz").is_file()
+    assert "objective" in printed(capfd, "plan", "solve", "emt1", *small)
+
+
+def test_simulate_revisit_prints_a_row_for_each_policy(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    events, pages = trace(tmp_path, [(0, 0, "A", None), (1, 1, "A", None), (0, 3.5, "M", 0.5), (0, 6.5, "M", 0.1)])
+    given = ("--events", events, "--pages", pages, "--start", "2020-01-03", "--days", "6", "--fetches-per-day", "1")
+    document = json.loads(printed(capfd, "simulate", "revisit", *given, "--policies", "uniform,clairvoyant", "--json"))
+    assert list(document["policies"]) == ["uniform", "clairvoyant"]
+    assert document["pages"] == 3
+    rows = printed(capfd, "simulate", "revisit", *given, "--policies", "uniform").splitlines()
+    assert rows[-1].split()[0] == "uniform"
+
+
+def test_evolution_of_a_trace_is_a_document_a_table_and_figures(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    events, pages = trace(tmp_path, [(0, 0, "A", None), (1, 1, "A", None), (0, 3.5, "M", 0.5), (0, 200, "M", 0.1)])
+    given = ("evolution", "--events", events, "--pages", pages)
+    document = json.loads(printed(capfd, *given, "--json"))
+    assert document["days"] == 200
+    assert document["all"]["pages"] == 2
+    text = printed(capfd, *given, "--group-by", "tld", "--plots", tmp_path / "figures")
+    assert "200 days from 2020-01-01" in text
+    assert len(list((tmp_path / "figures").iterdir())) == 8
+    two = (*given, "--events", events, "--pages", pages)
+    assert "need --start and --days" in refused(capfd, *two)[1]
+    assert "4" in printed(capfd, *two, "--start", "2020-01-01", "--days", "100").splitlines()[2]
+
+
+def test_policy_check_tells_good_from_bad_in_one_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    good = POLICY.format(name="good", seeds='["http://127.0.0.1:1/"]')
+    (tmp_path / "good.toml").write_text(good)
+    (tmp_path / "bad.toml").write_text(good.replace('"1ms"', '"1 fortnight"'))
+    assert cli.main(["policy", "check", "bad.toml", "good.toml"]) == 2
+    captured = capfd.readouterr()
+    assert "good.toml: fine: collection 'good', 1 seeds" in captured.out
+    assert "bad.toml: politeness.min_delay" in captured.err
+    assert cli.main(["policy", "check", "good.toml", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)[0]["collection"]["name"] == "good"
+
+
+def test_an_unwritable_store_is_one_line_and_status_one(tmp_path: Path, web: DemoServer) -> None:
+    (tmp_path / "file").write_text("")
+    ended = call("crawl", write_policy(tmp_path, web), "--store", "rocksdb://file/store", cwd=tmp_path)
+    assert ended.returncode == 1
+    assert len(ended.stderr.splitlines()) == 1
+    assert "file/store" in ended.stderr
+
+
+# ---------------------------------------------------------------- the doors
+
+
+def test_every_command_has_help_that_begins_with_its_line(capfd: pytest.CaptureFixture[str]) -> None:
+    listing = printed(capfd, "--help")
+    for name, (_, line) in cli.COMMANDS.items():
+        assert f"{name} " in listing
+        assert line in " ".join(listing.split())
+        assert "Usage: webfountain" in printed(capfd, name, "--help")
+
+
+def test_looking_needs_neither_scrapy_nor_numpy() -> None:
+    """`status` must answer at once: what it imports is what it costs."""
+    code = (
+        "import sys; from webfountain.cli import main; main(['status', '--store', 'rocksdb://x']); print(*sys.modules)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    modules = set(ended.stdout.split())
+    assert not modules & {"scrapy", "twisted", "numpy", "scipy", "pyarrow", "rich", "datasketch"}
+
+
+def test_start_up_of_status_is_below_four_tenths_of_a_cpu_second(crawled: Crawled) -> None:
+    code = (
+        "import time; from webfountain.cli import main; "
+        f"main(['status', '--store', {crawled.url!r}, '--json']); print(time.process_time())"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
+    assert float(ended.stdout.splitlines()[-1]) < 0.4
+
+
+def test_start_up_of_a_crawl_is_below_one_cpu_second(crawled: Crawled) -> None:
+    assert crawled.report["startup_cpu_seconds"] < 1.0
