@@ -25,9 +25,7 @@ def test_the_dynamic_program_finds_the_cheapest_of_all_calendars() -> None:
     rng = np.random.default_rng(3)
     T, B = 5, 6
     b0 = 1 + rng.random(B)
-    k = make_instance(
-        a=rng.random((T, B)), C=1.0, b0=b0, y0=b0 * rng.random(B), oldwt=rng.random((T, B)), periods=T
-    )
+    k = make_instance(a=rng.random((T, B)), C=1.0, b0=b0, y0=b0 * rng.random(B), oldwt=rng.random((T, B)), periods=T)
     b, unit = growth_path(k, rng.random(T)), rng.random((T, B)) - 0.1
     value, calendars = best_calendars(k, b, waiting_costs(k, b), unit)
     every = np.array(list(product([0.0, 1.0], repeat=T))).T

@@ -37,9 +37,7 @@ def test_quotas_are_never_negative_nor_above_the_pages_nor_above_the_capacity(se
     share=st.integers(1, 9),
     seed=st.integers(0, 99),
 )
-def test_where_a_page_costs_one_the_quotas_sum_to_the_capacity(
-    pages: list[int], share: int, seed: int
-) -> None:
+def test_where_a_page_costs_one_the_quotas_sum_to_the_capacity(pages: list[int], share: int, seed: int) -> None:
     capacity = sum(pages) * share // 10
     a = np.random.default_rng(seed).random(len(pages))
     k = make_instance(a=a, C=float(capacity), b0=pages, n0=0.0, periods=4)

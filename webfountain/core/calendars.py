@@ -303,9 +303,7 @@ def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
     The derivative of the Lagrangian by z at this mixture, less the part that the master sees itself.
     """
     path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
-    silent = replace(
-        instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T)
-    )
+    silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))
     unseen = replace(path, n=np.ones(instance.T + 1))
     return gradient(silent, mixture.f, np.zeros(instance.T), unseen, prices=mixture.prices)[1]
 

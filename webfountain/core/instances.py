@@ -99,9 +99,7 @@ class _Place:
             known = allowed | (_NOTES if not section else set())
             for key in self._section(section):
                 if key not in known:
-                    raise InputError(
-                        f"{_path(section, key)}: unknown key; known are {', '.join(sorted(known))}"
-                    )
+                    raise InputError(f"{_path(section, key)}: unknown key; known are {', '.join(sorted(known))}")
 
     def get(self, section: str, key: str) -> object:
         """A value that must be there."""
@@ -199,9 +197,7 @@ def _weights(table: Table, strategy: str, T: int) -> Array:
     if isinstance(weights, list):
         return _row(f"{path}.weights", weights, T)
     if not isinstance(weights, str) or weights not in _NAMED:
-        raise InputError(
-            f"{path}.weights: must be {', '.join(_NAMED)} or a list of {T} numbers, got {weights!r}"
-        )
+        raise InputError(f"{path}.weights: must be {', '.join(_NAMED)} or a list of {T} numbers, got {weights!r}")
     return _NAMED[weights](T, _number(f"{path}.low", given.get("low", 0.0)))
 
 

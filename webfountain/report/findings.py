@@ -94,9 +94,7 @@ def findings_text(found: Findings) -> str:
     lines = ["table    strategy  figure           paper      ours   error"]
     for row in found["rows"]:
         name = f"{row['table']}  {row['strategy']} {row['version']}"
-        lines.append(
-            f"{name:18} {row['figure']:13}{row['paper']:9.2f} {row['ours']:9.2f} {100 * row['error']:+6.1f} %"
-        )
+        lines.append(f"{name:18} {row['figure']:13}{row['paper']:9.2f} {row['ours']:9.2f} {100 * row['error']:+6.1f} %")
     errors = [abs(row["error"]) for row in found["rows"] if row["figure"] != "pages_end"]
     lines.append(f"mean error of objectives and obsolete pages: {100 * float(np.mean(errors)):.1f} %")
     for each in found["findings"]:
@@ -110,16 +108,12 @@ def missed_figures(rows: list[Row]) -> list[str]:
     for table in ("Table 3", "Table 4"):
         off = [row for row in rows if row["table"] == table and abs(row["error"]) > _REPRODUCED]
         if off:
-            which = ", ".join(
-                f"{row['figure']} of strategy {row['strategy']} ({row['error']:+.0%})" for row in off
-            )
+            which = ", ".join(f"{row['figure']} of strategy {row['strategy']} ({row['error']:+.0%})" for row in off)
             sentences.append(f"{table} is not reproduced by this instance: {which}.")
     return sentences or ["Both tables are reproduced within 5 % by this instance."]
 
 
-def edwards_figures(
-    path: str | Path, *, quality: Quality = "normal", buckets: int | None = None
-) -> dict[str, Array]:
+def edwards_figures(path: str | Path, *, quality: Quality = "normal", buckets: int | None = None) -> dict[str, Array]:
     """The data of Figures 3-6: crawls per bucket (B,), and obsolete pages at the end of each period (T,)."""
     runs = _runs(read_table(path), quality, buckets)
     figures = {f"figure3_strategy{name}": runs[name, "v1"].crawls for name in "123"}
@@ -144,9 +138,7 @@ def _runs(table: Mapping[str, object], quality: Quality, buckets: int | None) ->
     return {key: _run(table, *key, quality, buckets) for key in wanted}
 
 
-def _run(
-    table: Mapping[str, object], strategy: str, label: str, quality: Quality, buckets: int | None
-) -> _Run:
+def _run(table: Mapping[str, object], strategy: str, label: str, quality: Quality, buckets: int | None) -> _Run:
     version, *long = label.split()
     instance = build_instance(table, strategy=strategy, version=version, buckets=buckets)
     if long:
@@ -197,9 +189,7 @@ def _crawl_findings(one: _Run, two: _Run, three: _Run) -> list[Finding]:
             bool(one.crawls.max() >= one.path.z.size / 2),
         ),
         _finding("strategy 3 crawls everything at least once", f"{left:.0%} less often", left <= 0.01),
-        _finding(
-            "strategy 3 crawls the fastest 18 % more than once", f"{more:.0%}", abs(more - 0.18) <= 0.03
-        ),
+        _finding("strategy 3 crawls the fastest 18 % more than once", f"{more:.0%}", abs(more - 0.18) <= 0.03),
     ]
 
 
@@ -218,9 +208,7 @@ def _period_findings(one: _Run, two: _Run, three: _Run, runs: dict[tuple[str, st
             f"{below3} of {before} periods",
             below3 == before,
         ),
-        _finding(
-            "and considerably fewer than 2 (by a quarter)", f"{below2} of {before} periods", below2 == before
-        ),
+        _finding("and considerably fewer than 2 (by a quarter)", f"{below2} of {before} periods", below2 == before),
         _finding(
             "v2 is a little worse than v1 in every period",
             f"{worse} of {before + 1} periods, objective {ratio:+.0%}",
