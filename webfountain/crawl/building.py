@@ -6,6 +6,7 @@ made of its own settings, so that switching over needs nothing but the add-on:
 - USER_AGENT, DOWNLOAD_TIMEOUT as they are; ROBOTSTXT_OBEY as it is, but the ant asks for robots.txt;
 - `min_delay` is the project's DOWNLOAD_DELAY (Scrapy's default is none), `delay_factor` 10: a slow server is asked
   less often; one request at once per site and address;
+- the store is `.webfountain/SPIDER` below the working folder, unless WEBFOUNTAIN_STORE names one;
 - private addresses are allowed (WEBFOUNTAIN_ALLOW_PRIVATE): its spiders name the hosts they mean.
 """
 
@@ -27,7 +28,7 @@ from webfountain.policy.rules import Judge
 from webfountain.policy.tables import CollectionTable, NetworkTable, PolicyFile, PolitenessTable
 from webfountain.policy.units import Duration, PositiveDuration
 from webfountain.repository.pages import Repository
-from webfountain.store.opening import folder_of, open_store
+from webfountain.store.opening import DEFAULT_STORE, folder_of, open_store
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -97,19 +98,21 @@ def build_own(config: FountainConfig, metrics: Metrics) -> Built:
     return Built(frontier, collection, clock, metrics, seeds)
 
 
-def build_for_project(config: FountainConfig, settings: BaseSettings, metrics: Metrics) -> Built:
-    """For another project's spiders: no seeds, no repository, its own requests only.
+def build_for_project(config: FountainConfig, settings: BaseSettings, spider: str, metrics: Metrics) -> Built:
+    """For another project's spider: no seeds, no repository, its own requests only, in a store of its own.
 
     Raises
     ------
     WebfountainError
         when the store, or the collection file if one is given, cannot be used.
     """
-    collection = _collection_of(config, settings)
+    collection = _collection_of(config, settings, spider)
+    # Requests name methods of their spider: two spiders cannot share a frontier.
+    url = f"{DEFAULT_STORE}/{spider}" if config.store == DEFAULT_STORE else config.store
     before = settings.getdict(ADDON_SETTING)
     clock = SystemClock()
     frontier = Frontier(
-        store=open_store(config.store, collection=collection.name, period_s=collection.cycle.period_s),
+        store=open_store(url, collection=collection.name, period_s=collection.cycle.period_s),
         repository=None,
         collection=collection,
         config=config,
@@ -123,7 +126,7 @@ def build_for_project(config: FountainConfig, settings: BaseSettings, metrics: M
     return Built(frontier, collection, clock, metrics, None)
 
 
-def _collection_of(config: FountainConfig, settings: BaseSettings) -> Collection:
+def _collection_of(config: FountainConfig, settings: BaseSettings, spider: str) -> Collection:
     if config.collection is not None:
         return read_collection(config.collection)
     before = settings.getdict(ADDON_SETTING)
@@ -135,7 +138,7 @@ def _collection_of(config: FountainConfig, settings: BaseSettings) -> Collection
         timeout=PositiveDuration(settings.getfloat("DOWNLOAD_TIMEOUT")),
     )
     tables = PolicyFile(
-        collection=CollectionTable(name=settings.get("BOT_NAME"), scope="any"),
+        collection=CollectionTable(name=f"{settings.get('BOT_NAME')}.{spider}", scope="any"),
         politeness=politeness,
         network=NetworkTable(allow_private=config.allow_private),
     )

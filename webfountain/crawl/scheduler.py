@@ -128,7 +128,7 @@ class FountainScheduler:
     def _build(self) -> Built:
         config = FountainConfig.from_mapping(self._crawler.settings)
         if not self._own:
-            return build_for_project(config, self._crawler.settings, self.metrics)
+            return build_for_project(config, self._crawler.settings, self._spider.name, self.metrics)
         if config.collection is None:
             raise InputError("the fountain spider needs a collection: -a collection=FILE")
         return build_own(config, self.metrics)

@@ -10,7 +10,7 @@ pipelines work as with any spider::
 from __future__ import annotations
 
 import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from scrapy import Spider
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["FountainSpider"]
 
 Items = list[dict[str, Any]]
+LARGE_BYTES: Final = 262_144
 
 
 class FountainSpider(Spider):
@@ -52,17 +53,21 @@ class FountainSpider(Spider):
         yield
 
     def parse(self, response: Response) -> Items | Awaitable[Items]:
-        """The item of a page, if it is worth one. A changed page is compared with its old copy in a thread."""
+        """The item of a page, if it is worth one.
+
+        What could hold the loop goes to a thread: a changed page, which is compared with its old copy on disk, and
+        a large one, whose parsing leaves the interpreter to others.
+        """
         scheduler = self.crawler.engine.scheduler
         flight = None if response.request is None else flight_of(response.request)
         if flight is None or flight.fetched is None or not isinstance(scheduler, FountainScheduler):
             return []
-        if scheduler.frontier.needs_old_copy(flight.fetched):
-            return self._compare(scheduler, flight)
+        if len(flight.fetched.body) > LARGE_BYTES or scheduler.frontier.needs_old_copy(flight.fetched):
+            return self._in_thread(scheduler, flight)
         return _items(scheduler, flight)
 
     @staticmethod
-    async def _compare(scheduler: FountainScheduler, flight: Flight) -> Items:
+    async def _in_thread(scheduler: FountainScheduler, flight: Flight) -> Items:
         return await asyncio.to_thread(_items, scheduler, flight)
 
 

@@ -16,6 +16,8 @@ from typing import NamedTuple
 from selectolax.lexbor import LexborHTMLParser
 from w3lib.encoding import html_body_declared_encoding, read_bom, resolve_encoding
 
+from webfountain.repository.taming import tame
+
 MAX_TEXT_BYTES = 1_000_000
 """A page's text is cut here, in UTF-8 (Edwards 2001, section 2: "up to 1 MB of text of each page")."""
 
@@ -38,6 +40,7 @@ def tree_of(body: bytes, charset: str | None) -> LexborHTMLParser:
     charset : from the Content-Type header, or None: then the byte order mark, the meta declaration, else UTF-8
     """
     name = _encoding(body, charset)
+    body = tame(body)
     # lexbor reads UTF-8 itself, faster than Python decodes; other encodings go through str.
     return LexborHTMLParser(body.removeprefix(b"\xef\xbb\xbf") if name == "utf-8" else _decoded(body, name))
 

@@ -1,0 +1,139 @@
+"""Somebody else's Scrapy project, written to a folder, run by `scrapy crawl`, and the site that it crawls."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import textwrap
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["Answer", "Asked", "Project", "Site"]
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+class Asked(NamedTuple):
+    """One request that the site got."""
+
+    method: str
+    path: str
+    headers: dict[str, str]
+    body: str
+
+
+class Answer(NamedTuple):
+    """What the site says."""
+
+    body: str = ""
+    status: int = 200
+    headers: tuple[tuple[str, str], ...] = ()
+
+
+class Site:
+    """A site on loopback; `answer` is asked for every request but robots.txt, which does not exist unless given."""
+
+    def __init__(self, answer: Callable[[Asked], Answer], *, robots: str | None = None) -> None:
+        self.asked: list[Asked] = []
+        site = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self) -> None:
+                length = int(self.headers.get("Content-Length") or 0)
+                headers = {name.lower(): value for name, value in self.headers.items()}
+                asked = Asked(self.command, self.path, headers, self.rfile.read(length).decode())
+                site.asked.append(asked)
+                if self.path == "/robots.txt":
+                    given = Answer("", 404) if robots is None else Answer(robots)
+                else:
+                    given = answer(asked)
+                self._say(given)
+
+            do_POST = do_PUT = do_GET
+
+            def _say(self, given: Answer) -> None:
+                body = given.body.encode()
+                self.send_response(given.status)
+                self.send_header("Content-Type", "text/html; charset=utf-8")
+                self.send_header("Content-Length", str(len(body)))
+                for name, value in given.headers:
+                    self.send_header(name, value)
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._server.daemon_threads = True
+        self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
+
+    @property
+    def base(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
+    def paths(self) -> list[str]:
+        """What was asked, robots.txt left out, in order."""
+        return [asked.path for asked in self.asked if asked.path != "/robots.txt"]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+class Project:
+    """A project with one spider module and nothing of ours but the add-on."""
+
+    def __init__(self, folder: Path, spiders: str, *, settings: str = "", addon: bool = True) -> None:
+        self.folder = folder
+        package = folder / "theirs"
+        package.mkdir(parents=True)
+        (folder / "scrapy.cfg").write_text("[settings]\ndefault = theirs.settings\n")
+        (package / "__init__.py").write_text("")
+        (package / "spiders.py").write_text("import scrapy\n" + textwrap.dedent(spiders))
+        lines = ['BOT_NAME = "theirs"', 'SPIDER_MODULES = ["theirs.spiders"]', 'USER_AGENT = "theirs/1.0"']
+        lines += ["RETRY_TIMES = 2", "TELNETCONSOLE_ENABLED = False", "REMOTE_CONTROL_ENABLED = False"]
+        lines += ['ADDONS = {"webfountain.crawl.addon.FountainAddon": 500}'] if addon else []
+        (package / "settings.py").write_text("\n".join([*lines, textwrap.dedent(settings)]))
+
+    def start(self, spider: str, **arguments: str) -> subprocess.Popen[str]:
+        """`scrapy crawl`, not waited for."""
+        options = [option for name, value in arguments.items() for option in ("-a", f"{name}={value}")]
+        command = [sys.executable, "-m", "scrapy", "crawl", spider, "-o", "items.jsonl", *options]
+        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+        return subprocess.Popen(
+            command, cwd=self.folder, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True
+        )
+
+    def crawl(self, spider: str, **arguments: str) -> str:
+        """`scrapy crawl` to its end; returns the log. Fails when the crawl does."""
+        process = self.start(spider, **arguments)
+        try:
+            _, log = process.communicate(timeout=60)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            _, log = process.communicate()
+            raise AssertionError(f"the crawl did not end:\n{log[-4000:]}") from None
+        assert process.returncode == 0, log[-4000:]
+        return log
+
+    @property
+    def items(self) -> list[dict[str, Any]]:
+        """What the spider yielded, of all crawls together."""
+        path = self.folder / "items.jsonl"
+        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
