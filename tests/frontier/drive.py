@@ -104,6 +104,8 @@ class Drive:
         work = self.frontier.take_work()
         if work is not None:
             self.frontier.absorb(self.frontier.run(work))
+            if (planning := self.frontier.planning()) is not None:
+                self.frontier.adopt(planning())
             did = did or bool(work.visits or work.orders or work.parked or work.room or work.refusals or work.sitemaps)
         return did
 

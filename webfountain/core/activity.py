@@ -65,7 +65,7 @@ class Signals:
     """Changes per page and step before anything is known: that of the sources, one in four months."""
     prior_exposure: float = 50.0
     """Page-steps that `prior_rate` is worth."""
-    section_exposure: float = 200.0
+    section_exposure: float = 500.0
     """Page-steps that the parent's rate is worth to a section."""
     step_events: float = 1.0
     """Expected changes in a step that the parent's activity is worth; the smaller, the burstier."""
@@ -107,7 +107,6 @@ class Activity:
             np.zeros(0),
         )  # summed over the steps before the window
         self._mean = np.zeros(0)
-        self._oldest = (step - 1, self._mean, self._mean)
         self._grow_sections()
 
     def advance(self, step: int) -> None:
@@ -120,6 +119,10 @@ class Activity:
             self._hazard[:, column] = self._mean
             self._total[:, column + 1] = self._total[:, column] + self._mean
             self._step += 1
+
+    def mean_rate(self, section: int) -> float:
+        """Long-run changes of an average page of a section per step."""
+        return float(self._mean[section])
 
     def hazard(self, section: Ints, since: Ints) -> Array:
         """Expected changes of an average page of each section from step `since` on up to now."""
@@ -243,9 +246,10 @@ class Activity:
         self._before += self._opened[:, self._step - self._start - WINDOW]
 
     def _roll_up(self, amounts: Array) -> None:
-        """Add each section's amounts to all its ancestors', in place."""
+        """Add each section's amounts to all its ancestors', in place, from the deepest level up."""
         for level in self._levels[:0:-1]:
-            np.add.at(amounts, self._parents[level], amounts[level])
+            parents, first = np.unique(self._parents[level], return_index=True)
+            amounts[parents] += np.add.reduceat(amounts[level], first, axis=0)
 
     def _column(self, step: Ints) -> Ints:
         return np.maximum(step - self._start, 0)
@@ -256,6 +260,7 @@ class Activity:
         if count == old:
             return
         self._parents, self._levels = self._sections.parents(), self._sections.levels()
+        self._oldest = (self._step - 1, self._mean, self._mean)  # of the sections before; to be made again
         more = count - old
         for name in ("_hazard", "_total", "_opened", "_before", "_old_events", "_old_exposure", "_mean"):
             array = getattr(self, name)

@@ -47,9 +47,10 @@ class Sections:
         return np.array(self._parent, dtype=np.int64)
 
     def levels(self) -> list[npt.NDArray[np.int64]]:
-        """Sections of depth 0, 1, 2, …: one array each."""
-        depth = np.array(self._depth)
-        return [np.flatnonzero(depth == level) for level in range(int(depth.max()) + 1)]
+        """Sections of depth 0, 1, 2, …: one array each, siblings side by side."""
+        depth, parent = np.array(self._depth), np.array(self._parent)
+        found = [np.flatnonzero(depth == level) for level in range(int(depth.max()) + 1)]
+        return [level[np.argsort(parent[level], kind="stable")] for level in found]
 
     def _add(self, key: str, parent: int) -> int:
         self._number[key] = section = len(self._parent)

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webfountain.frontier.frontier import Frontier
+    from webfountain.frontier.plan import Plan
 
 __all__ = ["Worker"]
 
@@ -46,6 +47,7 @@ class Worker:
         self._stirred = asyncio.Event()
         self._ending = False
         self._task: asyncio.Task[None] | None = None
+        self._planner: asyncio.Task[None] | None = None
 
     async def call(self, function: Callable[[], _T]) -> _T:
         """Run `function` in the worker thread, after what it does now."""
@@ -90,12 +92,28 @@ class Worker:
             if work is not None:
                 frontier.absorb(await loop.run_in_executor(self._thread, frontier.run, work))
                 self._absorbed()
+                self._plan(frontier)
                 if not self._ending:
                     await asyncio.sleep(BATCH_S)
             elif self._ending:
                 return
             else:
                 await self._rest()
+
+    def _plan(self, frontier: Frontier) -> None:
+        """Let a plan be made beside the crawl: it takes up to some seconds, and touches neither store nor loop."""
+        planning = frontier.planning()
+        if planning is not None:
+            self._planner = asyncio.get_running_loop().create_task(self._adopt(frontier, planning))
+
+    async def _adopt(self, frontier: Frontier, planning: Callable[[], Plan | None]) -> None:
+        try:
+            plan = await asyncio.to_thread(planning)
+        except Exception:
+            logger.exception("Planning failed; the last plan stays")
+            plan = None
+        frontier.adopt(plan)
+        self.stir()
 
     async def _rest(self) -> None:
         """Wait until something lands, or a little while."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Sequence
 
+    from webfountain.frontier.schedule import Schedule
     from webfountain.metrics import Metrics
     from webfountain.policy.tables import PolitenessTable
     from webfountain.records import Fetched, FetchKind, Lease, SiteRecord
@@ -57,7 +58,8 @@ class Ant:
         self,
         *,
         politeness: PolitenessTable,
-        weights: Callable[[], Sequence[float]],
+        schedule: Callable[[], Schedule],
+        now: Callable[[], float],
         rng: random.Random,
         metrics: Metrics,
         active_sites: int,
@@ -65,7 +67,8 @@ class Ant:
         quantum: int = 1000,
     ) -> None:
         self._politeness = politeness
-        self._weights = weights
+        self._schedule = schedule
+        self._now = now
         self.rng = rng
         self._metrics = metrics
         self._hand = hand
@@ -140,6 +143,9 @@ class Ant:
         asked = politeness.retry_after(fetched.header("retry-after"), at=fetched.at)
         site.gate.hold(fetched.at + max(asked, politeness.backoff(site.failures, base=base, rng=self.rng)))
         self._metrics.inc("politeness/backed_off")
+
+    def _weights(self) -> Sequence[float]:
+        return self._schedule().weights(self._now())
 
     # ---------------------------------------------------------- active list
 
@@ -289,20 +295,20 @@ class Ant:
                 site.dry = False
                 self.look(site)
 
-    def orders(self) -> list[Order]:
+    def orders(self, at: float) -> list[Order]:
         """What the hungry sites want; each is ordered for once until it is dealt."""
         orders = []
+        horizon = self._schedule().horizon
         for site in self._hungry.values():
             if site.hungry():
                 site.ordered = True
                 site.recrawl_at = inf  # learned anew: from the deal, and from what is settled meanwhile
-                orders.append(Order(site.site, site.hand - site.never.backlog(), site.hand - site.recrawl.backlog()))
+                room = (site.hand - site.never.backlog(), site.hand - site.recrawl.backlog())
+                orders.append(Order(site.site, *room, horizon(site.site, at)))
         self._hungry.clear()
         return orders
 
-    def deal(
-        self, site: ActiveSite, never: list[Fetch], recrawl: list[Fetch], *, full: bool, due: float, at: float
-    ) -> None:
+    def deal(self, site: ActiveSite, never: list[Fetch], recrawl: list[Fetch], *, full: bool, at: float) -> None:
         """Put leased pages into a site's hand. `full`: the store gave some, so it may have more."""
         site.ordered = False
         site.dealt_at = min(site.dealt_at, at) if site.never.backlog() + site.recrawl.backlog() else at
@@ -312,7 +318,6 @@ class Ant:
         site.never.load(never)
         site.recrawl.load(recrawl)
         site.dry = not full
-        self.due_again(site, due)
         self.look(site)
 
     def due_again(self, site: ActiveSite, due: float) -> None:

@@ -9,6 +9,7 @@ year passes in a test.
 from __future__ import annotations
 
 import time
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -19,11 +20,12 @@ from webfountain.errors import RepositoryError
 from webfountain.frontier import politeness
 from webfountain.frontier.agenda import Agenda, Pace
 from webfountain.frontier.ant import Ant
+from webfountain.frontier.controller import Controller
 from webfountain.frontier.due import DuplicateEliminator
 from webfountain.frontier.errands import Errands
 from webfountain.frontier.links import LinkExtractor
 from webfountain.frontier.page import Examiner, Visit, content_type, leased
-from webfountain.frontier.schedule import BucketSchedule, NoRecrawl
+from webfountain.frontier.plan import encode_plan
 from webfountain.frontier.site import ALLOW_ALL
 from webfountain.frontier.sitemaps import SitemapShelf
 from webfountain.frontier.work import Clerk, Done, Refusal, Work
@@ -35,19 +37,19 @@ from webfountain.urls import site_of
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webfountain.clock import Clock
     from webfountain.config import FountainConfig
     from webfountain.frontier.inbox import Inbox
-    from webfountain.frontier.schedule import Schedule
+    from webfountain.frontier.plan import Plan
     from webfountain.frontier.site import ActiveSite
-    from webfountain.frontier.work import Deal
+    from webfountain.frontier.work import CensusTaken, Deal
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
     from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind, PageRecord, State
     from webfountain.repository.pages import Repository
-    from webfountain.store.base import FrontierStore, Statistics
+    from webfountain.store.base import BucketCensus, FrontierStore, Statistics
 
 __all__ = ["Frontier", "FrontierStatistics"]
 
@@ -61,6 +63,8 @@ MAX_PENDING_VISITS: Final = 512
 IDLE_S: Final = 60.0
 """`--until-idle`: idle is when no never-crawled URL comes due within this time (DESIGN.md section 7)."""
 IMMEDIATE_BATCH: Final = 100
+RELOOK: Final = 0.02
+"""Share of a period after which a site whose pages were not due after all is looked at again."""
 
 
 class FrontierStatistics(msgspec.Struct, frozen=True):
@@ -105,10 +109,12 @@ class Frontier:
         self._allow_private = collection.network.allow_private
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
         self._judge = Judge(collection, year=year)
-        self._schedule: Schedule = _schedule_of(collection) if recrawl else NoRecrawl()
+        self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
+        self._controller.resume(store.plan())
         self._ant = Ant(
             politeness=collection.politeness,
-            weights=self._weights,
+            schedule=lambda: self._controller.schedule,
+            now=clock.now,
             rng=rng,
             metrics=metrics,
             active_sites=config.active_sites,
@@ -130,13 +136,18 @@ class Frontier:
             due=self.due,
             sitemaps=SitemapShelf(self._judge),
             inbox=inbox,
-            schedule=self._schedule,
             owner=owner,
             lease_s=config.lease_seconds,
         )
         self._pace = Pace(collection.cycle.capacity_pages_per_period, collection.cycle.period_s, start=clock.now())
         self._period_s = collection.cycle.period_s
-        every = {"inbox": 0.5, "reclaim": config.lease_seconds / 10, "tidy": max(self._period_s, 60.0), "waiting": 2.0}
+        every = {
+            "inbox": 0.5,
+            "reclaim": config.lease_seconds / 10,
+            "hands": config.lease_seconds / 10,
+            "tidy": max(self._period_s, 60.0),
+            "waiting": 2.0,
+        }
         self._agenda = Agenda(every, start=clock.now())
         self._most = config.max_pages if config.max_pages is not None else inf
         self._next_work = Work(clock.now())
@@ -145,6 +156,7 @@ class Frontier:
         self._strays: dict[str, list[Lease]] = {}
         self._transients: dict[str, list[tuple[str, object]]] = {}
         self._working = False
+        self._taken: CensusTaken | None = None
         self._stopped = False
         self._handed_out = 0
         self._started = clock.now()
@@ -161,10 +173,15 @@ class Frontier:
         at = self._clock.now()
         if self._pace.open_at() > at or self._handed_out >= self._most:
             return None
+        if self._agenda.due("hands", at):
+            # Whatever time has passed, no lease is handed out that may have run out.
+            self._next_work.released += self._ant.stale_hands(at, older_s=self._config.lease_seconds / 2)
         fetch = self._ant.next(at)
         if fetch is not None and fetch.kind == "page":
             self._pace.take(at)
             self._handed_out += 1
+            if fetch.lease is not None and fetch.lease.record.last_crawled is not None:
+                self._controller.count_recrawl()
         return fetch
 
     def wake_at(self) -> float | None:
@@ -205,6 +222,7 @@ class Frontier:
             site.changes += visit.kind == "changed"
             site.watched += visit.watched
         self._ant.due_again(site, self._due_time(visit.record))
+        self._controller.schedule.observe(visit)
         self._next_work.visits.append(visit)
         self._pending_visits += 1
         self._pending_bytes += len(visit.fetched.body) + 3 * len(visit.reading.text)
@@ -326,6 +344,7 @@ class Frontier:
         self._sites_due = inf if done.next_site_due is None else done.next_site_due
         if done.statistics is not None:
             self._statistics = done.statistics
+        self._taken = done.census or self._taken
         self._never_crawled_due = done.never_crawled_due
         for name, many in done.settled.items():
             if (site := self._ant.sites.get(name)) is not None:
@@ -341,6 +360,21 @@ class Frontier:
             if (site := self._ant.sites.get(read.site)) is not None:
                 self._errands.send_for_sitemaps(site, read.children, at)
                 self._ant.look(site)
+
+    def census(self) -> dict[int, BucketCensus]:
+        """Crawled pages by bucket, as the store counts them now; for the worker thread."""
+        return self._store.census()
+
+    def planning(self) -> Callable[[], Plan | None] | None:
+        """A plan to be made, as a call for a thread of its own; told once. Its result goes to `adopt`."""
+        taken, self._taken = self._taken, None
+        return None if taken is None else partial(self._controller.plan_from, taken)
+
+    def adopt(self, plan: Plan | None) -> None:
+        """Put a plan in force, and into the store with the next batch; None, when planning failed, keeps the last."""
+        self._controller.adopt(plan)
+        if plan is not None:
+            self._next_work.plan = encode_plan(plan)
 
     def close(self) -> None:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
@@ -360,8 +394,11 @@ class Frontier:
         self._ant.ripen(at)
         self._ant.sweep(at)
         if not self._congested():
-            work.orders = self._ant.orders()
+            work.orders = self._ant.orders(at)
         work.summoned = [name for name in self._strays if name not in self._ant.sites]
+        self._controller.check(at)
+        if self._controller.wants_census(at):
+            work.census_since = self._controller.look_back(at)
         work.inbox = self._agenda.due("inbox", at)
         work.reclaim = self._agenda.due("reclaim", at)
         work.tidy = self._agenda.due("tidy", at)
@@ -370,8 +407,6 @@ class Frontier:
             work.room = self._ant.room()
         if self._config.until_idle and not self._busy():
             work.look_for_waiting = self._agenda.due("waiting", at)
-        if work.reclaim:
-            work.released += self._ant.stale_hands(at, older_s=self._config.lease_seconds / 2)
 
     def _let_leave(self, work: Work, at: float) -> None:
         for site, due in self._ant.leavers(at, others_wait=self._sites_due <= at):
@@ -382,9 +417,10 @@ class Frontier:
 
     @staticmethod
     def _is_needed(work: Work) -> bool:
-        parts = (work.visits, work.refusals, work.offers, work.sitemaps, work.parked, work.released, work.summoned)
-        chores = (work.orders, work.room, work.inbox, work.reclaim, work.tidy, work.look_for_waiting)
-        return any(parts) or any(chores)
+        news = (work.visits, work.refusals, work.offers, work.sitemaps, work.plan)
+        sites = (work.parked, work.released, work.summoned, work.orders, work.room)
+        chores = (work.inbox, work.reclaim, work.tidy, work.look_for_waiting, work.census_since is not None)
+        return any(news) or any(sites) or any(chores)
 
     # --------------------------------------------------------------- arrivals
 
@@ -450,7 +486,13 @@ class Frontier:
             [fetch for fetch in (self._ant.fetch_of(site, lease) for lease in leases) if self._may_ask(site, fetch)]
             for leases in (deal.never, deal.recrawl)
         )
-        self._ant.deal(site, never, recrawl, full=bool(deal.never or deal.recrawl), due=deal.due, at=at)
+        due_time = self._controller.schedule.due_time
+        # A site's own clock may run late: what was due by the common one and was not dealt is looked at again soon.
+        soonest = at + RELOOK * self._period_s
+        for lane, first in deal.lanes:
+            due = due_time(lane, first)
+            self._ant.due_again(site, due if due > at else soonest)
+        self._ant.deal(site, never, recrawl, full=bool(deal.never or deal.recrawl), at=at)
 
     def _may_ask(self, site: ActiveSite, fetch: Fetch) -> bool:
         """Whether a leased page may be fetched; if not it is settled as refused."""
@@ -497,10 +539,7 @@ class Frontier:
 
     def _due_time(self, record: PageRecord) -> float:
         """When a page comes due again once this record is settled."""
-        return self._schedule.due_time(lane_of(record), order_of(record))
-
-    def _weights(self) -> Sequence[float]:
-        return self._schedule.weights(self._clock.now())
+        return self._controller.schedule.due_time(lane_of(record), order_of(record))
 
     def _prior(self, name: str) -> Prior:
         """Mean change interval of the site's pages so far, drawn towards the belief where little was seen."""
@@ -531,12 +570,3 @@ class Frontier:
         inc("links/seen", visit.reading.links_seen)
         for reason, many in visit.reading.refused.items():
             inc(reason, many)
-
-
-def _schedule_of(collection: Collection) -> Schedule:
-    revisit = collection.policy.revisit
-    return BucketSchedule(
-        fastest=collection.cycle.fastest_s,
-        min_interval=revisit.min_interval,
-        max_interval=inf if revisit.max_interval is None else revisit.max_interval,
-    )

@@ -1,8 +1,9 @@
-"""When a known page is due again: from its bucket alone until a plan exists.
+"""When a known page is due again, and which of a site's two queues goes first: data that the ant reads, never queues.
 
 The store's recrawl lanes are ordered by the time of the last crawl; a schedule turns "now" into a *horizon*, one
 time per lane (`store.base`), and the first order of a lane into the time when it comes due. So nothing is rewritten
-when the schedule changes.
+when the schedule changes. `BucketSchedule` rules until a plan exists, `PlanSchedule` follows a plan of strategy 1-3
+by its phase clocks; `fountain` has the third. Called in the loop thread only.
 """
 
 from __future__ import annotations
@@ -10,28 +11,64 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Protocol
 
+import numpy as np
+
 from webfountain.core.buckets import BUCKETS, interval_of
 from webfountain.store.base import ADVANCED, LANES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["BucketSchedule", "NoRecrawl", "Schedule"]
+    from webfountain.frontier.page import Visit
+    from webfountain.frontier.plan import Plan
+
+__all__ = ["Bounds", "BucketSchedule", "NoRecrawl", "PlanSchedule", "Schedule"]
+
+_REFRESH: float = 0.02
+"""Share of a period for which a horizon is used again: 2 % of a visit's precision for most of its cost."""
+
+
+class Bounds:
+    """`revisit.min_interval` and `max_interval`, seconds; they bind crawled pages under every schedule."""
+
+    __slots__ = ("longest", "shortest")
+
+    def __init__(self, shortest: float = 0.0, longest: float = inf) -> None:
+        self.shortest = shortest
+        self.longest = longest
+
+    def lanes(self, latest: Sequence[float], at: float) -> list[float]:
+        """A horizon of all LANES from the bucket lanes' latest due orders."""
+        oldest, youngest = at - self.longest, at - self.shortest
+        kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
+        return kept + [at] * (LANES - BUCKETS)
+
+    def due(self, order: float, wanted: float) -> float:
+        """When a page that was crawled at `order` and is wanted at `wanted` comes due."""
+        return min(max(wanted, order + self.shortest), order + self.longest)
 
 
 class Schedule(Protocol):
     """Which recrawl lanes are due at a time, and the weight between a site's two queues."""
 
-    def horizon(self, at: float) -> Sequence[float]:
-        """For each of the LANES the latest order that is due at `at`."""
+    def horizon(self, site: str, at: float) -> list[float]:
+        """For each of the LANES of a site the latest order that is due at `at`."""
         ...
 
     def due_time(self, lane: int, order: float) -> float:
-        """When a page of this lane with this order comes due."""
+        """When a page of this lane with this order comes due; at the latest, for a site may hurry."""
         ...
 
     def weights(self, at: float) -> Sequence[float]:
-        """Weights of the never-crawled and the recrawl queue where both have a due URL (p and 1-p)."""
+        """Weights of the never-crawled and the recrawl queue where both have a due URL: p and 1 - p."""
+        ...
+
+    def observe(self, visit: Visit) -> None:
+        """Hear of a checked page, as it happens."""
+        ...
+
+    def correct(self, ratio: float) -> None:
+        """Reality differs from the plan: of the planned recrawls `ratio` were made in the last stretch."""
         ...
 
 
@@ -40,12 +77,12 @@ class BucketSchedule:
 
     __slots__ = ("_intervals",)
 
-    def __init__(self, *, fastest: float, min_interval: float = 0.0, max_interval: float = inf) -> None:
+    def __init__(self, *, fastest: float, bounds: Bounds) -> None:
         self._intervals = [
-            min(max(interval_of(bucket, fastest), min_interval), max_interval) for bucket in range(BUCKETS)
+            min(max(interval_of(bucket, fastest), bounds.shortest), bounds.longest) for bucket in range(BUCKETS)
         ]
 
-    def horizon(self, at: float) -> Sequence[float]:
+    def horizon(self, site: str, at: float) -> list[float]:
         return [at - interval for interval in self._intervals] + [at] * (LANES - BUCKETS)
 
     def due_time(self, lane: int, order: float) -> float:
@@ -54,11 +91,17 @@ class BucketSchedule:
     def weights(self, at: float) -> Sequence[float]:
         return (0.5, 0.5)
 
+    def observe(self, visit: Visit) -> None:
+        """Buckets alone decide; the page's own record has what was learned."""
+
+    def correct(self, ratio: float) -> None:
+        """There is no plan to differ from."""
+
 
 class NoRecrawl:
     """Nothing is ever due again: another project's requests, which are asked once."""
 
-    def horizon(self, at: float) -> Sequence[float]:
+    def horizon(self, site: str, at: float) -> list[float]:
         return [-inf] * LANES
 
     def due_time(self, lane: int, order: float) -> float:
@@ -66,3 +109,52 @@ class NoRecrawl:
 
     def weights(self, at: float) -> Sequence[float]:
         return (1.0, 0.0)
+
+    def observe(self, visit: Visit) -> None:
+        """Nothing to learn for."""
+
+    def correct(self, ratio: float) -> None:
+        """Nothing is planned."""
+
+
+class PlanSchedule:
+    """A plan of strategy 1, 2 or 3: a page is due when its bucket's phase clock has gained 1 since its last crawl."""
+
+    __slots__ = ("_at", "_bounds", "_clocks", "_gain", "_horizon", "_plan")
+
+    def __init__(self, plan: Plan, *, bounds: Bounds) -> None:
+        self._plan = plan
+        self._clocks = plan.clocks()
+        self._bounds = bounds
+        self._gain = 1.0
+        self._at = -inf
+        self._horizon: list[float] = []
+
+    def horizon(self, site: str, at: float) -> list[float]:
+        if at - self._at >= _REFRESH * self._plan.period:
+            self._at = at
+            self._horizon = self._bounds.lanes(self._clocks.horizon(at, gain=self._gain).tolist(), at)
+        return self._horizon
+
+    def due_time(self, lane: int, order: float) -> float:
+        if lane >= ADVANCED:
+            return order
+        return self._bounds.due(order, self._clocks.due(lane, order, gain=self._gain))
+
+    def weights(self, at: float) -> Sequence[float]:
+        p = self._plan.weights[self._plan.period_at(at)]
+        return (p, 1.0 - p)
+
+    def observe(self, visit: Visit) -> None:
+        """The census counts it; the next plan knows."""
+
+    def correct(self, ratio: float) -> None:
+        """Fewer recrawls than planned: pages are due a little earlier; more: a little later."""
+        self._gain = float(np.clip(self._gain * corrected(ratio), 0.25, 4.0))
+
+
+def corrected(ratio: float) -> float:
+    """The factor on intervals that `ratio` of the planned recrawls asks for: small steps, none within 3 %."""
+    if 0.97 <= ratio <= 1.03:
+        return 1.0
+    return 0.95 if ratio < 1.0 else 1.03

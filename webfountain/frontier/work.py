@@ -23,11 +23,10 @@ if TYPE_CHECKING:
     from webfountain.frontier.due import DuplicateEliminator
     from webfountain.frontier.inbox import Inbox
     from webfountain.frontier.page import Visit
-    from webfountain.frontier.schedule import Schedule
     from webfountain.frontier.sitemaps import SitemapShelf
-    from webfountain.records import Fetched, OutcomeKind
+    from webfountain.records import CensusRow, Fetched, OutcomeKind
     from webfountain.repository.pages import Repository
-    from webfountain.store.base import FrontierStore, Parked, Statistics
+    from webfountain.store.base import BucketCensus, FrontierStore, Parked, Statistics
 
 _NEVER_CRAWLED = STATES.index("never-crawled")
 _WRITTEN = frozenset({"new", "changed", "minor", "same", "not_modified"})
@@ -36,11 +35,12 @@ __all__ = ["Clerk", "Deal", "Done", "Order", "Refusal", "Work"]
 
 
 class Order(msgspec.Struct, frozen=True):
-    """A hungry site: how many URLs of each queue its hand has room for."""
+    """A hungry site: how many URLs of each queue its hand has room for, and which recrawls are due."""
 
     site: str
     never: int
     recrawl: int
+    horizon: list[float]
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -71,15 +71,17 @@ class Work:
     inbox: bool = False
     tidy: bool = False
     look_for_waiting: bool = False
+    census_since: int | None = None
+    plan: bytes | None = None
 
 
 class Deal(msgspec.Struct, frozen=True):
-    """Answer to an `Order`: leases of both queues; `due` is when the recrawl queue has more."""
+    """Answer to an `Order`: leases of both queues, and the first order of each recrawl lane that has more."""
 
     site: str
     never: list[Lease]
     recrawl: list[Lease]
-    due: float
+    lanes: list[tuple[int, float]]
 
 
 class SitemapRead(msgspec.Struct, frozen=True):
@@ -88,6 +90,15 @@ class SitemapRead(msgspec.Struct, frozen=True):
     site: str
     url: str
     children: list[str]
+
+
+class CensusTaken(msgspec.Struct, frozen=True):
+    """What the store knew at a moment: the input of a plan."""
+
+    at: float
+    buckets: dict[int, BucketCensus]
+    rows: list[CensusRow]
+    waiting: int
 
 
 @dataclass(slots=True)
@@ -106,6 +117,7 @@ class Done:
     next_site_due: float | None = None
     never_crawled_due: float | None = None
     statistics: Statistics | None = None
+    census: CensusTaken | None = None
 
 
 class Clerk:
@@ -119,7 +131,6 @@ class Clerk:
         due: DuplicateEliminator,
         sitemaps: SitemapShelf,
         inbox: Inbox | None,
-        schedule: Schedule,
         owner: str,
         lease_s: float,
     ) -> None:
@@ -132,7 +143,6 @@ class Clerk:
         self._lease_s = lease_s
         self._has_forgotten = False
         self._told = (0, 0, 0)
-        self.schedule = schedule
 
     def run(self, work: Work) -> Done:
         """Do a batch. StoreError and RepositoryError pass through: what was not done is not acknowledged."""
@@ -152,6 +162,10 @@ class Clerk:
         self._deal(work, done)
         if work.tidy and self._repository is not None:
             done.counts["repository/deleted"] += self._repository.tidy(self._store).files
+        if work.plan is not None:
+            self._store.put_plan(work.plan)
+        if work.census_since is not None:
+            done.census = self._take_census(work.census_since, work.at)
         if work.look_for_waiting:
             done.never_crawled_due = self._never_crawled_due()
         self._tell_due(done)
@@ -255,18 +269,20 @@ class Clerk:
             done.activated += self._store.activate(work.room, owner=self._owner, until=inf, at=work.at)
 
     def _deal(self, work: Work, done: Done) -> None:
-        horizon = self.schedule.horizon(work.at) if work.orders else ()
-        done.deals = [self._fill(order, horizon, work.at) for order in work.orders]
+        done.deals = [self._fill(order, work.at) for order in work.orders]
 
-    def _fill(self, order: Order, horizon: Sequence[float], at: float) -> Deal:
+    def _fill(self, order: Order, at: float) -> Deal:
         until = at + self._lease_s
         never = self._store.lease(order.site, order.never, queue="never-crawled", owner=self._owner, until=until, at=at)
         recrawl = self._store.lease(
-            order.site, order.recrawl, queue="recrawl", owner=self._owner, until=until, at=at, horizon=horizon
+            order.site, order.recrawl, queue="recrawl", owner=self._owner, until=until, at=at, horizon=order.horizon
         )
-        lanes = self._store.recrawl_due(order.site)
-        due = min((self.schedule.due_time(lane, first) for lane, first in lanes), default=inf)
-        return Deal(order.site, never, recrawl, due)
+        return Deal(order.site, never, recrawl, self._store.recrawl_due(order.site))
+
+    def _take_census(self, since: int, at: float) -> CensusTaken:
+        """The store keeps it incrementally: this costs what a few hundred rows cost, at any size."""
+        waiting = self._store.statistics().pages["never-crawled"]
+        return CensusTaken(at, self._store.census(), self._store.census_rows(since=since), waiting)
 
     def _never_crawled_due(self) -> float:
         """When the first inactive site with never-crawled pages comes back; inf: there is none."""

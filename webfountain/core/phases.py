@@ -1,0 +1,101 @@
+"""Phase clocks over time: how far each bucket's plan has come, and which time lies one whole visit back.
+
+V_i(t) is the sum of the crawl fractions x_i/b_i until t; a page of bucket i is due when V_i has gained 1 since its
+last crawl (DESIGN.md section 4). Kept as lines between knots, so that a page needs to remember no more than when it
+was crawled, and a new plan only adds knots: no queue is rewritten. Before the first knot a bucket's clock runs at its
+own change rate; after the last at the mean speed of the last plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+__all__ = ["Phases"]
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Immutable; `planned` gives the next.
+
+    Attributes
+    ----------
+    times : (K,) UTC s, ascending, K >= 1
+    values : (K, L) phase of each of L lanes at the knots, never falling
+    before, after : (L,) phase per second before the first and after the last knot
+    """
+
+    times: Array
+    values: Array
+    before: Array
+    after: Array
+
+    @classmethod
+    def running(cls, speed: Array, *, start: float) -> Phases:
+        """Clocks that have always run at `speed` (L,), phase per second."""
+        return cls(np.array([start]), np.zeros((1, speed.size)), speed, speed)
+
+    def planned(self, increments: Array, *, start: float, period: float, keep: int = 64) -> Phases:
+        """From `start` on a plan of (T, L) increments, one a `period`; what was to come after `start` is dropped.
+
+        `keep` knots of the past stay; a page crawled before them counts at the speed of before.
+        """
+        past = self.times < start
+        begin = self.at(start)
+        steps = np.vstack([begin, begin + np.cumsum(increments, axis=0)])
+        times = np.concatenate([self.times[past][-keep:], start + period * np.arange(len(increments) + 1)])
+        values = np.vstack([self.values[past][-keep:], steps])
+        speed = (values[-1] - values[0]) / (times[-1] - times[0])
+        before = np.where(speed > 0, speed, self.before) if past.sum() > keep else self.before
+        return Phases(times, values, before, increments.mean(axis=0) / period)
+
+    def at(self, t: float) -> Array:
+        """(L,) phase at a time."""
+        if t <= self.times[0]:
+            return np.asarray(self.values[0] - self.before * (self.times[0] - t))
+        if t >= self.times[-1]:
+            return np.asarray(self.values[-1] + self.after * (t - self.times[-1]))
+        k = int(np.searchsorted(self.times, t, side="right"))
+        share = (t - self.times[k - 1]) / (self.times[k] - self.times[k - 1])
+        return np.asarray(self.values[k - 1] + share * (self.values[k] - self.values[k - 1]))
+
+    def horizon(self, t: float, *, gain: float = 1.0) -> Array:
+        """(L,) the latest time from which a lane's clock has gained `gain` by `t`; -inf where it never moved."""
+        return self._when(self.at(t) - gain, late=True)
+
+    def due(self, lane: int, order: float, *, gain: float = 1.0) -> float:
+        """When the clock of a lane will have gained `gain` since `order`; inf when the plan stands still."""
+        reached = np.full(self.values.shape[1], np.inf)
+        reached[lane] = self.at(order)[lane] + gain
+        return float(self._when(reached, late=False)[lane])
+
+    def _when(self, phase: Array, *, late: bool) -> Array:
+        """(L,) the time at which each lane's clock shows `phase`: where it stood still there, the last or first."""
+        found = np.full(phase.size, -np.inf if late else np.inf)
+        first, last = self.values[0], self.values[-1]
+        early = phase < first
+        moving = early & (self.before > 0)
+        found[moving] = self.times[0] - (first[moving] - phase[moving]) / self.before[moving]
+        beyond = (phase > last) & np.isfinite(phase) & (self.after > 0)
+        found[beyond] = self.times[-1] + (phase[beyond] - last[beyond]) / self.after[beyond]
+        for lane in np.flatnonzero(~early & (phase <= last)):
+            found[lane] = self._between(int(lane), float(phase[lane]), late=late)
+        return found
+
+    def _between(self, lane: int, phase: float, *, late: bool) -> float:
+        line = self.values[:, lane]
+        k = int(np.searchsorted(line, phase, side="right" if late else "left"))
+        if k == 0:
+            return float(self.times[0])
+        if k == len(line):
+            return float(self.times[-1])
+        rise = line[k] - line[k - 1]
+        share = (phase - line[k - 1]) / rise if rise > 0 else 1.0
+        return float(self.times[k - 1] + share * (self.times[k] - self.times[k - 1]))

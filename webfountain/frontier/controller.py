@@ -1,0 +1,251 @@
+"""The controller of one process: when to plan, what from, and what then rules the ant.
+
+At each cycle's end it takes the store's census, measures the model's constants, solves, and puts a new schedule in
+force; no queue is rewritten. Within a cycle it compares what was recrawled with the quota and corrects. Planning is a
+pure function of the census, run in a thread of its own, so the crawl goes on. If it fails the last plan stays.
+
+A plan divides a budget: without `cycle.capacity_pages_per_period` pages are due by their bucket alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.core.buckets import BUCKETS, intervals_of
+from webfountain.core.census import Census, change_rates, instance_from, obsolete_of
+from webfountain.core.phases import Phases
+from webfountain.errors import StoreVersion
+from webfountain.frontier.fountain import FountainSchedule, SiteClocks, unplanned_lanes
+from webfountain.frontier.plan import Forecast, Plan, decode_plan, pack_phases
+from webfountain.frontier.schedule import Bounds, BucketSchedule, NoRecrawl, PlanSchedule
+
+if TYPE_CHECKING:
+    from webfountain.frontier.schedule import Schedule
+    from webfountain.frontier.work import CensusTaken
+    from webfountain.metrics import Metrics
+    from webfountain.policy.files import Collection
+    from webfountain.policy.tables import CycleTable
+
+__all__ = ["Controller", "make_plan"]
+
+logger = logging.getLogger(__name__)
+
+FEWEST_PAGES: Final = 20
+"""Fewer copies than this tell nothing; the first plan waits another period."""
+STALE_SHARE: Final = 0.25
+"""Strategy 2 while a larger share of the collection is obsolete (Edwards 2001: bring it down, then hold it)."""
+CORRECTIONS: Final = 4
+"""How often a period the recrawls made are held against the quota."""
+
+
+class Controller:
+    """Holds the cycle. All but `make_plan` runs in the loop thread."""
+
+    def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
+        cycle, revisit = collection.cycle, collection.policy.revisit
+        self._cycle = cycle
+        self._metrics = metrics
+        self._bounds = Bounds(revisit.min_interval, inf if revisit.max_interval is None else revisit.max_interval)
+        self._clocks = SiteClocks(step_s=cycle.period_s, fastest=cycle.fastest_s)
+        self._asked_at = start  # when the census was last asked for, or the crawl began
+        self._asked = False
+        self._checked_at = start
+        self._recrawled = 0
+        self.plan: Plan | None = None
+        self.schedule: Schedule = NoRecrawl()
+        if recrawl:
+            self.schedule = BucketSchedule(fastest=cycle.fastest_s, bounds=self._bounds)
+        self._may_plan = recrawl and cycle.capacity_pages_per_period is not None
+
+    def resume(self, data: bytes | None) -> None:
+        """Go on with the plan that the store kept; one of another version, period or strategy is left."""
+        if data is None or not self._may_plan:
+            return
+        try:
+            plan = decode_plan(data)
+        except StoreVersion as error:
+            logger.warning("%s; a new one is made", error)
+            return
+        if plan.period == self._cycle.period_s and plan.fountain == (self._cycle.strategy == "fountain"):
+            self._rule_by(plan)
+
+    def wants_census(self, at: float) -> bool:
+        """Whether it is time to plan; a True is told once until a plan is adopted or failed."""
+        if not self._may_plan or self._asked:
+            return False
+        if at < (self._asked_at + self._cycle.period_s if self.plan is None else self.plan.end):
+            return False
+        if self.plan is not None and at < self._asked_at + self._cycle.period_s:
+            return False
+        self._asked, self._asked_at = True, at
+        return True
+
+    def look_back(self, at: float) -> int:
+        """Number of the first census period that a plan made `at` looks at: one cycle back."""
+        return int(at // self._cycle.period_s) - self._cycle.periods
+
+    def plan_from(self, taken: CensusTaken) -> Plan | None:
+        """A plan for the next cycle; None while there is too little to plan with. Pure; run it in a thread."""
+        if sum(each.pages for each in taken.buckets.values()) < FEWEST_PAGES:
+            return None
+        clocks = self.plan.clocks() if self.plan is not None else None
+        return make_plan(taken, cycle=self._cycle, bounds=self._bounds, clocks=clocks)
+
+    def adopt(self, plan: Plan | None) -> None:
+        """Put a plan in force; None: the last one stays."""
+        self._asked = False
+        if plan is None:
+            self._metrics.inc("controller/plan_kept")
+            return
+        self._metrics.inc("controller/plan_adopted")
+        logger.info(
+            "Plan adopted: strategy %s, %d periods, %d recrawls and %d new pages, gap %.1f %%, %.2f s",
+            "fountain" if plan.fountain else plan.strategy,
+            plan.periods,
+            sum(plan.recrawl),
+            sum(plan.fresh),
+            100 * plan.gap,
+            plan.seconds,
+        )
+        self._rule_by(plan)
+
+    def _rule_by(self, plan: Plan) -> None:
+        self.plan = plan
+        if plan.fountain:
+            self.schedule = FountainSchedule(plan, bounds=self._bounds, clocks=self._clocks)
+        else:
+            self.schedule = PlanSchedule(plan, bounds=self._bounds)
+
+    def count_recrawl(self) -> None:
+        """A known page was handed out."""
+        self._recrawled += 1
+
+    def check(self, at: float) -> None:
+        """Hold the recrawls made against the quota, some times a period, and correct the schedule."""
+        plan = self.plan
+        stretch = self._cycle.period_s / CORRECTIONS
+        if plan is None or at < self._checked_at + stretch:
+            return
+        planned = plan.recrawl[plan.period_at(at)] * (at - self._checked_at) / plan.period
+        made, self._recrawled, self._checked_at = self._recrawled, 0, at
+        if planned >= 1.0 and not 0.97 <= made / planned <= 1.03:
+            self._metrics.inc("controller/corrected")
+            self.schedule.correct(made / planned)
+
+
+def make_plan(taken: CensusTaken, *, cycle: CycleTable, bounds: Bounds, clocks: Phases | None) -> Plan:
+    """Census to plan: measured instance, solution, quotas, clocks, price, forecasts. Imports scipy when first used.
+
+    At 10^7 pages it costs what it costs at 10^3: the census is by bucket.
+    """
+    # 0.5 s of imports that a crawl does not need to start.
+    from webfountain.core.forecast import (  # noqa: PLC0415
+        intervals_at_price,
+        obsolete_oldest_first,
+        price_of_budget,
+    )
+    from webfountain.core.model import simulate_plan  # noqa: PLC0415
+    from webfountain.core.optimizer import solve  # noqa: PLC0415
+    from webfountain.core.quotas import make_quotas  # noqa: PLC0415
+
+    begun = time.thread_time()
+    census = census_of(taken, cycle)
+    rates = change_rates(census, cycle.fastest_s)
+    strategy = _strategy(census, rates, cycle)
+    assert cycle.capacity_pages_per_period is not None
+    instance = instance_from(
+        census,
+        strategy=strategy,
+        periods=cycle.periods,
+        period=cycle.period_s,
+        fastest=cycle.fastest_s,
+        capacity=float(cycle.capacity_pages_per_period),
+        in_pages=True,
+    )
+    solution = solve(instance)
+    quotas = make_quotas(instance, solution.x, solution.z)
+    path = simulate_plan(instance, solution.x, solution.z)
+    budget = float(quotas.recrawl.sum()) / (cycle.periods * cycle.period_s)
+    price = price_of_budget(census.pages, rates, budget, longest=bounds.longest, shortest=bounds.shortest)
+    all_rates = np.exp(unplanned_lanes(census.buckets, np.log(rates * intervals_of(census.buckets, cycle.fastest_s))))
+    every = intervals_at_price(all_rates / intervals_of(np.arange(BUCKETS), cycle.fastest_s), price)
+    running = clocks or Phases.running(1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s), start=taken.at)
+    increments = np.array([unplanned_lanes(census.buckets, row) for row in quotas.increment])
+    return Plan(
+        start=taken.at,
+        period=cycle.period_s,
+        strategy=strategy,
+        fountain=cycle.strategy == "fountain",
+        weights=tuple(quotas.weight.tolist()),
+        recrawl=tuple(quotas.recrawl.sum(axis=1).tolist()),
+        fresh=tuple(quotas.fresh.tolist()),
+        buckets=tuple(census.buckets.tolist()),
+        pages=tuple(census.pages.tolist()),
+        rates=tuple(rates.tolist()),
+        quotas=tuple(tuple(row) for row in quotas.recrawl.tolist()),
+        forecast=Forecast(
+            obsolete=tuple(path.y[1:].sum(axis=1).tolist()),
+            obsolete_oldest_first=tuple(
+                obsolete_oldest_first(
+                    instance, solution.x, solution.z, mean_age=census.mean_age / cycle.period_s
+                ).tolist()
+            ),
+            never_crawled=tuple(path.n[1:].tolist()),
+            pages=tuple(path.b[1:].sum(axis=1).tolist()),
+        ),
+        objective=float(solution.objective),
+        bound=float(solution.bound),
+        gap=float(solution.gap),
+        message=f"{solution.status}: {solution.message}",
+        seconds=time.thread_time() - begun,
+        price=price,
+        intervals=tuple(np.where(np.isfinite(every), every, 1e12).tolist()),
+        phases=pack_phases(running.planned(increments, start=taken.at, period=cycle.period_s)),
+    )
+
+
+def census_of(taken: CensusTaken, cycle: CycleTable) -> Census:
+    """The census by non-empty bucket, with the counts of the periods that `rows` holds."""
+    buckets = np.array(sorted(bucket for bucket, each in taken.buckets.items() if each.pages), dtype=np.int64)
+    index = {int(bucket): i for i, bucket in enumerate(buckets)}
+    pages = np.array([taken.buckets[int(bucket)].pages for bucket in buckets], dtype=np.float64)
+    crawled = np.array([taken.buckets[int(bucket)].sum_last_crawled for bucket in buckets])
+    counts = np.zeros((6, len(buckets)))
+    new = np.zeros(4)
+    for row in taken.rows:
+        if row.bucket is None:
+            new += (row.fetches, row.seconds, row.links, row.births)
+        elif row.bucket in index:
+            counted = (row.fetches, row.changes, row.watched, row.seconds, row.links, row.births)
+            counts[:, index[row.bucket]] += counted
+    first = min((row.period for row in taken.rows), default=int(taken.at // cycle.period_s))
+    return Census(
+        buckets,
+        pages,
+        taken.at - crawled / pages,
+        fetches=counts[0],
+        changes=counts[1],
+        watched=counts[2],
+        seconds=counts[3],
+        links=counts[4],
+        births=counts[5],
+        new_fetches=float(new[0]),
+        new_seconds=float(new[1]),
+        new_links=float(new[2]),
+        waiting=float(taken.waiting),
+        arrivals=float(new[3]),
+        periods=max(taken.at / cycle.period_s - first, 1.0),
+    )
+
+
+def _strategy(census: Census, rates: np.ndarray, cycle: CycleTable) -> int:
+    """The strategy to solve for: as the policy says, or 2 while the collection is stale and 3 to hold it."""
+    if cycle.strategy != "fountain":
+        return cycle.strategy
+    stale = float(obsolete_of(census, rates).sum()) + census.waiting
+    return 2 if stale > STALE_SHARE * (float(census.pages.sum()) + census.waiting) else 3
