@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webfountain.repository.record import Stored
+    from webfountain.store.base import FrontierStore
 
 __all__ = ["cat", "pages", "sites", "status", "texts"]
 
@@ -28,7 +29,8 @@ def status(store: str, as_json: bool) -> None:
     with options.reading(store) as opened:
         fastest_s = opened.period_s / 96
         found = looked.status(opened, at=SystemClock().now(), period_s=opened.period_s, fastest_s=fastest_s)
-    found = {"store": store, **found}
+        plan = _plan(opened)
+    found = {"store": store, **found, "plan": plan}
     options.print_json(found) if as_json else _print_status(found)
 
 
@@ -89,6 +91,15 @@ def cat(url: str, store: str, repository: str | None, part: str | None, as_json:
         sys.stdout.buffer.flush()
 
 
+def _plan(store: FrontierStore) -> dict[str, Any] | None:
+    """The plan in force; what reads it is imported only where there is one."""
+    if store.plan() is None:
+        return None
+    from webfountain.report.planned import plan_in_force  # noqa: PLC0415  numpy, 0.1 s
+
+    return plan_in_force(store, at=SystemClock().now())
+
+
 def _copy_document(copy: Stored) -> dict[str, Any]:
     found = looked.text_of_copy(copy)
     headers = [list(header) for header in copy.headers]
@@ -107,9 +118,16 @@ def _print_status(found: Mapping[str, Any]) -> None:
         "leased": f"{found['in_flight']:,} URLs; {found['immediate']:,} on the immediate queue",
         "rate": f"{rate}: {found['fetches']:,} fetches, {found['changes']:,} found a change",
         "fresh": fresh,
+        "plan": "none yet: the buckets alone decide" if found["plan"] is None else _words(found["plan"]),
     }
     for name, text in lines.items():
         print(f"{name:<8}{text}")
+
+
+def _words(plan: dict[str, Any]) -> str:
+    from webfountain.report.planned import plan_words  # noqa: PLC0415
+
+    return plan_words(plan)
 
 
 def _print_pages(rows: Any) -> None:
