@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Sequence
     from pathlib import Path
 
-    from webfountain.records import FetchKind, Fetched
+    from webfountain.records import Fetched, FetchKind
 
 __all__ = ["Peer", "fetcher", "ok", "page", "peer", "terms", "tls_of"]
 

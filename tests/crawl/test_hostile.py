@@ -68,7 +68,7 @@ def server() -> Iterator[HostileServer]:
 
 
 def host_of(base: str) -> str:
-    return base.split("//")[1].split(":")[0]
+    return base.split("//")[1].split(":", maxsplit=1)[0]
 
 
 def peak_megabytes() -> float:

@@ -26,7 +26,7 @@ limits = {{ depth = 1 }}
 [politeness]
 min_delay = "10ms"
 delay_factor = 1
-timeout = "900ms"
+timeout = "4s"
 [network]
 allow_private = true
 [policies.default]
@@ -62,12 +62,12 @@ def run(folder: Path, *arguments: str) -> str:
 
 @pytest.fixture(scope="module")
 def crawl(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawl]:
-    """All hostile pages in one crawl of twelve seconds."""
+    """All hostile pages in one crawl of fourteen seconds."""
     folder = tmp_path_factory.mktemp("hostile")
     store = f"rocksdb://{folder}/store"
     with HostileServer(*PAGES) as server:
         (folder / "hostile.toml").write_text(POLICY.format(seeds=json.dumps(sorted(server.sites.values()))))
-        settings = {"STORE": store, "REPORT": "report.json", "MAX_SECONDS": "12"}
+        settings = {"STORE": store, "REPORT": "report.json", "MAX_SECONDS": "14"}
         options = [part for name, value in settings.items() for part in ("-s", f"WEBFOUNTAIN_{name}={value}")]
         run(folder, "scrapy", "crawl", "fountain", "-a", "collection=hostile.toml", "-s", "LOG_LEVEL=WARNING", *options)
         pages = run(folder, "webfountain", "pages", "--jsonl", "--store", store).splitlines()
@@ -82,7 +82,7 @@ def test_a_hostile_page_has_its_outcome_and_its_site_is_crawled_all_the_same(cra
     if name in WORDS:
         assert (bad["state"], bad["error"]) == ("failed", WORDS[name])
     states = {"crawled" if kind in ("new", "not_modified") else kind for kind in BEHAVIOURS[name].outcomes}
-    assert bad["state"] in states | {"crawled", "failed"} & states or bad["state"] in states
+    assert bad["state"] in states
     assert crawl.page(name, "/")["status"] == 200
 
 
