@@ -54,9 +54,7 @@ def _compare(table: dict[str, object], strategy: str, best: float, options: argp
     ours += [_timed(k) for _ in range(TURNS)]
     objective, gap, wall, cpu = min(ours, key=lambda each: each[2])
     assert objective < 1.01 * best, "the work was not done"
-    line = (
-        f"{'S' + strategy + ' 255x14':>14} {objective:11.4f} {100 * (objective / best - 1):+7.3f}% {gap:7.4f}"
-    )
+    line = f"{'S' + strategy + ' 255x14':>14} {objective:11.4f} {100 * (objective / best - 1):+7.3f}% {gap:7.4f}"
     line += f" {wall:7.2f} {cpu:6.2f}"
     if theirs is not None:
         wall = float(np.median([each[2] for each in ours]))
@@ -65,9 +63,7 @@ def _compare(table: dict[str, object], strategy: str, best: float, options: argp
 
 
 def _alone(table: dict[str, object], strategy: str, periods: int, buckets: int) -> None:
-    objective, gap, wall, cpu = _timed(
-        build_instance(table, strategy=strategy, periods=periods, buckets=buckets)
-    )
+    objective, gap, wall, cpu = _timed(build_instance(table, strategy=strategy, periods=periods, buckets=buckets))
     name = f"S{strategy} {buckets}x{periods}"
     print(f"{name:>14} {objective:11.4f} {'':>8} {gap:7.4f} {wall:7.2f} {cpu:6.2f}", flush=True)
 
@@ -89,9 +85,7 @@ def _ipopt(k: Instance, seconds: float) -> tuple[float, float]:
     quiet = {"print_time": False, "ipopt.print_level": 0, "ipopt.sb": "yes", "ipopt.max_wall_time": seconds}
     solver = casadi.nlpsol("ipopt", "ipopt", problem["nlp"], quiet)
     begin = time.perf_counter()
-    found = solver(
-        x0=start, lbx=problem["low"], ubx=problem["high"], lbg=problem["below"], ubg=problem["above"]
-    )
+    found = solver(x0=start, lbx=problem["low"], ubx=problem["high"], lbg=problem["below"], ubg=problem["above"])
     wall = time.perf_counter() - begin
     u = np.array(found["x"]).ravel()[: k.T * (k.B + 1)].reshape(k.T, k.B + 1).clip(0.0, 1.0)
     f, g = repaired(k, u[:, :-1], u[:, -1])
@@ -118,9 +112,7 @@ def _problem(ca: Any, k: Instance) -> tuple[dict[str, Any], Array]:
     below = np.tile(np.append(np.zeros(k.B + 2), -np.inf), k.T)
     f0, g0 = uniform_plan(k)
     path = simulate(k, f0, g0)
-    start = np.concatenate(
-        [np.column_stack([f0, g0]).ravel(), path.y[1:].ravel(), np.cumsum(path.z), path.n[1:]]
-    )
+    start = np.concatenate([np.column_stack([f0, g0]).ravel(), path.y[1:].ravel(), np.cumsum(path.z), path.n[1:]])
     fractions = k.T * (k.B + 1)
     high = np.append(np.ones(fractions), np.full(start.size - fractions, np.inf))
     v = ca.vertcat(ca.vec(u), ca.vec(y), grown, n)

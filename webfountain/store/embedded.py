@@ -9,9 +9,7 @@ reading, the store answers every question from an up-to-date view and refuses ev
 from __future__ import annotations
 
 import math
-from collections import Counter
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -19,10 +17,12 @@ import msgspec
 from webfountain.records import STATES, Discovered, Lease, Settled
 from webfountain.store.base import Statistics
 from webfountain.store.codec import first_record
-from webfountain.store.counting import Counted, count_arrivals, count_outcome, period_of
+from webfountain.store.counting import Counted, count_outcome, period_of
+from webfountain.store.embedded_arrivals import ActiveSite, Arrivals
 from webfountain.store.embedded_check import check_disk
 from webfountain.store.embedded_disk import WriteBatch
-from webfountain.store.embedded_keys import IMMEDIATE, NEVER, PAGE, PLAN, RECRAWL, after, number, place_of, site_id
+from webfountain.store.embedded_forgetting import Forgetting
+from webfountain.store.embedded_keys import IMMEDIATE, PLAN, after, number, place_of, site_id
 from webfountain.store.embedded_keys import waiting_record as waiting_record_of
 from webfountain.store.embedded_leases import Held, Leases
 from webfountain.store.embedded_ledger import Ledger
@@ -31,7 +31,7 @@ from webfountain.store.embedded_queues import SiteQueues
 from webfountain.store.embedded_sites import BARRED_SITE, Sites
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from webfountain.records import CensusRow, Link, Move, Outcome, PageRecord, Queue, SiteRecord, State
     from webfountain.store.base import BucketCensus, Parked
@@ -44,15 +44,6 @@ _encode = msgspec.msgpack.Encoder().encode
 _name = msgspec.msgpack.Decoder(tuple[str, bytes])
 
 
-@dataclass(slots=True)
-class _Active:
-    """An active site: until when, its queues, when a new URL came that no lease has reached since (inf: none)."""
-
-    until: float
-    queues: SiteQueues
-    fresh: float = math.inf
-
-
 class EmbeddedStore:
     """`FrontierStore` on an open disk. `period_s`: length of a census period; `generation`: number of the opening."""
 
@@ -63,7 +54,9 @@ class EmbeddedStore:
         self._sites = Sites(disk)
         self._pages = Pages(disk)
         self._leases = Leases(generation)
-        self._active: dict[str, _Active] = {}
+        self._active: dict[str, ActiveSite] = {}
+        self._arrivals = Arrivals(self._pages, self._sites, self._ledger, self._active, period_s)
+        self._forgetting = Forgetting(disk, self._pages, self._sites, self._ledger, self._leases)
         self._settle_lost = 0
 
     def recover(self) -> None:
@@ -85,7 +78,7 @@ class EmbeddedStore:
     def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
         """See `FrontierStore.discover`. One multi-get; two puts a new URL."""
         with self._step() as batch:
-            new = len(self._discover(batch, links, at))
+            new = len(self._arrivals.stage(batch, links, at))
         return Discovered(new, len(links) - new)
 
     def known(self, site: str, keys: Sequence[bytes]) -> list[bool]:
@@ -100,7 +93,7 @@ class EmbeddedStore:
         waiting: dict[int, Place] = {}
         hidden = set(self._leases.hidden)
         with self._step() as batch:
-            staged = self._discover(batch, links, at).values()
+            staged = self._arrivals.stage(batch, links, at).values()
             new = {(link.site, link.key): _new_place(link, entry, at) for link, entry in staged}
             for link in links:
                 place = new.get((link.site, link.key)) or self._pages.place(link.site, link.key)
@@ -271,7 +264,15 @@ class EmbeddedStore:
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """See `FrontierStore.forget`. A site's pages are read once for the counts, and go in three range deletes."""
-        return self._forget_site(site) if key is None else self._forget_page(site, key)
+        with self._step() as batch:
+            if key is None:
+                removed = self._forgetting.stage_site(batch, site)
+            else:
+                removed = self._forgetting.stage_page(batch, site, key)
+        self._leases.drop(site, key)
+        if key is None:
+            self._active.pop(site, None)
+        return removed
 
     # ----------------------------------------------------------------- counts
 
@@ -358,46 +359,6 @@ class EmbeddedStore:
         if active is not None:
             active.queues.note(entry)
 
-    def _discover(self, batch: WriteBatch, links: Sequence[Link], at: float) -> dict[bytes, tuple[Link, bytes]]:
-        """Stage the links that are new: page key -> link, queue entry."""
-        sids = {site: site_id(site) for site in {link.site for link in links}}
-        rows = {site: self._sites.row(site) for site in sids}
-        fresh: dict[bytes, Link] = {}
-        for link, (key, value) in zip(links, self._pages.values(links, sids), strict=True):
-            if value is None and key not in fresh and rows[link.site] is not BARRED_SITE:
-                fresh[key] = link
-        staged = self._put_new(batch, fresh, at)
-        for site, pages in Counter([link.site for link in fresh.values()]).items():
-            self._arrived(batch, site, rows[site], pages, at)
-        counted: Counted = {}
-        count_arrivals(counted, period_of(at, self._period_s), sum(not link.source for link in fresh.values()))
-        self._ledger.count(counted)
-        return staged
-
-    def _put_new(self, batch: WriteBatch, fresh: dict[bytes, Link], at: float) -> dict[bytes, tuple[Link, bytes]]:
-        arrival = self._ledger.arrivals
-        staged: dict[bytes, tuple[Link, bytes]] = {}
-        for key, link in fresh.items():
-            arrival += 1
-            entry = self._pages.put_new(batch, key, link, arrival=arrival, at=at)
-            staged[key] = link, entry
-            if link.site in self._active:
-                self._note(link.site, entry)
-        self._ledger.arrivals = arrival
-        return staged
-
-    def _arrived(self, batch: WriteBatch, site: str, row: SiteRow | None, pages: int, at: float) -> None:
-        if row is None:
-            row = self._sites.add(batch, site, at)
-            self._ledger.sites += 1
-        self._ledger.add_new(row, pages)
-        self._sites.touch(site, row)
-        active = self._active.get(site)
-        if active is None:
-            self._sites.due_sooner(batch, site, row, at)
-        else:
-            active.fresh = min(active.fresh, at)
-
     def _first_never(self, site: str, n: int) -> list[Place]:
         found = self._queues(site).first_never(n)
         active = self._active.get(site)
@@ -441,7 +402,7 @@ class EmbeddedStore:
             for site in names:
                 self._sites.wake(batch, site, self._row(site), at)
         for site in names:
-            self._active[site] = _Active(until, SiteQueues(self._disk, site_id(site), self._leases.hidden))
+            self._active[site] = ActiveSite(until, SiteQueues(self._disk, site_id(site), self._leases.hidden))
         return [self._sites.record(site, self._row(site)) for site in names]
 
     def _sleep(self, batch: WriteBatch, sites: Sequence[str]) -> None:
@@ -449,41 +410,6 @@ class EmbeddedStore:
         for site in sites:
             row = self._row(site)
             self._sites.sleep(batch, site, row, self._sites.due_of(row))
-
-    def _forget_page(self, site: str, key: bytes) -> int:
-        place = self._pages.place(site, key)
-        with self._step() as batch:
-            if place is not None:
-                self._pages.remove(batch, place)
-                row = self._row(site)
-                self._ledger.remove(row, place.record)
-                self._sites.touch(site, row)
-            self._pages.bar(batch, site, key)
-            self._leave_immediate(batch, lambda other: other.site == site and other.key == key)
-        self._leases.drop(lambda other: other.site == site and other.key == key)
-        return int(place is not None)
-
-    def _forget_site(self, site: str) -> int:
-        row = self._sites.row(site)
-        removed = 0
-        with self._step() as batch:
-            if row:
-                for place in self._pages.listed(site, None):
-                    self._ledger.remove(row, place.record)
-                    removed += 1
-                self._sites.drop(batch, site, row)
-                self._ledger.sites -= 1
-            for family in (PAGE, NEVER, RECRAWL):
-                batch.delete_range(family + site_id(site), after(family + site_id(site)))
-            self._sites.bar(batch, site)
-            self._leave_immediate(batch, lambda other: other.site == site)
-        self._leases.drop(lambda other: other.site == site)
-        self._active.pop(site, None)
-        return removed
-
-    def _leave_immediate(self, batch: WriteBatch, chosen: Callable[[Place], bool]) -> None:
-        for place_number in self._leases.numbers(chosen):
-            batch.delete(IMMEDIATE + number(place_number))
 
 
 def _new_place(link: Link, entry: bytes, at: float) -> Place:

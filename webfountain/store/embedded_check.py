@@ -42,7 +42,7 @@ def check_disk(disk: Disk, sites: Sites, *, active: Collection[str], leases: Lea
     assert len(queued) == len(places), "two pages share a queue entry"
     assert leases.hidden <= queued, "a lease hides an entry that is not there"
     immediate = [place_of(key) for key, _ in disk.scan(IMMEDIATE, after(IMMEDIATE))]
-    assert immediate == sorted(leases.numbers(lambda place: True)), "the immediate queue would change in a crash"
+    assert immediate == sorted(leases.immediate_places()), "the immediate queue would change in a crash"
     _check_sites(disk, sites, active, places)
     _check_counts(Ledger(disk), places)
 

@@ -58,7 +58,10 @@ class Disk:
     def refresh(self) -> None:
         """Take in what the writing process has written since."""
         if self._secondary is not None:
-            self._db.try_catch_up_with_primary()
+            try:
+                self._db.try_catch_up_with_primary()
+            except Exception as error:
+                raise self._unreadable(error) from None
 
     def get(self, key: bytes) -> bytes | None:
         """The value of one key. Raises StoreError, as all reads do, when the disk is gone or damaged."""

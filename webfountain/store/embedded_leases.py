@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Final
 from webfountain.records import Lease
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
     from webfountain.records import PageRecord
     from webfountain.store.embedded_pages import Place
 
@@ -103,21 +101,25 @@ class Leases:
     def follow(self, entry: bytes, record: PageRecord) -> None:
         """The record behind a queue entry changed while it was out or waiting."""
         if entry in self.hidden:
-            for place in self._places(lambda place: place.entry == entry):
-                place.record = record
+            for place in self._places():
+                if place.entry == entry:
+                    place.record = record
 
-    def numbers(self, chosen: Callable[[Place], bool]) -> list[int]:
-        """Numbers on the immediate queue, waiting or leased from there, of the chosen pages."""
-        leased = [held.immediate for held in self._held.values() if chosen(held.place)]
-        waiting = [number for number, place in self._waiting.items() if chosen(place)]
+    def immediate_places(self, site: str | None = None, key: bytes | None = None) -> list[int]:
+        """Numbers on the immediate queue, waiting or leased from there: all, a site's, or a page's."""
+        leased = [held.immediate for held in self._held.values() if _is_of(held.place, site, key)]
+        waiting = [number for number, place in self._waiting.items() if _is_of(place, site, key)]
         return waiting + [number for number in leased if number is not None]
 
-    def drop(self, chosen: Callable[[Place], bool]) -> None:
-        """Forget the chosen pages: their leases are lost, they wait no more."""
-        self.hidden.difference_update([place.entry for place in self._places(chosen)])
-        self._held = {token: held for token, held in self._held.items() if not chosen(held.place)}
-        self._waiting = {number: place for number, place in self._waiting.items() if not chosen(place)}
+    def drop(self, site: str, key: bytes | None) -> None:
+        """Forget a page or all of a site: their leases are lost, they wait no more."""
+        self.hidden.difference_update([place.entry for place in self._places() if _is_of(place, site, key)])
+        self._held = {token: held for token, held in self._held.items() if not _is_of(held.place, site, key)}
+        self._waiting = {number: place for number, place in self._waiting.items() if not _is_of(place, site, key)}
 
-    def _places(self, chosen: Callable[[Place], bool]) -> Iterable[Place]:
-        everything = [*self._waiting.values(), *(held.place for held in self._held.values())]
-        return [place for place in everything if chosen(place)]
+    def _places(self) -> list[Place]:
+        return [*self._waiting.values(), *(held.place for held in self._held.values())]
+
+
+def _is_of(place: Place, site: str | None, key: bytes | None) -> bool:
+    return (site is None or place.site == site) and (key is None or place.key == key)

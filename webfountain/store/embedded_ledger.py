@@ -94,7 +94,7 @@ class Ledger:
 
     def copies(self) -> dict[int, int]:
         """WARC file number -> page records that name it."""
-        return {file: pages for file, pages in self._copies.items() if pages}
+        return {file: pages for file, pages in list(self._copies.items()) if pages}  # another thread may add one
 
     def stage(self, batch: WriteBatch) -> None:
         """Add everything that changed since the last step to the batch."""

@@ -7,14 +7,13 @@ simulations. A lease is cheap up to some hundred thousand URLs a site; it keeps 
 from __future__ import annotations
 
 import math
-from bisect import bisect_left, insort
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from webfountain.records import STATES, Discovered, Lease, Settled, SiteRecord, SiteState
-from webfountain.store.base import LANES, BucketCensus, Statistics, lane_of, order_of
+from webfountain.records import STATES, Discovered, Lease, Settled
+from webfountain.store.base import BucketCensus, Statistics
 from webfountain.store.codec import first_record
 from webfountain.store.counting import (
     MILLISECONDS,
@@ -25,34 +24,15 @@ from webfountain.store.counting import (
     period_of,
     rows_of,
 )
-from webfountain.store.recrawl import Candidate, choose
+from webfountain.store.memory_site import NEVER, Site, dequeue, enqueue, first_due, first_never, site_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webfountain.records import CensusRow, Link, Move, Outcome, PageRecord, Queue, State
+    from webfountain.records import CensusRow, Link, Move, Outcome, PageRecord, Queue, SiteRecord, State
     from webfountain.store.base import Parked
 
 __all__ = ["MemoryStore"]
-
-_NEVER = -1
-"""The lane number under which a site keeps its never-crawled queue."""
-_Entry = tuple[float, int, bytes]
-
-
-@dataclass(slots=True)
-class _Site:
-    """One site: its pages, and what stands in which queue, in the order of service."""
-
-    first_seen: float
-    due: float
-    pages: dict[bytes, PageRecord] = field(default_factory=dict)
-    arrival: dict[bytes, int] = field(default_factory=dict)
-    lanes: dict[int, list[_Entry]] = field(default_factory=dict)
-    state: SiteState = field(default_factory=SiteState)
-    active_until: float | None = None
-    fresh: float = math.inf
-    """When the first new URL came that no never-crawled lease has reached since (inf: none)."""
 
 
 @dataclass(slots=True)
@@ -69,7 +49,7 @@ class MemoryStore:
 
     def __init__(self, *, period_s: float) -> None:
         self._period_s = period_s
-        self._sites: dict[str, _Site] = {}
+        self._sites: dict[str, Site] = {}
         self._barred_sites: set[str] = set()
         self._barred: set[tuple[str, bytes]] = set()
         self._immediate: dict[int, tuple[str, bytes]] = {}
@@ -120,7 +100,7 @@ class MemoryStore:
         home = self._sites.get(site)
         if home is None:
             return []
-        keys = _first_never(home, n) if queue == "never-crawled" else _first_due(home, n, horizon)
+        keys = first_never(home, n) if queue == "never-crawled" else first_due(home, n, horizon)
         if queue == "never-crawled" and len(keys) < n:
             home.fresh = math.inf
         return [self._hold(site, key, until, None) for key in keys]
@@ -185,17 +165,17 @@ class MemoryStore:
         """See `FrontierStore.recrawl_due`."""
         home = self._sites.get(site)
         lanes = {} if home is None else home.lanes
-        return [(lane, lanes[lane][0][0]) for lane in sorted(lanes) if lane != _NEVER and lanes[lane]]
+        return [(lane, lanes[lane][0][0]) for lane in sorted(lanes) if lane != NEVER and lanes[lane]]
 
     def site(self, site: str) -> SiteRecord | None:
         """See `FrontierStore.site`."""
         home = self._sites.get(site)
-        return None if home is None else _site_record(site, home)
+        return None if home is None else site_record(site, home)
 
     def sites(self, after: str, n: int) -> list[SiteRecord]:
         """See `FrontierStore.sites`."""
         names = sorted(name for name in self._sites if name > after)[:n]
-        return [_site_record(name, self._sites[name]) for name in names]
+        return [site_record(name, self._sites[name]) for name in names]
 
     # ------------------------------------------------------------------ pages
 
@@ -301,21 +281,21 @@ class MemoryStore:
     def _add(self, link: Link, at: float) -> bool:
         if self._knows(link.site, link.key):
             return False
-        home = self._sites.setdefault(link.site, _Site(first_seen=at, due=at))
+        home = self._sites.setdefault(link.site, Site(first_seen=at, due=at))
         if home.active_until is None:
             home.due = min(home.due, at)
         home.fresh = min(home.fresh, at)
         home.pages[link.key] = first_record(link, at)
         self._arrivals += 1
         home.arrival[link.key] = self._arrivals
-        _enqueue(home, link.key)
+        enqueue(home, link.key)
         return True
 
     def _put_immediate(self, link: Link) -> bool:
         home, name = self._sites.get(link.site), (link.site, link.key)
         if home is None or link.key not in home.pages or name in self._hidden:
             return False
-        _dequeue(home, link.key)
+        dequeue(home, link.key)
         self._arrivals += 1
         self._immediate[self._arrivals] = name
         self._hidden.add(name)
@@ -324,7 +304,7 @@ class MemoryStore:
     def _hold(self, site: str, key: bytes, until: float, place: int | None) -> Lease:
         home = self._sites[site]
         if place is None:
-            _dequeue(home, key)
+            dequeue(home, key)
             self._hidden.add((site, key))
         if home.active_until is None:
             home.due = min(home.due, until)
@@ -339,7 +319,7 @@ class MemoryStore:
             self._immediate[held.place] = (site, key)
         else:
             self._hidden.discard((site, key))
-            _enqueue(self._sites[site], key)
+            enqueue(self._sites[site], key)
 
     def _settle_one(self, outcome: Outcome, period: int) -> bool:
         held = self._leases.pop(outcome.token, None)
@@ -353,13 +333,13 @@ class MemoryStore:
         count_outcome(self._counted, period, before, outcome)
         home.pages[key] = record
         self._hidden.discard((site, key))
-        _enqueue(home, key)
+        enqueue(home, key)
         return True
 
     def _wake(self, name: str, until: float, at: float) -> SiteRecord:
         home = self._sites[name]
         home.due, home.active_until, home.fresh = min(home.due, at), until, math.inf
-        return _site_record(name, home)
+        return site_record(name, home)
 
     def _advance_one(self, site: str, key: bytes, due: float) -> bool:
         record = self.page(site, key)
@@ -368,9 +348,9 @@ class MemoryStore:
         if record.due is not None and record.due <= due:
             return False
         home = self._sites[site]
-        _dequeue(home, key)
+        dequeue(home, key)
         home.pages[key] = msgspec.structs.replace(record, due=due)
-        _enqueue(home, key)
+        enqueue(home, key)
         if home.active_until is None:
             home.due = min(home.due, due)
         return True
@@ -380,7 +360,7 @@ class MemoryStore:
             return False
         home, name = self._sites[site], (site, key)
         if name not in self._hidden:
-            _dequeue(home, key)
+            dequeue(home, key)
         self._hidden.discard(name)
         self._immediate = {place: other for place, other in self._immediate.items() if other != name}
         self._leases = {
@@ -388,44 +368,3 @@ class MemoryStore:
         }
         del home.pages[key], home.arrival[key]
         return True
-
-
-def _place(home: _Site, key: bytes) -> tuple[int, _Entry]:
-    record = home.pages[key]
-    if record.state == "never-crawled":
-        return _NEVER, (-record.importance, home.arrival[key], key)
-    return lane_of(record), (order_of(record), 0, key)
-
-
-def _enqueue(home: _Site, key: bytes) -> None:
-    lane, entry = _place(home, key)
-    insort(home.lanes.setdefault(lane, []), entry)
-
-
-def _dequeue(home: _Site, key: bytes) -> None:
-    lane, entry = _place(home, key)
-    queue = home.lanes[lane]
-    del queue[bisect_left(queue, entry)]
-
-
-def _first_never(home: _Site, n: int) -> list[bytes]:
-    return [entry[2] for entry in home.lanes.get(_NEVER, [])[:n]]
-
-
-def _first_due(home: _Site, n: int, horizon: Sequence[float] | None) -> list[bytes]:
-    if horizon is None or len(horizon) != LANES:
-        raise ValueError(f"a recrawl lease needs a horizon of {LANES} times")
-    due = [
-        Candidate(lane, order, key)
-        for lane, entries in home.lanes.items()
-        if lane != _NEVER
-        for order, _, key in entries[:n]
-        if order <= horizon[lane]
-    ]
-    return [candidate.key for candidate in choose(due, n, horizon)]
-
-
-def _site_record(name: str, home: _Site) -> SiteRecord:
-    states = [record.state for record in home.pages.values()]
-    pages = tuple(states.count(state) for state in STATES)
-    return SiteRecord(name, pages, home.due, home.first_seen, home.state)
