@@ -48,7 +48,6 @@ STATS: Final[Mapping[str, Stat]] = {
     "ant/settled": Stat("URLs", "Leases settled with an outcome."),
     "ant/settle_lost": Stat("URLs", "Settlements without effect: the lease was lost."),
     "ant/immediate": Stat("URLs", "URLs put on the immediate queue."),
-    "sequencer/immediate": Stat("URLs", "Fetches taken from the immediate queue."),
     "sequencer/never_crawled": Stat("URLs", "Fetches taken from never-crawled queues."),
     "sequencer/recrawl": Stat("URLs", "Fetches taken from recrawl queues."),
     "politeness/retry_after": Stat("answers", "429 and 503 answers that named a time to come back."),
@@ -82,11 +81,8 @@ STATS: Final[Mapping[str, Stat]] = {
     "outcome/failed": Stat("pages", "Fetches that gave neither a copy nor a verdict on it."),
     "outcome/refused_by_robots": Stat("pages", "Not fetched: robots.txt refuses."),
     "outcome/refused": Stat("pages", "Not fetched: the policy file, as it is now, refuses."),
-    "change/compared": Stat("pages", "Texts compared by MinHash: the digest differs from our copy's."),
+    "change/compared": Stat("pages", "Bodies that differ from our copy: texts were compared, unless min_change is 0."),
     # repository
-    "repository/records": Stat("records", "WARC records written."),
-    "repository/bytes": Stat("bytes", "Bytes written to WARC files."),
-    "repository/rotated": Stat("files", "WARC files closed at their size."),
     "repository/deleted": Stat("files", "WARC files deleted: superseded, or over repository.max_bytes."),
     # controller
     "controller/plan_adopted": Stat("plans", "Plans put in force."),

@@ -177,12 +177,21 @@ class Frontier:
             # Whatever time has passed, no lease is handed out that may have run out.
             self._next_work.released += self._ant.stale_hands(at, older_s=self._config.lease_seconds / 2)
         fetch = self._ant.next(at)
-        if fetch is not None and fetch.kind == "page":
-            self._pace.take(at)
-            self._handed_out += 1
-            if fetch.lease is not None and fetch.lease.record.last_crawled is not None:
-                self._controller.count_recrawl()
+        if fetch is not None:
+            self._metrics.inc("fetch/started")
+            if fetch.kind == "page":
+                self._spend(fetch, at)
         return fetch
+
+    def _spend(self, fetch: Fetch, at: float) -> None:
+        """One page of the budget goes out."""
+        self._pace.take(at)
+        self._handed_out += 1
+        if fetch.lease is not None and fetch.lease.record.last_crawled is not None:
+            self._controller.count_recrawl()
+            self._metrics.inc("sequencer/recrawl")
+        else:
+            self._metrics.inc("sequencer/never_crawled")
 
     def wake_at(self) -> float | None:
         """When `next` may have something by time alone; None: only after a landing or work."""
@@ -354,7 +363,9 @@ class Frontier:
             self._greet(site, at)
         self._call_immediate(done)
         for deal in done.deals:
+            self._metrics.inc("ant/leased", len(deal.never) + len(deal.recrawl))
             self._take_deal(deal, at)
+        self._metrics.inc("ant/released", len(work.released))
         self._ant.freshen(done.fresh)
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:
@@ -565,6 +576,8 @@ class Frontier:
         inc(f"outcome/{visit.kind}")
         fetched = visit.fetched
         inc("fetch/bytes", len(fetched.body))
+        if visit.kind in ("changed", "minor"):
+            inc("change/compared")
         inc(f"fetch/status/{fetched.status}" if fetched.status is not None else f"fetch/error/{fetched.error}")
         inc("fetch/seconds", fetched.seconds)
         inc("links/seen", visit.reading.links_seen)

@@ -17,6 +17,7 @@ from webfountain import urls
 from webfountain.core import change_rate
 from webfountain.core.buckets import bucket_of
 from webfountain.core.change import verdict
+from webfountain.frontier.links import MAX_LINKS
 from webfountain.frontier.politeness import page_backoff
 from webfountain.records import Link
 from webfountain.repository import text as page_text
@@ -238,6 +239,8 @@ class Examiner:
         title = page_text.title(tree)
         found = self._extractor.extract(tree, fetched.fetch.url, robots_header=fetched.header("x-robots-tag"))
         links, refused = self._judged(found, fetched.fetch, depth + 1)
+        if len(found) >= MAX_LINKS:
+            refused["links/too_many"] = 1
         return Reading(title, page_text.visible_text(tree), links, len(found), refused)
 
     def _judged(self, found: Sequence[str], fetch: Fetch, depth: int) -> tuple[tuple[Link, ...], dict[str, int]]:
