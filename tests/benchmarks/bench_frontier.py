@@ -148,7 +148,7 @@ def measure_new(store: FrontierStore, links: Links, size: int) -> dict[str, floa
 def measure_mixed(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
     """Nine of ten known, through the duplicate eliminator."""
     due = DuplicateEliminator(store)
-    fresh = fresh_batches(links, max(MEASURED, size // 10) // 5, size=NEW_OF_MIXED, first_page=10 * PAGES_PER_SITE)
+    fresh = fresh_batches(links, max(MEASURED, size // 10) // 5, size=NEW_OF_MIXED, first_page=10**6)
     before, building, seen, new = quiet_cpu(), Building(), 0, 0
     while True:
         with building:
