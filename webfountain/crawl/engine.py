@@ -8,9 +8,12 @@ where a release of Scrapy moves these parts. Place in the walk: under the schedu
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any
 
-from scrapy.utils.defer import _schedule_coro
+from scrapy.core.scraper import Scraper
+from scrapy.utils.asyncgen import as_async_generator
+from scrapy.utils.defer import _schedule_coro, aiter_errback
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-__all__ = ["close", "is_closing", "wake", "watch_ends"]
+__all__ = ["close", "is_closing", "scrape_in_turn", "wake", "watch_ends"]
 
 
 class _InProgress(set[Any]):
@@ -50,6 +53,24 @@ def watch_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
         raise RuntimeError("this release of Scrapy has no ExecutionEngine._slot.inprogress; webfountain needs it")
     assert slot is not None
     slot.inprogress = _InProgress(slot.inprogress, ended)
+
+
+def scrape_in_turn(crawler: Crawler) -> None:
+    """Have what a callback yields processed one after the other in the response's own task.
+
+    That is what CONCURRENT_ITEMS = 1 means; Scrapy makes a queue and two more tasks for it, 0.06 ms a page.
+    """
+    scraper = crawler.engine.scraper
+    if scraper.concurrent_items == 1 and type(scraper) is Scraper:
+        scraper.handle_spider_output_async = functools.partial(  # type: ignore[method-assign]
+            _process_in_turn, scraper
+        )
+
+
+async def _process_in_turn(scraper: Scraper, result: Any, request: Request, response: Any) -> None:
+    outputs = as_async_generator(result)
+    async for output in aiter_errback(outputs, scraper.handle_spider_error, request, response):
+        await scraper._process_spidermw_output_async(output, response)
 
 
 def wake(crawler: Crawler) -> None:
