@@ -1,0 +1,163 @@
+"""Pages per CPU second: plain Scrapy, Scrapy with JOBDIR, webfountain with everything on; on one generated web.
+
+``python -m tests.benchmarks.bench_crawl [--plain SHORT LONG] [--ours SHORT LONG] [--json]``
+
+50 sites, 20,000 pages of 20 KB with 60 links each, time stopped. The CPU time of a page is the slope between a
+short and a long run of the whole process, so start-up is told apart; pages are those that the server served. Our
+run counts only when what `cat` gives is what the server holds. A last run tells where the milliseconds go
+(`stages`). The dominating cost of both Scrapys is the Request object per link; ours is Scrapy's engine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tests.acceptance.crawls import ROOT, copies, policy, records
+from webfountain import settings as door
+from webfountain.demo.process import DemoServer
+
+GOAL = 5.0
+"""Times the pages per CPU second of the JOBDIR run."""
+LOOKED_AT = 500
+WEB = {"sites": 50, "pages": 20_000, "body_bytes": 20_000, "links": 60, "period": 0}
+
+
+class Cost(NamedTuple):
+    """What a run cost: pages that the server served, CPU seconds, memory, and its folder."""
+
+    pages: int
+    cpu_s: float
+    rss_mb: float
+
+
+def main() -> int:
+    """Print the comparison; 1 when the goals are missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plain", type=int, nargs=2, default=(1_000, 4_000), metavar="PAGES")
+    parser.add_argument("--ours", type=int, nargs=2, default=(2_000, 12_000), metavar="PAGES")
+    parser.add_argument("--json", action="store_true")
+    chosen = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
+    try:
+        found = measure(folder, chosen.plain, chosen.ours)
+    finally:
+        shutil.rmtree(folder)
+    print(json.dumps(found, indent=1)) if chosen.json else _print(found)
+    return int(found["times_jobdir"] < GOAL or found["peak_rss_mb"] > 250 or found["startup_cpu_s"] > 1.0)
+
+
+def measure(folder: Path, plain: tuple[int, int], ours: tuple[int, int]) -> dict[str, Any]:
+    """All runs, each against a server of its own that has nothing in its caches yet."""
+    scrapy = [_scrapy(folder, pages) for pages in plain]
+    jobdir = [_scrapy(folder, pages, jobdir=folder / f"job-{pages}") for pages in plain]
+    fountain = [_fountain(folder, pages) for pages in ours]
+    stages = _stages(folder, ours[0])
+    report = json.loads((folder / f"ours-{ours[1]}.json").read_bytes())
+    costs = {"scrapy": _slope(*scrapy), "jobdir": _slope(*jobdir), "webfountain": _slope(*fountain)}
+    return {
+        "ms_per_page": costs,
+        "pages_per_cpu_s": {name: 1000 / each for name, each in costs.items()},
+        "times_jobdir": costs["jobdir"] / costs["webfountain"],
+        "times_scrapy": costs["scrapy"] / costs["webfountain"],
+        "startup_cpu_s": report["startup_cpu_seconds"],
+        "peak_rss_mb": fountain[1].rss_mb,
+        "rss_mb": {"scrapy": scrapy[1].rss_mb, "jobdir": jobdir[1].rss_mb, "webfountain": fountain[1].rss_mb},
+        "pages": {"scrapy": scrapy[1].pages, "jobdir": jobdir[1].pages, "webfountain": fountain[1].pages},
+        "stages_us": stages,
+    }
+
+
+def _slope(short: Cost, long: Cost) -> float:
+    """CPU milliseconds of one more page."""
+    return 1000 * (long.cpu_s - short.cpu_s) / (long.pages - short.pages)
+
+
+def _scrapy(folder: Path, pages: int, *, jobdir: Path | None = None) -> Cost:
+    with DemoServer(**WEB) as server:
+        seeds = folder / "seeds.json"
+        seeds.write_text(json.dumps(server.urls))
+        more = [] if jobdir is None else ["--jobdir", str(jobdir)]
+        cpu, rss = _cost([sys.executable, "-m", "tests.benchmarks.plain_scrapy", str(seeds), str(pages), *more])
+        served = _served(server)
+    assert pages <= served < pages + 200, f"{served} pages were served, {pages} were to be crawled"
+    return Cost(served, cpu, rss)
+
+
+def _fountain(folder: Path, pages: int, *options: str) -> Cost:
+    """A crawl with store, change detection and repository; what it kept is compared with the server's truth."""
+    store = folder / f"store-{pages}{len(options)}"
+    with DemoServer(**WEB) as server:
+        collection = policy(folder, server.urls)
+        command = [sys.executable, "-m", "webfountain", "crawl", str(collection), f"--store=rocksdb://{store}"]
+        command += [f"--max-pages={pages}", f"--report={folder}/ours-{pages}.json", "--json", *options]
+        cpu, rss = _cost(command)
+        served = _served(server)
+        assert served == pages, f"{served} pages were served, {pages} were to be crawled"
+        _check(store, server.truth().pages)
+    return Cost(served, cpu, rss)
+
+
+def _check(store: Path, truth: dict[str, str]) -> None:
+    """`cat` gives what the server holds, for a sample of the pages."""
+    kept = copies(store)
+    crawled = [record for record in records(store) if record.state == "crawled"]
+    for record in random.Random(1).sample(crawled, min(LOOKED_AT, len(crawled))):
+        assert record.copy is not None
+        digest = hashlib.sha1(kept.read(record.copy).body, usedforsecurity=False).hexdigest()
+        assert digest == record.digest == truth[record.url], record.url
+    kept.close()
+
+
+def _stages(folder: Path, pages: int) -> dict[str, float]:
+    """Microseconds of a page by stage."""
+    file = folder / "stages.json"
+    extensions = {**door.EXTENSIONS, "tests.benchmarks.stages.Stages": 1}
+    cost = _fountain(folder, pages, "-s", f"EXTENSIONS={json.dumps(extensions)}", "-s", f"BENCH_STAGES={file}")
+    found = json.loads(file.read_text())
+    report = json.loads((folder / f"ours-{pages}.json").read_bytes())
+    stages: dict[str, float] = found["stages"]
+    loop = sum(seconds for name, seconds in stages.items() if name.startswith("loop"))
+    worker = sum(seconds for name, seconds in stages.items() if name.startswith("worker"))
+    stages["loop: Scrapy's engine and the rest"] = found["loop"] - loop - report["startup_cpu_seconds"]
+    stages["other threads (RocksDB)"] = found["process"] - found["loop"] - worker
+    return {name: round(1e6 * seconds / cost.pages, 1) for name, seconds in sorted(stages.items())}
+
+
+def _cost(command: list[str]) -> tuple[float, float]:
+    """CPU seconds and peak memory, MB, of a process; raises where it fails."""
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, f"status {process.returncode}: {command}"
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def _served(server: DemoServer) -> int:
+    """Pages that the server served: all visits but robots.txt and sitemaps."""
+    return sum("robots.txt" not in visit.path and "sitemap" not in visit.path for visit in server.log())
+
+
+def _print(found: dict[str, Any]) -> None:
+    print(f"{'':24}{'ms/page':>9}{'pages/CPU s':>13}{'peak MB':>9}{'pages':>8}")
+    for name, each in found["ms_per_page"].items():
+        row = f"{each:9.2f}{1000 / each:13.0f}{found['rss_mb'][name]:9.0f}{found['pages'][name]:8}"
+        print(f"{name:24}{row}")
+    print(f"webfountain is {found['times_jobdir']:.1f} times the JOBDIR run (goal {GOAL:.0f}); ", end="")
+    print(f"start-up {found['startup_cpu_s']:.2f} s of CPU (goal 1.0)")
+    print("where the microseconds of a page go (measured by wrapping, which adds some 20):")
+    for name, each in found["stages_us"].items():
+        print(f"    {name:36}{each:8.1f}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,68 @@
+"""The crawl that everybody writes: Scrapy, LinkExtractor, its own scheduler; the comparison of `bench_crawl`.
+
+``python -m tests.benchmarks.plain_scrapy SEEDS.json PAGES [--jobdir FOLDER]``. It is not held back: no delay, many
+requests at once, warnings only, no telnet console. robots.txt is obeyed, as Scrapy's own template has it and as
+webfountain does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy.linkextractors import LinkExtractor
+
+from webfountain.urls import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+
+class PlainSpider(Spider):
+    """Follows every link of its sites, one item a page."""
+
+    name = "plain"
+    seeds: tuple[str, ...] = ()
+
+    async def start(self) -> AsyncIterator[Request]:
+        """The seeds."""
+        self.links = LinkExtractor()
+        self.allowed_domains = [host_of(url) for url in self.seeds]
+        for url in self.seeds:
+            yield Request(url)
+
+    def parse(self, response: Any) -> Iterator[Any]:
+        """The page, then its links."""
+        yield {"url": response.url, "title": response.css("title::text").get(), "body": response.body}
+        for link in self.links.extract_links(response):
+            yield Request(link.url)
+
+
+def main() -> None:
+    """Crawl so many pages."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("seeds", type=Path)
+    parser.add_argument("pages", type=int)
+    parser.add_argument("--jobdir")
+    chosen = parser.parse_args()
+    settings = {
+        "LOG_LEVEL": "ERROR",
+        "TELNETCONSOLE_ENABLED": False,
+        "CONCURRENT_REQUESTS": 64,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 8,
+        "DOWNLOAD_DELAY": 0,
+        "ROBOTSTXT_OBEY": True,
+        "CLOSESPIDER_PAGECOUNT": chosen.pages,
+        "JOBDIR": chosen.jobdir,
+    }
+    process = AsyncCrawlerProcess({name: value for name, value in settings.items() if value is not None})
+    process.crawl(PlainSpider, seeds=tuple(json.loads(chosen.seeds.read_text())))
+    process.start()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,101 @@
+"""Where the milliseconds of a page go: CPU time by stage of the walk, measured inside a running crawl.
+
+A Scrapy extension (``-s EXTENSIONS_BASE``-free: `bench_crawl` names it in EXTENSIONS). It wraps the seams of the
+walk with `time.thread_time`, each stage without the stages that it calls, and writes seconds by stage as JSON to
+BENCH_STAGES when the crawl ends. What no stage claims is the engine in the loop thread and the store's own
+threads. The wrapping costs about 1 µs a call, 20 µs a page.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from scrapy import signals
+
+from webfountain.crawl.connection import Connection, ConnectionPool
+from webfountain.crawl.fetcher import Fetcher
+from webfountain.crawl.scheduler import FountainScheduler
+from webfountain.frontier.due import DuplicateEliminator
+from webfountain.frontier.frontier import Frontier
+from webfountain.frontier.links import LinkExtractor
+from webfountain.frontier.page import Examiner
+from webfountain.frontier.work import Clerk
+from webfountain.repository import text
+from webfountain.repository.pages import Repository
+from webfountain.store.embedded import EmbeddedStore
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+SEAMS: list[tuple[str, Any, str]] = [
+    ("loop: download", Connection, "data_received"),
+    ("loop: download", Connection, "send"),
+    ("loop: download", Fetcher, "_fetched"),
+    ("loop: download", ConnectionPool, "_take"),
+    ("loop: next request", FountainScheduler, "next_request"),
+    ("loop: landed", FountainScheduler, "land"),
+    ("loop: finish", FountainScheduler, "_ended"),
+    ("loop: examine", Frontier, "examine"),
+    ("loop: links", LinkExtractor, "extract"),
+    ("loop: links judged", Examiner, "_judged"),
+    ("loop: parse", text, "tree_of"),
+    ("loop: text", text, "visible_text"),
+    ("loop: orders, absorb", Frontier, "take_work"),
+    ("loop: orders, absorb", Frontier, "absorb"),
+    ("worker: other", Clerk, "run"),
+    ("worker: WARC", Repository, "write"),
+    ("worker: eliminate", DuplicateEliminator, "discover"),
+    ("worker: discover", EmbeddedStore, "discover"),
+    ("worker: settle", EmbeddedStore, "settle"),
+    ("worker: lease", EmbeddedStore, "lease"),
+    ("worker: park, activate", EmbeddedStore, "park"),
+    ("worker: park, activate", EmbeddedStore, "activate"),
+    ("worker: statistics", EmbeddedStore, "statistics"),
+]
+
+
+class Stages:
+    """CPU seconds by stage, each exclusive of the stages inside it."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self.seconds: Counter[str] = Counter()
+        self._inner = threading.local()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Wrap the seams and write the result when the engine has stopped."""
+        stages = cls(Path(crawler.settings["BENCH_STAGES"]))
+        for stage, owner, name in SEAMS:
+            setattr(owner, name, stages.timed(stage, getattr(owner, name)))
+        crawler.signals.connect(stages.write, signals.engine_stopped)
+        return stages
+
+    def timed(self, stage: str, function: Any) -> Any:
+        """`function`, its own CPU time added to `stage`."""
+        seconds, inner, clock = self.seconds, self._inner, time.thread_time
+
+        def measured(*args: Any, **kwargs: Any) -> Any:
+            outside = getattr(inner, "seconds", 0.0)
+            inner.seconds = 0.0
+            before = clock()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                spent = clock() - before
+                seconds[stage] += spent - inner.seconds
+                inner.seconds = outside + spent
+
+        return measured
+
+    def write(self) -> None:
+        """The loop thread's own total is told apart, so that what no stage claims is known."""
+        document = {"loop": time.thread_time(), "process": time.process_time(), "stages": self.seconds}
+        self._file.write_text(json.dumps(document))
