@@ -308,3 +308,20 @@ def test_a_token_of_before_a_restart_settles_nothing(tmp_path: Path) -> None:
     assert store.settle([outcome(old, 2.0)], at=2.0).lost == 1
     assert store.settle([outcome(new, 2.0)], at=2.0).applied == 1
     store.close()
+
+
+def test_the_immediate_queue_and_the_active_sites_survive_a_restart(tmp_path: Path) -> None:
+    store = opened(tmp_path)
+    store.immediate(links(3, 1, 2), at=1.0)
+    store.activate(1, owner="ant", until=9.0, at=5.0)
+    first, _ = store.lease_immediate(2, owner="ant", until=9.0, at=5.0)
+    store.settle([outcome(first, 6.0)], at=6.0)
+    store.close()
+    store = opened(tmp_path)
+    assert (store.statistics().immediate, store.statistics().active_sites) == (2, 0)
+    assert store.next_site_due() == 1.0
+    urls = [one.record.url for one in store.lease_immediate(9, owner="ant", until=9.0, at=7.0)]
+    assert urls == [f"{SITE}/1", f"{SITE}/2"]
+    assert store.period_s == PERIOD_S
+    store.check_valid()
+    store.close()
