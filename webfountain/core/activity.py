@@ -65,8 +65,8 @@ class Signals:
     """Changes per page and step before anything is known: that of the sources, one in four months."""
     prior_exposure: float = 50.0
     """Page-steps that `prior_rate` is worth."""
-    section_exposure: float = 500.0
-    """Page-steps that the parent's rate is worth to a section."""
+    section_steps: float = 90.0
+    """Steps of watching the whole section that the parent's rate is worth to it."""
     step_events: float = 1.0
     """Expected changes in a step that the parent's activity is worth; the smaller, the burstier."""
     page_events: float = 0.5
@@ -107,6 +107,7 @@ class Activity:
             np.zeros(0),
         )  # summed over the steps before the window
         self._mean = np.zeros(0)
+        self._size = np.zeros(0)  # pages under watch at once, at most so far, weighted with their relative rates
         self._grow_sections()
 
     def advance(self, step: int) -> None:
@@ -215,10 +216,13 @@ class Activity:
         watched = self._old_exposure + exposure.sum(axis=1)
         prior = signals.prior_exposure
         self._mean[0] = (seen[0] + prior * signals.prior_rate) / (watched[0] + prior)
+        # A burst changes a whole section: its pages are no independent witnesses, so the prior grows with them.
+        # Its size is kept when nobody looks, or a section given up for its rate would never be forgiven.
+        self._size = np.maximum(self._size, exposure.max(axis=1))
+        lent = signals.section_steps * self._size
         for level in self._levels[1:]:
-            lent = signals.section_exposure
             inherited = self._mean[self._parents[level]]
-            own = (seen[level] + lent * inherited) / (watched[level] + lent)
+            own = (seen[level] + lent[level] * inherited) / (watched[level] + lent[level])
             self._mean[level] = own if signals.sections else inherited
 
     def _estimate_activity(self, events: Array, exposure: Array, first: int, last: int) -> None:
@@ -262,9 +266,10 @@ class Activity:
         self._parents, self._levels = self._sections.parents(), self._sections.levels()
         self._oldest = (self._step - 1, self._mean, self._mean)  # of the sections before; to be made again
         more = count - old
-        for name in ("_hazard", "_total", "_opened", "_before", "_old_events", "_old_exposure", "_mean"):
+        for name in ("_hazard", "_total", "_opened", "_before", "_old_events", "_old_exposure", "_mean", "_size"):
             array = getattr(self, name)
             setattr(self, name, np.concatenate([array, np.zeros((more, *array.shape[1:]))]))
+        self._size[old:] = 1.0
         for section in range(old, count):
             if section == 0:
                 self._mean[0] = self._signals.prior_rate

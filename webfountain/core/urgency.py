@@ -53,6 +53,6 @@ def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array
     safe = np.where(np.abs(order) < 1e-9, 1.0, order)
     tail = np.where(np.abs(order) < 1e-9, -log_q, -np.expm1(safe * log_q) / safe)
     index = exposure * tail - hazard * np.exp(events * log_q)
-    # The difference loses its digits where H is tiny against b; the first term of its series does not.
+    # The difference loses its digits where the expected changes are few; the first term of its series does not.
     small = events * hazard**2 / (2 * exposure)
-    return np.asarray(np.where(hazard < 1e-4 * exposure, small, index) / rate)
+    return np.asarray(np.where(hazard * np.maximum(events, 1.0) < 1e-4 * exposure, small, index) / rate)

@@ -33,23 +33,30 @@ class Fountain:
     """Greatest expected index first; a day is a step."""
 
     def __init__(self, urls: list[str], *, signals: Signals) -> None:
-        sections = Sections()
-        self._section = np.array([sections.section_of(url) for url in urls], dtype=np.int64)
-        self._activity = Activity(sections, signals=signals)
+        self._urls, self._sections = urls, Sections()
+        self._section = np.full(len(urls), -1, dtype=np.int64)  # of the pages met so far
+        self._activity = Activity(self._sections, signals=signals)
         self._events, self._exposure = np.zeros(len(urls)), np.zeros(len(urls))
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        sections = self._sections_of(pages)
         self._activity.advance(day)
-        return self._activity.urgency(self._section[pages], day - tau, self._events[pages], self._exposure[pages])
+        return self._activity.urgency(sections, day - tau, self._events[pages], self._exposure[pages])
 
     def learn(self, day: int, fetches: Fetches) -> None:
-        self._activity.advance(day)
         seen = ~fetches.first & ~fetches.gone
         pages = fetches.pages[seen]
+        sections = self._sections_of(pages)
+        self._activity.advance(day)
         self._events[pages], self._exposure[pages] = self._activity.observe(
-            self._section[pages],
+            sections,
             day - fetches.tau[seen],
             fetches.changed[seen],
             self._events[pages],
             self._exposure[pages],
         )
+
+    def _sections_of(self, pages: Pages) -> Pages:
+        for page in pages[self._section[pages] < 0].tolist():
+            self._section[page] = self._sections.section_of(self._urls[page])
+        return self._section[pages]

@@ -93,7 +93,7 @@ class Planned:
             waiting=0.0,
             arrivals=min(arrivals, self._capacity / 2),
         )
-        solution = solve(instance, seed=self._seed)
+        solution = solve(instance, solver="calendars", seed=self._seed)
         if solution.status == "solved" or not len(self._planned):
             self._planned = planned
             self._increments = make_quotas(instance, solution.x, solution.z).increment

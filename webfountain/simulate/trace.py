@@ -116,10 +116,11 @@ def _columns(file: Path, names: tuple[str, ...]) -> dict[str, Any]:
     import pyarrow.parquet as pq  # noqa: PLC0415
 
     try:
-        table = pq.read_table(file, columns=list(names))
+        present = pq.read_schema(file).names
+        table = pq.read_table(file, columns=[name for name in names if name in present])
     except (OSError, pa.ArrowInvalid) as error:
         raise InputError(f"{file}: cannot be read as parquet: {str(error).splitlines()[0]}") from error
-    missing = [name for name in names if name not in table.column_names]
+    missing = [name for name in names if name not in present]
     if missing:
         raise InputError(f"{file}: has no column {missing[0]!r}; a trace needs {', '.join(names)}")
     numeric = ("page", "t", "resemblance")

@@ -1,0 +1,116 @@
+"""What a fetch tells about the pages not fetched."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from webfountain.core.activity import WINDOW, Activity, Signals
+from webfountain.core.sections import Sections
+
+PAGES = 20
+
+
+class Site:
+    """Twenty pages in each of two sections, for telling and asking in one line."""
+
+    def __init__(self, **signals: bool | float) -> None:
+        self.sections = Sections()
+        self.section = np.array([self.sections.section_of(f"/{'ab'[page % 2]}/{page}") for page in range(2 * PAGES)])
+        self.activity = Activity(self.sections, signals=Signals(**signals))  # type: ignore[arg-type]
+        self.since = np.zeros(2 * PAGES, dtype=np.int64)
+        self.events, self.exposure = np.zeros(2 * PAGES), np.zeros(2 * PAGES)
+
+    def fetch(self, step: int, pages: list[int], changed: bool) -> None:
+        at = np.array(pages)
+        self.activity.advance(step)
+        self.events[at], self.exposure[at] = self.activity.observe(
+            self.section[at], self.since[at], np.full(len(at), changed), self.events[at], self.exposure[at]
+        )
+        self.since[at] = step
+
+    def urgency(self, page: int) -> float:
+        at = np.array([page])
+        found = self.activity.urgency(self.section[at], self.since[at], self.events[at], self.exposure[at])
+        return float(found[0])
+
+
+def test_a_sibling_found_changed_makes_a_page_more_urgent_than_one_of_another_section():
+    site = Site()
+    site.fetch(10, [0, 2, 4], changed=True)
+    assert site.urgency(6) > site.urgency(7)
+
+
+def test_siblings_found_unchanged_calm_a_page():
+    calm, untold = Site(), Site()
+    calm.fetch(10, [0, 2, 4, 6, 8, 10], changed=False)
+    untold.activity.advance(10)
+    assert calm.activity.hazard(np.array([1]), np.array([0])) < untold.activity.hazard(np.array([1]), np.array([0]))
+
+
+def test_a_burst_is_placed_where_only_the_changed_pages_were_not_watching():
+    """Pages watched until step 9 saw nothing; at step 11 all have changed: it was in the steps between."""
+    site = Site()
+    site.fetch(9, list(range(0, 20, 2)), changed=False)
+    site.fetch(11, list(range(0, 20, 2)), changed=True)
+    section = site.section[:1]
+    late = site.activity.hazard(section, np.array([9]))[0]
+    early = site.activity.hazard(section, np.array([0]))[0] - late
+    assert late / 2 > 20 * early / 9
+
+
+def test_without_siblings_a_fetch_says_nothing_of_the_steps():
+    site = Site(siblings=False)
+    site.fetch(10, [0, 2, 4], changed=True)
+    steps = [site.activity.hazard(site.section[:1], np.array([step]))[0] for step in (0, 5, 10)]
+    assert steps[0] - steps[1] == pytest.approx(steps[1] - steps[2])
+
+
+def test_without_history_a_page_keeps_no_events_of_its_own():
+    site = Site(history=False)
+    site.fetch(10, [0], changed=True)
+    assert site.events.tolist() == site.exposure.tolist() == [0.0] * 40
+
+
+def test_without_sections_all_have_one_rate():
+    site = Site(sections=False, siblings=False)
+    for step in range(5, 50, 5):
+        site.fetch(step, list(range(0, 40, 2)), changed=True)
+    for page in (0, 1):
+        site.events[page] = site.exposure[page] = site.since[page] = 0
+    assert site.urgency(0) == site.urgency(1)
+
+
+@pytest.mark.parametrize("interval", [5, 20])
+def test_the_learned_rate_is_that_of_the_process(interval: int):
+    """Independent pages that change every 30 steps: within a fifth after 600 steps, from half-blind checks."""
+    rng, site = np.random.default_rng(interval), Site()
+    for step in range(interval, 601, interval):
+        changed = rng.random(40) < -np.expm1(-interval / 30)
+        site.activity.advance(step)
+        site.events, site.exposure = site.activity.observe(
+            site.section, site.since, changed, site.events, site.exposure
+        )
+        site.since[:] = step
+    expected = site.activity.hazard(site.section, site.since - 60)
+    assert float(expected.mean()) == pytest.approx(60 / 30, rel=0.2)
+
+
+def test_many_idle_steps_and_new_sections_are_taken_in():
+    site = Site()
+    site.fetch(5, [0, 1], changed=True)
+    new = site.sections.section_of("/a/new/page")
+    site.activity.advance(2500 + WINDOW)
+    hazard = site.activity.hazard(np.array([new, 1]), np.array([5, 5]))
+    assert hazard[0] == pytest.approx(hazard[1], rel=0.2)
+    assert np.isfinite(hazard).all()
+    assert (hazard > 0).all()
+
+
+def test_a_page_fetched_twice_in_a_step_teaches_nothing():
+    site = Site()
+    site.fetch(3, [0], changed=False)
+    before = (site.events.copy(), site.exposure.copy(), site.urgency(2))
+    site.fetch(3, [0], changed=False)
+    assert (site.events.tolist(), site.exposure.tolist()) == (before[0].tolist(), before[1].tolist())
+    assert site.urgency(2) == pytest.approx(before[2], rel=0.05)
