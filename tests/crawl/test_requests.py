@@ -1,0 +1,113 @@
+"""Requests become data and come back the same; what is no data is said to be none."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+import pytest
+import scrapy
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webfountain.crawl.requests import NotPlain, Packer, crawlable, link_of
+
+SCALARS = (
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False)
+    | st.text()
+    | st.binary()
+    | st.datetimes(timezones=st.none() | st.just(datetime.UTC))
+    | st.dates()
+)
+HASHABLE = st.none() | st.booleans() | st.integers(-(2**63), 2**63 - 1) | st.text() | st.binary()
+DATA = st.recursive(
+    SCALARS | st.sets(HASHABLE) | st.frozensets(HASHABLE),
+    lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(HASHABLE, inner),
+    max_leaves=8,
+)
+
+
+class Theirs(scrapy.Spider):
+    name = "theirs"
+
+    def seen(self, response: object, **_: object) -> None:
+        """A callback."""
+
+    def failed(self, failure: object) -> None:
+        """An errback."""
+
+
+SPIDER = Theirs()
+PACKER = Packer(SPIDER)
+
+
+def again(request: scrapy.Request) -> scrapy.Request:
+    return PACKER.unpack(PACKER.pack(request))
+
+
+@given(st.dictionaries(st.text(), DATA, max_size=4), st.binary(), st.integers(-1000, 1000))
+def test_meta_body_and_priority_come_back_the_same(meta: dict[str, Any], body: bytes, priority: int) -> None:
+    request = scrapy.Request("http://a.test/", method="POST", body=body, meta=meta, priority=priority, cb_kwargs=meta)
+    back = again(request)
+    assert (back.meta, back.cb_kwargs, back.body, back.priority) == (meta, meta, body, priority)
+
+
+def test_all_attributes_methods_and_the_class_come_back_the_same() -> None:
+    request = scrapy.FormRequest(
+        "http://a.test/x?y=1",
+        formdata={"q": "1"},
+        callback=SPIDER.seen,
+        errback=SPIDER.failed,
+        headers={"X-Two": ["1", "2"]},
+        cookies=[{"name": "a", "value": "b"}],
+        dont_filter=True,
+        flags=["f"],
+        encoding="latin-1",
+    )
+    back = again(request)
+    assert type(back) is scrapy.FormRequest
+    assert (back.callback, back.errback) == (SPIDER.seen, SPIDER.failed)
+    assert back.to_dict(spider=SPIDER) == request.to_dict(spider=SPIDER)
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        scrapy.Request("http://a.test/", callback=lambda response: None),
+        scrapy.Request("http://a.test/", callback=Theirs().seen),
+        scrapy.Request("http://a.test/", meta={"thing": object()}),
+        scrapy.Request("http://a.test/", meta={"deep": [{"thing": Theirs}]}),
+        scrapy.Request("http://a.test/", meta={"number": 2**70}),
+    ],
+)
+def test_what_is_no_plain_data_is_refused(request_: scrapy.Request) -> None:
+    with pytest.raises(NotPlain):
+        PACKER.pack(request_)
+
+
+def test_a_method_that_the_spider_lost_is_a_value_error() -> None:
+    data = PACKER.pack(scrapy.Request("http://a.test/", callback=SPIDER.seen))
+    with pytest.raises(ValueError, match="seen"):
+        Packer(scrapy.Spider("other")).unpack(data)
+
+
+def test_a_link_has_the_fingerprint_the_priority_and_the_depth() -> None:
+    request = scrapy.Request("http://a.test/p", priority=3, meta={"depth": 2})
+    link = link_of(request, "http://a.test/p", b"data", b"print")
+    assert (link.key, link.importance, link.depth, link.site) == (b"print", 3.0, 2, "http://a.test")
+
+
+def test_dont_filter_makes_every_request_its_own() -> None:
+    request = scrapy.Request("http://a.test/p", dont_filter=True)
+    keys = {link_of(request, "http://a.test/p", b"", b"print").key for _ in range(3)}
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize(
+    ("url", "expected"), [("http://A.test:80/x#f", "http://a.test/x"), ("data:,x", None), ("file:///etc/x", None)]
+)
+def test_only_web_pages_are_scheduled(url: str, expected: str | None) -> None:
+    assert crawlable(scrapy.Request(url)) == expected
