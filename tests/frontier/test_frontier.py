@@ -169,7 +169,7 @@ def test_a_changed_page_is_found_by_recrawl_and_an_unchanged_one_costs_a_304():
     records = {r.url: r for _, r in drive.store.pages()}
     news, home = records["http://one.example/news"], records["http://one.example/"]
     assert news.bucket < home.bucket, "what changes more often is in a faster bucket"
-    assert news.changes > 0.6 * news.checks
+    assert 0 < news.changes < news.checks
     assert home.changes == 0
 
 

@@ -9,7 +9,7 @@ by its phase clocks; `fountain` has the third. Called in the loop thread only.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Bounds", "BucketSchedule", "NoRecrawl", "PlanSchedule", "Schedule"]
 
+LOOKS: Final = 4
+"""Visits per expected change while no budget is to be divided. A page that changes by a Poisson process and is visited
+k times per mean interval is fresh for (1 - e^(-1/k)) k of the time: 63 % at 1, 79 % at 2, 88 % at 4 (Cho 2000)."""
 _REFRESH: float = 0.02
 """Share of a period for which a horizon is used again: 2 % of a visit's precision for most of its cost."""
 
@@ -73,13 +76,14 @@ class Schedule(Protocol):
 
 
 class BucketSchedule:
-    """A page is due one mean change interval of its bucket after its last crawl, within the policy's bounds."""
+    """A page is due `1 / LOOKS` of its bucket's mean change interval after its last crawl, within the policy's bounds."""
 
     __slots__ = ("_intervals",)
 
     def __init__(self, *, fastest: float, bounds: Bounds) -> None:
         self._intervals = [
-            min(max(interval_of(bucket, fastest), bounds.shortest), bounds.longest) for bucket in range(BUCKETS)
+            min(max(interval_of(bucket, fastest) / LOOKS, bounds.shortest), bounds.longest)
+            for bucket in range(BUCKETS)
         ]
 
     def horizon(self, site: str, at: float) -> list[float]:
