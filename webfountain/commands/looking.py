@@ -118,16 +118,10 @@ def _print_status(found: Mapping[str, Any]) -> None:
         "leased": f"{found['in_flight']:,} URLs; {found['immediate']:,} on the immediate queue",
         "rate": f"{rate}: {found['fetches']:,} fetches, {found['changes']:,} found a change",
         "fresh": fresh,
-        "plan": "none yet: the buckets alone decide" if found["plan"] is None else _words(found["plan"]),
+        "plan": "none: the buckets alone decide" if found["plan"] is None else found["plan"]["words"],
     }
     for name, text in lines.items():
         print(f"{name:<8}{text}")
-
-
-def _words(plan: dict[str, Any]) -> str:
-    from webfountain.report.planned import plan_words  # noqa: PLC0415
-
-    return plan_words(plan)
 
 
 def _print_pages(rows: Any) -> None:

@@ -57,16 +57,19 @@ def solve(*, instance: str, as_json: bool, **given: Any) -> None:
 @options.as_json
 def show(store: str, as_json: bool) -> None:
     """The plan in force: quotas, prediction, and what happened so far."""
-    from webfountain.report.planned import plan_in_force, plan_words  # noqa: PLC0415  numpy, 0.1 s
+    from webfountain.report.planned import plan_in_force  # noqa: PLC0415  numpy, 0.1 s
 
     with options.reading(store) as opened:
         found = plan_in_force(opened, at=SystemClock().now())
     if as_json:
         options.print_json(found)
     elif found is None:
-        print("no plan yet: pages are recrawled when their bucket says so; a plan needs a period's measurements")
+        print(
+            "no plan: pages are recrawled when their bucket says so; a plan needs "
+            "cycle.capacity_pages_per_period and a period's measurements"
+        )
     else:
-        print(f"{plan_words(found)}; cycle from {options.spell_time(found['start'])} UTC")
+        print(f"{found['words']}; cycle from {options.spell_time(found['start'])} UTC")
         options.print_table(found["by_period"], _PERIODS)
 
 

@@ -138,11 +138,14 @@ class Reporter:
         for name, many in counts.items():
             stats.set_value(name, many)
         if self._progress is not None:
+            from webfountain.report.planned import plan_words  # noqa: PLC0415
             from webfountain.report.progress import moment_of  # noqa: PLC0415
 
             seconds = time.monotonic() - self._began
             snapshot = scheduler.frontier.statistics()
-            self._progress.show(moment_of(snapshot, counts, seconds=seconds, freshness=self._freshness))
+            plan = scheduler.frontier.plan
+            words = None if plan is None else plan_words(plan, at=scheduler.now())
+            self._progress.show(moment_of(snapshot, counts, seconds=seconds, freshness=self._freshness, plan=words))
 
     def _write(self, report: dict[str, Any]) -> None:
         """Whole or not at all: a reader may wait for the file to appear."""

@@ -309,6 +309,11 @@ class Frontier:
             return "max_pages"
         return "idle" if self._config.until_idle and self._is_idle(at) else None
 
+    @property
+    def plan(self) -> Plan | None:
+        """The plan in force; None before the first."""
+        return self._controller.plan
+
     def statistics(self) -> FrontierStatistics:
         """A frozen snapshot."""
         return FrontierStatistics(

@@ -30,6 +30,7 @@ def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     plan = decode_plan(data)
     forecast = plan.forecast
     return {
+        "words": plan_words(plan, at=at),
         "strategy": plan.strategy,
         "fountain": plan.fountain,
         "start": plan.start,
@@ -61,16 +62,13 @@ def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     }
 
 
-def plan_words(document: dict[str, Any]) -> str:
-    """A plan in a few words, for a line of status."""
-    name = (
-        f"fountain (from strategy {document['strategy']})"
-        if document["fountain"]
-        else f"strategy {document['strategy']}"
-    )
-    now = document["by_period"][document["period"] - 1]
-    share = now["obsolete_oldest_first"] / now["known"] if now["known"] else 0.0
-    return f"{name}, period {document['period']} of {document['periods']}, predicts {share:.1%} obsolete at its end"
+def plan_words(plan: Plan, *, at: float) -> str:
+    """A plan in a few words, for a line of status or of progress."""
+    name = f"fountain (from strategy {plan.strategy})" if plan.fountain else f"strategy {plan.strategy}"
+    now = plan.period_at(at)
+    known = plan.forecast.pages[now]
+    share = plan.forecast.obsolete_oldest_first[now] / known if known else 0.0
+    return f"{name}, period {now + 1} of {plan.periods}, predicts {share:.1%} obsolete at its end"
 
 
 def _happened(store: FrontierStore, plan: Plan) -> list[dict[str, int]]:
