@@ -10,6 +10,9 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawl.peers import fetcher, ok, page, peer, terms, tls_of
+from webfountain.clock import SystemClock
+from webfountain.crawl.connection import ConnectionPool
+from webfountain.crawl.fetcher import Fetcher
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -252,5 +255,23 @@ def test_a_fetch_that_is_cancelled_leaves_no_connection_behind() -> None:
                 await task
             assert (await page(client, server.base + "/")).body == b"2"
             assert server.connections == 2
+
+    asyncio.run(run())
+
+
+def test_an_abort_ends_what_runs_for_good_also_on_a_kept_connection() -> None:
+    async def run() -> None:
+        silent = b""
+        async with peer(ok(b"1"), silent, ok(b"2")) as server:
+            pool = ConnectionPool(ssl.create_default_context)
+            client = Fetcher(pool, SystemClock())
+            await page(client, server.base + "/")
+            task = asyncio.create_task(page(client, server.base + "/"))
+            while len(server.asked) < 2:
+                await asyncio.sleep(0)
+            pool.abort()
+            assert (await task).error == "cut"
+            assert len(server.asked) == 2
+            pool.close()
 
     asyncio.run(run())

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -21,29 +23,26 @@ def read(pieces: list[bytes], *, head_only: bool = False) -> tuple[ResponseReade
 
 def refusal(data: bytes) -> str:
     reader = ResponseReader()
-    with pytest.raises(BadResponse) as caught:
+    try:
         for at in range(0, len(data), 4096):
             reader.feed(data[at : at + 4096])
         reader.eof()
-    return caught.value.word
+    except BadResponse as bad:
+        return bad.word
+    return "taken"
 
 
 @given(st.sampled_from([PLAIN, CHUNKED, INTERIM, BARE]), st.lists(st.integers(0, 150), max_size=12))
 def test_any_split_of_the_bytes_gives_the_same_response(data: bytes, cuts: list[int]) -> None:
     edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
-    reader, body = read([data[a:b] for a, b in zip(edges, edges[1:], strict=False)])
+    reader, body = read([data[a:b] for a, b in itertools.pairwise(edges)])
     assert (reader.status, body, reader.complete, reader.keep_alive, reader.rest) == (200, b"hello", True, True, False)
 
 
 @given(st.binary(max_size=400))
 def test_random_bytes_never_raise_anything_but_a_word(data: bytes) -> None:
     for start in (b"", b"HTTP/1.1 200 OK\r\n", b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"):
-        reader = ResponseReader()
-        try:
-            reader.feed(start + data)
-            reader.eof()
-        except BadResponse as bad:
-            assert bad.word in {"bad-response", "cut", "headers-too-large"}
+        assert refusal(start + data) in {"bad-response", "cut", "headers-too-large", "taken"}
 
 
 def test_headers_have_lower_case_names_in_order_and_folded_lines_are_joined() -> None:

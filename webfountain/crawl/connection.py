@@ -65,6 +65,7 @@ class Exchange:
         "_pace",
         "_window_end",
         "_window_taken",
+        "aborted",
         "answered",
         "body",
         "connection",
@@ -88,6 +89,7 @@ class Exchange:
         self.body = b""
         self.error: ErrorWord | None = None
         self.answered = False
+        self.aborted = False
         self.connection: Connection | None = None
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
 
@@ -240,7 +242,7 @@ class ConnectionPool:
             if kept is not None:
                 kept.send(data, exchange)
                 await exchange.done
-                if exchange.error != "cut" or exchange.answered or not repeatable:
+                if exchange.error != "cut" or exchange.answered or exchange.aborted or not repeatable:
                     return
                 exchange.again()
             await self._connect(endpoint, data, exchange)
@@ -267,8 +269,9 @@ class ConnectionPool:
                 del self._idle[connection.endpoint]
 
     def abort(self) -> None:
-        """End all exchanges as cut."""
+        """End all exchanges as cut, for good."""
         for exchange in list(self._active):
+            exchange.aborted = True
             self._end(exchange, "cut")
 
     def close(self) -> None:
