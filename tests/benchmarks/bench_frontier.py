@@ -4,7 +4,8 @@
 
 Rates are per CPU second of the whole process, RocksDB's flush and compaction threads included, from a quiet store
 to a quiet store: each part pays for the compactions that it caused, not for those of the part before. Links come in
-pages of 60 in batches of 16 pages, 85 % to the page's own site, Zipf within it; building them is not measured.
+pages of 60 in batches of 16 pages, the pages from an active list of 1000 sites as an ant has it, the links 85 % to
+the page's own site, Zipf within it, the others to any site; building them is not measured.
 The dominating costs are RocksDB's put and the compactions that follow (new links), its get (known links), and
 the msgpack of the record (lease and settle).
 """
@@ -39,6 +40,7 @@ LINKS_PER_PAGE = 60
 PAGES_PER_BATCH = 16
 NEW_OF_MIXED = PAGES_PER_BATCH * LINKS_PER_PAGE // 10
 OWN_SITE = 0.85
+ACTIVE_SITES = 1000
 MEASURED = 200_000
 """Links of a measured part, or a tenth of the known URLs where that is more: compactions come in bursts."""
 QUIET_S = 0.5
@@ -51,13 +53,14 @@ class Links:
     def __init__(self, size: int) -> None:
         self.rng = np.random.default_rng(20260101)
         self.sites = max(1, size // PAGES_PER_SITE)
+        self.active = self.rng.permutation(self.sites)[:ACTIVE_SITES]
         ranks = np.arange(1, PAGES_PER_SITE + 1)
         self.zipf = np.cumsum(1 / ranks) / np.sum(1 / ranks)
 
     def known(self) -> list[Link]:
         """A batch of links to known URLs: pages of a few sites, own-site links by Zipf, others anywhere."""
         n = PAGES_PER_BATCH * LINKS_PER_PAGE
-        own = np.repeat(self.rng.integers(self.sites, size=PAGES_PER_BATCH), LINKS_PER_PAGE)
+        own = np.repeat(self.rng.choice(self.active, size=PAGES_PER_BATCH), LINKS_PER_PAGE)
         site = np.where(self.rng.random(n) < OWN_SITE, own, self.rng.integers(self.sites, size=n))
         page = np.searchsorted(self.zipf, self.rng.random(n))
         return [link(int(s), int(p)) for s, p in zip(site, page, strict=True)]
@@ -90,7 +93,7 @@ def fresh_batches(links: Links, count: int, *, size: int, first_page: int) -> It
     """Batches of never-seen links: 85 % in runs on the sites of the batch's pages, others anywhere."""
     used: dict[int, int] = {}
     for _ in range(-(-count // size)):
-        own = np.repeat(links.rng.integers(links.sites, size=PAGES_PER_BATCH), -(-size // PAGES_PER_BATCH))[:size]
+        own = np.repeat(links.rng.choice(links.active, size=PAGES_PER_BATCH), -(-size // PAGES_PER_BATCH))[:size]
         site = np.where(links.rng.random(size) < OWN_SITE, own, links.rng.integers(links.sites, size=size))
         batch = []
         for s in site.tolist():
@@ -170,7 +173,7 @@ def measure_mixed(store: FrontierStore, links: Links, size: int) -> dict[str, fl
 def measure_lease(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
     """Activate sites, lease a hand of each, settle it, lease what is due again, settle, park."""
     horizon = [float("inf")] * 258
-    sites = min(links.sites, 1000)
+    sites = min(links.sites, ACTIVE_SITES)
     before, done = quiet_cpu(), 0
     found = store.activate(sites, owner="a", until=1e9, at=10.0)
     for record in found:

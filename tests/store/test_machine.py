@@ -271,7 +271,7 @@ def outcomes(draw: st.DrawFn, lease: Lease, at: float) -> Outcome:
 class TestLongRace(Race.TestCase):  # type: ignore[name-defined,misc]
     """The same race, many times as long, with other steps each time."""
 
-    settings = settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+    settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 TestRace = Race.TestCase
