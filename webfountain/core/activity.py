@@ -65,7 +65,7 @@ class Signals:
     """Changes per page and step before anything is known: that of the sources, one in four months."""
     prior_exposure: float = 50.0
     """Page-steps that `prior_rate` is worth."""
-    section_steps: float = 90.0
+    section_steps: float = 120.0
     """Steps of watching the whole section that the parent's rate is worth to it."""
     step_events: float = 1.0
     """Expected changes in a step that the parent's activity is worth; the smaller, the burstier."""
