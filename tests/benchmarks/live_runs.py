@@ -1,0 +1,175 @@
+"""One policy over one web, for `bench_live`: under a manual clock without network, or as a real crawl over HTTP.
+
+A virtual day is a second of the crawl's clock in both, so all waits and leases are in the same proportion.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from tests.acceptance.crawls import Crawl, policy, records
+from tests.benchmarks.live_webs import Judge, Recorded
+from tests.frontier.drive import Drive
+from tests.servers.timeweb import DAY, START, TimeServer
+from webfountain.clock import ManualClock
+from webfountain.frontier.page import digest_of
+from webfountain.frontier.plan import Plan, decode_plan
+from webfountain.policy.files import parse_collection
+from webfountain.repository.pages import Repository
+from webfountain.store.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+    from pathlib import Path
+
+    from tests.benchmarks.live_webs import Web
+    from webfountain.records import Fetch, PageRecord
+
+__all__ = ["POLICIES", "Day", "Setting", "live", "offline"]
+
+POLICIES = ("uniform", "1", "2", "3", "fountain")
+LATENCY_S = 0.002
+
+
+class Setting(NamedTuple):
+    """What one run is about; `share` of the first day's pages is the capacity of a day."""
+
+    policy: str
+    min_change: float
+    days: int
+    share: float
+    without: tuple[str, ...] = ()
+    seed: int = 1
+
+
+class Day(NamedTuple):
+    """A day's end: pages of the truth, obsolete ones, those of them without a copy; fetches of the day; predictions.
+
+    The predictions are those of the plan in force for this day's end, never-crawled pages included; None without.
+    """
+
+    pages: int
+    obsolete: int
+    missing: int
+    fetches: int
+    predicted: float | None
+    predicted_oldest: float | None
+
+
+def offline(setting: Setting, web: Web, folder: Path) -> list[Day]:
+    """The frontier under a manual clock; the same every time."""
+    start = 1_000_000.0
+    bodies: dict[str, bytes] = {}
+    judge = Judge(setting.min_change, bodies.__getitem__)
+    sites = {base: number for number, base in enumerate(web.bases)}
+
+    def answer(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
+        site, path = fetch.site, fetch.url[len(fetch.site) :]
+        if fetch.kind != "page":
+            return 404, {}, b"", LATENCY_S
+        found = web.respond(sites[site], path, at - start)
+        etag = f'"{found.etag}"'
+        headers = {"content-type": found.media_type} | ({"etag": etag} if found.etag else {})
+        if found.location:
+            headers["location"] = found.location
+        if found.etag and fetch.etag == etag:
+            return 304, headers, b"", LATENCY_S
+        if setting.min_change:
+            bodies.setdefault(digest_of(found.body), found.body)
+        return found.status, headers, found.body, LATENCY_S
+
+    first = web.truth(0.0)
+    file = _policy(setting, web.bases, len(first), folder)
+    collection = parse_collection(file.read_text(), file)
+    clock = ManualClock(start)
+    repository = Repository(folder / "repository", clock=clock) if setting.min_change else None
+    drive = Drive(collection, answer, clock=clock, repository=repository, seed=setting.seed)
+    days = []
+    for day in range(1, setting.days + 1):
+        before = len(drive.log)
+        drive.run(seconds=start + day - clock.now())
+        truth = web.truth(float(day))
+        fetches = sum(kind == "page" for _, kind, _ in drive.log[before:])
+        held = {record.url: record for _, record in drive.store.pages()}
+        if setting.min_change:
+            _remember(bodies, web, truth, sites, day)
+        plan = drive.store.plan()
+        days.append(_day(truth, held, judge, fetches, decode_plan(plan) if plan else None, clock.now()))
+    drive.frontier.close()
+    return days
+
+
+def _remember(bodies: dict[str, bytes], web: Web, truth: dict[str, str], sites: Mapping[str, int], day: float) -> None:
+    """Keep the bodies of today's truth, fetched or not: copies are compared with them."""
+    for url, digest in truth.items():
+        if digest not in bodies:
+            base = next(base for base in sites if url.startswith(f"{base}/"))
+            bodies[digest] = web.respond(sites[base], url[len(base) :], day).body
+
+
+def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> list[Day]:
+    """A crawl in a process of its own over HTTP, its store read from outside once a day."""
+    store = folder / "store"
+    with TimeServer(archive, rate=DAY, origin=START + offset * DAY, latency=LATENCY_S) as server:
+        web = Recorded(archive, bases=[url.rstrip("/") for url in server.urls])
+        judge = Judge(setting.min_change, web.body)
+        start = server.clock.utc(START + offset * DAY)
+        collection = _policy(setting, server.urls, len(server.truth().pages), folder)
+        days: list[Day] = []
+        seen = 0
+        with Crawl(collection, store) as crawl:
+            for day in range(1, setting.days + 1):
+                time.sleep(max(0.0, start + day - time.time()))
+                plan = _plan_of(store)
+                held = {record.url: record for record in (records(store) if plan or day > 2 else ())}
+                truth = server.truth(time.time())
+                visits = server.log(after=seen)
+                seen += len(visits)
+                fetches = sum(not visit.path.startswith("/robots.txt") for visit in visits)
+                days.append(_day(truth.pages, held, judge, fetches, plan, start + day))
+            assert crawl.process.poll() is None, crawl.errors.read_text()
+            crawl.terminate()
+            assert crawl.wait(10) == 0
+    return days
+
+
+def _plan_of(store: Path) -> Plan | None:
+    if not any(store.glob("**/CURRENT")):
+        return None
+    opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
+    try:
+        data = opened.plan()
+        return decode_plan(data) if data else None
+    finally:
+        opened.close()
+
+
+def _policy(setting: Setting, seeds: Iterable[str], pages: int, folder: Path) -> Path:
+    """Policy file: capacity for a share of the pages; `uniform` is every page in turn."""
+    capacity = round(pages * setting.share)
+    every = f"{pages / capacity:.4f}s"
+    strategy: object = setting.policy if setting.policy == "fountain" else 3
+    tables: dict[str, dict[str, object]] = {}
+    if setting.policy in ("1", "2", "3"):
+        strategy = int(setting.policy)
+    if setting.policy == "uniform":
+        tables["policies__default"] = {"revisit": {"min_interval": every, "max_interval": every}}
+    cycle = {"period": "1s", "periods": 14, "capacity_pages_per_period": capacity, "strategy": strategy}
+    tables["politeness"] = {"user_agent": "webfountain-bench/1.0 (+https://example.org/bench)"}
+    homes = [f"{seed.rstrip('/')}/" for seed in seeds]
+    return policy(folder, homes, change={"min_change": setting.min_change}, cycle=cycle, **tables)
+
+
+def _day(
+    truth: Mapping[str, str], held: Mapping[str, PageRecord], judge: Judge, fetches: int, plan: Plan | None, at: float
+) -> Day:
+    copies = {url: record.digest for url, record in held.items() if record.digest is not None}
+    missing = sum(url not in copies for url in truth)
+    stale = sum(url in copies and judge.obsolete(copies[url] or "", digest) for url, digest in truth.items())
+    if plan is None or at > plan.end + 1.0:
+        return Day(len(truth), stale + missing, missing, fetches, None, None)
+    period = plan.period_at(at - 0.5 * plan.period)
+    new, forecast = plan.forecast.never_crawled[period], plan.forecast
+    predicted, oldest = forecast.obsolete[period] + new, forecast.obsolete_oldest_first[period] + new
+    return Day(len(truth), stale + missing, missing, fetches, predicted, oldest)
