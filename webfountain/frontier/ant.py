@@ -278,6 +278,11 @@ class Ant:
     def remind(self, site: ActiveSite, at: float) -> None:
         """Look at a dry site again at a time."""
         heapq.heappush(self._timers, (at, site.site))
+        if len(self._timers) > 1000 + 4 * len(self.sites):
+            # Sites that left would be remembered here until their pages are due, in months.
+            held = self.sites.get
+            self._timers = [each for each in self._timers if (of := held(each[1])) and of.recrawl_at == each[0]]
+            heapq.heapify(self._timers)
 
     def ripen(self, at: float) -> None:
         """Make dry sites hungry again whose next recrawl has come."""
