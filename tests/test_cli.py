@@ -309,6 +309,26 @@ def test_the_demo_compares_its_copy_with_the_truth(tmp_path: Path) -> None:
     assert (tmp_path / ".webfountain-demo" / "repository").is_dir()
 
 
+def test_ctrl_c_ends_the_demo_and_its_server_with_the_summary(tmp_path: Path) -> None:
+    """A terminal sends it to both processes at once."""
+    process = subprocess.Popen(
+        command("demo", "--pages", "20", "--sites", "2"),
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    )
+    assert process.stderr is not None
+    first = process.stderr.readline()
+    os.killpg(process.pid, signal.SIGINT)
+    out, err = process.communicate(timeout=TIMEOUT_S)
+    assert process.returncode == 0, first + err
+    assert "stopped by a signal" in out
+    assert "Traceback" not in err
+
+
 # ------------------------------------------------------------------ mistakes
 
 WRONG: dict[str, tuple[tuple[str, ...], str]] = {

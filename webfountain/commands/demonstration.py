@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import threading
+from http.client import HTTPException
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -126,12 +127,15 @@ class _Sampler:
         self.samples: list[Sample] = []
 
     def measure(self) -> None:
-        """Take one sample."""
+        """Take one sample; none when the crawl has not made its store yet, or Ctrl-C has ended the server as well."""
         from webfountain.demo.process import freshness  # noqa: PLC0415
 
-        with options.reading(self._store) as opened:
-            digests = {record.url: record.digest for _, record in opened.pages(state="crawled")}
-        truth = self._server.truth()
+        try:
+            with options.reading(self._store) as opened:
+                digests = {record.url: record.digest for _, record in opened.pages(state="crawled")}
+            truth = self._server.truth()
+        except (WebfountainError, OSError, HTTPException):
+            return
         period = len(self.samples) + 1
         self.samples.append(Sample(period, len(truth.pages), freshness(truth, digests)))
 
@@ -144,7 +148,4 @@ class _Sampler:
 
     def _watch(self) -> None:
         while not self._over.wait(self._period_s):
-            try:
-                self.measure()
-            except WebfountainError:
-                continue  # the crawl has not made its store yet
+            self.measure()
