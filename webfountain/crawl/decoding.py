@@ -27,6 +27,9 @@ _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 
 
+_BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)
+
+
 class Coder(Protocol):
     """One decompressor of one stream."""
 
@@ -172,7 +175,7 @@ class Body:
             return
         try:
             self._decode(data, 0)
-        except (isal_zlib.error, brotli.error) as error:
+        except _BROKEN as error:
             raise BadResponse("bad-response") from error
 
     def end(self) -> bytes:

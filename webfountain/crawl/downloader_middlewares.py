@@ -11,6 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import NotConfigured
+from scrapy.utils.misc import load_object
 
 from webfountain.crawl.download_handler import error_word
 from webfountain.crawl.flight import flight_of
@@ -38,7 +39,7 @@ class LandingMiddleware:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Raises NotConfigured where another scheduler runs: there is nothing to land."""
-        if "FountainScheduler" not in str(crawler.settings["SCHEDULER"]):
+        if not issubclass(load_object(crawler.settings["SCHEDULER"]), FountainScheduler):
             raise NotConfigured
         return cls(crawler)
 

@@ -25,9 +25,6 @@ _FLAT: Final = (
     b"area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr"
     b"|p|li|dd|dt|option|optgroup|td|th|tr|tbody|thead|tfoot"
 )
-_TAG: Final = re.compile(rb"<([A-Za-z][^\s/<>]{0,40})[^<>]{%d,}>?" % MAX_TAG_BYTES)
-# Elements that never nest by their own tags: void ones, and those whose end tag may be left out.
-_FLAT: Final = b"area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|dd|dt|option|optgroup|td|th|tr|tbody|thead|tfoot"
 _TAG: Final = re.compile(rb"<(/?)(?!(?:%s)[\s/>])[A-Za-z][^<>]*>?" % _FLAT, re.IGNORECASE)
 
 
