@@ -27,7 +27,7 @@ _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
 
 
-_BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)
+_BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 
 class Coder(Protocol):
