@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float64]
 
-__all__ = ["intervals_at_price", "obsolete_oldest_first", "price_of_budget"]
+__all__ = ["interval_of_rest", "intervals_at_price", "obsolete_oldest_first", "price_of_budget"]
 
 _COHORTS: Final = 16
 _LARGEST_X: Final = 50.0
@@ -71,10 +71,15 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
     wanted = np.minimum(price * rates, 1.0)
     for _ in range(_HALVINGS):
         x = (low + high) / 2
-        short = -np.expm1(-x) - x * np.exp(-x) < wanted
+        short = _worth(x) < wanted
         low, high = np.where(short, x, low), np.where(short, high, x)
     interval = np.divide(high, rates, out=np.full_like(rates, longest), where=(rates > 0) & (wanted < 1.0))
     return np.asarray(np.minimum(interval, longest))
+
+
+def _worth(x: Array) -> Array:
+    """1 - e^-x (1 + x), by its series where the difference would lose its digits."""
+    return np.where(x < 1e-4, x * x * (0.5 - x / 3.0), -np.expm1(-x) - x * np.exp(-x))
 
 
 def price_of_budget(
@@ -82,14 +87,34 @@ def price_of_budget(
 ) -> float:
     """The price at which all pages together ask for `fetches_per_s`; 0 where the budget exceeds every wish.
 
-    Bisection on the logarithm; the answer is the dual of "fetches <= budget" in the steady state.
+    Bisection on the logarithm; the answer is the dual of "fetches <= budget" in the steady state. `longest` and
+    `shortest` (s) bound every interval; where `longest` alone asks for more than the budget, so does the answer.
     """
     low, high = 1e-12, max(1.0 / max(float(rates.min(initial=inf)), 1e-12), 1.0)
+    if _asked(pages, rates, low, longest, shortest) <= fetches_per_s:
+        return 0.0
     for _ in range(_HALVINGS):
         price = float(np.sqrt(low * high))
-        intervals = np.maximum(intervals_at_price(rates, price, longest=longest), max(shortest, 1e-9))
-        if float((pages / intervals).sum()) > fetches_per_s:
+        if _asked(pages, rates, price, longest, shortest) > fetches_per_s:
             low = price
         else:
             high = price
     return high
+
+
+def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: float) -> float:
+    """Fetches per second that all pages ask for at a price."""
+    intervals = np.maximum(intervals_at_price(rates, price, longest=longest), max(shortest, 1e-9))
+    return float((pages / intervals).sum())
+
+
+def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
+    """Interval of the pages that the price gives up, s: they share what the others leave; inf where nothing is left.
+
+    Where even the slowest pages change many times between two fetches no price is worth paying, and the budget
+    would lie idle; a visit still finds a change and its links.
+    """
+    intervals = intervals_at_price(rates, price)
+    left = fetches_per_s - float((pages / np.maximum(intervals, 1e-9)).sum())
+    given_up = float(pages[~np.isfinite(intervals)].sum())
+    return given_up / left if left > 1e-3 * fetches_per_s and given_up > 0 else inf

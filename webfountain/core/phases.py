@@ -45,15 +45,16 @@ class Phases:
     def planned(self, increments: Array, *, start: float, period: float, keep: int = 64) -> Phases:
         """From `start` on a plan of (T, L) increments, one a `period`; what was to come after `start` is dropped.
 
-        `keep` knots of the past stay; a page crawled before them counts at the speed of before.
+        `keep` knots of the past stay; what lies before them counts at the mean speed of those that stay.
         """
         past = self.times < start
         begin = self.at(start)
         steps = np.vstack([begin, begin + np.cumsum(increments, axis=0)])
         times = np.concatenate([self.times[past][-keep:], start + period * np.arange(len(increments) + 1)])
         values = np.vstack([self.values[past][-keep:], steps])
-        speed = (values[-1] - values[0]) / (times[-1] - times[0])
-        before = np.where(speed > 0, speed, self.before) if past.sum() > keep else self.before
+        before = self.before
+        if past.sum() > keep:
+            before = (begin - values[0]) / (start - times[0])
         return Phases(times, values, before, increments.mean(axis=0) / period)
 
     def at(self, t: float) -> Array:
@@ -68,28 +69,33 @@ class Phases:
 
     def horizon(self, t: float, *, gain: float = 1.0) -> Array:
         """(L,) the latest time from which a lane's clock has gained `gain` by `t`; -inf where it never moved."""
-        return self._when(self.at(t) - gain, late=True)
+        return self._latest(self.at(t) - gain)
 
     def due(self, lane: int, order: float, *, gain: float = 1.0) -> float:
         """When the clock of a lane will have gained `gain` since `order`; inf when the plan stands still."""
-        reached = np.full(self.values.shape[1], np.inf)
-        reached[lane] = self.at(order)[lane] + gain
-        return float(self._when(reached, late=False)[lane])
+        line, phase = self.values[:, lane], float(self.at(order)[lane]) + gain
+        if phase < line[0]:
+            return float(self.times[0] - (line[0] - phase) / self.before[lane])
+        if phase <= line[-1]:
+            return self._between(lane, phase, late=False)
+        speed = float(self.after[lane])
+        return float(self.times[-1] + (phase - line[-1]) / speed) if speed > 0 else np.inf
 
-    def _when(self, phase: Array, *, late: bool) -> Array:
-        """(L,) the time at which each lane's clock shows `phase`: where it stood still there, the last or first."""
-        found = np.full(phase.size, -np.inf if late else np.inf)
+    def _latest(self, phase: Array) -> Array:
+        """(L,) the latest time at which each lane's clock showed `phase`; -inf where it never did."""
+        found = np.full(phase.size, -np.inf)
         first, last = self.values[0], self.values[-1]
         early = phase < first
         moving = early & (self.before > 0)
         found[moving] = self.times[0] - (first[moving] - phase[moving]) / self.before[moving]
-        beyond = (phase > last) & np.isfinite(phase) & (self.after > 0)
+        beyond = (phase > last) & (self.after > 0)
         found[beyond] = self.times[-1] + (phase[beyond] - last[beyond]) / self.after[beyond]
         for lane in np.flatnonzero(~early & (phase <= last)):
-            found[lane] = self._between(int(lane), float(phase[lane]), late=late)
+            found[lane] = self._between(int(lane), float(phase[lane]), late=True)
         return found
 
     def _between(self, lane: int, phase: float, *, late: bool) -> float:
+        """When a lane's clock shows a phase between its first and last knot: the last or first time, if it rested."""
         line = self.values[:, lane]
         k = int(np.searchsorted(line, phase, side="right" if late else "left"))
         if k == 0:

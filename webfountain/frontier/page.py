@@ -72,8 +72,11 @@ class Visit:
         return self.fetched.fetch
 
     def item(self) -> dict[str, Any] | None:
-        """What the spider yields: one plain item per new, changed or gone page, None for all else."""
-        if self.kind not in _ITEMS:
+        """What the spider yields: one plain item per new, changed or gone page, None for all else.
+
+        A page that is still gone is no news.
+        """
+        if self.kind not in _ITEMS or (self.kind == "gone" and leased(self.fetch).state == "gone"):
             return None
         record = self.record
         return {
@@ -123,7 +126,7 @@ class Examiner:
         status = fetched.status
         if status == 200:
             return self._answered(fetched, prior)
-        if status == 304 and leased(fetched.fetch).digest is not None:
+        if status == 304 and _is_conditional(fetched.fetch):
             return self._unchanged(fetched, "not_modified", prior)
         if status in _REDIRECTS:
             return self._redirected(fetched)
@@ -201,7 +204,8 @@ class Examiner:
     def _redirected(self, fetched: Fetched) -> Visit:
         """A redirect is a link and a record of its source (never followed inside the downloader)."""
         record = leased(fetched.fetch)
-        target = urls.join(record.url, fetched.header("location") or "")
+        location = fetched.header("location")
+        target = urls.join(record.url, location) if location else None
         if target is None or target == record.url:
             return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
         links, refused = self._judged([target], fetched.fetch, record.depth)
@@ -256,6 +260,11 @@ def leased(fetch: Fetch) -> PageRecord:
     """The record that a page's fetch carries."""
     assert fetch.lease is not None, f"{fetch.url} was fetched without a lease"
     return fetch.lease.record
+
+
+def _is_conditional(fetch: Fetch) -> bool:
+    """Whether we sent a validator, so that 304 means our copy."""
+    return fetch.etag is not None or fetch.last_modified is not None
 
 
 def digest_of(body: bytes) -> str:
