@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from math import inf
 
+from tests.frontier.drive import Drive, collection_of
 from webfountain.frontier.ant import Ant
 from webfountain.frontier.schedule import NoRecrawl
 from webfountain.metrics import Metrics
@@ -30,3 +31,18 @@ def test_sites_that_left_are_not_remembered_until_their_pages_are_due():
         ant.leave(site, inf)
     assert len(ant._timers) < 1100
     assert ant.wake_at() == 5.0
+
+
+def test_a_site_that_asks_for_an_hour_gets_it_also_when_the_process_is_killed():
+    def answer(fetch, at):
+        return (404, {}, b"", 0.1) if fetch.kind == "robots" else (503, {"retry-after": "3600"}, b"", 0.1)
+
+    drive = Drive(collection_of(["http://one.example/", "http://one.example/two"]), answer)
+    drive.run(seconds=60)
+    assert [kind for _, kind, _ in drive.log] == ["robots", "page"]
+    kept = drive.store.site("http://one.example").state  # what a new process would find, had this one been killed
+    assert kept.failures == 1
+    assert kept.next_at > drive.log[1][0] + 3600
+    drive.run(seconds=2 * 86_400)
+    pages = sorted(at for at, kind, _ in drive.log if kind == "page")
+    assert pages[1] - pages[0] > 3600

@@ -81,6 +81,7 @@ class Ant:
         self._top: RoundRobin[Fetch] = RoundRobin()
         self._hungry: dict[str, ActiveSite] = {}
         self._quiet: dict[str, ActiveSite] = {}
+        self._blocked: dict[str, ActiveSite] = {}
         self._timers: list[tuple[float, str]] = []
         self._unresolved: list[str] = []
         self._in_flight: dict[int, ActiveSite] = {}
@@ -143,6 +144,7 @@ class Ant:
         asked = politeness.retry_after(fetched.header("retry-after"), at=fetched.at)
         site.gate.hold(fetched.at + max(asked, politeness.backoff(site.failures, base=base, rng=self.rng)))
         self._metrics.inc("politeness/backed_off")
+        self._blocked[site.site] = site
 
     def _weights(self) -> Sequence[float]:
         return self._schedule().weights(self._now())
@@ -355,10 +357,21 @@ class Ant:
         """Sites to park and when each should come back: the quiet, and when others wait the blocked and well served."""
         leaving = [(site, site.recrawl_at) for site in self._quiet.values() if self._is_done(site, at)]
         self._quiet = {name: site for name, site in self._quiet.items() if site.dry and site.idle()}
+        if self._blocked:
+            leaving += self._refusing(at, {id(site) for site, _ in leaving})
         if others_wait and not self.room():
-            quiet = {id(site) for site, _ in leaving}
-            leaving += [(site, at) for site in self.sites.values() if self._may_go(site, at) and id(site) not in quiet]
+            others = {id(site) for site, _ in leaving}
+            leaving += [(site, at) for site in self.sites.values() if self._may_go(site, at) and id(site) not in others]
         return leaving
+
+    def _refusing(self, at: float, gone: set[int]) -> list[tuple[ActiveSite, float]]:
+        """Sites that asked to be left alone for long: parked, so that the store keeps that through a kill."""
+        self._blocked = {
+            name: site
+            for name, site in self._blocked.items()
+            if self.sites.get(name) is site and site.gate.open_at() > at + _BLOCKED_S and id(site) not in gone
+        }
+        return [(site, at) for site in self._blocked.values() if self._may_go(site, at)]
 
     def _is_done(self, site: ActiveSite, at: float) -> bool:
         """Nothing to do here for long enough that parking pays, or nothing that may be done."""
