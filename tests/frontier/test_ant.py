@@ -30,7 +30,7 @@ def test_sites_that_left_are_not_remembered_until_their_pages_are_due():
         ant.due_again(site, 1e9 + number)
         ant.leave(site, inf)
     assert len(ant._timers) < 1100
-    assert ant.wake_at() == 5.0
+    assert 5.0 <= ant.wake_at() < 5.1
 
 
 def test_a_site_that_asks_for_an_hour_gets_it_also_when_the_process_is_killed():
