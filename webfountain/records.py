@@ -159,8 +159,6 @@ class Fetch(msgspec.Struct, frozen=True):
     lease: Lease | None = None
     etag: str | None = None
     last_modified: str | None = None
-    payload: object = None
-    """Another project's request that is no plain data and so never entered the store (add-on)."""
 
 
 class Fetched(msgspec.Struct, frozen=True):

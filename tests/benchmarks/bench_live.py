@@ -105,7 +105,7 @@ def _compare(min_change: str, runs: dict[str, list[Day]], warm_up: int) -> None:
 
 
 def _plot(found: dict[str, dict[str, list[Day]]], options: argparse.Namespace) -> None:
-    from matplotlib import pyplot  # noqa: PLC0415  (an extra, needed for figures only)
+    from matplotlib import pyplot  # an extra, needed for figures only
 
     figure, axes = pyplot.subplots(len(found), 1, figsize=(10, 4 * len(found)), squeeze=False)
     for axis, (min_change, runs) in zip(axes[:, 0], found.items(), strict=True):

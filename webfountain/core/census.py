@@ -51,8 +51,7 @@ class Census:
     fetches, changes, watched, seconds, links, births : (B,) counts of the periods looked at; watched and seconds in s
     new_fetches, new_seconds, new_links : the same of never-crawled pages
     waiting : known pages without a copy
-    arrivals : URLs from outside
-    periods : how many periods were looked at, a fraction allowed, above 0
+    arrivals : URLs from outside, per period
     """
 
     buckets: Ints
@@ -69,14 +68,13 @@ class Census:
     new_links: float
     waiting: float
     arrivals: float
-    periods: float
 
 
 def change_rates(census: Census, fastest: float) -> Array:
-    """(B,) changes per second of a page: changes found over the time watched, a bucket's definition as prior.
+    """(B,) changes per second of a page: changes in the time watched, a bucket's definition as PRIOR_CHANGES of them.
 
-    The time watched counts a found change's whole gap, though the page changed within it; the definition of the
-    bucket was estimated by likelihood (`change_rate`), so it keeps a weight of PRIOR_CHANGES.
+    Posterior mean of a Poisson rate under a gamma prior. Where nearly every check finds a change the counts tell
+    only that the gaps are too long, and the definition, which was estimated by likelihood (`change_rate`), stays.
     """
     believed = 1.0 / intervals_of(census.buckets, fastest)
     found = np.divide(census.changes, census.fetches, out=np.zeros_like(census.pages), where=census.fetches > 0)
@@ -84,8 +82,8 @@ def change_rates(census: Census, fastest: float) -> Array:
     # Cho's correction, for a gap that may hold more than one change; Cho & Garcia-Molina 2003, section 4.2.
     share = (census.fetches - census.changes + 0.5) / (census.fetches + 0.5)
     measured = np.where(gap > 0, -np.log(share) / np.where(gap > 0, gap, 1.0), believed)
-    weight = census.changes / (census.changes + PRIOR_CHANGES) * (found < 0.95)
-    return np.asarray(believed ** (1 - weight) * np.maximum(measured, 1e-12) ** weight, dtype=np.float64)
+    watched = np.where(found < 0.95, census.watched, 0.0)
+    return np.asarray((measured * watched + PRIOR_CHANGES) / (watched + PRIOR_CHANGES / believed), dtype=np.float64)
 
 
 def obsolete_of(census: Census, rates: Array) -> Array:
@@ -125,7 +123,7 @@ def instance_from(
         d=1.0 if in_pages else (census.new_seconds + mean_s * PRIOR_FETCHES) / (census.new_fetches + PRIOR_FETCHES),
         o=old_links * (1.0 - finds),
         w=finds,
-        nconst=census.arrivals / census.periods,
+        nconst=census.arrivals,
         p=births,
         oldwt=weights[:, None],
         newwt=weights / (1.0 - finds),

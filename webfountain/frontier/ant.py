@@ -11,7 +11,7 @@ from __future__ import annotations
 import heapq
 import ipaddress
 from math import inf
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webfountain.frontier import politeness
 from webfountain.frontier.sequencer import Gate, Polite, RoundRobin
@@ -30,12 +30,14 @@ if TYPE_CHECKING:
     from webfountain.policy.tables import PolitenessTable
     from webfountain.records import Fetched, FetchKind, Lease, SiteRecord
 
-__all__ = ["Ant", "Group"]
+__all__ = ["Ant", "Group", "Left"]
 
 _PATIENCE_S: Final = 1.0
 """A dry site whose next page comes due within this time stays active; parking it would cost more."""
 _BLOCKED_S: Final = 10.0
 """A site that may not be asked for longer than this gives its place in a full active list to another."""
+_HAIR_S: Final = 1e-3
+"""A site is looked at this much after a page comes due: `at - interval` may round to before the page's last crawl."""
 
 
 class Group:
@@ -51,6 +53,14 @@ class Group:
         self.sequencer: Polite[Fetch] = Polite(self.ring, self.gate)
 
 
+class Left(NamedTuple):
+    """A site that left: what the store must remember, and the tokens of its unused leases and of its immediate ones."""
+
+    parked: Parked
+    unused: list[int]
+    urgent: list[int]
+
+
 class Ant:
     """The active list of one crawling process."""
 
@@ -64,6 +74,7 @@ class Ant:
         metrics: Metrics,
         active_sites: int,
         hand: int,
+        largest_hand: int = LARGEST_HAND,
         quantum: int = 1000,
     ) -> None:
         self._politeness = politeness
@@ -72,6 +83,7 @@ class Ant:
         self.rng = rng
         self._metrics = metrics
         self._hand = hand
+        self._largest_hand = largest_hand
         self._quantum = quantum
         self.active_sites = active_sites
         self.sites: dict[str, ActiveSite] = {}
@@ -211,9 +223,12 @@ class Ant:
         group.ring.add(site.sequencer)
         self.look(site)
 
-    def leave(self, site: ActiveSite, due: float) -> tuple[Parked, list[int]]:
-        """Take an idle or blocked site off the active list; its unused leases go back."""
-        tokens = [fetch.lease.token for fetch in site.sequencer.flush() + site.held if fetch.lease is not None]
+    def leave(self, site: ActiveSite, due: float) -> Left:
+        """Take an idle or blocked site off the active list."""
+        for fetch in site.errands.flush():
+            site.sitemaps.pop(fetch.url, None)  # sent for, not read
+        urgent = _tokens(site.immediate.flush() + site.held)
+        unused = self.empty_hand(site)
         del self.sites[site.site]
         self._metrics.inc("ant/sites_parked")
         self._hungry.pop(site.site, None)
@@ -224,7 +239,7 @@ class Ant:
             group.ring.remove(site.sequencer)
             if not len(group.ring):
                 self._empty.append(group)
-        return Parked(site.site, max(due, opens), site.remember(opens)), tokens
+        return Left(Parked(site.site, max(due, opens), site.remember(opens)), unused, urgent)
 
     def sweep(self, at: float) -> None:
         """Forget addresses without a site whose gate is open again: until then the next site there must wait too."""
@@ -321,7 +336,7 @@ class Ant:
         site.dealt_at = min(site.dealt_at, at) if site.never.backlog() + site.recrawl.backlog() else at
         if full:
             # A hand that is used up whole grows, so that a fast site needs few orders and a slow one holds few leases.
-            site.hand = min(2 * site.hand, LARGEST_HAND)
+            site.hand = min(2 * site.hand, self._largest_hand)
         site.never.load(never)
         site.recrawl.load(recrawl)
         site.dry = not full
@@ -329,6 +344,7 @@ class Ant:
 
     def due_again(self, site: ActiveSite, due: float) -> None:
         """A page of the site comes due then."""
+        due += _HAIR_S
         if due < site.recrawl_at:
             site.recrawl_at = due
             self.remind(site, due)
@@ -338,11 +354,15 @@ class Ant:
         tokens = []
         for site in self.sites.values():
             if site.dealt_at < at - older_s:
-                fetches = site.never.flush() + site.recrawl.flush()
-                tokens += [fetch.lease.token for fetch in fetches if fetch.lease is not None]
-                site.hand, site.dealt_at = self._hand, inf
+                tokens += self.empty_hand(site)
+                site.hand = self._hand
                 self.look(site)
         return tokens
+
+    def empty_hand(self, site: ActiveSite) -> list[int]:
+        """Take the leased pages out of a site's hand; their tokens, to be given back."""
+        site.dealt_at = inf
+        return _tokens(site.never.flush() + site.recrawl.flush())
 
     def soon(self, until: float) -> bool:
         """Whether any active site has something that may be asked before `until`."""
@@ -381,3 +401,8 @@ class Ant:
         """Whether a busy site gives its place to one that waits."""
         bound = site.expected or site.ordered or site.robots_pending or site.resolving
         return not bound and (site.gate.open_at() > at + _BLOCKED_S or site.served >= self._quantum)
+
+
+def _tokens(fetches: Iterable[Fetch]) -> list[int]:
+    """The lease tokens of pages."""
+    return [fetch.lease.token for fetch in fetches if fetch.lease is not None]

@@ -19,17 +19,26 @@ import numpy as np
 from webfountain.core.buckets import BUCKETS, intervals_of
 from webfountain.core.census import Census, change_rates, instance_from, obsolete_of
 from webfountain.core.phases import Phases
-from webfountain.errors import StoreVersion
-from webfountain.frontier.fountain import FountainSchedule, SiteClocks, unplanned_lanes
+from webfountain.errors import NotConverged, StoreVersion
+from webfountain.frontier.fountain import FountainSchedule
 from webfountain.frontier.plan import Forecast, Plan, decode_plan, pack_phases
 from webfountain.frontier.schedule import Bounds, BucketSchedule, NoRecrawl, PlanSchedule
+from webfountain.frontier.siblings import Siblings
 
 if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from webfountain.core.model import Instance
+    from webfountain.core.optimizer import Solution
+    from webfountain.core.quotas import Quotas
     from webfountain.frontier.schedule import Schedule
     from webfountain.frontier.work import CensusTaken
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
     from webfountain.policy.tables import CycleTable
+
+    Array = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
 
 __all__ = ["Controller", "make_plan"]
 
@@ -39,8 +48,15 @@ FEWEST_PAGES: Final = 20
 """Fewer copies than this tell nothing; the first plan waits another period."""
 STALE_SHARE: Final = 0.25
 """Strategy 2 while a larger share of the collection is obsolete (Edwards 2001: bring it down, then hold it)."""
-CORRECTIONS: Final = 4
-"""How often a period the recrawls made are held against the quota."""
+_NEVER_S: Final = 1e12
+"""An interval of 30,000 years stands for none."""
+CORRECTIONS: Final = 8
+"""How often a period the recrawls made are held against the plan."""
+TOLERANCE: Final = 0.03
+"""Share of the planned recrawls that may be left unspent."""
+SOONER: Final = 0.9
+LATER: Final = 1.02
+"""Factors on the intervals: when fetches were left unspent, and when not, for more may have been wanted."""
 
 
 class Controller:
@@ -51,11 +67,12 @@ class Controller:
         self._cycle = cycle
         self._metrics = metrics
         self._bounds = Bounds(revisit.min_interval, inf if revisit.max_interval is None else revisit.max_interval)
-        self._clocks = SiteClocks(step_s=cycle.period_s, fastest=cycle.fastest_s)
+        self._siblings = Siblings() if cycle.siblings else None
         self._asked_at = start  # when the census was last asked for, or the crawl began
         self._asked = False
         self._checked_at = start
-        self._recrawled = 0
+        self._recrawled = self._fresh = 0
+        self._lasts = 1  # periods until the next plan: the first are made from little, so they double up to a cycle
         self.plan: Plan | None = None
         self.schedule: Schedule = NoRecrawl()
         if recrawl:
@@ -71,16 +88,17 @@ class Controller:
         except StoreVersion as error:
             logger.warning("%s; a new one is made", error)
             return
-        if plan.period == self._cycle.period_s and plan.fountain == (self._cycle.strategy == "fountain"):
+        asked = self._cycle.strategy
+        if plan.period == self._cycle.period_s and (plan.fountain if asked == "fountain" else plan.strategy == asked):
             self._rule_by(plan)
+            self._lasts = self._cycle.periods
 
     def wants_census(self, at: float) -> bool:
         """Whether it is time to plan; a True is told once until a plan is adopted or failed."""
         if not self._may_plan or self._asked:
             return False
-        if at < (self._asked_at + self._cycle.period_s if self.plan is None else self.plan.end):
-            return False
-        if self.plan is not None and at < self._asked_at + self._cycle.period_s:
+        period = self._cycle.period_s
+        if at < self._asked_at + period or (self.plan is not None and at < self.plan.start + self._lasts * period):
             return False
         self._asked, self._asked_at = True, at
         return True
@@ -100,9 +118,11 @@ class Controller:
         """Put a plan in force; None: the last one stays."""
         self._asked = False
         if plan is None:
-            self._metrics.inc("controller/plan_kept")
+            self._metrics.inc("controller/plan_kept", self.plan is not None)
             return
         self._metrics.inc("controller/plan_adopted")
+        if self.plan is not None:
+            self._lasts = min(2 * self._lasts, self._cycle.periods)
         logger.info(
             "Plan adopted: strategy %s, %d periods, %d recrawls and %d new pages, gap %.1f %%, %.2f s",
             "fountain" if plan.fountain else plan.strategy,
@@ -116,40 +136,50 @@ class Controller:
 
     def _rule_by(self, plan: Plan) -> None:
         self.plan = plan
+        self._recrawled, self._fresh, self._checked_at = 0, 0, max(plan.start, self._checked_at)
         if plan.fountain:
-            self.schedule = FountainSchedule(plan, bounds=self._bounds, clocks=self._clocks)
+            self.schedule = FountainSchedule(plan, bounds=self._bounds, siblings=self._siblings)
         else:
             self.schedule = PlanSchedule(plan, bounds=self._bounds)
 
-    def count_recrawl(self) -> None:
-        """A known page was handed out."""
-        self._recrawled += 1
+    def count(self, *, known: bool) -> None:
+        """A page was handed out."""
+        if known:
+            self._recrawled += 1
+        else:
+            self._fresh += 1
 
-    def check(self, at: float) -> None:
-        """Hold the recrawls made against the quota, some times a period, and correct the schedule."""
+    def check(self, at: float) -> bool:
+        """Hold the recrawls made against the plan, some times a period; whether pages are due sooner from now on.
+
+        What the plan meant for new pages that did not come is for known ones: an unspent fetch is lost.
+        """
         plan = self.plan
         stretch = self._cycle.period_s / CORRECTIONS
         if plan is None or at < self._checked_at + stretch:
-            return
-        planned = plan.recrawl[plan.period_at(at)] * (at - self._checked_at) / plan.period
-        made, self._recrawled, self._checked_at = self._recrawled, 0, at
-        if planned >= 1.0 and not 0.97 <= made / planned <= 1.03:
-            self._metrics.inc("controller/corrected")
-            self.schedule.correct(made / planned)
+            return False
+        planned = plan.fetches_until(at) - plan.fetches_until(self._checked_at) - self._fresh
+        unspent = planned - self._recrawled
+        self._recrawled, self._fresh, self._checked_at = 0, 0, at
+        if planned < 1.0:
+            return False
+        self._metrics.inc("controller/corrected")
+        sooner = unspent > 1.0 + TOLERANCE * planned
+        self.schedule.correct(SOONER if sooner else LATER)
+        return sooner
 
 
 def make_plan(taken: CensusTaken, *, cycle: CycleTable, bounds: Bounds, clocks: Phases | None) -> Plan:
     """Census to plan: measured instance, solution, quotas, clocks, price, forecasts. Imports scipy when first used.
 
     At 10^7 pages it costs what it costs at 10^3: the census is by bucket.
+
+    Raises
+    ------
+    NotConverged
+        when no solver got further than the uniform plan.
     """
     # 0.5 s of imports that a crawl does not need to start.
-    from webfountain.core.forecast import (  # noqa: PLC0415
-        intervals_at_price,
-        obsolete_oldest_first,
-        price_of_budget,
-    )
-    from webfountain.core.model import simulate_plan  # noqa: PLC0415
     from webfountain.core.optimizer import solve  # noqa: PLC0415
     from webfountain.core.quotas import make_quotas  # noqa: PLC0415
 
@@ -168,14 +198,10 @@ def make_plan(taken: CensusTaken, *, cycle: CycleTable, bounds: Bounds, clocks: 
         in_pages=True,
     )
     solution = solve(instance)
+    if solution.status != "solved":
+        raise NotConverged(f"the plan of {len(rates)} buckets and {cycle.periods} periods: {solution.message}")
     quotas = make_quotas(instance, solution.x, solution.z)
-    path = simulate_plan(instance, solution.x, solution.z)
-    budget = float(quotas.recrawl.sum()) / (cycle.periods * cycle.period_s)
-    price = price_of_budget(census.pages, rates, budget, longest=bounds.longest, shortest=bounds.shortest)
-    all_rates = np.exp(unplanned_lanes(census.buckets, np.log(rates * intervals_of(census.buckets, cycle.fastest_s))))
-    every = intervals_at_price(all_rates / intervals_of(np.arange(BUCKETS), cycle.fastest_s), price)
-    running = clocks or Phases.running(1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s), start=taken.at)
-    increments = np.array([unplanned_lanes(census.buckets, row) for row in quotas.increment])
+    price, every = _priced(census, rates, quotas, cycle=cycle, bounds=bounds)
     return Plan(
         start=taken.at,
         period=cycle.period_s,
@@ -188,25 +214,56 @@ def make_plan(taken: CensusTaken, *, cycle: CycleTable, bounds: Bounds, clocks: 
         pages=tuple(census.pages.tolist()),
         rates=tuple(rates.tolist()),
         quotas=tuple(tuple(row) for row in quotas.recrawl.tolist()),
-        forecast=Forecast(
-            obsolete=tuple(path.y[1:].sum(axis=1).tolist()),
-            obsolete_oldest_first=tuple(
-                obsolete_oldest_first(
-                    instance, solution.x, solution.z, mean_age=census.mean_age / cycle.period_s
-                ).tolist()
-            ),
-            never_crawled=tuple(path.n[1:].tolist()),
-            pages=tuple(path.b[1:].sum(axis=1).tolist()),
-        ),
+        forecast=_forecast(instance, solution, census.mean_age / cycle.period_s),
         objective=float(solution.objective),
         bound=float(solution.bound),
         gap=float(solution.gap),
-        message=f"{solution.status}: {solution.message}",
+        message=solution.message,
         seconds=time.thread_time() - begun,
         price=price,
-        intervals=tuple(np.where(np.isfinite(every), every, 1e12).tolist()),
-        phases=pack_phases(running.planned(increments, start=taken.at, period=cycle.period_s)),
+        intervals=tuple(np.minimum(every, _NEVER_S).tolist()),
+        phases=pack_phases(_clocks(census, quotas, taken.at, cycle, clocks)),
     )
+
+
+def _priced(census: Census, rates: Array, quotas: Quotas, *, cycle: CycleTable, bounds: Bounds) -> tuple[float, Array]:
+    """(price, (256,) intervals): every fetch of the planned recrawls buys the same fresh time; s."""
+    from webfountain.core.forecast import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
+
+    budget = float(quotas.recrawl.sum()) / (cycle.periods * cycle.period_s)
+    price = price_of_budget(census.pages, rates, budget, longest=bounds.longest, shortest=bounds.shortest)
+    defined = intervals_of(np.arange(BUCKETS), cycle.fastest_s)
+    # An empty bucket is believed to be off its definition as its planned neighbours are.
+    off = np.exp(_of_every_bucket(census.buckets, np.log(rates * defined[census.buckets])))
+    rest = interval_of_rest(census.pages, rates, price, budget)
+    return price, intervals_at_price(off / defined, price, longest=rest)
+
+
+def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Forecast:
+    """What the plan promises; `mean_age` (B,) in periods."""
+    from webfountain.core.forecast import obsolete_oldest_first  # noqa: PLC0415
+    from webfountain.core.model import simulate_plan  # noqa: PLC0415
+
+    path = simulate_plan(instance, solution.x, solution.z)
+    return Forecast(
+        obsolete=tuple(path.y[1:].sum(axis=1).tolist()),
+        obsolete_oldest_first=tuple(obsolete_oldest_first(instance, path.x, path.z, mean_age=mean_age).tolist()),
+        never_crawled=tuple(path.n[1:].tolist()),
+        pages=tuple(path.b[1:].sum(axis=1).tolist()),
+    )
+
+
+def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
+    """The phase clocks of all buckets, going on from those before, else from the buckets' own rates."""
+    speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
+    running = Phases.running(speed, start=at) if clocks is None else clocks
+    increments = np.array([_of_every_bucket(census.buckets, row) for row in quotas.increment])
+    return running.planned(increments, start=at, period=cycle.period_s)
+
+
+def _of_every_bucket(planned: Ints, values: Array) -> Array:
+    """(256,) values of all buckets from those of the planned ones: an empty bucket lies between its neighbours."""
+    return np.asarray(np.interp(np.arange(BUCKETS), planned, values))
 
 
 def census_of(taken: CensusTaken, cycle: CycleTable) -> Census:
@@ -216,14 +273,13 @@ def census_of(taken: CensusTaken, cycle: CycleTable) -> Census:
     pages = np.array([taken.buckets[int(bucket)].pages for bucket in buckets], dtype=np.float64)
     crawled = np.array([taken.buckets[int(bucket)].sum_last_crawled for bucket in buckets])
     counts = np.zeros((6, len(buckets)))
-    new = np.zeros(4)
+    new = np.zeros(3)
     for row in taken.rows:
         if row.bucket is None:
-            new += (row.fetches, row.seconds, row.links, row.births)
+            new += (row.fetches, row.seconds, row.links)
         elif row.bucket in index:
             counted = (row.fetches, row.changes, row.watched, row.seconds, row.links, row.births)
             counts[:, index[row.bucket]] += counted
-    first = min((row.period for row in taken.rows), default=int(taken.at // cycle.period_s))
     return Census(
         buckets,
         pages,
@@ -238,12 +294,18 @@ def census_of(taken: CensusTaken, cycle: CycleTable) -> Census:
         new_seconds=float(new[1]),
         new_links=float(new[2]),
         waiting=float(taken.waiting),
-        arrivals=float(new[3]),
-        periods=max(taken.at / cycle.period_s - first, 1.0),
+        arrivals=_arrivals(taken, cycle.period_s),
     )
 
 
-def _strategy(census: Census, rates: np.ndarray, cycle: CycleTable) -> int:
+def _arrivals(taken: CensusTaken, period_s: float) -> float:
+    """URLs from outside per period; the first counted one is left out, for it may have brought the seeds."""
+    first = min((row.period for row in taken.rows), default=0) + 1
+    came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)
+    return came / max(taken.at / period_s - first, 1.0)
+
+
+def _strategy(census: Census, rates: Array, cycle: CycleTable) -> int:
     """The strategy to solve for: as the policy says, or 2 while the collection is stale and 3 to hold it."""
     if cycle.strategy != "fountain":
         return cycle.strategy

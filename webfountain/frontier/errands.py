@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webfountain.policy.rules import Judge
     from webfountain.records import Fetched
 
-__all__ = ["Errands"]
+__all__ = ["ROBOTS_LIFE_S", "Errands"]
 
 ROBOTS_LIFE_S: Final = 86_400.0
 """RFC 9309 section 2.4: a cached version should not be used for more than 24 hours."""
@@ -64,12 +64,24 @@ class Errands:
             return
         if not self._obey_robots or site.barred:
             site.robots_ok = True
-        elif site.robots_at is None or not site.robots_ok or at - site.robots_at > ROBOTS_LIFE_S:
+        elif site.robots_at is None or not site.robots_ok or at - site.robots_at >= ROBOTS_LIFE_S:
             self._send_for_robots(site, f"{site.site}/robots.txt")
             return
         elif site.robots_body:
             site.robots = self._rules(site.robots_body)
         self._open(site, at)
+
+    def outdated(self, at: float) -> list[ActiveSite]:
+        """Active sites whose robots.txt has lived its time; one with an order out must wait for its deal."""
+        if not self._obey_robots:
+            return []
+        return [
+            site
+            for site in self._ant.sites.values()
+            if site.robots_at is not None
+            and at - site.robots_at >= ROBOTS_LIFE_S
+            and not (site.shut or site.robots_pending or site.ordered or site.barred)
+        ]
 
     def _send_for_robots(self, site: ActiveSite, url: str) -> None:
         site.robots_pending = True
@@ -104,15 +116,13 @@ class Errands:
         site.robots_failures += 1
         site.dry = True
         site.recrawl_at = at + politeness.backoff(site.robots_failures, base=self.base_s, rng=self._rng)
+        site.gate.hold(site.recrawl_at)  # also when an immediate URL makes the site active before
         self._metrics.inc("robots/refuse")
         self._ant.look(site)
 
     def _open(self, site: ActiveSite, at: float) -> None:
-        """Rules are known: what waited for them goes on, sitemaps are sent for, leases may be ordered."""
+        """Rules are known: sitemaps are sent for, leases may be ordered."""
         site.dry = False
-        for fetch in site.held:
-            (site.transient if fetch.lease is None else site.immediate).load([fetch])
-        site.held.clear()
         if self._with_sitemaps and not site.barred:
             self.send_for_sitemaps(site, site.robots.sitemaps, at)
         self._ant.look(site)

@@ -8,6 +8,7 @@ year passes in a test.
 
 from __future__ import annotations
 
+import heapq
 import time
 from functools import partial
 from math import inf
@@ -22,18 +23,17 @@ from webfountain.frontier.agenda import Agenda, Pace
 from webfountain.frontier.ant import Ant
 from webfountain.frontier.controller import Controller
 from webfountain.frontier.due import DuplicateEliminator
-from webfountain.frontier.errands import Errands
+from webfountain.frontier.errands import ROBOTS_LIFE_S, Errands
 from webfountain.frontier.links import LinkExtractor
 from webfountain.frontier.page import Examiner, Visit, content_type, leased
 from webfountain.frontier.plan import encode_plan
-from webfountain.frontier.site import ALLOW_ALL
+from webfountain.frontier.site import ALLOW_ALL, LARGEST_HAND
 from webfountain.frontier.sitemaps import SitemapShelf
 from webfountain.frontier.work import Clerk, Done, Refusal, Work
 from webfountain.policy.network import is_private_host
 from webfountain.policy.rules import Judge
 from webfountain.repository.text import text_of
 from webfountain.store.base import lane_of, order_of
-from webfountain.urls import site_of
 
 if TYPE_CHECKING:
     import random
@@ -111,6 +111,9 @@ class Frontier:
         self._judge = Judge(collection, year=year)
         self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
         self._controller.resume(store.plan())
+        # What is leased ahead cannot be overtaken by what turns up: at most a twentieth of a period's fetches.
+        capacity = collection.cycle.capacity_pages_per_period or inf
+        largest_hand = int(min(LARGEST_HAND, max(1, capacity // 20)))
         self._ant = Ant(
             politeness=collection.politeness,
             schedule=lambda: self._controller.schedule,
@@ -118,7 +121,8 @@ class Frontier:
             rng=rng,
             metrics=metrics,
             active_sites=config.active_sites,
-            hand=config.hand,
+            hand=min(config.hand, largest_hand),
+            largest_hand=largest_hand,
         )
         self._errands = Errands(
             ant=self._ant, collection=collection, judge=self._judge, metrics=metrics, rng=rng, obey_robots=obey_robots
@@ -146,6 +150,7 @@ class Frontier:
             "reclaim": config.lease_seconds / 10,
             "hands": config.lease_seconds / 10,
             "tidy": max(self._period_s, 60.0),
+            "robots": ROBOTS_LIFE_S / 100,
             "waiting": 2.0,
         }
         self._agenda = Agenda(every, start=clock.now())
@@ -154,7 +159,7 @@ class Frontier:
         self._pending_bytes = 0
         self._pending_visits = 0
         self._strays: dict[str, list[Lease]] = {}
-        self._transients: dict[str, list[tuple[str, object]]] = {}
+        self._put_off: list[tuple[float, list[int]]] = []
         self._working = False
         self._taken: CensusTaken | None = None
         self._stopped = False
@@ -187,11 +192,9 @@ class Frontier:
         """One page of the budget goes out."""
         self._pace.take(at)
         self._handed_out += 1
-        if fetch.lease is not None and fetch.lease.record.last_crawled is not None:
-            self._controller.count_recrawl()
-            self._metrics.inc("sequencer/recrawl")
-        else:
-            self._metrics.inc("sequencer/never_crawled")
+        known = fetch.lease is not None and fetch.lease.record.state != "never-crawled"
+        self._controller.count(known=known)
+        self._metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake_at(self) -> float | None:
         """When `next` may have something by time alone; None: only after a landing or work."""
@@ -210,6 +213,7 @@ class Frontier:
         if kind == "robots":
             self._metrics.inc("robots/fetched")
             self._errands.robots_landed(site, fetched)
+            self._let_go(site)
         elif fetched.status == 200:
             self._next_work.sitemaps.append(fetched)
         else:
@@ -230,8 +234,9 @@ class Frontier:
         if visit.record.checks > leased(visit.fetch).checks:
             site.changes += visit.kind == "changed"
             site.watched += visit.watched
-        self._ant.due_again(site, self._due_time(visit.record))
-        self._controller.schedule.observe(visit)
+        if siblings := self._controller.schedule.observe(visit):
+            self._next_work.hurried.append((site.site, siblings))
+        self._ant.due_again(site, self._due_time(site, visit.record))
         self._next_work.visits.append(visit)
         self._pending_visits += 1
         self._pending_bytes += len(visit.fetched.body) + 3 * len(visit.reading.text)
@@ -239,11 +244,7 @@ class Frontier:
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
         """Another project's spider is done with its request (instead of `examine` and `finish`)."""
-        site = self._ant.sites[fetch.site]
-        if fetch.lease is None:
-            site.expected -= 1
-            self._ant.look(site)
-            return
+        assert fetch.lease is not None
         at = self._clock.now()
         state: State = "crawled" if error is None else "failed"
         record = msgspec.structs.replace(
@@ -276,28 +277,15 @@ class Frontier:
         """Another project's request on its way to the store."""
         self._next_work.offers.append(link)
 
-    def offer_transient(self, url: str, payload: object) -> None:
-        """A request that is no plain data: it keeps its place in memory, behind its site's gate."""
-        site_name = site_of(url)
-        self._transients.setdefault(site_name, []).append((url, payload))
-        site = self._ant.sites.get(site_name)
-        if site is not None:
-            self._load_transients(site)
-
     def stop(self) -> None:
         """Hand out nothing more; what is in flight may still land and be finished."""
         self._stopped = True
 
     def has_pending(self) -> bool:
-        """Whether any URL is left to ask once: never-crawled, leased, offered or in memory."""
+        """Whether any URL is left to ask once: never-crawled, leased or offered."""
         pages = self._statistics
         return bool(
-            pages.pages["never-crawled"]
-            or pages.immediate
-            or self._transients
-            or self._next_work.offers
-            or self._working
-            or self._busy()
+            pages.pages["never-crawled"] or pages.immediate or self._next_work.offers or self._working or self._busy()
         )
 
     def finish_reason(self) -> str | None:
@@ -396,9 +384,10 @@ class Frontier:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
         at = self._clock.now()
         parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
-        self._store.release([token for _, tokens in parted for token in tokens])
+        self._store.release([token for left in parted for token in left.unused + left.urgent])
         self._store.release([lease.token for leases in self._strays.values() for lease in leases])
-        self._store.park([parked for parked, _ in parted], at=at)
+        self._store.release([token for _, tokens in self._put_off for token in tokens])
+        self._store.park([left.parked for left in parted], at=at)
         if self._repository is not None:
             self._repository.close()
         self._store.close()
@@ -411,8 +400,13 @@ class Frontier:
         self._ant.sweep(at)
         if not self._congested():
             work.orders = self._ant.orders(at)
+        while self._put_off and self._put_off[0][0] <= at:
+            work.released += heapq.heappop(self._put_off)[1]
+        if self._agenda.due("robots", at):
+            self._renew_robots(work, at)
         work.summoned = [name for name in self._strays if name not in self._ant.sites]
-        self._controller.check(at)
+        if self._controller.check(at):
+            self._ant.freshen(list(self._ant.sites))
         if self._controller.wants_census(at):
             work.census_since = self._controller.look_back(at)
         work.inbox = self._agenda.due("inbox", at)
@@ -424,18 +418,34 @@ class Frontier:
         if self._config.until_idle and not self._busy():
             work.look_for_waiting = self._agenda.due("waiting", at)
 
+    def _renew_robots(self, work: Work, at: float) -> None:
+        """Ask again for the robots.txt of sites that stay active past its life; what is in their hand must wait."""
+        for site in self._errands.outdated(at):
+            work.released += self._ant.empty_hand(site)
+            self._errands.prepare(site, at)
+
     def _let_leave(self, work: Work, at: float) -> None:
         for site, due in self._ant.leavers(at, others_wait=self._sites_due <= at):
-            parked, tokens = self._ant.leave(site, due)
-            work.parked.append(parked)
-            work.released += tokens
-            self._sites_due = min(self._sites_due, parked.due)
+            left = self._ant.leave(site, due)
+            work.parked.append(left.parked)
+            work.released += left.unused
+            self._sites_due = min(self._sites_due, left.parked.due)
+            if left.urgent:
+                # Back on the immediate queue they would make their site active again at once, and again.
+                heapq.heappush(self._put_off, (left.parked.due, left.urgent))
 
     @staticmethod
     def _is_needed(work: Work) -> bool:
         news = (work.visits, work.refusals, work.offers, work.sitemaps, work.plan)
         sites = (work.parked, work.released, work.summoned, work.orders, work.room)
-        chores = (work.inbox, work.reclaim, work.tidy, work.look_for_waiting, work.census_since is not None)
+        chores = (
+            work.hurried,
+            work.inbox,
+            work.reclaim,
+            work.tidy,
+            work.look_for_waiting,
+            work.census_since is not None,
+        )
         return any(news) or any(sites) or any(chores)
 
     # --------------------------------------------------------------- arrivals
@@ -453,7 +463,7 @@ class Frontier:
         if not self._allow_private and is_private_host(site.group.address):
             site.barred = "private-address"
         self._errands.prepare(site, at)
-        self._load_transients(site)
+        self._let_go(site)
 
     def _unreachable(self, site: ActiveSite, at: float, error: str) -> None:
         """A host name without an address: the site waits, longer each time."""
@@ -464,14 +474,18 @@ class Frontier:
         self._metrics.inc(f"fetch/error/{error}")
         self._ant.look(site)
 
-    def _load_transients(self, site: ActiveSite) -> None:
-        for url, payload in self._transients.pop(site.site, ()):
-            fetch = self._ant.errand(site, "page", url, payload=payload)
-            if site.robots_pending:
-                site.held.append(fetch)
-            else:
-                site.transient.load([fetch])
-        self._ant.look(site)
+    def _let_go(self, site: ActiveSite) -> None:
+        """Immediate URLs that waited for the site's robots.txt go on once it is known, if it allows them."""
+        if site.robots_pending or site.shut:
+            return
+        held, site.held = site.held, []
+        for fetch in held:
+            self._urge(site, fetch)
+
+    def _urge(self, site: ActiveSite, fetch: Fetch) -> None:
+        if self._may_ask(site, fetch):
+            site.immediate.load([fetch])
+            self._ant.hurry(site)
 
     def _call_immediate(self, done: Done) -> None:
         """Immediate URLs go to their sites, which become active for them."""
@@ -488,9 +502,8 @@ class Frontier:
         fetch = self._ant.fetch_of(site, lease)
         if site.robots_pending or site.shut:
             site.held.append(fetch)
-        elif self._may_ask(site, fetch):
-            site.immediate.load([fetch])
-            self._ant.hurry(site)
+        else:
+            self._urge(site, fetch)
 
     def _take_deal(self, deal: Deal, at: float) -> None:
         """Leased pages go into their site's hand, but for those that policy or robots.txt refuse now."""
@@ -502,11 +515,9 @@ class Frontier:
             [fetch for fetch in (self._ant.fetch_of(site, lease) for lease in leases) if self._may_ask(site, fetch)]
             for leases in (deal.never, deal.recrawl)
         )
-        due_time = self._controller.schedule.due_time
-        # A site's own clock may run late: what was due by the common one and was not dealt is looked at again soon.
+        # What was due and was not dealt (the hand was full, a horizon is used for a while) is looked at again soon.
         soonest = at + RELOOK * self._period_s
-        for lane, first in deal.lanes:
-            due = due_time(lane, first)
+        for due in self._controller.schedule.due_times(site.site, deal.lanes, at):
             self._ant.due_again(site, due if due > at else soonest)
         self._ant.deal(site, never, recrawl, full=bool(deal.never or deal.recrawl), at=at)
 
@@ -519,7 +530,7 @@ class Frontier:
         site.expected += 1
         refused = self._examiner.refused(fetch, error, at=self._clock.now())
         assert fetch.lease is not None
-        self._ant.due_again(site, self._due_time(refused))
+        self._ant.due_again(site, self._due_time(site, refused))
         self._next_work.refusals.append(Refusal(fetch.lease, kind, refused))
         self._metrics.inc(f"outcome/{kind}")
         return False
@@ -553,9 +564,10 @@ class Frontier:
             return False
         return self._never_crawled_due > at + IDLE_S and not self._ant.soon(at + IDLE_S)
 
-    def _due_time(self, record: PageRecord) -> float:
-        """When a page comes due again once this record is settled."""
-        return self._controller.schedule.due_time(lane_of(record), order_of(record))
+    def _due_time(self, site: ActiveSite, record: PageRecord) -> float:
+        """When a page of the site comes due again once this record is settled."""
+        heads = [(lane_of(record), order_of(record))]
+        return self._controller.schedule.due_times(site.site, heads, self._clock.now())[0]
 
     def _prior(self, name: str) -> Prior:
         """Mean change interval of the site's pages so far, drawn towards the belief where little was seen."""

@@ -17,7 +17,7 @@ from webfountain.errors import StoreVersion
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-__all__ = ["Forecast", "Plan", "decode_plan", "encode_plan"]
+__all__ = ["Forecast", "Plan", "decode_plan", "encode_plan", "pack_phases"]
 
 
 class Forecast(msgspec.Struct, frozen=True):
@@ -76,6 +76,25 @@ class Plan(msgspec.Struct, frozen=True):
         """Index of the period that holds `at`, within the cycle."""
         return min(max(int((at - self.start) // self.period), 0), self.periods - 1)
 
+    def fetches_until(self, at: float) -> float:
+        """Pages to be fetched from the start on, each period's evenly; after the end as in the last period."""
+        period = self.period_at(at)
+        begun = self.start + period * self.period
+        now = self.recrawl[period] + self.fresh[period]
+        return sum(self.recrawl[:period]) + sum(self.fresh[:period]) + now * (at - begun) / self.period
+
+    def weights_at(self, at: float) -> tuple[float, float]:
+        """Weights of the never-crawled and the recrawl queue: p and 1 - p.
+
+        Where the plan leaves less than a tenth of a period's fetches waiting, new pages go first: that many are
+        planned, and more of them came than was foreseen.
+        """
+        period = self.period_at(at)
+        if self.forecast.never_crawled[period] <= 0.1 * (self.recrawl[period] + self.fresh[period]):
+            return (1.0, 0.0)
+        p = self.weights[period]
+        return (p, 1.0 - p)
+
     def clocks(self) -> Phases:
         """The phase clocks."""
         return _unpack(self.phases)
@@ -92,11 +111,11 @@ def decode_plan(data: bytes) -> Plan:
     Raises
     ------
     StoreVersion
-        when another version wrote it; `forget` nothing: a crawl makes a new plan.
+        when another version wrote it: a crawl makes a new one.
     """
     try:
         return msgspec.msgpack.decode(data, type=Plan)
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise StoreVersion(f"the plan in the store was written by another version: {error}") from None
 
 

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from webfountain.frontier.page import Visit
     from webfountain.frontier.plan import Plan
 
-__all__ = ["Bounds", "BucketSchedule", "NoRecrawl", "PlanSchedule", "Schedule"]
+__all__ = ["REFRESH", "Bounds", "BucketSchedule", "NoRecrawl", "PlanSchedule", "Schedule"]
 
 LOOKS: Final = 4
 """Visits per expected change while no budget is to be divided. A page that changes by a Poisson process and is visited
 k times per mean interval is fresh for (1 - e^(-1/k)) k of the time: 63 % at 1, 79 % at 2, 88 % at 4 (Cho 2000)."""
-_REFRESH: float = 0.02
+REFRESH: float = 0.02
 """Share of a period for which a horizon is used again: 2 % of a visit's precision for most of its cost."""
 
 
@@ -58,47 +58,47 @@ class Schedule(Protocol):
         """For each of the LANES of a site the latest order that is due at `at`."""
         ...
 
-    def due_time(self, lane: int, order: float) -> float:
-        """When a page of this lane with this order comes due; at the latest, for a site may hurry."""
+    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
+        """When a page of the site comes due, for each (lane, order), as things stand at `at`."""
         ...
 
     def weights(self, at: float) -> Sequence[float]:
         """Weights of the never-crawled and the recrawl queue where both have a due URL: p and 1 - p."""
         ...
 
-    def observe(self, visit: Visit) -> None:
-        """Hear of a checked page, as it happens."""
+    def observe(self, visit: Visit) -> Sequence[bytes]:
+        """Hear of a finished page, as it happens; keys of other pages of its site that are due now because of it."""
         ...
 
-    def correct(self, ratio: float) -> None:
-        """Reality differs from the plan: of the planned recrawls `ratio` were made in the last stretch."""
+    def correct(self, factor: float) -> None:
+        """Reality differs from the plan: pages are due after `factor` times as long."""
         ...
 
 
 class BucketSchedule:
-    """A page is due `1 / LOOKS` of its bucket's mean change interval after its last crawl, within the policy's bounds."""
+    """A page is due `1 / LOOKS` of its bucket's mean change interval after its last crawl, within the bounds."""
 
     __slots__ = ("_intervals",)
 
     def __init__(self, *, fastest: float, bounds: Bounds) -> None:
         self._intervals = [
-            min(max(interval_of(bucket, fastest) / LOOKS, bounds.shortest), bounds.longest)
-            for bucket in range(BUCKETS)
+            min(max(interval_of(bucket, fastest) / LOOKS, bounds.shortest), bounds.longest) for bucket in range(BUCKETS)
         ]
 
     def horizon(self, site: str, at: float) -> list[float]:
         return [at - interval for interval in self._intervals] + [at] * (LANES - BUCKETS)
 
-    def due_time(self, lane: int, order: float) -> float:
-        return order if lane >= ADVANCED else order + self._intervals[lane]
+    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
+        return [order if lane >= ADVANCED else order + self._intervals[lane] for lane, order in heads]
 
     def weights(self, at: float) -> Sequence[float]:
         return (0.5, 0.5)
 
-    def observe(self, visit: Visit) -> None:
+    def observe(self, visit: Visit) -> Sequence[bytes]:
         """Buckets alone decide; the page's own record has what was learned."""
+        return ()
 
-    def correct(self, ratio: float) -> None:
+    def correct(self, factor: float) -> None:
         """There is no plan to differ from."""
 
 
@@ -108,16 +108,17 @@ class NoRecrawl:
     def horizon(self, site: str, at: float) -> list[float]:
         return [-inf] * LANES
 
-    def due_time(self, lane: int, order: float) -> float:
-        return inf
+    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
+        return [inf] * len(heads)
 
     def weights(self, at: float) -> Sequence[float]:
         return (1.0, 0.0)
 
-    def observe(self, visit: Visit) -> None:
+    def observe(self, visit: Visit) -> Sequence[bytes]:
         """Nothing to learn for."""
+        return ()
 
-    def correct(self, ratio: float) -> None:
+    def correct(self, factor: float) -> None:
         """Nothing is planned."""
 
 
@@ -135,30 +136,24 @@ class PlanSchedule:
         self._horizon: list[float] = []
 
     def horizon(self, site: str, at: float) -> list[float]:
-        if at - self._at >= _REFRESH * self._plan.period:
+        if at - self._at >= REFRESH * self._plan.period:
             self._at = at
             self._horizon = self._bounds.lanes(self._clocks.horizon(at, gain=self._gain).tolist(), at)
         return self._horizon
 
-    def due_time(self, lane: int, order: float) -> float:
-        if lane >= ADVANCED:
-            return order
+    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
+        return [order if lane >= ADVANCED else self._due(lane, order) for lane, order in heads]
+
+    def _due(self, lane: int, order: float) -> float:
         return self._bounds.due(order, self._clocks.due(lane, order, gain=self._gain))
 
     def weights(self, at: float) -> Sequence[float]:
-        p = self._plan.weights[self._plan.period_at(at)]
-        return (p, 1.0 - p)
+        return self._plan.weights_at(at)
 
-    def observe(self, visit: Visit) -> None:
+    def observe(self, visit: Visit) -> Sequence[bytes]:
         """The census counts it; the next plan knows."""
+        return ()
 
-    def correct(self, ratio: float) -> None:
-        """Fewer recrawls than planned: pages are due a little earlier; more: a little later."""
-        self._gain = float(np.clip(self._gain * corrected(ratio), 0.25, 4.0))
-
-
-def corrected(ratio: float) -> float:
-    """The factor on intervals that `ratio` of the planned recrawls asks for: small steps, none within 3 %."""
-    if 0.97 <= ratio <= 1.03:
-        return 1.0
-    return 0.95 if ratio < 1.0 else 1.03
+    def correct(self, factor: float) -> None:
+        self._gain = float(np.clip(self._gain * factor, 1 / 64, 4.0))
+        self._at = -inf

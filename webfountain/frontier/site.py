@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.ant import Group
 
-__all__ = ["ALLOW_ALL", "ActiveSite"]
+__all__ = ["ALLOW_ALL", "LARGEST_HAND", "ActiveSite"]
 
 LARGEST_HAND = 64
 ALLOW_ALL = RobotsRules.parse(b"", "*")
@@ -63,7 +63,6 @@ class ActiveSite:
         "served",
         "site",
         "sitemaps",
-        "transient",
         "watched",
     )
 
@@ -81,15 +80,14 @@ class ActiveSite:
         self.gate = Gate(concurrency, open_at=state.next_at)
         self.errands: Fifo[Fetch] = Fifo()
         self.immediate: Fifo[Fetch] = Fifo()
-        self.transient: Fifo[Fetch] = Fifo()
         self.never: Fifo[Fetch] = Fifo()
         self.recrawl: Fifo[Fetch] = Fifo()
         joined = WeightedRandom((self.never, self.recrawl), weights, rng)
-        queues = FirstOf((self.errands, self.immediate, self.transient, joined))
+        queues = FirstOf((self.errands, self.immediate, joined))
         self.sequencer: Polite[Fetch] = Polite(queues, self.gate)
         self.group: Group | None = None
         self.hand = hand
-        self.held: list[Fetch] = []  # immediate and transient fetches that wait for robots.txt or DNS
+        self.held: list[Fetch] = []  # immediate fetches that wait for robots.txt or DNS
         self.expected = 0
         self.served = 0
         self.ordered = False  # a lease order for this site is with the store

@@ -61,6 +61,7 @@ class Work:
     refusals: list[Refusal] = field(default_factory=list)
     offers: list[Link] = field(default_factory=list)
     sitemaps: list[Fetched] = field(default_factory=list)
+    hurried: list[tuple[str, Sequence[bytes]]] = field(default_factory=list)
     parked: list[Parked] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
     summoned: list[str] = field(default_factory=list)
@@ -152,6 +153,7 @@ class Clerk:
         done.settled.update(refusal.lease.site for refusal in work.refusals)
         self._discover_offers(work, done)
         self._read_sitemaps(work, done)
+        self._hurry(work, done)
         if work.inbox and self._inbox is not None:
             self._deliver(self._inbox, work, done)
         self._store.release(work.released)
@@ -244,6 +246,12 @@ class Clerk:
                 done.counts["sitemap/made_due"] += len(stale)
                 done.fresh.add(fetched.fetch.site)
             done.sitemaps.append(SitemapRead(fetched.fetch.site, fetched.fetch.url, read.children))
+
+    def _hurry(self, work: Work, done: Done) -> None:
+        """Siblings of pages found changed are due now."""
+        for site, keys in work.hurried:
+            done.counts["controller/siblings"] += self._store.advance(site, keys, due=work.at, at=work.at)
+            done.fresh.add(site)
 
     def _is_older(self, site: str, key: bytes, modified: float) -> bool:
         """Whether our copy was fetched before the time at which the sitemap says that the page changed."""

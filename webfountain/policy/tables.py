@@ -111,13 +111,17 @@ class RepositoryTable(Table, frozen=True):
 
 
 class CycleTable(Table, frozen=True):
-    """The time that is planned together; `fastest` is the change interval of bucket 0."""
+    """The time that is planned together; `fastest` is the change interval of bucket 0.
+
+    `siblings`: under `fountain`, a page found changed makes the nearest others due (`frontier.siblings`).
+    """
 
     periods: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 14
     period: PositiveDuration = PositiveDuration(86_400)
     fastest: PositiveDuration | None = None
     capacity_pages_per_period: Annotated[int, msgspec.Meta(ge=1)] | None = None
     strategy: Strategy = "fountain"
+    siblings: bool = True
 
     @property
     def period_s(self) -> float:
