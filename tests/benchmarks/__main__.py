@@ -1,0 +1,30 @@
+"""All benchmarks in turn, what `make bench` runs: ``python -m tests.benchmarks [NAME ...]``, names without ``bench_``.
+
+Each is a module of its own with its own options; here they run with those of the acceptance figures.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+BENCHMARKS = {
+    "crawl": [],
+    "frontier": ["--full"],
+    "optimizer": [],
+    "live": [],
+}
+
+
+def main() -> int:
+    """The worst exit status of those that ran."""
+    worst = 0
+    for name in sys.argv[1:] or BENCHMARKS:
+        print(f"== {name}", flush=True)
+        command = [sys.executable, "-m", f"tests.benchmarks.bench_{name}", *BENCHMARKS.get(name, [])]
+        worst = max(worst, subprocess.run(command, check=False).returncode)
+    return worst
+
+
+if __name__ == "__main__":
+    sys.exit(main())
