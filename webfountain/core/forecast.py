@@ -26,7 +26,7 @@ __all__ = ["interval_of_rest", "intervals_at_price", "obsolete_oldest_first", "p
 
 _COHORTS: Final = 16
 _LARGEST_X: Final = 50.0
-_HALVINGS: Final = 60
+_HALVINGS: Final = 45
 
 
 def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: Array) -> Array:
