@@ -45,7 +45,3 @@ class Agenda:
             return False
         self._due[name] = at + self._every[name]
         return True
-
-    def next_at(self) -> float:
-        """When the next chore is due."""
-        return min(self._due.values())

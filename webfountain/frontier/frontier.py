@@ -193,7 +193,7 @@ class Frontier:
         self._pace.take(at)
         self._handed_out += 1
         known = fetch.lease is not None and fetch.lease.record.state != "never-crawled"
-        self._controller.count(known=known)
+        self._controller.count()
         self._metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake_at(self) -> float | None:
@@ -398,13 +398,14 @@ class Frontier:
         """Leases for hungry sites, more sites, and the chores that have come round."""
         self._ant.ripen(at)
         self._ant.sweep(at)
+        if self._agenda.due("robots", at):
+            self._renew_robots(work, at)
         if not self._congested():
             work.orders = self._ant.orders(at)
         while self._put_off and self._put_off[0][0] <= at:
             work.released += heapq.heappop(self._put_off)[1]
-        if self._agenda.due("robots", at):
-            self._renew_robots(work, at)
         work.summoned = [name for name in self._strays if name not in self._ant.sites]
+        work.hurried += [(site, (key,)) for site, key in self._controller.schedule.scouts(at)]
         if self._controller.check(at):
             self._ant.freshen(list(self._ant.sites))
         if self._controller.wants_census(at):
