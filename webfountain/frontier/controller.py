@@ -50,12 +50,12 @@ STALE_SHARE: Final = 0.25
 """Strategy 2 while a larger share of the collection is obsolete (Edwards 2001: bring it down, then hold it)."""
 _NEVER_S: Final = 1e12
 """An interval of 30,000 years stands for none."""
-CORRECTIONS: Final = 8
-"""How often a period the recrawls made are held against the plan."""
+CORRECTIONS: Final = 50
+"""How often a period the fetches made are held against the plan."""
 TOLERANCE: Final = 0.03
-"""Share of the planned recrawls that may be left unspent."""
+"""Share of the planned fetches that may be left unspent between two looks, besides one page."""
 SOONER: Final = 0.9
-LATER: Final = 1.02
+LATER: Final = 1.003
 """Factors on the intervals: when fetches were left unspent, and when not, for more may have been wanted."""
 
 
@@ -71,7 +71,8 @@ class Controller:
         self._asked_at = start  # when the census was last asked for, or the crawl began
         self._asked = False
         self._checked_at = start
-        self._recrawled = self._fresh = 0
+        self._made = 0
+        self._unspent = 0.0
         self._lasts = 1  # periods until the next plan: the first are made from little, so they double up to a cycle
         self.plan: Plan | None = None
         self.schedule: Schedule = NoRecrawl()
@@ -136,35 +137,31 @@ class Controller:
 
     def _rule_by(self, plan: Plan) -> None:
         self.plan = plan
-        self._recrawled, self._fresh, self._checked_at = 0, 0, max(plan.start, self._checked_at)
+        self._made, self._checked_at = 0, max(plan.start, self._checked_at)
         if plan.fountain:
             self.schedule = FountainSchedule(plan, bounds=self._bounds, siblings=self._siblings)
         else:
             self.schedule = PlanSchedule(plan, bounds=self._bounds)
 
-    def count(self, *, known: bool) -> None:
+    def count(self) -> None:
         """A page was handed out."""
-        if known:
-            self._recrawled += 1
-        else:
-            self._fresh += 1
+        self._made += 1
 
     def check(self, at: float) -> bool:
-        """Hold the recrawls made against the plan, some times a period; whether pages are due sooner from now on.
+        """Hold the fetches made against the plan, often in a period; whether pages are due sooner from now on.
 
         What the plan meant for new pages that did not come is for known ones: an unspent fetch is lost.
         """
         plan = self.plan
-        stretch = self._cycle.period_s / CORRECTIONS
-        if plan is None or at < self._checked_at + stretch:
+        if plan is None or at < self._checked_at + self._cycle.period_s / CORRECTIONS:
             return False
-        planned = plan.fetches_until(at) - plan.fetches_until(self._checked_at) - self._fresh
-        unspent = planned - self._recrawled
-        self._recrawled, self._fresh, self._checked_at = 0, 0, at
-        if planned < 1.0:
-            return False
-        self._metrics.inc("controller/corrected")
-        sooner = unspent > 1.0 + TOLERANCE * planned
+        planned = plan.fetches_until(at) - plan.fetches_until(self._checked_at)
+        self._unspent = max(self._unspent + planned - self._made, 0.0)
+        self._made, self._checked_at = 0, at
+        sooner = self._unspent > 1.0 + TOLERANCE * planned
+        if sooner:
+            self._unspent = 0.0
+            self._metrics.inc("controller/corrected")
         self.schedule.correct(SOONER if sooner else LATER)
         return sooner
 

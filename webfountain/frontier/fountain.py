@@ -7,6 +7,7 @@ longer, so that the capacity is used and the order of the pages stays. Bursts of
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,7 +30,7 @@ _SHORTEST, _LONGEST = 1 / 64, 64.0
 class FountainSchedule:
     """Follows a plan's budget at one price per fetch; `siblings` None leaves that signal out."""
 
-    __slots__ = ("_bounds", "_gain", "_intervals", "_plan", "_siblings")
+    __slots__ = ("_bounds", "_busy_until", "_gain", "_intervals", "_page_s", "_plan", "_siblings")
 
     def __init__(self, plan: Plan, *, bounds: Bounds, siblings: Siblings | None) -> None:
         self._plan = plan
@@ -37,9 +38,13 @@ class FountainSchedule:
         self._siblings = siblings
         self._intervals = np.array(plan.intervals)
         self._gain = 1.0
+        self._busy_until = -inf
+        self._page_s = plan.period * plan.periods / max(plan.fetches_until(plan.end), 1.0)
 
     def horizon(self, site: str, at: float) -> list[float]:
-        return self._bounds.lanes((at - self._intervals * self._gain).tolist(), at)
+        # Siblings spend what the budget has for others: all else waits until they were fetched.
+        waiting = max(self._busy_until - at, 0.0)
+        return self._bounds.lanes((at - waiting - self._intervals * self._gain).tolist(), at)
 
     def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
         return [order if lane >= ADVANCED else self._due(lane, order) for lane, order in heads]
@@ -55,14 +60,22 @@ class FountainSchedule:
         lease = visit.fetch.lease
         if self._siblings is None or lease is None or visit.record.state != "crawled" or visit.kind == "failed":
             return ()
-        return self._siblings.hear(
+        at = visit.fetched.at
+        struck = self._siblings.hear(
             lease.site,
             lease.record.url,
             lease.key,
-            at=visit.fetched.at,
+            at=at,
             since=lease.record.last_crawled,
             changed=visit.kind == "changed",
+            every=float(self._intervals[visit.record.bucket]) * self._gain,
         )
+        self._busy_until = max(self._busy_until, at) + len(struck) * self._page_s
+        return struck
+
+    def scouts(self, at: float) -> list[tuple[str, bytes]]:
+        """Pages of sections that nobody looked at for too long are due."""
+        return [] if self._siblings is None else self._siblings.scouts(at)
 
     def correct(self, factor: float) -> None:
         self._gain = float(np.clip(self._gain * factor, _SHORTEST, _LONGEST))

@@ -70,6 +70,10 @@ class Schedule(Protocol):
         """Hear of a finished page, as it happens; keys of other pages of its site that are due now because of it."""
         ...
 
+    def scouts(self, at: float) -> Sequence[tuple[str, bytes]]:
+        """Site and key of pages that are due now whatever their lane says, each told once."""
+        ...
+
     def correct(self, factor: float) -> None:
         """Reality differs from the plan: pages are due after `factor` times as long."""
         ...
@@ -98,6 +102,9 @@ class BucketSchedule:
         """Buckets alone decide; the page's own record has what was learned."""
         return ()
 
+    def scouts(self, at: float) -> Sequence[tuple[str, bytes]]:
+        return ()
+
     def correct(self, factor: float) -> None:
         """There is no plan to differ from."""
 
@@ -116,6 +123,9 @@ class NoRecrawl:
 
     def observe(self, visit: Visit) -> Sequence[bytes]:
         """Nothing to learn for."""
+        return ()
+
+    def scouts(self, at: float) -> Sequence[tuple[str, bytes]]:
         return ()
 
     def correct(self, factor: float) -> None:
@@ -152,6 +162,9 @@ class PlanSchedule:
 
     def observe(self, visit: Visit) -> Sequence[bytes]:
         """The census counts it; the next plan knows."""
+        return ()
+
+    def scouts(self, at: float) -> Sequence[tuple[str, bytes]]:
         return ()
 
     def correct(self, factor: float) -> None:
