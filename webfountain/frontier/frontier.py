@@ -18,22 +18,20 @@ import msgspec
 
 from webfountain.core.change_rate import Prior
 from webfountain.errors import RepositoryError
-from webfountain.frontier import politeness
 from webfountain.frontier.agenda import Agenda, Pace
 from webfountain.frontier.ant import Ant
+from webfountain.frontier.arrivals import Arrivals
 from webfountain.frontier.controller import Controller
 from webfountain.frontier.due import DuplicateEliminator
 from webfountain.frontier.errands import ROBOTS_LIFE_S, Errands
 from webfountain.frontier.links import LinkExtractor
-from webfountain.frontier.page import Examiner, Visit, content_type, leased
+from webfountain.frontier.page import Examiner, Visit, content_type, counts_of, leased
 from webfountain.frontier.plan import encode_plan
-from webfountain.frontier.site import ALLOW_ALL, LARGEST_HAND
+from webfountain.frontier.site import LARGEST_HAND
 from webfountain.frontier.sitemaps import SitemapShelf
 from webfountain.frontier.work import Clerk, Done, Refusal, Work
-from webfountain.policy.network import is_private_host
 from webfountain.policy.rules import Judge
 from webfountain.repository.text import text_of
-from webfountain.store.base import lane_of, order_of
 
 if TYPE_CHECKING:
     import random
@@ -43,11 +41,10 @@ if TYPE_CHECKING:
     from webfountain.config import FountainConfig
     from webfountain.frontier.inbox import Inbox
     from webfountain.frontier.plan import Plan
-    from webfountain.frontier.site import ActiveSite
-    from webfountain.frontier.work import CensusTaken, Deal
+    from webfountain.frontier.work import CensusTaken
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind, PageRecord, State
+    from webfountain.records import Fetch, Fetched, Link, OutcomeKind, PageRecord, State
     from webfountain.repository.pages import Repository
     from webfountain.store.base import BucketCensus, FrontierStore, Statistics
 
@@ -55,16 +52,12 @@ __all__ = ["Frontier", "FrontierStatistics"]
 
 PRIOR_PERIODS: Final = 10.0
 """Believed mean change interval, in periods, of the pages of a site that nothing is known of."""
-PRIOR_CHANGES: Final = 2.0
-"""How many changes seen that belief is worth against what the site's own pages showed."""
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
 """Bodies and visits that wait for the worker; above either no new fetch goes out, so memory stays bounded."""
 IDLE_S: Final = 60.0
 """`--until-idle`: idle is when no never-crawled URL comes due within this time (DESIGN.md section 7)."""
 IMMEDIATE_BATCH: Final = 100
-RELOOK: Final = 0.02
-"""Share of a period after which a site whose pages were not due after all is looked at again."""
 
 
 class FrontierStatistics(msgspec.Struct, frozen=True):
@@ -106,7 +99,6 @@ class Frontier:
         self._repository = repository
         self._metrics = metrics
         self._config = config
-        self._allow_private = collection.network.allow_private
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
         self._judge = Judge(collection, year=year)
         self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
@@ -143,22 +135,23 @@ class Frontier:
             owner=owner,
             lease_s=config.lease_seconds,
         )
-        self._pace = Pace(collection.cycle.capacity_pages_per_period, collection.cycle.period_s, start=clock.now())
-        self._period_s = collection.cycle.period_s
-        every = {
-            "inbox": 0.5,
-            "reclaim": config.lease_seconds / 10,
-            "hands": config.lease_seconds / 10,
-            "tidy": max(self._period_s, 60.0),
-            "robots": ROBOTS_LIFE_S / 100,
-            "waiting": 2.0,
-        }
-        self._agenda = Agenda(every, start=clock.now())
-        self._most = config.max_pages if config.max_pages is not None else inf
         self._next_work = Work(clock.now())
+        self._arrivals = Arrivals(
+            ant=self._ant,
+            errands=self._errands,
+            examiner=self._examiner,
+            judge=self._judge,
+            controller=self._controller,
+            collection=collection,
+            metrics=metrics,
+            clock=clock,
+            gather=lambda: self._next_work,
+        )
+        self._pace = Pace(collection.cycle.capacity_pages_per_period, collection.cycle.period_s, start=clock.now())
+        self._agenda = Agenda(_chores(config.lease_seconds, collection.cycle.period_s), start=clock.now())
+        self._most = config.max_pages if config.max_pages is not None else inf
         self._pending_bytes = 0
         self._pending_visits = 0
-        self._strays: dict[str, list[Lease]] = {}
         self._put_off: list[tuple[float, list[int]]] = []
         self._working = False
         self._taken: CensusTaken | None = None
@@ -213,7 +206,7 @@ class Frontier:
         if kind == "robots":
             self._metrics.inc("robots/fetched")
             self._errands.robots_landed(site, fetched)
-            self._let_go(site)
+            self._arrivals.let_go(site)
         elif fetched.status == 200:
             self._next_work.sitemaps.append(fetched)
         else:
@@ -236,11 +229,12 @@ class Frontier:
             site.watched += visit.watched
         if siblings := self._controller.schedule.observe(visit):
             self._next_work.hurried.append((site.site, siblings))
-        self._ant.due_again(site, self._due_time(site, visit.record))
+        self._arrivals.due_again(site, visit.record)
         self._next_work.visits.append(visit)
         self._pending_visits += 1
         self._pending_bytes += len(visit.fetched.body) + 3 * len(visit.reading.text)
-        self._count(visit)
+        for name, many in counts_of(visit):
+            self._metrics.inc(name, many)
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
         """Another project's spider is done with its request (instead of `examine` and `finish`)."""
@@ -265,13 +259,7 @@ class Frontier:
 
     def resolved(self, host: str, addresses: Sequence[str], *, error: str | None = None) -> None:
         """The addresses of a host name, or none and why."""
-        at = self._clock.now()
-        allowed = [address for address in addresses if self._allow_private or not is_private_host(address)]
-        for site in self._ant.resolved(host, allowed or addresses):
-            if not addresses:
-                self._unreachable(site, at, error or "dns")
-            else:
-                self._receive(site, at)
+        self._arrivals.resolved(host, addresses, error=error or "dns")
 
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
@@ -353,11 +341,11 @@ class Frontier:
                 site.expected -= many
                 self._ant.look(site)
         for site in self._ant.admit(done.activated):
-            self._greet(site, at)
-        self._call_immediate(done)
+            self._arrivals.greet(site, at)
+        self._arrivals.call_immediate(done)
         for deal in done.deals:
             self._metrics.inc("ant/leased", len(deal.never) + len(deal.recrawl))
-            self._take_deal(deal, at)
+            self._arrivals.take_deal(deal, at)
         self._metrics.inc("ant/released", len(work.released))
         self._ant.freshen(done.fresh)
         for read in done.sitemaps:
@@ -385,7 +373,7 @@ class Frontier:
         at = self._clock.now()
         parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
         self._store.release([token for left in parted for token in left.unused + left.urgent])
-        self._store.release([lease.token for leases in self._strays.values() for lease in leases])
+        self._store.release([lease.token for leases in self._arrivals.strays.values() for lease in leases])
         self._store.release([token for _, tokens in self._put_off for token in tokens])
         self._store.park([left.parked for left in parted], at=at)
         if self._repository is not None:
@@ -404,7 +392,7 @@ class Frontier:
             work.orders = self._ant.orders(at)
         while self._put_off and self._put_off[0][0] <= at:
             work.released += heapq.heappop(self._put_off)[1]
-        work.summoned = [name for name in self._strays if name not in self._ant.sites]
+        work.summoned = [name for name in self._arrivals.strays if name not in self._ant.sites]
         work.hurried += [(site, (key,)) for site, key in self._controller.schedule.scouts(at)]
         if self._controller.check(at):
             self._ant.freshen(list(self._ant.sites))
@@ -449,104 +437,6 @@ class Frontier:
         )
         return any(news) or any(sites) or any(chores)
 
-    # --------------------------------------------------------------- arrivals
-
-    def _greet(self, site: ActiveSite, at: float) -> None:
-        """A site joined the active list."""
-        for lease in self._strays.pop(site.site, ()):
-            site.held.append(self._ant.fetch_of(site, lease))
-        if not site.resolving:
-            self._receive(site, at)
-
-    def _receive(self, site: ActiveSite, at: float) -> None:
-        """A site has an address: bar it when that is private, and see to its robots.txt."""
-        assert site.group is not None
-        if not self._allow_private and is_private_host(site.group.address):
-            site.barred = "private-address"
-        self._errands.prepare(site, at)
-        self._let_go(site)
-
-    def _unreachable(self, site: ActiveSite, at: float, error: str) -> None:
-        """A host name without an address: the site waits, longer each time."""
-        site.failures += 1
-        site.dry = True
-        site.recrawl_at = at + politeness.backoff(site.failures, base=self._errands.base_s, rng=self._ant.rng)
-        self._metrics.inc("ant/unreachable")
-        self._metrics.inc(f"fetch/error/{error}")
-        self._ant.look(site)
-
-    def _let_go(self, site: ActiveSite) -> None:
-        """Immediate URLs that waited for the site's robots.txt go on once it is known, if it allows them."""
-        if site.robots_pending or site.shut:
-            return
-        held, site.held = site.held, []
-        for fetch in held:
-            self._urge(site, fetch)
-
-    def _urge(self, site: ActiveSite, fetch: Fetch) -> None:
-        if self._may_ask(site, fetch):
-            site.immediate.load([fetch])
-            self._ant.hurry(site)
-
-    def _call_immediate(self, done: Done) -> None:
-        """Immediate URLs go to their sites, which become active for them."""
-        for name in done.missing:
-            self._next_work.released += [lease.token for lease in self._strays.pop(name, ())]
-        for lease in done.immediate:
-            site = self._ant.sites.get(lease.site)
-            if site is None:
-                self._strays.setdefault(lease.site, []).append(lease)
-            else:
-                self._hurry(site, lease)
-
-    def _hurry(self, site: ActiveSite, lease: Lease) -> None:
-        fetch = self._ant.fetch_of(site, lease)
-        if site.robots_pending or site.shut:
-            site.held.append(fetch)
-        else:
-            self._urge(site, fetch)
-
-    def _take_deal(self, deal: Deal, at: float) -> None:
-        """Leased pages go into their site's hand, but for those that policy or robots.txt refuse now."""
-        site = self._ant.sites.get(deal.site)
-        if site is None:
-            self._next_work.released += [lease.token for lease in deal.never + deal.recrawl]
-            return
-        never, recrawl = (
-            [fetch for fetch in (self._ant.fetch_of(site, lease) for lease in leases) if self._may_ask(site, fetch)]
-            for leases in (deal.never, deal.recrawl)
-        )
-        # What was due and was not dealt (the hand was full, a horizon is used for a while) is looked at again soon.
-        soonest = at + RELOOK * self._period_s
-        for due in self._controller.schedule.due_times(site.site, deal.lanes, at):
-            self._ant.due_again(site, due if due > at else soonest)
-        self._ant.deal(site, never, recrawl, full=bool(deal.never or deal.recrawl), at=at)
-
-    def _may_ask(self, site: ActiveSite, fetch: Fetch) -> bool:
-        """Whether a leased page may be fetched; if not it is settled as refused."""
-        record = leased(fetch)
-        kind, error = self._objection(site, record)
-        if kind is None:
-            return True
-        site.expected += 1
-        refused = self._examiner.refused(fetch, error, at=self._clock.now())
-        assert fetch.lease is not None
-        self._ant.due_again(site, self._due_time(site, refused))
-        self._next_work.refusals.append(Refusal(fetch.lease, kind, refused))
-        self._metrics.inc(f"outcome/{kind}")
-        return False
-
-    def _objection(self, site: ActiveSite, record: PageRecord) -> tuple[OutcomeKind | None, str]:
-        if site.barred is not None:
-            return "refused", site.barred
-        if record.request is None:
-            reason = self._judge.judge(record.url, site.site, record.depth)
-            if reason is not None:
-                return "refused", reason
-        if site.robots is not ALLOW_ALL and not site.robots.allowed(record.url):
-            return "refused_by_robots", "robots.txt"
-        return None, ""
-
     # ----------------------------------------------------------------- states
 
     def _congested(self) -> bool:
@@ -556,7 +446,7 @@ class Frontier:
     def _busy(self) -> bool:
         """Anything in flight, waiting to be settled, or in a hand."""
         work = self._next_work
-        queued = work.visits or work.refusals or work.offers or work.sitemaps or self._strays
+        queued = work.visits or work.refusals or work.offers or work.sitemaps or self._arrivals.strays
         return bool(self._ant.in_flight or self._pending_visits or queued)
 
     def _is_idle(self, at: float) -> bool:
@@ -565,18 +455,10 @@ class Frontier:
             return False
         return self._never_crawled_due > at + IDLE_S and not self._ant.soon(at + IDLE_S)
 
-    def _due_time(self, site: ActiveSite, record: PageRecord) -> float:
-        """When a page of the site comes due again once this record is settled."""
-        heads = [(lane_of(record), order_of(record))]
-        return self._controller.schedule.due_times(site.site, heads, self._clock.now())[0]
-
     def _prior(self, name: str) -> Prior:
-        """Mean change interval of the site's pages so far, drawn towards the belief where little was seen."""
+        """What is believed of the change rates of a site's pages."""
         site = self._ant.sites.get(name)
-        if site is None:
-            return Prior(self._prior_s)
-        watched = site.watched + PRIOR_CHANGES * self._prior_s
-        return Prior(watched / (site.changes + PRIOR_CHANGES))
+        return Prior(self._prior_s) if site is None else site.prior(self._prior_s)
 
     def _old_text(self, record: PageRecord) -> str | None:
         """Text of the newest stored copy; None when there is no repository or the copy is lost."""
@@ -589,15 +471,14 @@ class Frontier:
         kind, charset = content_type(stored.headers)
         return text_of(stored.body, kind, charset).text
 
-    def _count(self, visit: Visit) -> None:
-        inc = self._metrics.inc
-        inc(f"outcome/{visit.kind}")
-        fetched = visit.fetched
-        inc("fetch/bytes", len(fetched.body))
-        if visit.kind in ("changed", "minor"):
-            inc("change/compared")
-        inc(f"fetch/status/{fetched.status}" if fetched.status is not None else f"fetch/error/{fetched.error}")
-        inc("fetch/seconds", fetched.seconds)
-        inc("links/seen", visit.reading.links_seen)
-        for reason, many in visit.reading.refused.items():
-            inc(reason, many)
+
+def _chores(lease_s: float, period_s: float) -> dict[str, float]:
+    """How often what recurs by the clock, s."""
+    return {
+        "inbox": 0.5,
+        "reclaim": lease_s / 10,
+        "hands": lease_s / 10,
+        "tidy": max(period_s, 60.0),
+        "robots": ROBOTS_LIFE_S / 100,
+        "waiting": 2.0,
+    }

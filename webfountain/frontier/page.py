@@ -23,14 +23,14 @@ from webfountain.records import Link
 from webfountain.repository import text as page_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from webfountain.frontier.links import LinkExtractor
     from webfountain.policy.files import Collection
     from webfountain.policy.rules import Judge
     from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, State
 
-__all__ = ["Examiner", "Reading", "Visit", "content_type", "digest_of", "leased"]
+__all__ = ["Examiner", "Reading", "Visit", "content_type", "counts_of", "digest_of", "leased"]
 
 _HTML = frozenset({"text/html", "application/xhtml+xml", ""})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -254,6 +254,19 @@ class Examiner:
         kept = self._judge.judge_links(found, depth=depth, source=source, count=refused.__setitem__)
         links = [Link(url, site, urls.fingerprint(url), depth, policy, 0.0, source) for url, site in kept]
         return tuple(links), refused
+
+
+def counts_of(visit: Visit) -> Iterator[tuple[str, float]]:
+    """What the stats count of a visit: (name, amount)."""
+    fetched = visit.fetched
+    yield f"outcome/{visit.kind}", 1
+    yield "fetch/bytes", len(fetched.body)
+    yield "fetch/seconds", fetched.seconds
+    yield (f"fetch/status/{fetched.status}" if fetched.status is not None else f"fetch/error/{fetched.error}"), 1
+    yield "links/seen", visit.reading.links_seen
+    if visit.kind in ("changed", "minor"):
+        yield "change/compared", 1
+    yield from visit.reading.refused.items()
 
 
 def leased(fetch: Fetch) -> PageRecord:

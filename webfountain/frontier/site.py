@@ -11,6 +11,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
+from webfountain.core.change_rate import Prior
 from webfountain.frontier.robots import RobotsRules
 from webfountain.frontier.sequencer import Fifo, FirstOf, Gate, Polite, WeightedRandom
 from webfountain.records import Fetch, SiteRecord, SiteState
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["ALLOW_ALL", "LARGEST_HAND", "ActiveSite"]
 
 LARGEST_HAND = 64
+PRIOR_CHANGES = 2.0
+"""How many changes seen the collection's belief is worth against what the site's own pages showed."""
 ALLOW_ALL = RobotsRules.parse(b"", "*")
 
 
@@ -123,6 +126,10 @@ class ActiveSite:
     def idle(self) -> bool:
         """Nothing held, nothing under way, nothing ordered: the site may leave the active list."""
         return not (self.expected or self.ordered or self.robots_pending or self.resolving or self.sequencer.backlog())
+
+    def prior(self, belief_s: float) -> Prior:
+        """Mean change interval of the site's pages so far, drawn towards the belief where little was seen."""
+        return Prior((self.watched + PRIOR_CHANGES * belief_s) / (self.changes + PRIOR_CHANGES))
 
     def remember(self, next_at: float) -> SiteState:
         """What must outlive the visit."""
