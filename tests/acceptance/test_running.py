@@ -171,3 +171,18 @@ def test_the_spider_yields_one_item_per_page_into_a_feed(tmp_path: Path) -> None
         pages = {item["url"]: item["digest"] for item in items if item["verdict"] == "new"}
         assert pages == server.truth().pages
         assert len(items) == report["new"] + report["gone"]
+
+
+def test_a_crawl_that_loses_its_disk_ends_with_status_1_and_one_line_and_goes_on_later(tmp_path: Path) -> None:
+    with DemoServer(sites=3, pages=200, period=0, latency=0.005) as server:
+        collection, store = policy(tmp_path, server.urls), tmp_path / "store"
+        with Crawl(collection, store) as crawl:
+            crawl.wait_for_pages(store, 10, seconds=60)
+            (file,) = (store / "repository").glob("*.warc.gz")
+            file.rename(tmp_path / "lost")
+            assert crawl.wait(20) == 1
+        (line,) = crawl.errors.read_text().splitlines()
+        assert str(file) in line
+        (tmp_path / "lost").rename(file)
+        run(collection, store, "--until-idle", seconds=60)
+        assert {r.url: r.digest for r in records(store) if r.state == "crawled"} == server.truth().pages

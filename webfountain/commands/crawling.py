@@ -120,12 +120,13 @@ def _run(settings: Settings, collection: str) -> WebfountainError | None:
     if not settings.get("LOG_FILE"):
         _Told.listen()
     crawler = process.create_crawler("fountain")
+    errors = _errors_of(crawler)
     task = process.crawl(crawler, collection=collection)
     process.start()
     failure = task.exception() if task.done() and not task.cancelled() else None
     if failure is not None and not isinstance(failure, WebfountainError):
         raise failure
-    return failure or _error_of(crawler)
+    return failure or next(iter(errors), None)
 
 
 class _Told(logging.Filter):
@@ -154,12 +155,21 @@ class _Told(logging.Filter):
         return not (self._told and record.levelno >= logging.ERROR)
 
 
-def _error_of(crawler: Crawler) -> WebfountainError | None:
-    """What the scheduler says that ended the crawl."""
+def _errors_of(crawler: Crawler) -> list[WebfountainError]:
+    """Will hold what ended the crawl, once it is closed: after that the engine knows its scheduler no more."""
+    from scrapy import signals  # noqa: PLC0415
+
     from webfountain.crawl.scheduler import FountainScheduler  # noqa: PLC0415
 
-    scheduler = crawler.engine.scheduler if crawler.engine is not None else None
-    return scheduler.error if isinstance(scheduler, FountainScheduler) else None
+    errors: list[WebfountainError] = []
+
+    def closed() -> None:
+        scheduler = crawler.engine.scheduler if crawler.engine is not None else None
+        if isinstance(scheduler, FountainScheduler) and scheduler.error is not None:
+            errors.append(scheduler.error)
+
+    crawler.signals.connect(closed, signals.spider_closed, weak=False)
+    return errors
 
 
 def _print(report: Mapping[str, Any], chosen: Mapping[str, object]) -> None:

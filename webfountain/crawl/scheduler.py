@@ -153,8 +153,14 @@ class FountainScheduler:
             self._timer.cancel()
         self.frontier.stop()
         await self._worker.end()
-        await self._worker.call(self.frontier.close)
-        self._worker.shut()
+        try:
+            await self._worker.call(self.frontier.close)
+        except WebfountainError as error:  # nothing is lost: leases come back at the next start
+            if self.error is None:
+                self.error = error
+                logger.critical("%s", error)
+        finally:
+            self._worker.shut()
 
     # ------------------------------------------------------------ hot path
 
