@@ -55,7 +55,7 @@ class FountainConfig(
     ] = 600.0
     cache_urls: Annotated[
         int, _meta("URLs", "Fingerprints in the cache before the duplicate URL eliminator.", ge=0, le=100_000_000)
-    ] = 50_000
+    ] = 200_000
     max_pages: Annotated[int, _meta("pages", "The crawl ends after so many settled fetches.", ge=1)] | None = None
     max_seconds: Annotated[float, _meta("s", "The crawl ends after this time.", ge=0)] | None = None
     until_idle: Annotated[

@@ -46,14 +46,22 @@ def test_a_key_of_another_site_is_another_page() -> None:
     assert due.discover([link(1, site="https://b.example")], at=1.0).new == 1
 
 
+def test_a_key_that_two_sites_share_is_cached_for_the_later_one() -> None:
+    due, _ = eliminator()
+    both = [link(1), link(1, site="https://b.example")]
+    assert due.discover(both, at=1.0) == Discovered(new=2, known=0)
+    assert due.discover(both, at=2.0) == Discovered(new=0, known=2)
+    assert due.statistics() == Eliminated(new=2, duplicates_by_cache=1, duplicates_by_store=1)
+
+
 def test_a_forgotten_page_or_site_is_asked_of_the_store_again() -> None:
     due, _ = eliminator()
-    due.discover([*links(1, 2), link(1, site="https://b.example")], at=1.0)
+    due.discover([*links(1, 2), link(3, site="https://b.example")], at=1.0)
     due.forget(SITE, link(1).key)
     due.discover(links(1, 2), at=2.0)
     assert due.statistics().duplicates_by_store == 1
     due.forget(SITE)
-    due.discover([*links(1, 2), link(1, site="https://b.example")], at=3.0)
+    due.discover([*links(1, 2), link(3, site="https://b.example")], at=3.0)
     assert due.statistics().duplicates_by_store == 3
 
 

@@ -21,7 +21,7 @@ from webfountain.errors import StoreBound, StoreError, StoreHeld, StoreVersion
 from webfountain.records import SiteState
 from webfountain.store import open_store
 from webfountain.store.base import Parked
-from webfountain.store.embedded_disk import WriteBatch, open_writing
+from webfountain.store.embedded_disk import CACHE_BYTES, WriteBatch, open_reading, open_writing
 from webfountain.store.embedded_keys import META
 from webfountain.store.embedded_opening import open_embedded
 
@@ -125,6 +125,17 @@ def test_a_holder_note_that_cannot_be_read_still_gives_a_clear_line(tmp_path: Pa
     with pytest.raises(StoreHeld, match="held by another process; stop"):
         opened(tmp_path)
     store.close()
+
+
+def test_a_reopened_store_has_the_block_cache_and_the_filters_of_a_new_one(tmp_path: Path) -> None:
+    """rocksdict gives its options only to the column families that it creates, unless they are named."""
+    for number in range(2):
+        opened(tmp_path).close()
+        written = sorted((tmp_path / "db").glob("OPTIONS-*"))[-1].read_text()
+        assert "filter_policy=bloomfilter" in written, f"opening {number + 1}"
+    for disk in (open_writing(tmp_path), open_reading(tmp_path)):
+        assert disk._db.property_value("rocksdb.block-cache-capacity") == str(CACHE_BYTES)
+        disk.close()
 
 
 def test_another_collection_is_refused_and_the_store_stays_usable(tmp_path: Path) -> None:

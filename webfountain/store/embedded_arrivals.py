@@ -62,15 +62,12 @@ class Arrivals:
         return staged
 
     def _put_new(self, batch: WriteBatch, fresh: dict[bytes, Link], at: float) -> dict[bytes, tuple[Link, bytes]]:
-        arrival = self._ledger.arrivals
-        staged: dict[bytes, tuple[Link, bytes]] = {}
-        for key, link in fresh.items():
-            arrival += 1
-            entry = self._pages.put_new(batch, key, link, arrival=arrival, at=at)
-            staged[key] = link, entry
+        entries = self._pages.put_new(batch, fresh, arrival=self._ledger.arrivals + 1, at=at)
+        self._ledger.arrivals += len(fresh)
+        staged = dict(zip(fresh, zip(fresh.values(), entries, strict=True), strict=True))
+        for link, entry in staged.values():
             if link.site in self._active:
                 self._active[link.site].queues.note(entry)
-        self._ledger.arrivals = arrival
         return staged
 
     def _arrived(self, batch: WriteBatch, site: str, row: SiteRow | None, pages: int, at: float) -> None:

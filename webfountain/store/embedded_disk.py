@@ -32,13 +32,16 @@ from webfountain.errors import StoreError, StoreHeld
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Disk", "WriteBatch", "open_reading", "open_writing"]
+__all__ = ["CACHE_BYTES", "Disk", "WriteBatch", "open_reading", "open_writing"]
 
 MEBIBYTE: Final = 1 << 20
 MEMTABLE_BYTES: Final = 64 * MEBIBYTE
-CACHE_BYTES: Final = 64 * MEBIBYTE
+BLOCK_BYTES: Final = 4096
+CACHE_BYTES: Final = 128 * MEBIBYTE
 """Index and filter blocks stay outside it: inside, they push each other out and reads cost three times as much."""
 BLOOM_BITS: Final = 10
+MEMTABLE_BLOOM: Final = 0.02
+"""Share of a memtable that its Bloom filter takes: two bytes an entry at 100 bytes each."""
 
 
 class Disk:
@@ -138,7 +141,7 @@ def open_writing(folder: Path) -> Disk:
     """
     try:
         (folder / "db").mkdir(parents=True, exist_ok=True)
-        db = Rdict(str(folder / "db"), _options())
+        db = _database(folder, _options(), AccessType.read_write())
     except Exception as error:
         line = _first_line(error)
         if "lock" in line.lower():
@@ -168,7 +171,7 @@ def open_reading(folder: Path) -> Disk:
         options = _options()
         options.create_if_missing(False)
         options.set_max_open_files(-1)
-        db = Rdict(str(folder / "db"), options, access_type=AccessType.secondary(str(private)))
+        db = _database(folder, options, AccessType.secondary(str(private)))
         db.try_catch_up_with_primary()
     except Exception as error:
         shutil.rmtree(private, ignore_errors=True)
@@ -176,17 +179,28 @@ def open_reading(folder: Path) -> Disk:
     return Disk(folder, db, secondary=private)
 
 
+def _database(folder: Path, options: Options, access: AccessType) -> Rdict:
+    """The database in a folder. Unless its one column family is named, a reopened one gets the default block cache of
+    8 MB and writes no Bloom filters: rocksdict gives `options` to the families that it creates, not to those it finds.
+    """
+    return Rdict(str(folder / "db"), options, column_families={"default": options}, access_type=access)
+
+
 def _options() -> Options:
     table = BlockBasedOptions()
-    table.set_block_cache(Cache(CACHE_BYTES))
+    # Its look-ups take no lock: 6 % more mixed links a CPU second than with an LRU of the same size.
+    table.set_block_cache(Cache.new_hyper_clock_cache(CACHE_BYTES, BLOCK_BYTES))
     table.set_bloom_filter(BLOOM_BITS, False)
-    table.set_block_size(4096)
+    table.set_block_size(BLOCK_BYTES)
     table.set_format_version(5)
     options = Options(raw_mode=True)
     options.create_if_missing(True)
     options.set_block_based_table_factory(table)
     options.set_write_buffer_size(MEMTABLE_BYTES)
     options.set_max_write_buffer_number(3)
+    # A look-up tries the memtable first, and walking down its skip list is slower than asking a Bloom filter.
+    options.set_memtable_whole_key_filtering(True)
+    options.set_memtable_prefix_bloom_ratio(MEMTABLE_BLOOM)
     options.set_target_file_size_base(64 * MEBIBYTE)
     # No compression: with lz4 the disk held 83 bytes a URL instead of 177, and filling, new and mixed links ran 11 to
     # 17 % slower. Universal compaction: new links 5 % faster, mixed links 11 % and filling 5 % slower. (One run each

@@ -24,7 +24,7 @@ from webfountain.store.embedded_keys import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webfountain.records import Link, PageRecord, State
     from webfountain.store.embedded_disk import Disk, WriteBatch
@@ -83,13 +83,21 @@ class Pages:
             group.append((key[9:], value))
         yield from self._group(sid, group, state)
 
-    def put_new(self, batch: WriteBatch, page_key: bytes, link: Link, *, arrival: int, at: float) -> bytes:
-        """Write a never-seen page and its queue entry, which is returned."""
-        suffix = never_suffix(link.importance, arrival)
-        entry = NEVER + page_key[1:9] + suffix
-        batch.put(page_key, pointer(suffix))
-        batch.put(entry, pack_waiting(link, at))
-        return entry
+    def put_new(self, batch: WriteBatch, fresh: Mapping[bytes, Link], *, arrival: int, at: float) -> list[bytes]:
+        """Write never-seen pages, by page key, and their queue entries, which are returned; `arrival` is the first's.
+
+        In the order of the keys: a memtable looks for a key's place from where it put the last one.
+        """
+        pointers: list[tuple[bytes, bytes]] = []
+        entries: list[tuple[bytes, bytes]] = []
+        for number, (page_key, link) in enumerate(fresh.items(), arrival):
+            suffix = never_suffix(link.importance, number)
+            pointers.append((page_key, pointer(suffix)))
+            entries.append((NEVER + page_key[1:9] + suffix, pack_waiting(link, at)))
+        put = batch.put
+        for key, value in (*sorted(pointers), *sorted(entries)):
+            put(key, value)
+        return [entry for entry, _ in entries]
 
     def replace(self, batch: WriteBatch, place: Place, record: PageRecord) -> bytes:
         """Write the new record of a page and move its queue entry, which is returned."""
