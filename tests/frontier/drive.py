@@ -103,10 +103,13 @@ class Drive:
             did = True
         work = self.frontier.take_work()
         if work is not None:
-            self.frontier.absorb(self.frontier.run(work))
+            done = self.frontier.run(work)
+            self.frontier.absorb(done)
             if (planning := self.frontier.planning()) is not None:
                 self.frontier.adopt(planning())
-            did = did or bool(work.visits or work.orders or work.parked or work.room or work.refusals or work.sitemaps)
+            settled = work.visits or work.refusals or work.sitemaps
+            moved = work.parked or work.room or work.orders or work.released or done.activated or done.immediate
+            did = did or bool(settled or moved)
         return did
 
     def _send(self, fetch):

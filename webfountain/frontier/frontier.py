@@ -399,11 +399,12 @@ class Frontier:
         if self._controller.wants_census(at):
             work.census_since = self._controller.look_back(at)
         work.inbox = self._agenda.due("inbox", at)
-        work.reclaim = self._agenda.due("reclaim", at)
         work.tidy = self._agenda.due("tidy", at)
         work.immediate = IMMEDIATE_BATCH if self._statistics.immediate or work.inbox else 0
         if self._sites_due <= at:
             work.room = self._ant.room()
+        # A site whose leases ran out is due: it must find them in its queues, or it would come and go without end.
+        work.reclaim = self._agenda.due("reclaim", at) or work.room > 0
         if self._config.until_idle and not self._busy():
             work.look_for_waiting = self._agenda.due("waiting", at)
 

@@ -1,0 +1,47 @@
+"""Small plans and censuses for the tests of plan, schedules and controller."""
+
+from __future__ import annotations
+
+from webfountain.frontier.controller import make_plan
+from webfountain.frontier.plan import Forecast, Plan, pack_phases
+from webfountain.frontier.schedule import Bounds
+from webfountain.frontier.work import CensusTaken
+from webfountain.policy.tables import CycleTable
+from webfountain.policy.units import PositiveDuration
+from webfountain.records import CensusRow
+from webfountain.store.base import BucketCensus
+
+DAY = 86_400.0
+
+
+def cycle_of(**values):
+    return CycleTable(**({"period": PositiveDuration(86_400), "capacity_pages_per_period": 100} | values))
+
+
+def census(pages, *, at=100 * DAY, age=3 * DAY, waiting=0, rows=(), periods=14, checked=0.2):
+    """Buckets with `pages` each; `checked` of them were checked a day, one in ten changed."""
+    buckets = {bucket: BucketCensus(n, n * (at - age)) for bucket, n in pages.items()}
+    counted = [
+        CensusRow(int(at // DAY) - day, bucket, int(n * checked), int(n * checked / 10), 0.2 * n * checked,
+                  int(n * checked / 50), 1, n * checked * age)
+        for bucket, n in pages.items()
+        for day in range(periods)
+    ]  # fmt: skip
+    return CensusTaken(at, buckets, counted + list(rows), waiting)
+
+
+def plan_of(taken, *, shortest=0.0, longest=float("inf"), clocks=None, **values):
+    return make_plan(taken, cycle=cycle_of(**values), bounds=Bounds(shortest, longest), clocks=clocks)
+
+
+def hand_made(phases, *, intervals=None, recrawl=(10, 20), fresh=(5, 0), start=0.0, period=DAY, waiting=(50.0, 50.0)):
+    """A plan of two periods, written by hand."""
+    planned = [r + f for r, f in zip(recrawl, fresh, strict=True)]
+    weights = tuple(f / n if n else 0.5 for f, n in zip(fresh, planned, strict=True))
+    return Plan(
+        start=start, period=period, strategy=3, fountain=False, weights=weights, recrawl=recrawl, fresh=fresh,
+        buckets=(7,), pages=(100.0,), rates=(1e-5,), quotas=((10,), (20,)),
+        forecast=Forecast((9.0, 8.0), (7.0, 6.0), waiting, (100.0, 105.0)),
+        objective=8.0, bound=7.5, gap=0.06, message="by hand", seconds=0.1, price=3.0,
+        intervals=intervals or (DAY,) * 256, phases=pack_phases(phases),
+    )  # fmt: skip

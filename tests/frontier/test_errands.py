@@ -1,0 +1,128 @@
+"""robots.txt has a life, sitemaps a turn; a site that leaves early loses neither."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from tests.frontier.drive import Drive, collection_of
+from tests.frontier.test_frontier import linked, site_of_pages
+
+HOUR, DAY = 3600.0, 86_400.0
+
+
+def many_pages(n):
+    return {"": linked(*[f"p{i}" for i in range(n)])} | {f"p{i}": b"x" for i in range(n)}
+
+
+def test_robots_txt_is_asked_again_after_a_day_also_of_a_site_that_is_never_left():
+    state = {"body": b""}
+
+    def answer(fetch, at):
+        return site_of_pages(many_pages(400), robots=(200, state["body"]))(fetch, at)
+
+    drive = Drive(collection_of(["http://one.example/"], min_delay="300s"), answer)
+    drive.run(seconds=0.9 * DAY)
+    assert len(drive.asked("robots")) == 1
+    state["body"] = b"User-agent: *\nDisallow: /p"
+    drive.run(seconds=0.2 * DAY)
+    assert len(drive.asked("robots")) == 2
+    renewed = next(at for at, kind, _ in drive.log[1:] if kind == "robots")
+    assert renewed <= 1_000_000 + 1.02 * DAY
+    drive.run(seconds=0.5 * DAY)
+    late = [at for at, kind, url in drive.log if kind == "page" and "/p" in url and at > renewed]
+    assert late == [], "what was leased under the old rules goes back"
+    assert drive.store.statistics().pages["refused"] > 100
+
+
+def test_a_robots_txt_that_breaks_later_refuses_what_is_left():
+    state = {"robots": (404, b"")}
+
+    def answer(fetch, at):
+        return site_of_pages(many_pages(400), robots=state["robots"])(fetch, at)
+
+    drive = Drive(collection_of(["http://one.example/"], min_delay="300s"), answer)
+    drive.run(seconds=0.9 * DAY)
+    state["robots"] = "timeout"
+    drive.run(seconds=1.0 * DAY)
+    broken = [at for at, kind, _ in drive.log if kind == "robots"][1]
+    assert [at for at, kind, _ in drive.log if kind == "page" and at > broken] == []
+    state["robots"] = (404, b"")
+    drive.run(seconds=2 * DAY)
+    assert [at for at, kind, _ in drive.log if kind == "page" and at > broken] != []
+
+
+def test_robots_txt_redirects_end_after_five_hops_and_then_allow():
+    def answer(fetch, at):
+        if fetch.kind == "robots":
+            return (302, {"location": fetch.url + "x"}, b"", 0.05)
+        return (200, {}, b"page", 0.05)
+
+    drive = Drive(collection_of(["http://one.example/"]), answer)
+    drive.run(seconds=600)
+    assert len(drive.asked("robots")) == 6
+    assert drive.asked() == ["http://one.example/"]
+
+
+def test_a_project_that_does_not_obey_robots_txt_never_asks_for_it():
+    from webfountain.frontier.frontier import Frontier
+
+    class Disobedient(Drive):
+        def __init__(self, *args, **kwargs):
+            super().__init__(*args, **kwargs)
+            self.frontier = Frontier(
+                store=self.store, repository=None, collection=self.collection, config=self.frontier._config,
+                clock=self.clock, rng=self.frontier._ant.rng, metrics=self.metrics, owner="test", obey_robots=False,
+            )  # fmt: skip
+
+    drive = Disobedient(collection_of(["http://one.example/"]), site_of_pages({"": b"x"}))
+    drive.run(seconds=3 * DAY)
+    assert drive.asked("robots") == []
+    assert drive.asked()[0] == "http://one.example/"
+
+
+def test_sitemaps_are_read_once_a_period_and_an_index_leads_to_more():
+    index = b"<sitemapindex><sitemap><loc>http://one.example/s1.xml</loc></sitemap></sitemapindex>"
+    urls = b"<urlset><url><loc>http://one.example/hidden</loc></url></urlset>"
+    xml = {"content-type": "application/xml"}
+
+    def with_sitemaps(fetch, path, at):
+        return {"index.xml": (200, xml, index, 0.05), "s1.xml": (200, xml, urls, 0.05)}.get(path)
+
+    robots = (200, b"Sitemap: http://one.example/index.xml\nSitemap: http://two.example/other.xml")
+    web = site_of_pages({"": b"x", "hidden": b"y"}, robots=robots, extra=with_sitemaps)
+    drive = Drive(collection_of(["http://one.example/"]), web)
+    drive.run(seconds=HOUR)
+    assert drive.asked("sitemap") == ["http://one.example/index.xml", "http://one.example/s1.xml"]
+    assert "http://one.example/hidden" in drive.asked()
+    assert drive.metrics.get("sitemap/out_of_scope") == 1
+    drive.run(seconds=30 * DAY)
+    asked = [at for at, kind, url in drive.log if kind == "sitemap" and "index" in url]
+    assert len(asked) > 1
+    assert all(later - earlier >= DAY for earlier, later in pairwise(asked))
+
+
+def test_a_sitemap_that_was_sent_for_when_the_site_had_to_leave_is_fetched_later():
+    body = b"<urlset><url><loc>http://slow.example/hidden</loc></url></urlset>"
+
+    def slow(fetch, path, at):
+        if path == "sitemap.xml":
+            return (200, {"content-type": "application/xml"}, body, 0.05)
+        return None
+
+    robots = (200, b"User-agent: *\nCrawl-delay: 60\nSitemap: http://slow.example/sitemap.xml")
+    others = [f"http://o{i}.example/" for i in range(3)]
+    drive = Drive(
+        collection_of(["http://slow.example/", *others], politeness="per_ip = false"),
+        site_of_pages({"": b"x", "hidden": b"y"}, robots=robots, extra=slow), active_sites=1,
+    )  # fmt: skip
+    drive.run(seconds=0.5 * DAY)
+    assert "http://slow.example/sitemap.xml" in drive.asked("sitemap")
+    assert "http://slow.example/hidden" in drive.asked()
+
+
+def test_a_failed_sitemap_is_counted_and_costs_nothing_else():
+    web = site_of_pages({"": b"x"}, robots=(200, b"Sitemap: http://one.example/none.xml"))
+    drive = Drive(collection_of(["http://one.example/"]), web)
+    drive.run(seconds=HOUR)
+    assert drive.metrics.get("sitemap/failed") == 1
+    assert drive.asked() == ["http://one.example/"]
