@@ -17,14 +17,14 @@ import msgspec
 from webfountain.records import STATES, Discovered, Lease, Settled
 from webfountain.store.base import Statistics
 from webfountain.store.codec import first_record
-from webfountain.store.counting import Counted, count_outcome, period_of
 from webfountain.store.embedded_arrivals import ActiveSite, Arrivals
 from webfountain.store.embedded_check import check_disk
 from webfountain.store.embedded_disk import WriteBatch
+from webfountain.store.embedded_endings import Endings
 from webfountain.store.embedded_forgetting import Forgetting
 from webfountain.store.embedded_keys import IMMEDIATE, PLAN, after, number, place_of, site_id
 from webfountain.store.embedded_keys import waiting_record as waiting_record_of
-from webfountain.store.embedded_leases import Held, Leases
+from webfountain.store.embedded_leases import Leases
 from webfountain.store.embedded_ledger import Ledger
 from webfountain.store.embedded_pages import Pages, Place
 from webfountain.store.embedded_queues import SiteQueues
@@ -57,6 +57,7 @@ class EmbeddedStore:
         self._active: dict[str, ActiveSite] = {}
         self._arrivals = Arrivals(self._pages, self._sites, self._ledger, self._active, period_s)
         self._forgetting = Forgetting(disk, self._pages, self._sites, self._ledger, self._leases)
+        self._endings = Endings(self._pages, self._sites, self._ledger, self._leases, period_s)
         self._settle_lost = 0
 
     def recover(self) -> None:
@@ -138,15 +139,8 @@ class EmbeddedStore:
         for outcome in outcomes:
             if outcome.record.state == "never-crawled":
                 raise ValueError(f"{outcome.record.url}: a settled record's state must say what became of the fetch")
-        ended: dict[int, tuple[str, bytes]] = {}
-        counted: Counted = {}
         with self._step() as batch:
-            for outcome in outcomes:
-                held = None if outcome.token in ended else self._leases.get(outcome.token)
-                if held is not None:
-                    count_outcome(counted, period_of(at, self._period_s), held.place.record, outcome)
-                    ended[outcome.token] = held.place.site, self._settle_one(batch, held, outcome.record)
-            self._ledger.count(counted)
+            ended = self._endings.stage(batch, outcomes, at)
         for token, (site, entry) in ended.items():
             self._leases.end(token)
             self._note(site, entry)
@@ -247,18 +241,9 @@ class EmbeddedStore:
 
     def relocate(self, moves: Sequence[Move]) -> int:
         """See `FrontierStore.relocate`."""
-        followed: dict[tuple[str, bytes], Place] = {}
-        count = 0
         with self._step() as batch:
-            for move in moves:
-                place = followed.get((move.site, move.key)) or self._pages.place(move.site, move.key)
-                if place is not None and place.record.copy == move.old:
-                    place.record = msgspec.structs.replace(place.record, copy=move.new)
-                    self._pages.replace(batch, place, place.record)
-                    self._ledger.move_copy(move.old.file, move.new.file)
-                    followed[move.site, move.key] = place
-                    count += 1
-        for place in followed.values():
+            count, followed = self._endings.stage_moves(batch, moves)
+        for place in followed:
             self._leases.follow(place.entry, place.record)
         return count
 
@@ -378,19 +363,6 @@ class EmbeddedStore:
                 for site in asleep:
                     self._sites.due_sooner(batch, site, self._row(site), until)
         return [self._leases.hold(place, until, immediate=number) for number, place in places]
-
-    def _settle_one(self, batch: WriteBatch, held: Held, record: PageRecord) -> bytes:
-        """Stage one outcome; the page's new queue entry."""
-        place, row = held.place, self._row(held.place.site)
-        if record.copy == held.handed.copy != place.record.copy:
-            # The fetch left the copy alone, so a move of it meanwhile stands.
-            record = msgspec.structs.replace(record, copy=place.record.copy)
-        if held.immediate is not None:
-            batch.delete(IMMEDIATE + number(held.immediate))
-        self._ledger.remove(row, place.record)
-        self._ledger.add(row, record)
-        self._sites.touch(place.site, row)
-        return self._pages.replace(batch, place, record)
 
     def _advances(self, place: Place, due: float) -> bool:
         record = place.record
