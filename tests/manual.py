@@ -46,6 +46,7 @@ MEANING = {
     "cycle.capacity_pages_per_period": "Fetches per period at most; without it as fast as politeness allows.",
     "cycle.strategy": "What a plan aims at: strategy 1, 2 or 3 of Edwards 2001, or `fountain` with its own signals.",
     "cycle.siblings": "Under `fountain`: a page found changed makes the nearest others of its site due.",
+    "cycle.scouts": "Under `fountain`: small directories are looked at evenly, so that a change of them is found soon.",
     "discovery.nofollow": "Honour rel=nofollow, robots meta and X-Robots-Tag.",
     "discovery.sitemaps": "Read the sitemaps that robots.txt names.",
     "discovery.max_url_length": "Longer URLs are refused, characters.",

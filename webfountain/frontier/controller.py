@@ -50,6 +50,8 @@ STALE_SHARE: Final = 0.25
 """Strategy 2 while a larger share of the collection is obsolete (Edwards 2001: bring it down, then hold it)."""
 _NEVER_S: Final = 1e12
 """An interval of 30,000 years stands for none."""
+UNSEEN: Final = 0.5
+"""Changes believed of a page in the time that its collection was watched, though none was found."""
 CORRECTIONS: Final = 50
 """How often a period the fetches made are held against the plan."""
 TOLERANCE: Final = 0.03
@@ -67,7 +69,7 @@ class Controller:
         self._cycle = cycle
         self._metrics = metrics
         self._bounds = Bounds(revisit.min_interval, inf if revisit.max_interval is None else revisit.max_interval)
-        self._siblings = Siblings() if cycle.siblings else None
+        self._siblings = Siblings(strikes=cycle.siblings, scouts=cycle.scouts)
         self._asked_at = start  # when the census was last asked for, or the crawl began
         self._asked = False
         self._checked_at = start
@@ -139,7 +141,9 @@ class Controller:
         self.plan = plan
         self._made, self._checked_at = 0, max(plan.start, self._checked_at)
         if plan.fountain:
-            self.schedule = FountainSchedule(plan, bounds=self._bounds, siblings=self._siblings)
+            self.schedule = FountainSchedule(
+                plan, bounds=self._bounds, fastest=self._cycle.fastest_s, siblings=self._siblings
+            )
         else:
             self.schedule = PlanSchedule(plan, bounds=self._bounds)
 
@@ -198,7 +202,8 @@ def make_plan(taken: CensusTaken, *, cycle: CycleTable, bounds: Bounds, clocks: 
     if solution.status != "solved":
         raise NotConverged(f"the plan of {len(rates)} buckets and {cycle.periods} periods: {solution.message}")
     quotas = make_quotas(instance, solution.x, solution.z)
-    price, every = _priced(census, rates, quotas, cycle=cycle, bounds=bounds)
+    watched = cycle.period_s if clocks is None else max(taken.at - float(clocks.times[0]), cycle.period_s)
+    price, every = _priced(census, rates, quotas, least=UNSEEN / watched, cycle=cycle, bounds=bounds)
     return Plan(
         start=taken.at,
         period=cycle.period_s,
@@ -223,17 +228,24 @@ def make_plan(taken: CensusTaken, *, cycle: CycleTable, bounds: Bounds, clocks: 
     )
 
 
-def _priced(census: Census, rates: Array, quotas: Quotas, *, cycle: CycleTable, bounds: Bounds) -> tuple[float, Array]:
-    """(price, (256,) intervals): every fetch of the planned recrawls buys the same fresh time; s."""
+def _priced(
+    census: Census, rates: Array, quotas: Quotas, *, least: float, cycle: CycleTable, bounds: Bounds
+) -> tuple[float, Array]:
+    """(price, (256,) intervals): every fetch of the planned recrawls buys the same fresh time; s.
+
+    No page is believed to change at less than `least`, per second: the pages of a site change together, so that many
+    of them seen unchanged tell no more of the next release than one.
+    """
     from webfountain.core.forecast import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
 
     budget = float(quotas.recrawl.sum()) / (cycle.periods * cycle.period_s)
-    price = price_of_budget(census.pages, rates, budget, longest=bounds.longest, shortest=bounds.shortest)
+    feared = np.maximum(rates, least)
+    price = price_of_budget(census.pages, feared, budget, longest=bounds.longest, shortest=bounds.shortest)
     defined = intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     # An empty bucket is believed to be off its definition as its planned neighbours are.
     off = np.exp(_of_every_bucket(census.buckets, np.log(rates * defined[census.buckets])))
-    rest = interval_of_rest(census.pages, rates, price, budget)
-    return price, intervals_at_price(off / defined, price, longest=rest)
+    rest = interval_of_rest(census.pages, feared, price, budget)
+    return price, intervals_at_price(np.maximum(off / defined, least), price, longest=rest)
 
 
 def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Forecast:

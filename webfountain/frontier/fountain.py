@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from webfountain.core.buckets import interval_of
 from webfountain.store.base import ADVANCED
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.plan import Plan
     from webfountain.frontier.schedule import Bounds
     from webfountain.frontier.siblings import Siblings
+    from webfountain.records import PageRecord
 
 __all__ = ["FountainSchedule"]
 
@@ -30,11 +32,12 @@ _SHORTEST, _LONGEST = 1 / 64, 64.0
 class FountainSchedule:
     """Follows a plan's budget at one price per fetch; `siblings` None leaves that signal out."""
 
-    __slots__ = ("_bounds", "_busy_until", "_gain", "_intervals", "_page_s", "_plan", "_siblings")
+    __slots__ = ("_bounds", "_busy_until", "_fastest", "_gain", "_intervals", "_page_s", "_plan", "_siblings")
 
-    def __init__(self, plan: Plan, *, bounds: Bounds, siblings: Siblings | None) -> None:
+    def __init__(self, plan: Plan, *, bounds: Bounds, fastest: float, siblings: Siblings | None) -> None:
         self._plan = plan
         self._bounds = bounds
+        self._fastest = fastest
         self._siblings = siblings
         self._intervals = np.array(plan.intervals)
         self._gain = 1.0
@@ -68,10 +71,16 @@ class FountainSchedule:
             at=at,
             since=lease.record.last_crawled,
             changed=visit.kind == "changed",
+            expected=self._expected(lease.record, at),
             every=float(self._intervals[visit.record.bucket]) * self._gain,
         )
         self._busy_until = max(self._busy_until, at) + len(struck) * self._page_s
         return struck
+
+    def _expected(self, record: PageRecord, at: float) -> float:
+        """Probability that a page would be found changed, by what was believed of it."""
+        watched = 0.0 if record.last_crawled is None else at - record.last_crawled
+        return float(-np.expm1(-watched / interval_of(record.bucket, self._fastest)))
 
     def scouts(self, at: float) -> list[tuple[str, bytes]]:
         """Pages of sections that nobody looked at for too long are due."""

@@ -113,7 +113,8 @@ class RepositoryTable(Table, frozen=True):
 class CycleTable(Table, frozen=True):
     """The time that is planned together; `fastest` is the change interval of bucket 0.
 
-    `siblings`: under `fountain`, a page found changed makes the nearest others due (`frontier.siblings`).
+    Signals of `fountain` (`frontier.siblings`): `siblings`, a page found changed makes the nearest others due;
+    `scouts`, small directories are looked at evenly.
     """
 
     periods: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 14
@@ -122,6 +123,7 @@ class CycleTable(Table, frozen=True):
     capacity_pages_per_period: Annotated[int, msgspec.Meta(ge=1)] | None = None
     strategy: Strategy = "fountain"
     siblings: bool = True
+    scouts: bool = True
 
     @property
     def period_s(self) -> float:
