@@ -2,9 +2,9 @@
 
 The pages and commit times of `timeweb` (a virtual day is a second), capacity for a third of the pages a day, cycles of
 14 days, two of them to warm up. Policies: the model's strategies 1-3, `fountain`, and `uniform`: every page in turn,
-by ``min_interval = max_interval = pages/capacity``, with the same capacity and the same way with new pages. Once a
-virtual day the store is held against the truth. Beside it stands what the plan in force predicted for that day's end,
-by equation (2) and by the oldest-first selection actually used.
+by ``min_interval = max_interval = pages/capacity``, with the same capacity and the same way with new pages. At
+least once a virtual day the store is held against the truth. Beside it stands what the plan in force predicted for the
+day's end, by equation (2) and by the oldest-first selection actually used.
 
 By default the crawler's own frontier runs under a manual clock with the web as a function: some seconds a policy, the
 same every time. ``--live`` crawls over HTTP in a process of its own, a second a day. ``--web generated`` and
@@ -22,7 +22,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.live_runs import POLICIES, Day, Setting, live, offline
+from tests.benchmarks.live_runs import POLICIES, Look, Setting, live, offline
 from tests.benchmarks.live_webs import open_web
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "timeweb" / "timeweb.zip"
@@ -33,7 +33,7 @@ def main() -> None:
     """Print a table for each `min_change`; the ratios at the end."""
     options = _options()
     logging.basicConfig(level=logging.WARNING)
-    found: dict[str, dict[str, list[Day]]] = {}
+    found: dict[str, dict[str, list[Look]]] = {}
     for min_change in options.min_change.split(","):
         runs = found[min_change] = {}
         for policy in options.policies.split(","):
@@ -67,7 +67,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(policy: str, min_change: float, options: argparse.Namespace) -> list[Day]:
+def _run(policy: str, min_change: float, options: argparse.Namespace) -> list[Look]:
     web = open_web(options.web, archive=options.archive, seed=options.seed, offset=options.offset)
     without = tuple(name for name in options.without.split(",") if name)
     setting = Setting(policy, min_change, options.warm_up + options.days, options.share, without, options.seed)
@@ -77,15 +77,15 @@ def _run(policy: str, min_change: float, options: argparse.Namespace) -> list[Da
         return offline(setting, web, Path(folder))
 
 
-def _tell(policy: str, min_change: str, days: list[Day], warm_up: int, cpu: float) -> None:
+def _tell(policy: str, min_change: str, days: list[Look], warm_up: int, cpu: float) -> None:
     """One row: mean shares over the measured days."""
-    late = days[warm_up:]
+    late = _measured(days, warm_up)
     pages = sum(day.pages for day in late)
     cells: list[Any] = [sum(getattr(day, name) for day in late) / pages for name in ("obsolete", "missing")]
     planned = [day for day in late if day.predicted is not None]
     known = sum(day.pages for day in planned) or 1
     cells += [sum(getattr(day, name) or 0.0 for day in planned) / known for name in ("predicted", "predicted_oldest")]
-    fetches = sum(day.fetches for day in late) / len(late)
+    fetches = sum(day.fetches for day in late) / (late[-1].day - warm_up)
     print(
         f"{min_change:>5} {policy:>11}: obsolete {cells[0]:.4f} (of that without a copy {cells[1]:.4f}), "
         f"predicted {cells[2]:.4f} by (2), {cells[3]:.4f} oldest first; {fetches:.1f} fetches a day; {cpu:.0f} s",
@@ -93,24 +93,28 @@ def _tell(policy: str, min_change: str, days: list[Day], warm_up: int, cpu: floa
     )
 
 
-def _compare(min_change: str, runs: dict[str, list[Day]], warm_up: int) -> None:
+def _measured(days: list[Look], warm_up: int) -> list[Look]:
+    return [day for day in days if day.day > warm_up]
+
+
+def _compare(min_change: str, runs: dict[str, list[Look]], warm_up: int) -> None:
     if "uniform" not in runs:
         return
-    base = sum(day.obsolete for day in runs["uniform"][warm_up:])
+    base = sum(day.obsolete for day in _measured(runs["uniform"], warm_up))
     for policy, days in runs.items():
         if policy != "uniform":
-            ratio = sum(day.obsolete for day in days[warm_up:]) / base
+            ratio = sum(day.obsolete for day in _measured(days, warm_up)) / base
             goal = f" (goal at most {GOAL}: {'held' if ratio <= GOAL else 'MISSED'})" if policy == "fountain" else ""
             print(f"{min_change:>5} {policy:>11} / uniform: {ratio:.3f}{goal}")
 
 
-def _plot(found: dict[str, dict[str, list[Day]]], options: argparse.Namespace) -> None:
+def _plot(found: dict[str, dict[str, list[Look]]], options: argparse.Namespace) -> None:
     from matplotlib import pyplot  # an extra, needed for figures only
 
     figure, axes = pyplot.subplots(len(found), 1, figsize=(10, 4 * len(found)), squeeze=False)
     for axis, (min_change, runs) in zip(axes[:, 0], found.items(), strict=True):
         for number, (policy, days) in enumerate(runs.items()):
-            at = range(1, len(days) + 1)
+            at = [day.day for day in days]
             axis.plot(at, [day.obsolete / day.pages for day in days], color=f"C{number}", label=policy)
             for name, style in (("predicted", ":"), ("predicted_oldest", "--")):
                 known = [(i, getattr(day, name) / day.pages) for i, day in zip(at, days, strict=True) if day.predicted]

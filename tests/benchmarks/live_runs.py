@@ -26,10 +26,12 @@ if TYPE_CHECKING:
     from tests.benchmarks.live_webs import Web
     from webfountain.records import Fetch, PageRecord
 
-__all__ = ["POLICIES", "Day", "Setting", "live", "offline"]
+__all__ = ["LOOKS", "POLICIES", "Look", "Setting", "live", "offline"]
 
 POLICIES = ("uniform", "1", "2", "3", "fountain")
 LATENCY_S = 0.002
+LOOKS = 4
+"""Samples a virtual day under the manual clock; a live store is read once."""
 
 
 class Setting(NamedTuple):
@@ -43,12 +45,13 @@ class Setting(NamedTuple):
     seed: int = 1
 
 
-class Day(NamedTuple):
-    """A day's end: pages of the truth, obsolete ones, those of them without a copy; fetches of the day; predictions.
+class Look(NamedTuple):
+    """A look at the store.
 
-    The predictions are those of the plan in force for this day's end, never-crawled pages included; None without.
+    Pages of the truth, obsolete ones, those of them without a copy; fetches since the last look; predictions. The plan in force predicts for its period's end, never-crawled pages included; None while there is no plan.
     """
 
+    day: float
     pages: int
     obsolete: int
     missing: int
@@ -57,7 +60,7 @@ class Day(NamedTuple):
     predicted_oldest: float | None
 
 
-def offline(setting: Setting, web: Web, folder: Path) -> list[Day]:
+def offline(setting: Setting, web: Web, folder: Path) -> list[Look]:
     """The frontier under a manual clock; the same every time."""
     start = 1_000_000.0
     bodies: dict[str, bytes] = {}
@@ -86,16 +89,18 @@ def offline(setting: Setting, web: Web, folder: Path) -> list[Day]:
     repository = Repository(folder / "repository", clock=clock) if setting.min_change else None
     drive = Drive(collection, answer, clock=clock, repository=repository, seed=setting.seed)
     days = []
-    for day in range(1, setting.days + 1):
+    for look in range(1, setting.days * LOOKS + 1):
         before = len(drive.log)
+        day = look / LOOKS
         drive.run(seconds=start + day - clock.now())
-        truth = web.truth(float(day))
+        truth = web.truth(day)
         fetches = sum(kind == "page" for _, kind, _ in drive.log[before:])
         held = {record.url: record for _, record in drive.store.pages()}
         if setting.min_change:
             _remember(bodies, web, truth, sites, day)
         plan = drive.store.plan()
-        days.append(_day(truth, held, judge, fetches, decode_plan(plan) if plan else None, clock.now()))
+        found = decode_plan(plan) if plan else None
+        days.append(_look(day, truth, held, judge, fetches, found, clock.now()))
     drive.frontier.close()
     return days
 
@@ -108,7 +113,7 @@ def _remember(bodies: dict[str, bytes], web: Web, truth: dict[str, str], sites: 
             bodies[digest] = web.respond(sites[base], url[len(base) :], day).body
 
 
-def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> list[Day]:
+def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> list[Look]:
     """A crawl in a process of its own over HTTP, its store read from outside once a day."""
     store = folder / "store"
     with TimeServer(archive, rate=DAY, origin=START + offset * DAY, latency=LATENCY_S) as server:
@@ -116,7 +121,7 @@ def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> lis
         judge = Judge(setting.min_change, web.body)
         start = server.clock.utc(START + offset * DAY)
         collection = _policy(setting, server.urls, len(server.truth().pages), folder)
-        days: list[Day] = []
+        days: list[Look] = []
         seen = 0
         with Crawl(collection, store) as crawl:
             for day in range(1, setting.days + 1):
@@ -127,7 +132,7 @@ def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> lis
                 visits = server.log(after=seen)
                 seen += len(visits)
                 fetches = sum(not visit.path.startswith("/robots.txt") for visit in visits)
-                days.append(_day(truth.pages, held, judge, fetches, plan, start + day))
+                days.append(_look(float(day), truth.pages, held, judge, fetches, plan, start + day))
             assert crawl.process.poll() is None, crawl.errors.read_text()
             crawl.terminate()
             assert crawl.wait(10) == 0
@@ -156,20 +161,27 @@ def _policy(setting: Setting, seeds: Iterable[str], pages: int, folder: Path) ->
     if setting.policy == "uniform":
         tables["policies__default"] = {"revisit": {"min_interval": every, "max_interval": every}}
     cycle = {"period": "1s", "periods": 14, "capacity_pages_per_period": capacity, "strategy": strategy}
+    cycle |= dict.fromkeys(setting.without, False)
     tables["politeness"] = {"user_agent": "webfountain-bench/1.0 (+https://example.org/bench)"}
     homes = [f"{seed.rstrip('/')}/" for seed in seeds]
     return policy(folder, homes, change={"min_change": setting.min_change}, cycle=cycle, **tables)
 
 
-def _day(
-    truth: Mapping[str, str], held: Mapping[str, PageRecord], judge: Judge, fetches: int, plan: Plan | None, at: float
-) -> Day:
+def _look(
+    day: float,
+    truth: Mapping[str, str],
+    held: Mapping[str, PageRecord],
+    judge: Judge,
+    fetches: int,
+    plan: Plan | None,
+    at: float,
+) -> Look:
     copies = {url: record.digest for url, record in held.items() if record.digest is not None}
     missing = sum(url not in copies for url in truth)
     stale = sum(url in copies and judge.obsolete(copies[url] or "", digest) for url, digest in truth.items())
     if plan is None or at > plan.end + 1.0:
-        return Day(len(truth), stale + missing, missing, fetches, None, None)
-    period = plan.period_at(at - 0.5 * plan.period)
+        return Look(day, len(truth), stale + missing, missing, fetches, None, None)
+    period = plan.period_at(at - 0.01 * plan.period)
     new, forecast = plan.forecast.never_crawled[period], plan.forecast
     predicted, oldest = forecast.obsolete[period] + new, forecast.obsolete_oldest_first[period] + new
-    return Day(len(truth), stale + missing, missing, fetches, predicted, oldest)
+    return Look(day, len(truth), stale + missing, missing, fetches, predicted, oldest)
