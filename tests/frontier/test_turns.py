@@ -1,0 +1,85 @@
+"""Between loop and worker: forgetting in flight, a slow worker, restarts, turns of the active list."""
+
+from __future__ import annotations
+
+from tests.frontier.drive import Drive, collection_of
+from tests.frontier.test_frontier import linked, site_of_pages
+from webfountain.frontier.frontier import MAX_PENDING_VISITS
+from webfountain.urls import fingerprint
+
+SITE = "http://one.example"
+DAY = 86_400.0
+
+
+def many_pages(n):
+    return {"": linked(*[f"p{i}" for i in range(n)])} | {f"p{i}": b"x" for i in range(n)}
+
+
+def test_a_worker_that_is_far_behind_stops_the_handing_out_and_the_leasing():
+    drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(many_pages(50)))
+    drive.run(until=lambda: len(drive.asked()) == 5 and not drive.flying)
+    drive.frontier._pending_visits = MAX_PENDING_VISITS + 1
+    drive.clock.advance(60.0)
+    assert drive.frontier.next() is None
+    assert drive.frontier.wake_at() is None
+    work = drive.frontier.take_work()
+    assert work is None or work.orders == []
+
+
+def test_a_page_forgotten_in_flight_stays_forgotten():
+    drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(many_pages(5), seconds=2.0))
+    drive.run(until=lambda: len(drive.asked()) == 2)
+    url = drive.asked()[-1]
+    drive.store.forget(SITE, fingerprint(url), at=drive.clock.now())
+    drive.run(seconds=600)
+    assert drive.store.page(SITE, fingerprint(url)) is None
+    assert drive.metrics.get("ant/settle_lost") == 1
+    assert len(set(drive.asked())) == 6
+    assert not drive.frontier._ant.sites
+
+
+def test_sites_rotate_by_quantum_when_others_wait():
+    sites = [f"http://s{i}.example/" for i in range(6)]
+    drive = Drive(collection_of(sites, politeness="per_ip = false"), site_of_pages(many_pages(40)), active_sites=2)
+    drive.frontier._ant._quantum = 5
+    first_done = None
+    seen = set()
+    while first_done is None:
+        drive.run(seconds=5)
+        seen.update(url.rsplit("/", 1)[0] for url in drive.asked())
+        by_site = [sum(url.startswith(site) for url in drive.asked()) for site in sites]
+        first_done = by_site if max(by_site) >= 41 else None
+    assert len(seen) == 6
+    assert min(first_done) >= 20, "no site was served whole before others had a turn"
+
+
+def test_a_restart_remembers_politeness_robots_and_back_off():
+    def answer(fetch, at):
+        if fetch.kind == "robots":
+            return (200, {}, b"User-agent: *\nCrawl-delay: 30\nDisallow: /no", 0.05)
+        return (429, {"retry-after": "500"}, b"", 0.05)
+
+    drive = Drive(collection_of([f"{SITE}/", f"{SITE}/no"]), answer)
+    drive.run(until=lambda: len(drive.asked()) == 1 and not drive.flying)
+    drive.step()
+    refused_at = drive.clock.now()
+    drive.frontier.close()
+    again = Drive(drive.collection, answer, store=drive.store, clock=drive.clock, seed=2)
+    again.run(seconds=2 * DAY)
+    assert again.asked("robots")[:1] in ([], ["http://one.example/robots.txt"])
+    first = next(at for at, _, _ in again.log)
+    assert first >= refused_at + 499
+    state = drive.store.site(SITE).state
+    assert (state.crawl_delay, state.failures >= 1, state.robots is not None) == (30.0, True, True)
+    assert f"{SITE}/no" not in again.asked()
+
+
+def test_max_pages_and_max_seconds_end_the_crawl():
+    drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(many_pages(20)), max_pages=3)
+    drive.run(seconds=600)
+    assert len(drive.asked()) == 3
+    assert drive.frontier.finish_reason() == "max_pages"
+    timed = Drive(collection_of([f"{SITE}/"]), site_of_pages({}), max_seconds=50)
+    assert timed.frontier.finish_reason() is None
+    timed.clock.advance(50.0)
+    assert timed.frontier.finish_reason() == "max_seconds"
