@@ -8,11 +8,12 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from tests.acceptance.crawls import Crawl, policy, records
+from tests.acceptance.crawls import Crawl, policy
 from tests.benchmarks.live_webs import Judge, Recorded
 from tests.frontier.drive import Drive
 from tests.servers.timeweb import DAY, START, TimeServer
 from webfountain.clock import ManualClock
+from webfountain.errors import StoreError
 from webfountain.frontier.page import digest_of
 from webfountain.frontier.plan import Plan, decode_plan
 from webfountain.policy.files import parse_collection
@@ -48,7 +49,8 @@ class Setting(NamedTuple):
 class Look(NamedTuple):
     """A look at the store.
 
-    Pages of the truth, obsolete ones, those of them without a copy; fetches since the last look; predictions. The plan in force predicts for its period's end, never-crawled pages included; None while there is no plan.
+    Pages of the truth, obsolete ones, those of them without a copy; fetches since the last look; predictions. The plan
+    in force predicts for its period's end, never-crawled pages included; None while there is no plan.
     """
 
     day: float
@@ -126,8 +128,7 @@ def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> lis
         with Crawl(collection, store) as crawl:
             for day in range(1, setting.days + 1):
                 time.sleep(max(0.0, start + day - time.time()))
-                plan = _plan_of(store)
-                held = {record.url: record for record in (records(store) if plan or day > 2 else ())}
+                plan, held = _read(store)
                 truth = server.truth(time.time())
                 visits = server.log(after=seen)
                 seen += len(visits)
@@ -139,13 +140,15 @@ def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> lis
     return days
 
 
-def _plan_of(store: Path) -> Plan | None:
-    if not any(store.glob("**/CURRENT")):
-        return None
-    opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
+def _read(store: Path) -> tuple[Plan | None, dict[str, PageRecord]]:
+    """The plan in force and the records by URL; nothing while the crawl has not made its store."""
+    try:
+        opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
+    except StoreError:
+        return None, {}
     try:
         data = opened.plan()
-        return decode_plan(data) if data else None
+        return decode_plan(data) if data else None, {record.url: record for _, record in opened.pages()}
     finally:
         opened.close()
 

@@ -103,9 +103,11 @@ class Frontier:
         self._judge = Judge(collection, year=year)
         self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
         self._controller.resume(store.plan())
-        # What is leased ahead cannot be overtaken by what turns up: at most a twentieth of a period's fetches.
+        # What is leased ahead cannot be overtaken by what turns up: at most a twentieth of a period's fetches, but
+        # enough for the worker's next batch in an accelerated test.
         capacity = collection.cycle.capacity_pages_per_period or inf
-        largest_hand = int(min(LARGEST_HAND, max(1, capacity // 20)))
+        ahead = max(capacity / 20, HAND_S * capacity / collection.cycle.period_s)
+        largest_hand = int(min(LARGEST_HAND, max(1.0, ahead)))
         self._ant = Ant(
             politeness=collection.politeness,
             schedule=lambda: self._controller.schedule,
