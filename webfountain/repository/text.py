@@ -107,7 +107,7 @@ def _xml_text(body: bytes, charset: str | None) -> Text:
 
     Entities are not resolved and nothing is loaded: a billion laughs stays a joke.
     """
-    from lxml import etree  # type: ignore[import-untyped]  # noqa: PLC0415  (only for the rare XML page)
+    from lxml import etree  # noqa: PLC0415  (only for the rare XML page)
 
     parser = etree.XMLParser(
         recover=True, resolve_entities=False, no_network=True, encoding=charset and resolve_encoding(charset)
