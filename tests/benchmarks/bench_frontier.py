@@ -6,6 +6,10 @@ Rates are per CPU second of the whole process, RocksDB's flush and compaction th
 to a quiet store: each part pays for the compactions that it caused, not for those of the part before. Links come in
 pages of 60 in batches of 16 pages, the pages from an active list of 1000 sites as an ant has it, the links 85 % to
 the page's own site, Zipf within it, the others to any site; building them is not measured.
+New links are measured while the known URLs double, at 10^7 while they grow by half (10^6 and 5 * 10^6 links).
+Compactions come in bursts: at 10^7 one merges what 5 * 10^6 links wrote, so the window pays for one whole turn;
+at 10^6 nothing is due for compaction yet, and the window pays its flushes: the rate at 10^7 over that at 10^6 is
+not flattered by the choice. A fill, from nothing to the size, pays for all that the size owes, from its first link.
 The dominating costs are RocksDB's put and the compactions that follow (new links), its get (known links), and
 the msgpack of the record (lease and settle).
 """
@@ -41,8 +45,7 @@ PAGES_PER_BATCH = 16
 NEW_OF_MIXED = PAGES_PER_BATCH * LINKS_PER_PAGE // 10
 OWN_SITE = 0.85
 ACTIVE_SITES = 1000
-MEASURED = 200_000
-"""Links of a measured part, or a tenth of the known URLs where that is more: compactions come in bursts."""
+MIXED = 2_000_000
 QUIET_S = 0.5
 HAND = 20
 
@@ -80,6 +83,11 @@ def quiet_cpu() -> float:
         time.sleep(QUIET_S)
         if time.process_time() - before < QUIET_S / 50:
             return time.process_time()
+
+
+def window(size: int) -> int:
+    """How many new links are measured at a size; see the module's docstring."""
+    return min(max(200_000, size), 5_000_000)
 
 
 def link(site: int, page: int) -> Link:
@@ -132,7 +140,7 @@ def fill(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
 
 def measure_new(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
     """Only new links."""
-    count = max(MEASURED, size // 10)
+    count = window(size)
     batches = fresh_batches(links, count, size=PAGES_PER_BATCH * LINKS_PER_PAGE, first_page=PAGES_PER_SITE)
     before, thread, building, seen, new = quiet_cpu(), time.thread_time(), Building(), 0, 0
     while True:
@@ -151,7 +159,7 @@ def measure_new(store: FrontierStore, links: Links, size: int) -> dict[str, floa
 def measure_mixed(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
     """Nine of ten known, through the duplicate eliminator."""
     due = DuplicateEliminator(store)
-    fresh = fresh_batches(links, max(MEASURED, size // 10) // 5, size=NEW_OF_MIXED, first_page=10**6)
+    fresh = fresh_batches(links, min(MIXED, 10 * size) // 10, size=NEW_OF_MIXED, first_page=10**6)
     before, building, seen, new = quiet_cpu(), Building(), 0, 0
     while True:
         with building:
