@@ -85,6 +85,12 @@ class _Site:
             del section.fetched[key]
             section.rate = section.rate - rate if section.fetched else 0.0
 
+    def send(self, key: bytes, at: float) -> None:
+        """A page is on its way: its sections are looked at."""
+        for name in self.home[key][0]:
+            self.sections[name].newest = at
+        self.forget(key)
+
     def strike(self, names: list[str], since: float, at: float, reach: float) -> list[bytes]:
         """Pages that may have changed with one that was found changed, nearest first, then oldest fetch."""
         struck: list[bytes] = []
@@ -183,9 +189,8 @@ class Siblings:
             if known.scout_at(name) <= at:
                 key = next(iter(section.fetched))
                 found.append((site, key))
-                known.forget(key)
+                known.send(key, at)
                 self._known -= 1
-                section.newest = at  # it is on its way
             heapq.heappush(self._scouts, (known.scout_at(name), site, name))
         return found
 
