@@ -29,7 +29,7 @@ __all__ = ["REACH", "Siblings"]
 REACH: Final = 8
 """Pages that a surprising change makes due in a section whose siblings always change with it."""
 _BELIEF, _DOUBT = 0.5, 2.0
-"""Share of siblings struck with a page that is believed of a site, and what this and each parent's share is worth."""
+"""Share of siblings struck with a page that is believed of a site, and what a prior is worth, in tries."""
 _MEMORY: Final = 50.0
 """Siblings tried after which half of what a section learned is forgotten."""
 _DEEPEST: Final = 6
@@ -39,19 +39,13 @@ _SMALL, _LARGE = 3, 64
 """Pages of a section that scouts look after: fewer tell little of each other, more are fetched evenly anyhow."""
 
 
-class _Section:
-    """The pages of a directory, with or without those below it, by the time of their last fetch."""
+class _Share:
+    """Share of siblings that were found changed beyond expectation, of those that were tried."""
 
-    __slots__ = ("began", "credit", "fetched", "hits", "newest", "rate", "tries", "watched")
+    __slots__ = ("hits", "tries")
 
     def __init__(self) -> None:
-        self.fetched: OrderedDict[bytes, float] = OrderedDict()  # oldest fetch first
-        self.began = -inf  # when the newest reaction began
-        self.newest = -inf
-        self.rate = 0.0  # fetches per second that its pages are due for
-        self.hits = self.tries = 0.0  # siblings that had changed beyond expectation, and all that were tried
-        self.credit = 0.0  # parts of a page that rounding owes
-        self.watched = False  # whether it is among the sections that scouts look after
+        self.hits = self.tries = 0.0
 
     def learn(self, hit: float) -> None:
         """A sibling that was made due has been fetched."""
@@ -59,13 +53,38 @@ class _Section:
             self.hits, self.tries = self.hits / 2, self.tries / 2
         self.hits, self.tries = self.hits + hit, self.tries + 1.0
 
+    def believed(self, prior: float) -> float:
+        """The share, with a prior worth _DOUBT tries."""
+        return (self.hits + _DOUBT * prior) / (self.tries + _DOUBT)
+
+
+class _Section:
+    """The pages of a directory, with or without those below it, by the time of their last fetch."""
+
+    __slots__ = ("began", "credit", "fetched", "learned", "newest", "rate", "watched")
+
+    def __init__(self) -> None:
+        self.fetched: OrderedDict[bytes, float] = OrderedDict()  # oldest fetch first
+        self.began = -inf  # when the newest reaction began
+        self.newest = -inf
+        self.rate = 0.0  # fetches per second that its pages are due for
+        self.learned = _Share()
+        self.credit = 0.0  # parts of a page that rounding owes
+        self.watched = False  # whether it is among the sections that scouts look after
+
+    def unfetched(self) -> bytes | None:
+        """The page that was fetched longest ago, before the newest reaction began; None: there is none."""
+        key, fetched = next(iter(self.fetched.items()), (None, inf))
+        return key if fetched < self.began else None
+
 
 class _Site:
     """What is known of a site's pages: in which sections each is, nearest first, and its fetches per second."""
 
-    __slots__ = ("home", "sections", "tried")
+    __slots__ = ("home", "learned", "sections", "tried")
 
     def __init__(self) -> None:
+        self.learned = _Share()
         self.tried: dict[bytes, str] = {}  # pages made due as siblings, and which section was to learn from them
         self.sections: dict[str, _Section] = {}
         self.home: dict[bytes, tuple[list[str], float]] = {}
@@ -94,14 +113,18 @@ class _Site:
     def strike(self, names: list[str], since: float, at: float, reach: float) -> list[bytes]:
         """Pages that may have changed with one that was found changed, nearest first, then oldest fetch."""
         struck: list[bytes] = []
-        for name, share in zip(names, self._shares(names), strict=True):
+        asked = 0.0  # pages that nearer sections were asked for: what they have is not asked for again
+        for name in names:
             section = self.sections[name]
             if since >= section.began:  # the change is younger than the last reaction: a new one
                 section.began = at
-            section.credit = min(section.credit, 1.0) + max(reach * share - len(struck), 0.0)
-            while section.credit >= 1.0 and section.fetched:
-                key, fetched = next(iter(section.fetched.items()))
-                if fetched >= section.began:
+            want = max(reach * self._share(name) - asked, 0.0)
+            asked += want
+            section.credit = min(section.credit, 1.0) + want
+            while section.credit >= 1.0:
+                key = section.unfetched()
+                if key is None:
+                    asked, section.credit = float(len(struck)), 0.0
                     break
                 section.credit -= 1.0
                 struck.append(key)
@@ -109,25 +132,21 @@ class _Site:
                 self.tried[key] = name
         return struck
 
-    def _shares(self, names: list[str]) -> list[float]:
-        """Share of siblings that change with a page, by section: few tries leave it near the parent's."""
-        shares, share = [], _BELIEF
-        for name in reversed(names):
-            section = self.sections[name]
-            share = (section.hits + _DOUBT * share) / (section.tries + _DOUBT)
-            shares.append(share)
-        return shares[::-1]
+    def _share(self, name: str) -> float:
+        """Share of siblings that change with a page of a section; few tries leave it near the whole site's."""
+        return self.sections[name].learned.believed(self.learned.believed(_BELIEF))
 
     def scout_at(self, name: str) -> float:
         """When a section will not have been looked at for too long."""
-        section, share = self.sections[name], self._shares(_above(name))[0]
-        return section.newest + 1.0 / (section.rate * share) if section.rate > 0 else inf
+        section = self.sections[name]
+        return section.newest + 1.0 / (section.rate * self._share(name)) if section.rate > 0 else inf
 
     def learn(self, key: bytes, hit: float) -> None:
         """A page was fetched; if it was made due as a sibling, its section learns."""
         name = self.tried.pop(key, None)
         if name is not None:
-            self.sections[name].learn(hit)
+            self.learned.learn(hit)
+            self.sections[name].learned.learn(hit)
 
 
 class Siblings:
@@ -213,13 +232,9 @@ class Siblings:
 
 
 def _sections_of(url: str) -> list[str]:
-    """Sections of a page, nearest first: its directory alone, then with all below, then each directory above."""
+    """Sections of a page, nearest first: "/a/*" is its directory alone, "/a/" with all below, then those above."""
     directories = [name for name in urlsplit(url).path.split("/")[:-1] if name][:_DEEPEST]
-    return _above("/".join(["", *directories, "*"]))
-
-
-def _above(name: str) -> list[str]:
-    """A section and those that hold it, nearest first: "/a/*" is the directory alone, "/a/" with all below."""
+    name = "/".join(["", *directories, "*"])
     names = [name]
     while name != "/":
         name = name[: name.rindex("/", 0, -1) + 1]
