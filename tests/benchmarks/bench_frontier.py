@@ -7,9 +7,9 @@ to a quiet store: each part pays for the compactions that it caused, not for tho
 pages of 60 in batches of 16 pages, the pages from an active list of 1000 sites as an ant has it, the links 85 % to
 the page's own site, Zipf within it, the others to any site; building them is not measured.
 New links are measured while the known URLs double, at 10^7 while they grow by half (10^6 and 5 * 10^6 links).
-Compactions come in bursts: at 10^7 one merges what 5 * 10^6 links wrote, so the window pays for one whole turn;
-at 10^6 nothing is due for compaction yet, and the window pays its flushes: the rate at 10^7 over that at 10^6 is
-not flattered by the choice. A fill, from nothing to the size, pays for all that the size owes, from its first link.
+Compactions come in bursts: at 10^7 one merges what 2.7 * 10^6 links wrote, so the window pays for one or two whole
+turns; at 10^6 hardly any compaction is due yet, and the window pays its flushes: the rate at 10^7 over that at 10^6
+is not flattered by the choice. A fill, from nothing to the size, pays for all that the size owes, from its first link.
 The dominating costs are RocksDB's put and the compactions that follow (new links), its get (known links), and
 the msgpack of the record (lease and settle).
 """
@@ -237,7 +237,7 @@ def main() -> None:
     """Print one JSON object a size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("sizes", nargs="*", type=float, default=[1e5, 1e6])
-    parser.add_argument("--full", action="store_true", help="also 10^7 URLs: five minutes and 2 GB of disk")
+    parser.add_argument("--full", action="store_true", help="also 10^7 URLs: ten minutes and 2 GB of disk")
     chosen = parser.parse_args()
     for size in [*chosen.sizes, *([1e7] if chosen.full else [])]:
         result = {name: float(f"{value:.4g}") for name, value in run(int(size)).items()}
