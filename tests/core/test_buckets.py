@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.buckets import BUCKETS, RATIO, bucket_of, buckets_of, interval_of, intervals_of
+from webfountain.core.buckets import BUCKETS, RATIO, bucket_of, buckets_of, interval_of, intervals_of, of_every_bucket
 
 DAY = 86400.0
 FASTEST = DAY / 96
@@ -43,3 +43,9 @@ def test_arrays_and_scalars_agree(intervals: list[float]):
     assert classes.dtype == np.uint8
     assert classes.tolist() == [bucket_of(interval, FASTEST) for interval in intervals]
     assert intervals_of(classes, FASTEST).tolist() == pytest.approx([interval_of(int(c), FASTEST) for c in classes])
+
+
+def test_a_bucket_without_a_value_lies_between_its_neighbours():
+    every = of_every_bucket(np.array([10, 20]), np.array([1.0, 3.0]))
+    assert every.shape == (BUCKETS,)
+    assert every[[0, 10, 15, 20, 255]].tolist() == [1.0, 1.0, 2.0, 3.0, 3.0]

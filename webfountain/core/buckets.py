@@ -9,7 +9,7 @@ Source: Edwards 2001, section 2 ("at most 256 change-frequency buckets, one byte
 
 from __future__ import annotations
 
-__all__ = ["BUCKETS", "RATIO", "bucket_of", "buckets_of", "interval_of", "intervals_of"]
+__all__ = ["BUCKETS", "RATIO", "bucket_of", "buckets_of", "interval_of", "intervals_of", "of_every_bucket"]
 
 import math
 from typing import TYPE_CHECKING
@@ -64,3 +64,8 @@ def buckets_of(intervals: npt.ArrayLike, fastest: float) -> npt.NDArray[np.uint8
 def intervals_of(buckets: npt.ArrayLike, fastest: float) -> npt.NDArray[np.float64]:
     """`interval_of` for an array of bucket bytes, of any shape; s."""
     return np.asarray(fastest * RATIO ** np.asarray(buckets, dtype=np.float64))
+
+
+def of_every_bucket(known: npt.NDArray[np.int64], values: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    """(256,) values of all buckets from those of the `known`, ascending ones: another lies between its neighbours."""
+    return np.asarray(np.interp(np.arange(BUCKETS), known, values))

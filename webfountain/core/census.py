@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from webfountain.core.buckets import intervals_of
-from webfountain.core.cycle import weights_of
 from webfountain.core.model import Instance, make_instance
+from webfountain.core.strategies import weights_of
 
 if TYPE_CHECKING:
     import numpy.typing as npt

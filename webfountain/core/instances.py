@@ -4,7 +4,7 @@ The table is what `tomllib` makes of a file of the form of EMT-1: mean lifetimes
 costs, discovery rates, strategies by name. Numbers that the form gives once may also be lists: one number per
 bucket for ``costs.old`` and ``discovery.old_finds_new``, one per period for the others.
 
-Place in the walk (DESIGN 4): beside it; a live crawl measures its instance (`cycle`). Reading the file is
+Place in the walk (DESIGN 4): beside it; a live crawl measures its instance (`census`). Reading the file is
 `report.plans`.
 
 Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
@@ -12,12 +12,13 @@ Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from webfountain.core.model import Array, Instance, make_instance
+from webfountain.core.strategies import NAMED
 from webfountain.errors import InputError
 
 __all__ = ["VERSIONS", "build_instance", "strategy_names"]
@@ -196,24 +197,6 @@ def _weights(table: Table, strategy: str, T: int) -> Array:
     weights = given.get("weights")
     if isinstance(weights, list):
         return _row(f"{path}.weights", weights, T)
-    if not isinstance(weights, str) or weights not in _NAMED:
-        raise InputError(f"{path}.weights: must be {', '.join(_NAMED)} or a list of {T} numbers, got {weights!r}")
-    return _NAMED[weights](T, _number(f"{path}.low", given.get("low", 0.0)))
-
-
-def _equal(T: int, low: float) -> Array:
-    """Strategy 1: 1 in every period. The paper says "summing to 1", but its objective is T times larger."""
-    return np.ones(T)
-
-
-def _last_heavy(T: int, low: float) -> Array:
-    """Strategy 3: ``low`` before the last period; with ``low`` 0 it is strategy 2."""
-    return np.append(np.full(T - 1, low), 1.0)
-
-
-def _last(T: int, low: float) -> Array:
-    """Strategy 2: only the last period counts."""
-    return _last_heavy(T, 0.0)
-
-
-_NAMED: dict[str, Callable[[int, float], Array]] = {"equal": _equal, "last": _last, "last-heavy": _last_heavy}
+    if not isinstance(weights, str) or weights not in NAMED:
+        raise InputError(f"{path}.weights: must be {', '.join(NAMED)} or a list of {T} numbers, got {weights!r}")
+    return NAMED[weights](T, _number(f"{path}.low", given.get("low", 0.0)))

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from webfountain.core.buckets import BUCKETS, intervals_of
+from webfountain.core.buckets import BUCKETS, intervals_of, of_every_bucket
 from webfountain.core.census import Census, change_rates, instance_from, obsolete_of
 from webfountain.core.phases import Phases
 from webfountain.errors import NotConverged, StoreVersion
@@ -243,7 +243,7 @@ def _priced(
     price = price_of_budget(census.pages, feared, budget, longest=bounds.longest, shortest=bounds.shortest)
     defined = intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     # An empty bucket is believed to be off its definition as its planned neighbours are.
-    off = np.exp(_of_every_bucket(census.buckets, np.log(rates * defined[census.buckets])))
+    off = np.exp(of_every_bucket(census.buckets, np.log(rates * defined[census.buckets])))
     rest = interval_of_rest(census.pages, feared, price, budget)
     return price, intervals_at_price(np.maximum(off / defined, least), price, longest=rest)
 
@@ -266,13 +266,8 @@ def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks
     """The phase clocks of all buckets, going on from those before, else from the buckets' own rates."""
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     running = Phases.running(speed, start=at) if clocks is None else clocks
-    increments = np.array([_of_every_bucket(census.buckets, row) for row in quotas.increment])
+    increments = np.array([of_every_bucket(census.buckets, row) for row in quotas.increment])
     return running.planned(increments, start=at, period=cycle.period_s)
-
-
-def _of_every_bucket(planned: Ints, values: Array) -> Array:
-    """(256,) values of all buckets from those of the planned ones: an empty bucket lies between its neighbours."""
-    return np.asarray(np.interp(np.arange(BUCKETS), planned, values))
 
 
 def census_of(taken: CensusTaken, cycle: CycleTable) -> Census:

@@ -1,6 +1,7 @@
 """The model's plans in the simulation: histories to buckets, buckets to a plan per cycle, the plan to due pages.
 
-The same `change_rate`, `buckets`, `optimizer` and `cycle` that the controller uses; a period is a day, a cycle 14.
+The same `change_rate`, `buckets`, `census`, `optimizer`, `quotas` and `phases` that the controller uses; a period is
+a day, a cycle 14. Days are counted from the start, the clocks' seconds from its midnight.
 """
 
 from __future__ import annotations
@@ -11,17 +12,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webfountain.core.buckets import bucket_of, intervals_of
+from webfountain.core.buckets import BUCKETS, bucket_of, intervals_of, of_every_bucket
+from webfountain.core.census import Census, instance_from
 from webfountain.core.change_rate import NO_HISTORY, Prior, append, estimate_interval
-from webfountain.core.cycle import PhaseClocks, instance_of
+from webfountain.core.phases import Phases
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
+    from webfountain.core.model import Instance
     from webfountain.simulate.rivals import Fetches
 
     Array = npt.NDArray[np.float64]
     Pages = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
 
 PLANS = {"strategy-1": 1, "strategy-2": 2, "strategy-3": 3}
 """Policy name to strategy."""
@@ -36,26 +40,25 @@ class Planned:
 
     def __init__(self, pages: int, strategy: int, *, capacity: int, seed: int) -> None:
         self._strategy, self._capacity, self._seed = strategy, capacity, seed
-        self._clocks = PhaseClocks()
+        speed = 1 / intervals_of(np.arange(BUCKETS), _FASTEST)
+        self._clocks = Phases.running(speed, start=0.0)
+        self._counts = np.zeros((4, BUCKETS))  # fetches, changes, seconds watched, births; halved each cycle
         self._history = [NO_HISTORY] * pages
         self._changes, self._watched, self._arrived = 0.5, 60.0, 0.0  # the site's prior, in changes, days and pages
         self._bucket = np.full(pages, bucket_of(self._prior().interval, _FASTEST), dtype=np.int64)
-        self._marks = self._clocks.mark(self._bucket)
-        self._planned = np.empty(0, dtype=np.int64)
-        self._increments = np.empty((0, 0))
+        self._marks = self._clocks.at(0.0)[self._bucket]
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:
         if day % _PERIODS == 0 and len(pages):
             self._plan(day, pages, tau)
-        if len(self._planned):
-            self._clocks.advance(self._planned, self._increments[day % _PERIODS])
-        return self._clocks.progress(self._bucket[pages], self._marks[pages])
+        return np.asarray(self._phase_after(day)[self._bucket[pages]] - self._marks[pages])
 
     def learn(self, day: int, fetches: Fetches) -> None:
         checked = ~fetches.first & ~fetches.gone & (fetches.tau > 0)
         self._arrived += np.count_nonzero(fetches.first)
         self._changes += np.count_nonzero(fetches.changed & checked)
         self._watched += float(np.where(fetches.changed, fetches.tau / 2 + 0.25, fetches.tau)[checked].sum())
+        self._count(fetches, checked)
         prior = self._prior()
         for page, tau, changed in zip(
             fetches.pages[checked].tolist(),
@@ -66,7 +69,20 @@ class Planned:
             history = self._history[page] = append(self._history[page], tau * _PERIOD, changed)
             self._bucket[page] = bucket_of(estimate_interval(history, prior=prior), _FASTEST)
         self._bucket[fetches.pages[fetches.first]] = bucket_of(prior.interval, _FASTEST)
-        self._marks[fetches.pages] = self._clocks.mark(self._bucket[fetches.pages])
+        self._marks[fetches.pages] = self._phase_after(day)[self._bucket[fetches.pages]]
+
+    def _phase_after(self, day: int) -> Array:
+        """(256,) phases of the clocks at the day's end: its own share is to be spent in it."""
+        return self._clocks.at((day + 1) * _PERIOD)
+
+    def _count(self, fetches: Fetches, checked: Flags) -> None:
+        bucket = self._bucket[fetches.pages]
+        for count, weight in zip(
+            self._counts,
+            (checked, checked & fetches.changed, checked * fetches.tau * _PERIOD, fetches.first),
+            strict=True,
+        ):
+            np.add.at(count, bucket, weight)
 
     def _prior(self) -> Prior:
         return Prior(self._watched / self._changes * _PERIOD)
@@ -76,24 +92,39 @@ class Planned:
         from webfountain.core.optimizer import solve  # noqa: PLC0415  (imports scipy)
         from webfountain.core.quotas import make_quotas  # noqa: PLC0415
 
-        bucket = self._bucket[pages]
-        planned, at = np.unique(bucket, return_inverse=True)
-        risk = -np.expm1(-tau * _PERIOD / intervals_of(bucket, _FASTEST))
-        obsolete = np.asarray(np.bincount(at, weights=risk), dtype=np.float64)
-        arrivals = self._arrived / max(day, 1)
-        instance = instance_of(
+        solution = solve(instance := self._instance(day, pages, tau), solver="calendars", seed=self._seed)
+        if solution.status == "solved":
+            planned, rows = np.unique(self._bucket[pages]), make_quotas(instance, solution.x, solution.z).increment
+            increments = np.array([of_every_bucket(planned, row) for row in rows])
+            self._clocks = self._clocks.planned(increments, start=day * _PERIOD, period=_PERIOD)
+        self._counts /= 2
+
+    def _instance(self, day: int, pages: Pages, tau: Pages) -> Instance:
+        planned, at = np.unique(self._bucket[pages], return_inverse=True)
+        number = np.bincount(at).astype(np.float64)
+        fetches, changes, watched, births = self._counts[:, planned]
+        census = Census(
             planned.astype(np.int64),
-            np.bincount(at).astype(np.float64),
-            obsolete,
+            number,
+            mean_age=np.bincount(at, weights=tau * _PERIOD) / number,
+            fetches=fetches,
+            changes=changes,
+            watched=watched,
+            seconds=fetches,
+            links=np.zeros(len(planned)),
+            births=births,
+            new_fetches=births.sum(),
+            new_seconds=births.sum(),
+            new_links=0.0,
+            waiting=0.0,
+            arrivals=min(self._arrived / max(day, 1), self._capacity / 2),
+        )
+        return instance_from(
+            census,
             strategy=self._strategy,
             periods=_PERIODS,
             period=_PERIOD,
             fastest=_FASTEST,
             capacity=float(self._capacity),
-            waiting=0.0,
-            arrivals=min(arrivals, self._capacity / 2),
+            in_pages=True,
         )
-        solution = solve(instance, solver="calendars", seed=self._seed)
-        if solution.status == "solved" or not len(self._planned):
-            self._planned = planned
-            self._increments = make_quotas(instance, solution.x, solution.z).increment
