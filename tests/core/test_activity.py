@@ -7,6 +7,7 @@ import pytest
 
 from webfountain.core.activity import WINDOW, Activity, Signals
 from webfountain.core.sections import Sections
+from webfountain.core.urgency import urgency
 
 PAGES = 20
 
@@ -94,6 +95,33 @@ def test_the_learned_rate_is_that_of_the_process(interval: int):
         site.since[:] = step
     expected = site.activity.hazard(site.section, site.since - 60)
     assert float(expected.mean()) == pytest.approx(60 / 30, rel=0.2)
+
+
+def test_the_week_is_learned_only_where_it_is_listened_to():
+    """Everything changes on each seventh step and is fetched on every one."""
+    told: dict[bool, list[float]] = {}
+    for weekdays in (False, True):
+        site = Site(weekdays=weekdays, siblings=True)
+        for step in range(1, 100):
+            site.fetch(step, list(range(2 * PAGES)), changed=step % 7 == 0)
+        site.activity.advance(106)
+        steps = [site.activity.hazard(site.section[:1], np.array([step]))[0] for step in range(99, 106)]
+        told[weekdays] = (-np.diff(steps)).tolist()
+    assert max(told[False]) == pytest.approx(min(told[False]))
+    # A change found in step 105 happened in step 104, the one before.
+    assert max(told[True]) == told[True][104 - 99]
+    assert told[True][104 - 99] > 3 * min(told[True])
+
+
+def test_the_time_of_freshness_is_the_urgency_of_a_page_that_surely_changed():
+    site = Site(siblings=False)
+    site.fetch(20, [0, 2, 4], changed=True)
+    at = np.array([0])
+    site.events[:], site.exposure[:] = 200.0, 400.0  # a rate known well
+    fresh = site.activity.fresh_time(site.section[at], site.events[at], site.exposure[at])
+    rate = np.full(1, site.activity.mean_rate(int(site.section[0])))
+    struck = urgency(rate * 1e5, rate, site.events[at] + 0.5, site.exposure[at] + 0.5)
+    assert fresh == pytest.approx(struck, rel=0.01)
 
 
 def test_many_idle_steps_and_new_sections_are_taken_in():

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from webfountain.core.rhythm import Week
 from webfountain.core.urgency import urgency
 
 if TYPE_CHECKING:
@@ -59,6 +60,8 @@ class Signals:
     """The page's own checks; off: every page has its section's rate."""
     forgetting: bool = True
     """Old evidence fades with `memory`; off: it stays for ever."""
+    weekdays: bool = False
+    """Each day of the week has a learned factor, a step being a day; off, as it gained nothing: all days are alike."""
     memory: float = 250.0
     """Steps after which evidence counts 1/e."""
     prior_rate: float = 1 / 120
@@ -107,6 +110,7 @@ class Activity:
             np.zeros(0),
         )  # summed over the steps before the window
         self._mean = np.zeros(0)
+        self._week = Week()
         self._size = np.zeros(0)  # pages under watch at once, at most so far, weighted with their relative rates
         self._grow_sections()
 
@@ -117,8 +121,9 @@ class Activity:
             self._close_oldest()
             self._make_room()
             column = self._step - self._start
-            self._hazard[:, column] = self._mean
-            self._total[:, column + 1] = self._total[:, column] + self._mean
+            hazard = self._mean * self._week.factors(self._step, self._step + 1)
+            self._hazard[:, column] = hazard
+            self._total[:, column + 1] = self._total[:, column] + hazard
             self._step += 1
 
     def mean_rate(self, section: int) -> float:
@@ -142,6 +147,14 @@ class Activity:
         fade = self._fade(since)
         weight = self._signals.page_events
         return urgency(hazard, self._mean[section], weight + fade * events, weight + fade * exposure)
+
+    def fresh_time(self, section: Ints, events: Array, exposure: Array) -> Array:
+        """Mean change interval of pages, in steps: the urgency of one that is known to have changed.
+
+        It is the limit of `urgency` where a change is certain, at the page's mean rate.
+        """
+        weight = self._signals.page_events
+        return np.asarray((weight + exposure) / (weight + events) / self._mean[section])
 
     def observe(
         self, section: Ints, since: Ints, changed: Flags, events: Array, exposure: Array
@@ -226,10 +239,14 @@ class Activity:
             self._mean[level] = own if signals.sections else inherited
 
     def _estimate_activity(self, events: Array, exposure: Array, first: int, last: int) -> None:
-        """u = (found + s u_parent)/(expected + s), from the site down."""
+        """u = (found + s u_parent)/(expected + s), from the site down; the site's own parent is its week."""
         strength = self._signals.step_events
         expected = exposure * self._mean[:, None]
-        activity = (events + strength) / (expected + strength)
+        if self._signals.weekdays:
+            self._week.learn(self._start + first, events[0], expected[0])
+        week = self._week.factors(self._start + first, self._start + last)
+        activity = np.empty_like(expected)
+        activity[0] = (events[0] + strength * week) / (expected[0] + strength)
         for level in self._levels[1:]:
             inherited = strength * activity[self._parents[level]]
             activity[level] = (events[level] + inherited) / (expected[level] + strength)
@@ -245,6 +262,8 @@ class Activity:
             self._revise()
         _, events, exposure = self._oldest
         keep = np.exp(-1 / self._signals.memory) if self._signals.forgetting else 1.0
+        oldest = self._step - WINDOW
+        self._week.close(oldest, float(events[0]), float(exposure[0] * self._mean[0]), keep=keep)
         self._old_events = keep * self._old_events + events
         self._old_exposure = keep * self._old_exposure + exposure
         self._before += self._opened[:, self._step - self._start - WINDOW]

@@ -8,15 +8,17 @@ compares recrawling. A page found deleted is dropped. The policies are in `rival
 
 from __future__ import annotations
 
-__all__ = ["POLICIES", "Replay", "replay", "simulate_revisit"]
+__all__ = ["POLICIES", "Replay", "policy_names", "replay", "replay_learner", "simulate_revisit"]
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from webfountain.core.activity import Signals
 from webfountain.errors import InputError
-from webfountain.simulate.fountain import ABLATIONS, Fountain
+from webfountain.simulate.fountain import ABLATIONS, IMPORTANCE, SITEMAP, Fountain, SitemapReader
+from webfountain.simulate.importance import importance_by_depth
 from webfountain.simulate.plans import PLANS, Planned
 from webfountain.simulate.rivals import (
     Clairvoyant,
@@ -28,15 +30,17 @@ from webfountain.simulate.rivals import (
     Proportional,
     Uniform,
 )
+from webfountain.simulate.sitemap import Sitemap
 from webfountain.simulate.trace import ADDED, DELETED, Trace, load_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
 
     Pages = npt.NDArray[np.int64]
+    _Choice = Callable[["_Web", int, Learner, int], Pages]
 
 POLICIES = (
     "uniform",
@@ -46,9 +50,11 @@ POLICIES = (
     "poisson-learned",
     *PLANS,
     *ABLATIONS,
+    IMPORTANCE,
+    SITEMAP,
     "clairvoyant",
 )
-"""Every name that ``--policies`` takes; ``all`` stands for those without a signal switched off."""
+"""Every name that ``--policies`` takes; ``all`` stands for those without a signal switched off or on."""
 
 _DAILY_FORMATS = (".npz", ".csv", ".parquet")
 
@@ -62,11 +68,21 @@ class Replay:
     fetches: Pages
     found: Pages
     """Fetches that found the page obsolete."""
+    weighted_obsolete: npt.NDArray[np.float64]
+    """Importance of the obsolete pages, by depth."""
+    weighted_alive: npt.NDArray[np.float64]
+    """Importance of the alive pages."""
 
     @property
     def obsolete_share(self) -> float:
         """Obsolete alive pages over alive pages, both summed over day ends; 0 when no page ever lived."""
         return float(self.obsolete.sum() / max(1, self.alive.sum()))
+
+    @property
+    def weighted_share(self) -> float:
+        """The same with each page counted by its importance."""
+        total = float(self.weighted_alive.sum())
+        return float(self.weighted_obsolete.sum()) / total if total else 0.0
 
 
 def simulate_revisit(
@@ -96,7 +112,7 @@ def simulate_revisit(
 
     Raises InputError for an argument or a file that cannot be used, before anything is replayed.
     """
-    names = _policy_names(policies)
+    names = policy_names(policies)
     if fetches_per_day < 1:
         raise InputError(f"--fetches-per-day: {fetches_per_day} is below 1")
     if daily is not None and daily.suffix not in _DAILY_FORMATS:
@@ -124,16 +140,29 @@ def simulate_revisit(
 def replay(trace: Trace, fetches_per_day: int, policy: str, *, seed: int = 0) -> Replay:
     """Replay a trace under one policy of `POLICIES`."""
     learner = _learner(policy, trace, fetches_per_day, seed)
+    if policy == "clairvoyant":
+        return _replayed(trace, _Web.obsolete_pages_first, learner, fetches_per_day)
+    errands = int(policy == SITEMAP)  # the sitemap costs a fetch
+    return replay_learner(trace, fetches_per_day, learner, errands=errands)
+
+
+def replay_learner(trace: Trace, fetches_per_day: int, learner: Learner, *, errands: int = 0) -> Replay:
+    """Replay a trace under a policy of one's own; `errands` of each day's fetches go for what is no page."""
+    return _replayed(trace, _Web.never_crawled_first, learner, fetches_per_day, errands=errands)
+
+
+def _replayed(trace: Trace, choose: _Choice, learner: Learner, fetches_per_day: int, *, errands: int = 0) -> Replay:
     web = _Web(trace)
-    choose = web.obsolete_pages_first if policy == "clairvoyant" else web.never_crawled_first
     counts = np.zeros((4, trace.days), dtype=np.int64)
+    weights = np.zeros((2, trace.days))
     for day in range(trace.days):
-        chosen = choose(day, learner, fetches_per_day)
+        chosen = choose(web, day, learner, fetches_per_day - errands)
         fetches = web.fetch(day, chosen)
         learner.learn(day, fetches)
         web.live(day)
-        counts[:, day] = (*web.census(), len(chosen), np.count_nonzero(fetches.changed))
-    return Replay(*counts)
+        counts[:, day] = (*web.census(), errands + len(chosen), np.count_nonzero(fetches.changed))
+        weights[:, day] = web.importance()
+    return Replay(*counts, *weights)
 
 
 class _Web:
@@ -145,6 +174,7 @@ class _Web:
         self._never = np.zeros(len(trace.urls), dtype=np.bool_)
         self._obsolete = np.zeros(len(trace.urls), dtype=np.bool_)
         self._last = np.zeros(len(trace.urls), dtype=np.int64)
+        self._importance = importance_by_depth(trace.urls)
         self._first_event = np.searchsorted(trace.day, np.arange(trace.days + 1))
 
     def never_crawled_first(self, day: int, learner: Learner, count: int) -> Pages:
@@ -190,11 +220,20 @@ class _Web:
         """(Obsolete alive pages, alive pages)."""
         return int(np.count_nonzero(self._obsolete & self._alive)), int(np.count_nonzero(self._alive))
 
+    def importance(self) -> tuple[float, float]:
+        """The census with each page counted by its importance."""
+        obsolete = self._obsolete & self._alive
+        return float(self._importance[obsolete].sum()), float(self._importance[self._alive].sum())
+
 
 def _learner(policy: str, trace: Trace, capacity: int, seed: int) -> Learner:
     pages = len(trace.urls)
     if policy in ABLATIONS:
         return Fountain(trace.urls, signals=ABLATIONS[policy])
+    if policy == IMPORTANCE:
+        return Fountain(trace.urls, signals=Signals(), importance=importance_by_depth(trace.urls))
+    if policy == SITEMAP:
+        return SitemapReader(Fountain(trace.urls, signals=Signals()), Sitemap(trace, seed=seed))
     if policy in PLANS:
         return Planned(pages, PLANS[policy], capacity=capacity, seed=seed)
     simple: dict[str, Learner] = {
@@ -208,8 +247,9 @@ def _learner(policy: str, trace: Trace, capacity: int, seed: int) -> Learner:
     return simple[policy]
 
 
-def _policy_names(policies: Sequence[str]) -> list[str]:
-    plain = [name for name in POLICIES if name not in ABLATIONS or name == "fountain"]
+def policy_names(policies: Sequence[str]) -> list[str]:
+    """The named policies once each, in the order given, "all" resolved. Raises InputError for any other name."""
+    plain = [name for name in POLICIES if "fountain" not in name or name == "fountain"]
     names = [name for given in policies for name in (plain if given == "all" else [given])]
     for name in names:
         if name not in POLICIES:

@@ -1,0 +1,138 @@
+"""Revisit policies on three real traces: ``python -m tests.benchmarks.bench_revisit``, about eight minutes of CPU.
+
+kafka (served, without /javadoc), flink (served) and druid (all), 1096 days from 2020-01-01, fetches a day = pages
+alive at the start / 30, changes above R = 0.05 and of any byte (R = 0); /7 and /90 without the plans, which take
+most of the time (78 solves each; ``--no-plans`` leaves them out). Ratio is (policy - clairvoyant)/(best -
+clairvoyant) with best = the best of uniform, nutch-adaptive and poisson-learned; the goal is .85 on each site and .7
+in the geometric mean at R = 0.05, and 1 at R = 0. Then each signal switched off or on, importance, a sitemap, other
+start dates (on which nothing was tuned), and the estimators' forecasts of checks to come.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.benchmarks.estimators import losses, shares
+from webfountain.simulate.fountain import ABLATIONS, IMPORTANCE, SITEMAP
+from webfountain.simulate.plans import PLANS
+from webfountain.simulate.revisit import POLICIES, Replay, replay
+from webfountain.simulate.trace import Trace, load_trace
+
+DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "traces"
+SITES: dict[str, dict[str, Any]] = {
+    "kafka": {"served": True, "exclude": "/javadoc"},
+    "flink": {"served": True},
+    "druid": {},
+}
+RIVALS = ("uniform", "nutch-adaptive", "poisson-learned")
+LEARNING = (*RIVALS, "poisson-oracle", "fountain", "clairvoyant")
+EXTRAS = (*ABLATIONS, IMPORTANCE, SITEMAP)
+OTHER_WINDOWS = (
+    ("kafka", "2017-01-01"), ("flink", "2017-01-01"), ("kafka", "2018-07-01"), ("flink", "2018-07-01"),
+    ("kafka", "2019-01-01"), ("flink", "2019-01-01"), ("kafka", "2021-10-01"), ("flink", "2021-10-01"),
+    ("druid", "2021-10-01"),
+)  # fmt: skip
+"""Site and first day; druid has too few pages before 2020."""
+
+
+def main() -> None:
+    """Print the tables one after the other."""
+    options = _options()
+    full = [name for name in POLICIES if name == "fountain" or "fountain" not in name]
+    for min_change in (0.05, 0.0):
+        _table(min_change, 30, [name for name in full if options.plans or name not in PLANS])
+    for min_change in (0.05, 0.0):
+        for part in (7, 90):
+            _table(min_change, part, list(LEARNING))
+    for min_change in (0.05, 0.0):
+        _signals(min_change)
+    for min_change in (0.05, 0.0):
+        for part in (30, 90):
+            _windows(min_change, part)
+    _estimators()
+    print(f"CPU {time.process_time():.0f} s")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--no-plans", dest="plans", action="store_false", help="without strategy-1 to -3")
+    return parser.parse_args()
+
+
+def _trace(site: str, min_change: float, *, start: str = "2020-01-01", days: int = 1096) -> Trace:
+    files = [DATA / f"{site}-{part}.parquet" for part in ("events", "pages")]
+    return load_trace(*files, start=start, days=days, min_change=min_change, **SITES[site])
+
+
+def _run(trace: Trace, part: int, names: list[str] | tuple[str, ...]) -> dict[str, Replay]:
+    return {name: replay(trace, max(1, round(int(trace.alive.sum()) / part)), name) for name in names}
+
+
+def _ratio(shares: dict[str, float], name: str) -> float:
+    best, bound = min(shares[rival] for rival in RIVALS), shares["clairvoyant"]
+    return (shares[name] - bound) / (best - bound)
+
+
+def _table(min_change: float, part: int, names: list[str]) -> None:
+    print(f"\nobsolete share, R = {min_change}, pages/{part} a day (ratio in brackets)")
+    shares: dict[str, dict[str, float]] = {}
+    seconds = dict.fromkeys(names, 0.0)
+    for site in SITES:
+        trace, shares[site] = _trace(site, min_change), {}
+        for name in names:
+            begun = time.process_time()
+            shares[site][name] = _run(trace, part, [name])[name].obsolete_share
+            seconds[name] += time.process_time() - begun
+    print(f"{'':20}" + "".join(f"{site:>16}" for site in SITES) + f"{'CPU s':>9}")
+    for name in names:
+        cells = "".join(f"{shares[site][name]:>9.5f} ({_ratio(shares[site], name):4.2f})" for site in SITES)
+        print(f"{name:20}{cells}{seconds[name]:9.1f}", flush=True)
+    ratios = [_ratio(shares[site], "fountain") for site in SITES]
+    mean = float(np.exp(np.mean(np.log(np.maximum(ratios, 1e-3)))))
+    print(f"fountain: geometric mean {mean:.2f}, worst {max(ratios):.2f}")
+
+
+def _signals(min_change: float) -> None:
+    """Obsolete shares with each signal off or on, all and by importance, relative to fountain as it is."""
+    print(f"\nsignals, R = {min_change}, pages/30 a day: obsolete share, and against fountain; (by importance)")
+    print(f"{'':20}" + "".join(f"{site:>34}" for site in SITES))
+    runs = {site: _run(_trace(site, min_change), 30, EXTRAS) for site in SITES}
+    for name in EXTRAS:
+        cells = []
+        for site in SITES:
+            one, base = runs[site][name], runs[site]["fountain"]
+            plain = f"{one.obsolete_share:.5f} {one.obsolete_share / base.obsolete_share - 1:+.0%}"
+            weighted = f"({one.weighted_share:.5f} {one.weighted_share / base.weighted_share - 1:+.0%})"
+            cells.append(f"{plain + ' ' + weighted:>34}")
+        print(f"{name:20}" + "".join(cells), flush=True)
+
+
+def _windows(min_change: float, part: int) -> None:
+    print(f"\nother start dates, R = {min_change}, pages/{part} a day: ratios, 1000 days each")
+    ratios = []
+    for site, start in OTHER_WINDOWS:
+        runs = _run(_trace(site, min_change, start=start, days=1000), part, LEARNING)
+        shares = {name: one.obsolete_share for name, one in runs.items()}
+        ratios.append(_ratio(shares, "fountain"))
+        print(
+            f"  {site:6} {start}  fountain {ratios[-1]:.2f}  oracle {_ratio(shares, 'poisson-oracle'):.2f}", flush=True
+        )
+    mean = float(np.exp(np.mean(np.log(np.maximum(ratios, 1e-3)))))
+    print(f"fountain: geometric mean {mean:.2f}, worst {max(ratios):.2f}")
+
+
+def _estimators() -> None:
+    print("\nestimators, R = 0.05, pages/30 a day: nats lost per check to come / obsolete share where it rules")
+    for site in SITES:
+        trace = _trace(site, 0.05)
+        lost, left = losses(trace, seed=0), shares(trace, round(int(trace.alive.sum()) / 30))
+        print(f"{site:6}" + "  ".join(f"{name} {lost[name]:.4f} / {left[name]:.4f}" for name in lost), flush=True)
+
+
+if __name__ == "__main__":
+    main()

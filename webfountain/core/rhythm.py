@@ -1,0 +1,53 @@
+"""The week of a site: on which of seven days it changes how often.
+
+People publish on weekdays. For each day of the week this keeps the changes found and those expected without it, and
+tells how many times as busy as the average a step is believed to be before any change of it is found. `activity`
+asks it. The factors are shrunk towards 1, so that a site without such a rhythm counts as flat.
+
+Source: gamma-shrunk Poisson rate ratios, as the activities of `activity`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["WEEK", "Week"]
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+
+WEEK = 7
+"""Steps in a week; `Week` makes sense where a step is a day."""
+
+_PRIOR = 5.0
+"""Expected changes on a day of the week that "as busy as the average" is worth to it."""
+
+
+class Week:
+    """Learns one factor per day of the week; step 0 is its first day."""
+
+    def __init__(self) -> None:
+        self._found, self._expected = np.zeros(WEEK), np.zeros(WEEK)  # of the steps that were closed
+        self._factors = np.ones(WEEK)
+
+    def factors(self, first: int, last: int) -> Array:
+        """(last - first,) how busy each step is believed to be, 1 = as the average."""
+        return np.asarray(self._factors[np.arange(first, last) % WEEK])
+
+    def learn(self, first: int, found: Array, expected: Array) -> None:
+        """Re-estimate from the changes found and expected in each of the steps from `first` on, and all closed ones."""
+        day = np.arange(first, first + len(found)) % WEEK
+        found = self._found + np.bincount(day, weights=found, minlength=WEEK)
+        expected = self._expected + np.bincount(day, weights=expected, minlength=WEEK)
+        self._factors = (found + _PRIOR) / (expected + _PRIOR)
+
+    def close(self, step: int, found: float, expected: float, *, keep: float) -> None:
+        """Count a step for good that `learn` will not be told of again; what was closed before fades by `keep`."""
+        self._found *= keep
+        self._expected *= keep
+        self._found[step % WEEK] += found
+        self._expected[step % WEEK] += expected
