@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from webfountain.repository.pages import Pages
+from webfountain.errors import InputError
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -113,7 +114,10 @@ def run(collection: Path, store: Path, *options: str, seconds: float) -> dict[st
 def _crawled(store: Path) -> int:
     if not (store / "CURRENT").exists() and not any(store.glob("**/CURRENT")):
         return 0
-    opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
+    try:
+        opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
+    except InputError:
+        return 0  # it is being made: the files are there before its first word
     try:
         return opened.statistics().pages["crawled"]
     finally:

@@ -55,7 +55,7 @@ settings = get_project_settings()
 settings.setdict({
     "SCHEDULER": Timed, "DOWNLOAD_HANDLERS": {"http": NoIo}, "LOG_LEVEL": "WARNING",
     "WEBFOUNTAIN_STORE": "memory:", "WEBFOUNTAIN_REPOSITORY": "copies", "WEBFOUNTAIN_ACTIVE_SITES": 10_000,
-    "WEBFOUNTAIN_MAX_SECONDS": 20, "WEBFOUNTAIN_MAX_PAGES": 14_000, "WEBFOUNTAIN_REPORT": "report.json",
+    "WEBFOUNTAIN_MAX_SECONDS": 70, "WEBFOUNTAIN_MAX_PAGES": 14_000, "WEBFOUNTAIN_REPORT": "report.json",
 }, priority="cmdline")
 process = AsyncCrawlerProcess(settings)
 process.crawl("fountain", collection="c.toml")
@@ -88,7 +88,7 @@ def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
         env={**os.environ, "PYTHONPATH": str(ROOT), "SCRAPY_SETTINGS_MODULE": "webfountain.settings"},
         capture_output=True,
         text=True,
-        timeout=90,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr[-3000:]
