@@ -14,8 +14,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
-from webfountain.repository.pages import Pages
 from webfountain.errors import InputError
+from webfountain.repository.pages import Pages
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
