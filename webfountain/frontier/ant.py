@@ -364,6 +364,10 @@ class Ant:
         site.dealt_at = inf
         return _tokens(site.never.flush() + site.recrawl.flush())
 
+    def starved(self) -> bool:
+        """Whether no active site has a due page, as far as is known."""
+        return all(site.dry and not site.never.backlog() + site.recrawl.backlog() for site in self.sites.values())
+
     def soon(self, until: float) -> bool:
         """Whether any active site has something that may be asked before `until`."""
         return any(

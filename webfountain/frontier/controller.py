@@ -151,10 +151,12 @@ class Controller:
         """A page was handed out."""
         self._made += 1
 
-    def check(self, at: float) -> bool:
+    def check(self, at: float, *, starved: bool = True) -> bool:
         """Hold the fetches made against the plan, often in a period; whether pages are due sooner from now on.
 
-        What the plan meant for new pages that did not come is for known ones: an unspent fetch is lost.
+        What the plan meant for new pages that did not come is for known ones: an unspent fetch is lost. But where
+        pages are due and cannot be fetched (`starved` is False: politeness, a slow disk) more of them would not help:
+        all would be due at once, and each site, however small, would get the same share.
         """
         plan = self.plan
         if plan is None or at < self._checked_at + self._cycle.period_s / CORRECTIONS:
@@ -162,12 +164,13 @@ class Controller:
         planned = plan.fetches_until(at) - plan.fetches_until(self._checked_at)
         self._unspent = max(self._unspent + planned - self._made, 0.0)
         self._made, self._checked_at = 0, at
-        sooner = self._unspent > 1.0 + TOLERANCE * planned
-        if sooner:
+        unspent = self._unspent > 1.0 + TOLERANCE * planned
+        if unspent:
             self._unspent = 0.0
-            self._metrics.inc("controller/corrected")
-        self.schedule.correct(SOONER if sooner else LATER)
-        return sooner
+            if starved:
+                self._metrics.inc("controller/corrected")
+        self.schedule.correct(SOONER if unspent and starved else LATER)
+        return unspent and starved
 
 
 def make_plan(taken: CensusTaken, *, cycle: CycleTable, bounds: Bounds, clocks: Phases | None) -> Plan:

@@ -398,7 +398,7 @@ class Frontier:
             work.released += heapq.heappop(self._put_off)[1]
         work.summoned = [name for name in self._arrivals.strays if name not in self._ant.sites]
         work.hurried += [(site, (key,)) for site, key in self._controller.schedule.scouts(at)]
-        if self._controller.check(at):
+        if self._controller.check(at, starved=self._ant.starved()):
             self._ant.freshen(list(self._ant.sites))
         if self._controller.wants_census(at):
             work.census_since = self._controller.look_back(at)
