@@ -9,6 +9,8 @@ __all__ = ["Agenda", "Pace"]
 
 _BURST: Final = 0.02
 """Share of a period's capacity that may go out at once after a pause, so that a stall is made up for, not a flood."""
+_STALL_S: Final = 0.25
+"""A stall of this length is always made up for, however short the period."""
 
 
 class Pace:
@@ -18,7 +20,7 @@ class Pace:
 
     def __init__(self, capacity: int | None, period: float, *, start: float) -> None:
         self._step = 0.0 if capacity is None else period / capacity
-        self._burst_s = max(_BURST * period, self._step)
+        self._burst_s = max(_BURST * period, _STALL_S, self._step)
         self._virtual = start
 
     def open_at(self) -> float:

@@ -75,6 +75,7 @@ class Controller:
         self._checked_at = start
         self._made = 0
         self._unspent = 0.0
+        self._starved = False  # whether nothing was due at some moment since the last check
         self._lasts = 1  # periods until the next plan: the first are made from little, so they double up to a cycle
         self.plan: Plan | None = None
         self.schedule: Schedule = NoRecrawl()
@@ -159,18 +160,20 @@ class Controller:
         all would be due at once, and each site, however small, would get the same share.
         """
         plan = self.plan
+        self._starved = self._starved or starved
         if plan is None or at < self._checked_at + self._cycle.period_s / CORRECTIONS:
             return False
         planned = plan.fetches_until(at) - plan.fetches_until(self._checked_at)
         self._unspent = max(self._unspent + planned - self._made, 0.0)
         self._made, self._checked_at = 0, at
         unspent = self._unspent > 1.0 + TOLERANCE * planned
+        sooner, self._starved = unspent and self._starved, False
         if unspent:
             self._unspent = 0.0
-            if starved:
-                self._metrics.inc("controller/corrected")
-        self.schedule.correct(SOONER if unspent and starved else LATER)
-        return unspent and starved
+        if sooner:
+            self._metrics.inc("controller/corrected")
+        self.schedule.correct(SOONER if sooner else LATER)
+        return sooner
 
 
 def make_plan(taken: CensusTaken, *, cycle: CycleTable, bounds: Bounds, clocks: Phases | None) -> Plan:
