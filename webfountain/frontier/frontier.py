@@ -55,7 +55,7 @@ PRIOR_PERIODS: Final = 10.0
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
 """Bodies and visits that wait for the worker; above either no new fetch goes out, so memory stays bounded."""
-HAND_S: Final = 0.1
+HAND_S: Final = 0.2
 """A hand lasts so long at least, seconds."""
 IDLE_S: Final = 60.0
 """`--until-idle`: idle is when no never-crawled URL comes due within this time (DESIGN.md section 7)."""
