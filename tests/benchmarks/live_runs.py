@@ -13,7 +13,7 @@ from tests.benchmarks.live_webs import Judge, Recorded
 from tests.frontier.drive import Drive
 from tests.servers.timeweb import DAY, START, TimeServer
 from webfountain.clock import ManualClock
-from webfountain.errors import StoreError
+from webfountain.errors import InputError, StoreError
 from webfountain.frontier.page import digest_of
 from webfountain.frontier.plan import Plan, decode_plan
 from webfountain.policy.files import parse_collection
@@ -144,7 +144,7 @@ def _read(store: Path) -> tuple[Plan | None, dict[str, PageRecord]]:
     """The plan in force and the records by URL; nothing while the crawl has not made its store."""
     try:
         opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
-    except StoreError:
+    except (StoreError, InputError):
         return None, {}
     try:
         data = opened.plan()
