@@ -13,6 +13,7 @@ BENCHMARKS = {
     "frontier": ["--full"],
     "optimizer": [],
     "live": [],
+    "revisit": [],
 }
 
 

@@ -1,11 +1,11 @@
-"""Revisit policies on three real traces: ``python -m tests.benchmarks.bench_revisit``, about eight minutes of CPU.
+"""Revisit policies on three real traces: ``python -m tests.benchmarks.bench_revisit``, about ten minutes of CPU.
 
 kafka (served, without /javadoc), flink (served) and druid (all), 1096 days from 2020-01-01, fetches a day = pages
 alive at the start / 30, changes above R = 0.05 and of any byte (R = 0); /7 and /90 without the plans, which take
 most of the time (78 solves each; ``--no-plans`` leaves them out). Ratio is (policy - clairvoyant)/(best -
 clairvoyant) with best = the best of uniform, nutch-adaptive and poisson-learned; the goal is .85 on each site and .7
 in the geometric mean at R = 0.05, and 1 at R = 0. Then each signal switched off or on, importance, a sitemap, other
-start dates (on which nothing was tuned), and the estimators' forecasts of checks to come.
+start dates, and the estimators' forecasts of checks to come.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from webfountain.core.activity import WINDOW, Activity, Signals
+from webfountain.core.activity import VISITS, WINDOW, Activity, Signals
 from webfountain.core.sections import Sections
 from webfountain.core.urgency import urgency
 
@@ -122,6 +122,11 @@ def test_the_time_of_freshness_is_the_urgency_of_a_page_that_surely_changed():
     rate = np.full(1, site.activity.mean_rate(int(site.section[0])))
     struck = urgency(rate * 1e5, rate, site.events[at] + 0.5, site.exposure[at] + 0.5)
     assert fresh == pytest.approx(struck, rel=0.01)
+
+
+def test_evidence_lasts_twelve_visits_and_at_least_its_memory():
+    assert Signals().lasting(1).memory == Signals().memory
+    assert Signals(siblings=False).lasting(100) == Signals(siblings=False, memory=100 * VISITS)
 
 
 def test_many_idle_steps_and_new_sections_are_taken_in():

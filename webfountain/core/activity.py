@@ -21,9 +21,9 @@ combination is ours.
 
 from __future__ import annotations
 
-__all__ = ["WINDOW", "Activity", "Signals"]
+__all__ = ["VISITS", "WINDOW", "Activity", "Signals"]
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 
 WINDOW = 60
 """Steps whose activity is still being revised; older steps keep what was last believed of them."""
+
+VISITS = 12
+"""Visits to a page for which evidence lasts: where pages are seen but four times a year, 250 days hold too few."""
 
 _SWEEPS = 2
 _STEPS_KEPT = 2048
@@ -74,6 +77,10 @@ class Signals:
     """Expected changes in a step that the parent's activity is worth; the smaller, the burstier."""
     page_events: float = 0.5
     """Changes that the section's rate is worth to a page: as skewed as rates on the web are."""
+
+    def lasting(self, interval: float) -> Signals:
+        """With a memory of `VISITS` visits at least, at one visit to a page every `interval` steps."""
+        return replace(self, memory=max(self.memory, VISITS * interval))
 
 
 class _Checks(NamedTuple):

@@ -228,12 +228,13 @@ class _Web:
 
 def _learner(policy: str, trace: Trace, capacity: int, seed: int) -> Learner:
     pages = len(trace.urls)
+    signals = ABLATIONS.get(policy, Signals()).lasting(int(trace.alive.sum()) / capacity)
     if policy in ABLATIONS:
-        return Fountain(trace.urls, signals=ABLATIONS[policy])
+        return Fountain(trace.urls, signals=signals)
     if policy == IMPORTANCE:
-        return Fountain(trace.urls, signals=Signals(), importance=importance_by_depth(trace.urls))
+        return Fountain(trace.urls, signals=signals, importance=importance_by_depth(trace.urls))
     if policy == SITEMAP:
-        return SitemapReader(Fountain(trace.urls, signals=Signals()), Sitemap(trace, seed=seed))
+        return SitemapReader(Fountain(trace.urls, signals=signals), Sitemap(trace, seed=seed))
     if policy in PLANS:
         return Planned(pages, PLANS[policy], capacity=capacity, seed=seed)
     simple: dict[str, Learner] = {
