@@ -359,6 +359,16 @@ class Ant:
                 self.look(site)
         return tokens
 
+    def recall(self, site: ActiveSite) -> list[int]:
+        """Some pages of a site are due before all others: the others in its hand go back, tokens returned."""
+        held = site.recrawl.flush()
+        back = [fetch for fetch in held if fetch.lease is not None and fetch.lease.record.due is None]
+        kept = {fetch.id for fetch in held} - {fetch.id for fetch in back}
+        site.recrawl.load([fetch for fetch in held if fetch.id in kept])
+        site.dry = False
+        self.look(site)
+        return [fetch.lease.token for fetch in back if fetch.lease is not None]
+
     def empty_hand(self, site: ActiveSite) -> list[int]:
         """Take the leased pages out of a site's hand; their tokens, to be given back."""
         site.dealt_at = inf

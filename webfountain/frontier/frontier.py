@@ -233,6 +233,7 @@ class Frontier:
             site.watched += visit.watched
         if siblings := self._controller.schedule.observe(visit):
             self._next_work.hurried.append((site.site, siblings))
+            self._next_work.released += self._ant.recall(site)
         self._arrivals.due_again(site, visit.record)
         self._next_work.visits.append(visit)
         self._pending_visits += 1

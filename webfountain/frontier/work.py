@@ -153,11 +153,11 @@ class Clerk:
         done.settled.update(refusal.lease.site for refusal in work.refusals)
         self._discover_offers(work, done)
         self._read_sitemaps(work, done)
-        self._hurry(work, done)
         if work.inbox and self._inbox is not None:
             self._deliver(self._inbox, work, done)
         self._store.release(work.released)
         self._store.park(work.parked, at=work.at)
+        self._hurry(work, done)
         if work.reclaim:
             done.counts["ant/reclaimed"] += self._store.reclaim(at=work.at)
         self._activate(work, done)
@@ -248,7 +248,7 @@ class Clerk:
             done.sitemaps.append(SitemapRead(fetched.fetch.site, fetched.fetch.url, read.children))
 
     def _hurry(self, work: Work, done: Done) -> None:
-        """Siblings of pages found changed are due now."""
+        """Siblings of pages found changed are due now; after leases went back, for what is leased is not moved."""
         for site, keys in work.hurried:
             done.counts["controller/siblings"] += self._store.advance(site, keys, due=work.at, at=work.at)
             done.fresh.add(site)
