@@ -4,8 +4,8 @@ Real pages are not independent: a release or a new template changes a directory 
 found makes some more pages due, nearest first: of the same directory, then of the directory above and so on; within
 each the longest unfetched. In a burst each of them brings more, like a chain reaction, until all that the burst can
 have struck were fetched; after a lone change it dies out. A page fetched after its directory's reaction began is left
-alone, so no page is fetched twice for one burst. How many is learned: a directory whose siblings were struck in vain
-brings few, and a change that was to be expected of the page, or of the sibling, tells nothing.
+alone, so no page is fetched twice for one burst. How many is learned, from the reactions of the past and from every
+page fetched since this one began: it grows where they have changed too. A change that was to be expected tells nothing.
 
 Pages that were fetched together come due together, and until then nobody looks at their directory. So each small
 directory is to be looked at evenly: n pages that are due every I seconds each, one every I/n. When none was for that
@@ -29,9 +29,9 @@ __all__ = ["REACH", "Siblings"]
 REACH: Final = 8
 """Pages that a surprising change makes due in a section whose siblings always change with it."""
 _BELIEF, _DOUBT = 0.5, 2.0
-"""Share of siblings struck with a page that is believed of a site, and what a prior is worth, in tries."""
-_MEMORY: Final = 50.0
-"""Siblings tried after which half of what a section learned is forgotten."""
+"""Share of siblings that is believed to change with a page before anything is known; what a prior is worth."""
+_MEMORY: Final = 16.0
+"""Reactions after which half of the past is forgotten."""
 _DEEPEST: Final = 6
 """Directories above a page that are looked at; deeper ones count as their ancestor."""
 _PAGES: Final = 50_000
@@ -39,36 +39,38 @@ _SMALL, _LARGE = 3, 64
 """Pages of a section that scouts look after: fewer tell little of each other, more are fetched evenly anyhow."""
 
 
-class _Share:
-    """Share of siblings that were found changed beyond expectation, of those that were tried."""
+class _Past:
+    """Which share of the siblings changed with a page, by the reactions so far: each counts once, however large."""
 
-    __slots__ = ("hits", "tries")
+    __slots__ = ("reactions", "shares")
 
     def __init__(self) -> None:
-        self.hits = self.tries = 0.0
+        self.reactions = self.shares = 0.0
 
-    def learn(self, hit: float) -> None:
-        """A sibling that was made due has been fetched."""
-        if self.tries >= _MEMORY:
-            self.hits, self.tries = self.hits / 2, self.tries / 2
-        self.hits, self.tries = self.hits + hit, self.tries + 1.0
+    def add(self, hits: float, tries: float) -> None:
+        """A reaction is over; with few tries it counts less."""
+        if self.reactions >= _MEMORY:
+            self.reactions, self.shares = self.reactions / 2, self.shares / 2
+        self.reactions += tries / (tries + _DOUBT)
+        self.shares += hits / (tries + _DOUBT)
 
-    def believed(self, prior: float) -> float:
-        """The share, with a prior worth _DOUBT tries."""
-        return (self.hits + _DOUBT * prior) / (self.tries + _DOUBT)
+    def share(self, prior: float) -> float:
+        """The mean share, drawn to a prior that is worth _DOUBT reactions."""
+        return (self.shares + _DOUBT * prior) / (self.reactions + _DOUBT)
 
 
 class _Section:
     """The pages of a directory, with or without those below it, by the time of their last fetch."""
 
-    __slots__ = ("began", "credit", "fetched", "learned", "newest", "rate", "watched")
+    __slots__ = ("began", "credit", "fetched", "hits", "newest", "past", "rate", "tries", "watched")
 
     def __init__(self) -> None:
         self.fetched: OrderedDict[bytes, float] = OrderedDict()  # oldest fetch first
         self.began = -inf  # when the newest reaction began
+        self.hits = self.tries = 0.0  # its siblings that changed beyond expectation, and all that were fetched since
+        self.past = _Past()
         self.newest = -inf
         self.rate = 0.0  # fetches per second that its pages are due for
-        self.learned = _Share()
         self.credit = 0.0  # parts of a page that rounding owes
         self.watched = False  # whether it is among the sections that scouts look after
 
@@ -77,15 +79,18 @@ class _Section:
         key, fetched = next(iter(self.fetched.items()), (None, inf))
         return key if fetched < self.began else None
 
+    def share(self, site: float) -> float:
+        """Share of siblings believed to have changed in the newest reaction, from its tries and from the past."""
+        return (self.hits + _DOUBT * self.past.share(site)) / (self.tries + _DOUBT)
+
 
 class _Site:
     """What is known of a site's pages: in which sections each is, nearest first, and its fetches per second."""
 
-    __slots__ = ("home", "learned", "sections", "tried")
+    __slots__ = ("home", "past", "sections")
 
     def __init__(self) -> None:
-        self.learned = _Share()
-        self.tried: dict[bytes, str] = {}  # pages made due as siblings, and which section was to learn from them
+        self.past = _Past()
         self.sections: dict[str, _Section] = {}
         self.home: dict[bytes, tuple[list[str], float]] = {}
 
@@ -117,7 +122,7 @@ class _Site:
         for name in names:
             section = self.sections[name]
             if since >= section.began:  # the change is younger than the last reaction: a new one
-                section.began = at
+                self.begin(section, at)
             want = max(reach * self._share(name) - asked, 0.0)
             asked += want
             section.credit = min(section.credit, 1.0) + want
@@ -128,25 +133,31 @@ class _Site:
                     break
                 section.credit -= 1.0
                 struck.append(key)
-                self.forget(key)  # it is in no section until it was fetched: nobody is made due twice
-                self.tried[key] = name
+                self.forget(key)  # it is in no section until it was fetched: none is made due twice
         return struck
 
+    def begin(self, section: _Section, at: float) -> None:
+        """A new reaction; what the last one showed is kept."""
+        for past in (section.past, self.past):
+            past.add(section.hits, section.tries)
+        section.began, section.hits, section.tries = at, 0.0, 0.0
+
+    def learn(self, names: list[str], since: float, hit: float) -> None:
+        """A page was fetched: it may have changed with those whose reaction began after its fetch before."""
+        for name in names:
+            section = self.sections[name]
+            if since < section.began:
+                section.tries += 1.0
+                section.hits += hit
+
     def _share(self, name: str) -> float:
-        """Share of siblings that change with a page of a section; few tries leave it near the whole site's."""
-        return self.sections[name].learned.believed(self.learned.believed(_BELIEF))
+        return self.sections[name].share(self.past.share(_BELIEF))
 
     def scout_at(self, name: str) -> float:
         """When a section will not have been looked at for too long."""
         section = self.sections[name]
-        return section.newest + 1.0 / (section.rate * self._share(name)) if section.rate > 0 else inf
-
-    def learn(self, key: bytes, hit: float) -> None:
-        """A page was fetched; if it was made due as a sibling, its section learns."""
-        name = self.tried.pop(key, None)
-        if name is not None:
-            self.learned.learn(hit)
-            self.sections[name].learned.learn(hit)
+        share = section.past.share(self.past.share(_BELIEF))
+        return section.newest + 1.0 / (section.rate * share) if section.rate > 0 else inf
 
 
 class Siblings:
@@ -185,10 +196,11 @@ class Siblings:
         known.fetched(key, names, at, 1.0 / every)
         self._watch(site, known, names)
         surprise = (1.0 - expected) * changed
-        known.learn(key, surprise)
-        struck = (
-            known.strike(names, since, at, REACH * surprise) if self._strikes and changed and since is not None else []
-        )
+        struck = []
+        if since is not None:
+            known.learn(names, since, surprise)
+            if changed and self._strikes:
+                struck = known.strike(names, since, at, REACH * surprise)
         self._known += len(known.home)
         self._shrink()
         return struck
