@@ -332,6 +332,7 @@ class Ant:
 
     def deal(self, site: ActiveSite, never: list[Fetch], recrawl: list[Fetch], *, full: bool, at: float) -> None:
         """Put leased pages into a site's hand. `full`: the store gave some, so it may have more."""
+        room = site.hand
         site.ordered = False
         site.dealt_at = min(site.dealt_at, at) if site.never.backlog() + site.recrawl.backlog() else at
         if full:
@@ -339,6 +340,7 @@ class Ant:
             site.hand = min(2 * site.hand, self._largest_hand)
         site.never.load(never)
         site.recrawl.load(recrawl)
+        site.short = site.recrawl.backlog() < room
         site.dry = not full
         self.look(site)
 
@@ -375,8 +377,8 @@ class Ant:
         return _tokens(site.never.flush() + site.recrawl.flush())
 
     def starved(self) -> bool:
-        """Whether no active site has a due page, as far as is known."""
-        return all(site.dry and not site.never.backlog() + site.recrawl.backlog() for site in self.sites.values())
+        """Whether the store has no due page that the hands have room for."""
+        return all(site.short for site in self.sites.values())
 
     def soon(self, until: float) -> bool:
         """Whether any active site has something that may be asked before `until`."""

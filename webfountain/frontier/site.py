@@ -64,6 +64,7 @@ class ActiveSite:
         "robots_pending",
         "sequencer",
         "served",
+        "short",
         "site",
         "sitemaps",
         "watched",
@@ -95,6 +96,7 @@ class ActiveSite:
         self.served = 0
         self.ordered = False  # a lease order for this site is with the store
         self.dry = False  # the store had nothing more when last asked; new links or `recrawl_at` end that
+        self.short = True  # the store had fewer due pages than the hand had room for, when last asked
         self.recrawl_at = inf
         self.resolving = False
         self.dealt_at = inf  # when the oldest lease in the hand was taken
