@@ -52,9 +52,7 @@ def test_high_quality_is_closer_still(strategy: int) -> None:
     check_close(k, found.objective, found.x, found.z, strategy, "high")
 
 
-def check_close(
-    k: Instance, objective: float, x: np.ndarray, z: np.ndarray, strategy: int, quality: Quality
-) -> None:
+def check_close(k: Instance, objective: float, x: np.ndarray, z: np.ndarray, strategy: int, quality: Quality) -> None:
     """The objective is the plan's own, keeps the capacity, and is within the promised part of the best known."""
     path = simulate_plan(k, x, z)
     assert path.objective == pytest.approx(objective, rel=1e-12)
@@ -127,9 +125,7 @@ def test_the_same_instance_gets_the_same_plan(solver: str) -> None:
 
 def test_the_unit_of_pages_seconds_and_weights_does_not_matter() -> None:
     k = emt1(2, buckets=30)
-    live = replace(
-        k, b0=k.b0 * 1e5, n0=k.n0 * 1e5, nconst=k.nconst * 1e5, c=k.c * 0.25, d=k.d * 0.25, C=k.C * 0.25e5
-    )
+    live = replace(k, b0=k.b0 * 1e5, n0=k.n0 * 1e5, nconst=k.nconst * 1e5, c=k.c * 0.25, d=k.d * 0.25, C=k.C * 0.25e5)
     assert solve(live).objective == pytest.approx(solve(k).objective * 1e5, rel=1e-3)
 
 
@@ -151,8 +147,6 @@ def test_prices_say_what_one_more_second_saves() -> None:
     more = replace(k, C=k.C + np.where(np.arange(14) == 5, 0.5, 0.0))
     gain = (
         found.objective
-        - polished(
-            more, measured(more, np.column_stack([found.f, found.g]), found.prices, ""), route="more"
-        ).objective
+        - polished(more, measured(more, np.column_stack([found.f, found.g]), found.prices, ""), route="more").objective
     )
     assert gain >= 0.3 * 0.5 * found.prices[5] > 0

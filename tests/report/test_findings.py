@@ -42,9 +42,7 @@ def test_the_text_has_each_figure_each_finding_and_the_mean_error(emt2: Findings
 def test_the_text_says_in_words_which_figures_an_instance_misses(emt2: Findings) -> None:
     row = emt2["rows"][9] | {"error": 0.29}
     assert row["table"] == "Table 4"
-    assert missed_figures([row]) == [
-        "Table 4 is not reproduced by this instance: objective of strategy 1 (+29%)."
-    ]
+    assert missed_figures([row]) == ["Table 4 is not reproduced by this instance: objective of strategy 1 (+29%)."]
 
 
 @pytest.mark.soak

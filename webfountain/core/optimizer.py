@@ -66,9 +66,7 @@ class Solution:
     message: str
 
 
-def solve(
-    instance: Instance, *, solver: Solver = "auto", quality: Quality = "normal", seed: int = 0
-) -> Solution:
+def solve(instance: Instance, *, solver: Solver = "auto", quality: Quality = "normal", seed: int = 0) -> Solution:
     """The best plan found. ``solver``: "slsqp" uses no calendars, "calendars" no cold start of SLSQP.
 
     BLAS is held to one thread meanwhile: on matrices of this size its threads only wait for each other.
