@@ -8,7 +8,6 @@ year passes in a test.
 
 from __future__ import annotations
 
-import heapq
 import time
 from functools import partial
 from math import inf
@@ -25,6 +24,7 @@ from webfountain.frontier.controller import Controller
 from webfountain.frontier.due import DuplicateEliminator
 from webfountain.frontier.errands import ROBOTS_LIFE_S, Errands
 from webfountain.frontier.links import LinkExtractor
+from webfountain.frontier.orders import Orders
 from webfountain.frontier.page import Examiner, Visit, content_type, counts_of, leased
 from webfountain.frontier.plan import encode_plan
 from webfountain.frontier.site import LARGEST_HAND
@@ -59,7 +59,6 @@ HAND_S: Final = 0.2
 """A hand lasts so long at least, seconds."""
 IDLE_S: Final = 60.0
 """`--until-idle`: idle is when no never-crawled URL comes due within this time (DESIGN.md section 7)."""
-IMMEDIATE_BATCH: Final = 100
 
 
 class FrontierStatistics(msgspec.Struct, frozen=True):
@@ -156,13 +155,18 @@ class Frontier:
         self._most = config.max_pages if config.max_pages is not None else inf
         self._pending_bytes = 0
         self._pending_visits = 0
-        self._put_off: list[tuple[float, list[int]]] = []
+        self._orders = Orders(
+            ant=self._ant,
+            errands=self._errands,
+            arrivals=self._arrivals,
+            controller=self._controller,
+            agenda=self._agenda,
+        )
         self._working = False
         self._taken: CensusTaken | None = None
         self._stopped = False
         self._handed_out = 0
         self._started = clock.now()
-        self._sites_due: float = -inf
         self._never_crawled_due: float | None = None
         self._statistics = store.statistics()
 
@@ -316,9 +320,15 @@ class Frontier:
         work = self._next_work
         work.at = at
         if not self._stopped:
-            self._write_orders(work, at)
-        self._let_leave(work, at)
-        if not self._is_needed(work):
+            self._orders.write(
+                work,
+                at,
+                congested=self._congested(),
+                immediate=bool(self._statistics.immediate),
+                idling=self._config.until_idle and not self._busy(),
+            )
+        self._orders.let_leave(work, at)
+        if not work.is_needed():
             return None
         self._next_work = Work(at)
         self._working = True
@@ -336,7 +346,7 @@ class Frontier:
         self._pending_bytes -= sum(len(v.fetched.body) + 3 * len(v.reading.text) for v in work.visits)
         for name, many in done.counts.items():
             self._metrics.inc(name, many)
-        self._sites_due = inf if done.next_site_due is None else done.next_site_due
+        self._orders.sites_due = inf if done.next_site_due is None else done.next_site_due
         if done.statistics is not None:
             self._statistics = done.statistics
         self._taken = done.census or self._taken
@@ -379,69 +389,11 @@ class Frontier:
         parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
         self._store.release([token for left in parted for token in left.unused + left.urgent])
         self._store.release([lease.token for leases in self._arrivals.strays.values() for lease in leases])
-        self._store.release([token for _, tokens in self._put_off for token in tokens])
+        self._store.release(self._orders.put_off())
         self._store.park([left.parked for left in parted], at=at)
         if self._repository is not None:
             self._repository.close()
         self._store.close()
-
-    # ---------------------------------------------------------------- orders
-
-    def _write_orders(self, work: Work, at: float) -> None:
-        """Leases for hungry sites, more sites, and the chores that have come round."""
-        self._ant.ripen(at)
-        self._ant.sweep(at)
-        if self._agenda.due("robots", at):
-            self._renew_robots(work, at)
-        if not self._congested():
-            work.orders = self._ant.orders(at)
-        while self._put_off and self._put_off[0][0] <= at:
-            work.released += heapq.heappop(self._put_off)[1]
-        work.summoned = [name for name in self._arrivals.strays if name not in self._ant.sites]
-        work.hurried += [(site, (key,)) for site, key in self._controller.schedule.scouts(at)]
-        if self._controller.check(at, starved=self._ant.starved()):
-            self._ant.freshen(list(self._ant.sites))
-        if self._controller.wants_census(at):
-            work.census_since = self._controller.look_back(at)
-        work.inbox = self._agenda.due("inbox", at)
-        work.tidy = self._agenda.due("tidy", at)
-        work.immediate = IMMEDIATE_BATCH if self._statistics.immediate or work.inbox else 0
-        if self._sites_due <= at:
-            work.room = self._ant.room()
-        # A site whose leases ran out is due: it must find them in its queues, or it would come and go without end.
-        work.reclaim = self._agenda.due("reclaim", at) or work.room > 0
-        if self._config.until_idle and not self._busy():
-            work.look_for_waiting = self._agenda.due("waiting", at)
-
-    def _renew_robots(self, work: Work, at: float) -> None:
-        """Ask again for the robots.txt of sites that stay active past its life; what is in their hand must wait."""
-        for site in self._errands.outdated(at):
-            work.released += self._ant.empty_hand(site)
-            self._errands.prepare(site, at)
-
-    def _let_leave(self, work: Work, at: float) -> None:
-        for site, due in self._ant.leavers(at, others_wait=self._sites_due <= at):
-            left = self._ant.leave(site, due)
-            work.parked.append(left.parked)
-            work.released += left.unused
-            self._sites_due = min(self._sites_due, left.parked.due)
-            if left.urgent:
-                # Back on the immediate queue they would make their site active again at once, and again.
-                heapq.heappush(self._put_off, (left.parked.due, left.urgent))
-
-    @staticmethod
-    def _is_needed(work: Work) -> bool:
-        news = (work.visits, work.refusals, work.offers, work.sitemaps, work.plan)
-        sites = (work.parked, work.released, work.summoned, work.orders, work.room)
-        chores = (
-            work.hurried,
-            work.inbox,
-            work.reclaim,
-            work.tidy,
-            work.look_for_waiting,
-            work.census_since is not None,
-        )
-        return any(news) or any(sites) or any(chores)
 
     # ----------------------------------------------------------------- states
 

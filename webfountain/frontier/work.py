@@ -75,6 +75,13 @@ class Work:
     census_since: int | None = None
     plan: bytes | None = None
 
+    def is_needed(self) -> bool:
+        """Whether there is anything to do."""
+        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.plan, self.hurried)
+        sites = (self.parked, self.released, self.summoned, self.orders, self.room)
+        chores = (self.inbox, self.reclaim, self.tidy, self.look_for_waiting, self.census_since is not None)
+        return any(news) or any(sites) or any(chores)
+
 
 class Deal(msgspec.Struct, frozen=True):
     """Answer to an `Order`: leases of both queues, and the first order of each recrawl lane that has more."""
