@@ -14,6 +14,7 @@ BENCHMARKS = {
     "optimizer": [],
     "live": [],
     "revisit": [],
+    "planning": [],
 }
 
 
