@@ -227,6 +227,7 @@ def test_a_killed_crawl_goes_on_where_it_was_and_repeats_at_most_what_was_in_fli
     with Site(slow) as site:
         process = project.start("theirs", base=site.base)
         while len(site.paths) < 15:
+            assert process.poll() is None
             time.sleep(0.01)
         process.send_signal(signal.SIGKILL)
         process.communicate()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -11,6 +12,8 @@ import threading
 import time
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from tests.crawl.projects import Answer, Asked, Site
 from webfountain.demo.process import DemoServer, overlaps
@@ -31,11 +34,15 @@ revisit = {{ min_interval = "1h" }}
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT), "SCRAPY_SETTINGS_MODULE": "webfountain.settings"}
 
 
-def start(folder: Path, *options: str, seeds: list[str] | None = None, **settings: object) -> subprocess.Popen[str]:
+def start(
+    folder: Path, *options: str, seeds: list[str] | None = None, small_disk: bool = False, **settings: object
+) -> subprocess.Popen[str]:
     (folder / "c.toml").write_text(POLICY.format(seeds=json.dumps(seeds)) if seeds else "")
     given = {"STORE": f"rocksdb://{folder}/store", "REPORT": f"{folder}/report.json", **settings}
     arguments = [part for name, value in given.items() for part in ("-s", f"WEBFOUNTAIN_{name}={value}")]
     command = [sys.executable, "-m", "scrapy", "crawl", "fountain", "-a", "collection=c.toml", *arguments, *options]
+    if small_disk:  # no file larger than 200 KB
+        command = ["sh", "-c", 'ulimit -f 400; exec "$@"', "sh", *command]
     return subprocess.Popen(command, cwd=folder, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True)
 
 
@@ -72,6 +79,7 @@ def test_an_interrupt_ends_the_crawl_within_ten_seconds_and_loses_no_lease(tmp_p
     with Site(stalled) as site:
         process = start(tmp_path, seeds=[site.base + "/"])
         while not site.paths:
+            assert process.poll() is None
             time.sleep(0.02)
         process.send_signal(signal.SIGINT)
         asked = time.monotonic()
@@ -84,11 +92,89 @@ def test_an_interrupt_ends_the_crawl_within_ten_seconds_and_loses_no_lease(tmp_p
     assert report["pages"]["never-crawled"] == report["waiting"] == 1
 
 
-def test_a_broken_collection_is_one_line_and_exit_status_1(tmp_path: Path) -> None:
-    process = start(tmp_path)
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ({}, "c.toml: collection: is missing"),
+        ({"NOPE": 1}, "setting WEBFOUNTAIN_NOPE: is unknown"),
+        ({"STORE": "http://nowhere"}, "http://nowhere"),
+        ({"STORE": "rocksdb:///dev/null/store"}, "/dev/null/store"),
+        ({"REPOSITORY": "/dev/null/copies"}, "/dev/null/copies"),
+    ],
+)
+def test_what_cannot_begin_is_one_critical_line_without_a_traceback_and_status_1(
+    tmp_path: Path, given: dict[str, object], said: str
+) -> None:
+    seeds = ["http://127.0.0.1:9/"] if given else None  # without them the file is empty
+    (tmp_path / "items.jsonl").write_text("of an earlier crawl")
+    process = start(tmp_path, "-O", "items.jsonl", seeds=seeds, **given)
     _, log = process.communicate(timeout=30)
     assert process.returncode == 1
-    assert "c.toml" in next(line for line in log.splitlines() if "CRITICAL" in line)
+    (line,) = (line for line in log.splitlines() if "CRITICAL" in line or "ERROR" in line)
+    assert "CRITICAL" in line
+    assert said in line
+    assert "Traceback" not in log
+    assert (tmp_path / "items.jsonl").read_text() == "of an earlier crawl"
+
+
+def test_a_store_that_another_crawl_holds_is_one_critical_line_and_that_crawl_goes_on(tmp_path: Path) -> None:
+    with Site(lambda _: Answer("here")) as site:
+        first = start(tmp_path, seeds=[site.base + "/"])
+        while not site.paths:
+            assert first.poll() is None
+            time.sleep(0.02)
+        second = start(tmp_path, seeds=[site.base + "/"])
+        _, log = second.communicate(timeout=30)
+        assert first.poll() is None
+        first.send_signal(signal.SIGINT)
+        first.communicate(timeout=30)
+    assert (first.returncode, second.returncode) == (0, 1)
+    assert "Traceback" not in log
+    assert sum("CRITICAL" in line or "ERROR" in line for line in log.splitlines()) == 1
+
+
+SLOW_TO_OPEN = """
+import asyncio
+from scrapy import signals
+
+class Slow:
+    @classmethod
+    def from_crawler(cls, crawler):
+        slow = cls()
+        slow.crawler = crawler
+        crawler.signals.connect(slow.spider_opened, signals.spider_opened)
+        return slow
+    async def spider_opened(self):
+        while self.crawler.engine.scheduler.error is None:
+            await asyncio.sleep(0.001)
+"""
+
+
+def test_a_disk_that_fills_up_ends_the_crawl_in_order_with_one_critical_line_and_status_1(tmp_path: Path) -> None:
+    large = random.Random(1).randbytes(200_000).hex()  # nothing that a WARC file could compress to less than the disk
+    with Site(lambda asked: Answer(f'<a href="{asked.path}x"></a>{large}')) as site:
+        process = start(tmp_path, seeds=[site.base + "/"], small_disk=True)
+        _, log = process.communicate(timeout=30)
+    check_failed(process.returncode, log, "cannot be written")
+    assert report_of(tmp_path)["finish_reason"] == "failed"
+
+
+def test_a_disk_that_is_full_before_the_engine_has_started_ends_the_crawl_no_worse(tmp_path: Path) -> None:
+    (tmp_path / "slow.py").write_text(SLOW_TO_OPEN)
+    extensions = 'EXTENSIONS={"slow.Slow": 1, "webfountain.crawl.extensions.Reporter": 2}'
+    seeds = [f"http://127.0.{n // 250}.{n % 250 + 1}:9/" for n in range(5000)]
+    process = start(tmp_path, "-s", extensions, seeds=seeds, small_disk=True)
+    _, log = process.communicate(timeout=30)
+    check_failed(process.returncode, log, "cannot write")
+
+
+def check_failed(status: int, log: str, said: str) -> None:
+    assert status == 1
+    (line,) = (line for line in log.splitlines() if "CRITICAL" in line or "ERROR" in line)
+    assert "CRITICAL" in line
+    assert said in line
+    assert "Traceback" not in log
+    assert "Spider closed (failed)" in log
 
 
 def test_scrapy_lists_the_spider_without_opening_anything(tmp_path: Path) -> None:

@@ -130,29 +130,18 @@ def _run(settings: Settings, collection: str) -> WebfountainError | None:
 
 
 class _Told(logging.Filter):
-    """Once the crawl has said what ended it, Scrapy's own tracebacks about that say nothing more.
+    """What ended a crawl is one line that `cli.main` prints, so the log need not say it too."""
 
-    Its engine, asked to close before it was quite open, logs two of them. `cli.main` prints the one line.
-    """
-
-    _OURS: ClassVar = ("webfountain.crawl.scheduler", "webfountain.crawl.worker")
-    _SCRAPYS: ClassVar = ("scrapy.core.engine", "scrapy.utils.signal")
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._told = False
+    _OURS: ClassVar = ("webfountain.crawl.engine", "webfountain.crawl.scheduler", "webfountain.crawl.worker")
 
     @classmethod
     def listen(cls) -> None:
         told = cls()
-        for name in cls._OURS + cls._SCRAPYS:
+        for name in cls._OURS:
             logging.getLogger(name).addFilter(told)
 
     def filter(self, record: logging.LogRecord) -> bool:
-        if record.name in self._OURS:
-            self._told = self._told or record.levelno >= logging.CRITICAL
-            return record.levelno < logging.CRITICAL
-        return not (self._told and record.levelno >= logging.ERROR)
+        return record.levelno < logging.CRITICAL
 
 
 def _errors_of(crawler: Crawler) -> list[WebfountainError]:

@@ -2,15 +2,19 @@
 
 Scrapy tells a scheduler neither when a request is done with (issue 7978) nor lets it say that a request has come
 due: it asks again when a download ends or after five seconds. Both are needed here: politeness is a matter of
-times, and a lease is settled when the engine is done, whatever the end. `tests/crawl/test_engine.py` fails
-where a release of Scrapy moves these parts. Place in the walk: under the scheduler.
+times, and a lease is settled when the engine is done, whatever the end. Nor can a component refuse to begin without
+tracebacks about it. `tests/crawl/test_engine.py` and `test_spider.py` fail where a release of Scrapy moves these
+parts. Place in the walk: under the scheduler.
 """
 
 from __future__ import annotations
 
+import asyncio
 import functools
+import logging
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
 from scrapy.core.scraper import Scraper
 from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.defer import _schedule_coro, aiter_errback
@@ -21,7 +25,11 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-__all__ = ["close", "is_closing", "scrape_in_turn", "wake", "watch_ends"]
+    from webfountain.errors import WebfountainError
+
+__all__ = ["close", "fail", "is_closing", "refuse", "running_crawl", "scrape_in_turn", "wake", "watch_ends"]
+
+logger = logging.getLogger(__name__)
 
 
 class _InProgress(set[Any]):
@@ -38,6 +46,28 @@ class _InProgress(set[Any]):
     def remove(self, request: Request) -> None:
         super().remove(request)
         self._ended(request)
+
+
+def running_crawl() -> asyncio.Task[Any] | None:
+    """The crawl that builds its components now; None where Scrapy began it without a loop (`CrawlerProcess`)."""
+    try:
+        return asyncio.current_task()
+    except RuntimeError:
+        return None
+
+
+def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any] | None) -> None:
+    """Have a crawl that cannot begin end with the one line that `error` is, and status 1. Then raise `error`.
+
+    `crawl` is what `running_crawl` said when the component was built. Whoever awaits the crawl still gets `error`.
+    """
+    logger.critical("%s", error)
+    if crawler._engine is not None:
+        # Not open yet, so there is nothing to close: its parts would complain that they were never opened.
+        crawler.engine.spider = None
+    if crawl is not None:
+        # Scrapy leaves the exception to asyncio, which logs one that nobody asked for.
+        crawl.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
 
 def watch_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
@@ -90,3 +120,22 @@ def close(crawler: Crawler, reason: str) -> None:
     """Have the engine close the spider; without effect when it is closing already."""
     if not is_closing(crawler):
         _schedule_coro(crawler.engine.close_spider_async(reason=reason))
+
+
+def fail(crawler: Crawler) -> None:
+    """As `close`, for a crawl that cannot go on: `scrapy crawl` ends with status 1 then.
+
+    Scrapy has that status for crawls that never got a spider. So this one has none any more, once all is stopped.
+    """
+
+    def forget_spider() -> None:
+        crawler.spider = None
+
+    def close_failed() -> None:
+        close(crawler, "failed")
+
+    crawler.signals.connect(forget_spider, signals.engine_stopped, weak=False)
+    if crawler.engine.running:
+        close_failed()
+    else:  # half open: what is not open yet could not be closed
+        crawler.signals.connect(close_failed, signals.engine_started, weak=False)

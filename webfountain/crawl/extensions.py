@@ -20,7 +20,9 @@ import msgspec
 from scrapy import signals
 
 from webfountain.config import FountainConfig
+from webfountain.crawl import engine
 from webfountain.crawl.scheduler import FountainScheduler
+from webfountain.errors import InputError
 from webfountain.records import FETCHED
 
 if TYPE_CHECKING:
@@ -89,7 +91,11 @@ class Reporter:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range."""
-        config = FountainConfig.from_mapping(crawler.settings)
+        try:
+            config = FountainConfig.from_mapping(crawler.settings)
+        except InputError as error:
+            engine.refuse(crawler, error, crawl=engine.running_crawl())
+            raise
         reporter = cls(crawler, report=None if config.report is None else Path(config.report), progress=config.progress)
         crawler.signals.connect(reporter.spider_opened, signals.spider_opened)
         crawler.signals.connect(reporter.spider_closed, signals.spider_closed)

@@ -96,6 +96,7 @@ class FountainScheduler:
         self._in_memory: dict[bytes, Request] = {}
         self._seen_in_memory: set[bytes] = set()
         self._own = False
+        self._running = engine.running_crawl()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
@@ -120,7 +121,7 @@ class FountainScheduler:
         except WebfountainError as error:
             self.error = error
             self._worker.shut()
-            logger.critical("%s", error)
+            engine.refuse(self._crawler, error, crawl=self._running)
             raise
         self._built = built
         if self._own:
@@ -341,7 +342,8 @@ class FountainScheduler:
 
     def _failed(self, error: WebfountainError) -> None:
         self.error = error
-        self._stop("failed")
+        self.frontier.stop()
+        engine.fail(self._crawler)
 
     def _look(self) -> None:
         """What has to be looked at now and then: names to resolve, the end of the crawl."""
