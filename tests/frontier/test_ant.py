@@ -1,4 +1,4 @@
-"""The active list forgets what left it."""
+"""The active list orders for those whose place is known and forgets what left it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,38 @@ from webfountain.policy.tables import PolitenessTable
 from webfountain.records import SiteRecord
 
 
-def test_sites_that_left_are_not_remembered_until_their_pages_are_due():
-    ant = Ant(
+def ant_of(active_sites):
+    return Ant(
         politeness=PolitenessTable(),
         schedule=NoRecrawl,
         now=lambda: 0.0,
         rng=random.Random(1),
         metrics=Metrics(),
-        active_sites=1,
+        active_sites=active_sites,
         hand=1,
     )
-    (stays,) = ant.admit([SiteRecord("http://10.9.9.9", due=0.0, pages=(0,) * 6, first_seen=0.0)])
+
+
+def record_of(name):
+    return SiteRecord(name, pages=(0,) * 6, due=0.0, first_seen=0.0)
+
+
+def test_leases_are_ordered_for_a_site_once_its_host_is_resolved():
+    ant = ant_of(2)
+    ant.admit([record_of("http://10.0.0.1"), record_of("http://one.example")])
+    assert [order.site for order in ant.orders(0.0)] == ["http://10.0.0.1"]
+    assert ant.unresolved() == ["one.example"]
+    ant.resolved("one.example", ["203.0.113.9"])
+    assert [order.site for order in ant.orders(0.0)] == ["http://one.example"]
+    assert ant.orders(0.0) == []
+
+
+def test_sites_that_left_are_not_remembered_until_their_pages_are_due():
+    ant = ant_of(1)
+    (stays,) = ant.admit([record_of("http://10.9.9.9")])
     ant.due_again(stays, 5.0)
     for number in range(5000):
-        (site,) = ant.admit([SiteRecord(f"http://10.0.{number >> 8}.{number & 255}", 0.0, (0,) * 6, 0.0)])
+        (site,) = ant.admit([record_of(f"http://10.0.{number >> 8}.{number & 255}")])
         ant.due_again(site, 1e9 + number)
         ant.leave(site, inf)
     assert len(ant._timers) < 1100

@@ -1,25 +1,21 @@
-"""The ant: one crawling process's active list, who is polite to ask now, and what its sites need next.
+"""The ant: the active list of one crawling process, what its sites need next, and who leaves.
 
-Figure 1 of Edwards 2001: a round robin over addresses (each behind its gate when `per_ip`), under each a round robin
-over its active sites (each behind its own gate), under each the site's queues. The ant never touches store, disk or
-network: it hands out fetches, hears how they landed, and writes orders that the clerk (`work`) carries out. All of
-it is cheap enough for the loop thread: O(log sites) a fetch.
+Where the sites stand and who is polite to ask now is kept by `addresses`; each site holds its own hand (`site`). The
+ant never touches store, disk or network: it hands out fetches, hears how they landed, and writes orders that the
+clerk (`work`) carries out. All of it is cheap enough for the loop thread: O(log sites) a fetch.
 """
 
 from __future__ import annotations
 
 import heapq
-import ipaddress
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webfountain.frontier import politeness
-from webfountain.frontier.sequencer import Gate, Polite, RoundRobin
+from webfountain.frontier.addresses import Addresses
 from webfountain.frontier.site import LARGEST_HAND, ActiveSite
 from webfountain.frontier.work import Order
 from webfountain.records import Fetch
 from webfountain.store.base import Parked
-from webfountain.urls import host_of
 
 if TYPE_CHECKING:
     import random
@@ -30,7 +26,7 @@ if TYPE_CHECKING:
     from webfountain.policy.tables import PolitenessTable
     from webfountain.records import Fetched, FetchKind, Lease, SiteRecord
 
-__all__ = ["Ant", "Group", "Left"]
+__all__ = ["Ant", "Left"]
 
 _PATIENCE_S: Final = 1.0
 """A dry site whose next page comes due within this time stays active; parking it would cost more."""
@@ -38,19 +34,6 @@ _BLOCKED_S: Final = 10.0
 """A site that may not be asked for longer than this gives its place in a full active list to another."""
 _HAIR_S: Final = 1e-3
 """A site is looked at this much after a page comes due: `at - interval` may round to before the page's last crawl."""
-
-
-class Group:
-    """Active sites behind one address, or one site alone: the upper tier's member."""
-
-    __slots__ = ("address", "gate", "key", "ring", "sequencer")
-
-    def __init__(self, key: str, address: str, concurrency: int) -> None:
-        self.key = key
-        self.address = address
-        self.ring: RoundRobin[Fetch] = RoundRobin()
-        self.gate = Gate(concurrency)
-        self.sequencer: Polite[Fetch] = Polite(self.ring, self.gate)
 
 
 class Left(NamedTuple):
@@ -87,15 +70,11 @@ class Ant:
         self._quantum = quantum
         self.active_sites = active_sites
         self.sites: dict[str, ActiveSite] = {}
-        self._by_host: dict[str, list[ActiveSite]] = {}
-        self._groups: dict[str, Group] = {}
-        self._empty: list[Group] = []
-        self._top: RoundRobin[Fetch] = RoundRobin()
+        self._addresses = Addresses(politeness, rng=rng, metrics=metrics)
         self._hungry: dict[str, ActiveSite] = {}
         self._quiet: dict[str, ActiveSite] = {}
         self._blocked: dict[str, ActiveSite] = {}
         self._timers: list[tuple[float, str]] = []
-        self._unresolved: list[str] = []
         self._in_flight: dict[int, ActiveSite] = {}
         self._numbers = 0
 
@@ -103,7 +82,7 @@ class Ant:
 
     def next(self, at: float) -> Fetch | None:
         """The next fetch that politeness allows; None when there is none at `at`."""
-        fetch = self._top.next(at)
+        fetch = self._addresses.ring.next(at)
         if fetch is None:
             return None
         site = self.sites[fetch.site]
@@ -116,7 +95,7 @@ class Ant:
 
     def wake_at(self) -> float:
         """When `next` may have something without any landing or work; inf: never."""
-        return min(self._top.wake_at(), self._timers[0][0] if self._timers else inf)
+        return min(self._addresses.ring.wake_at(), self._timers[0][0] if self._timers else inf)
 
     @property
     def in_flight(self) -> int:
@@ -129,34 +108,9 @@ class Ant:
         Returns the site. Call exactly once per fetch that `next` gave.
         """
         site = self._in_flight.pop(fetched.fetch.id)
-        rules = self._politeness
-        wait = politeness.delay_after(
-            fetched.seconds,
-            min_delay=rules.min_delay,
-            factor=rules.delay_factor,
-            crawl_delay=site.crawl_delay,
-            max_delay=rules.max_delay,
-        )
-        site.gate.give(fetched.at + wait)
-        assert site.group is not None
-        site.group.gate.give(fetched.at + min(wait, max(rules.min_delay, rules.delay_factor * fetched.seconds)))
-        if politeness.refuses(fetched.status, fetched.error):
-            self._back_off(site, fetched)
-        elif fetched.status is not None:
-            site.failures = 0
-        self._wake(site)
+        if self._addresses.landed(site, fetched):
+            self._blocked[site.site] = site
         return site
-
-    def _back_off(self, site: ActiveSite, fetched: Fetched) -> None:
-        """Leave a site alone that asked for it, or that cannot be reached."""
-        site.failures += 1
-        base = max(1.0, 10.0 * self._politeness.min_delay)
-        if fetched.header("retry-after") is not None:
-            self._metrics.inc("politeness/retry_after")
-        asked = politeness.retry_after(fetched.header("retry-after"), at=fetched.at)
-        site.gate.hold(fetched.at + max(asked, politeness.backoff(site.failures, base=base, rng=self.rng)))
-        self._metrics.inc("politeness/backed_off")
-        self._blocked[site.site] = site
 
     def _weights(self) -> Sequence[float]:
         return self._schedule().weights(self._now())
@@ -181,47 +135,20 @@ class Ant:
             self.sites[site.site] = site
             self._metrics.inc("ant/sites_activated")
             admitted.append(site)
-            self._find_address(site)
+            self._addresses.enter(site)
+            self.look(site)
         return admitted
-
-    def _find_address(self, site: ActiveSite) -> None:
-        host = host_of(site.site)
-        try:
-            address = str(ipaddress.ip_address(host))
-        except ValueError:
-            site.resolving = True
-            waiting = self._by_host.setdefault(host, [])
-            if not waiting:
-                self._unresolved.append(host)
-            waiting.append(site)
-        else:
-            self._settle_in(site, address)
 
     def unresolved(self) -> list[str]:
         """Hosts whose address is needed; each is told once until `resolved` answers."""
-        hosts, self._unresolved = self._unresolved, []
-        return hosts
+        return self._addresses.unresolved()
 
     def resolved(self, host: str, addresses: Sequence[str]) -> list[ActiveSite]:
         """The addresses of a host, best first; none: it cannot be reached. Returns the sites that waited for it."""
-        sites = [site for site in self._by_host.pop(host, ()) if self.sites.get(site.site) is site]
+        sites = self._addresses.resolved(host, addresses)
         for site in sites:
-            site.resolving = False
-            if addresses:
-                self._settle_in(site, addresses[0])
+            self.look(site)
         return sites
-
-    def _settle_in(self, site: ActiveSite, address: str) -> None:
-        """Take a site's place under its address, or alone where addresses are told apart by `per_ip = false`."""
-        key = address if self._politeness.per_ip else site.site
-        group = self._groups.get(key)
-        if group is None:
-            group = self._groups[key] = Group(key, address, self._politeness.concurrency)
-            self._top.add(group.sequencer)
-        group.address = address
-        site.group = group
-        group.ring.add(site.sequencer)
-        self.look(site)
 
     def leave(self, site: ActiveSite, due: float) -> Left:
         """Take an idle or blocked site off the active list."""
@@ -233,26 +160,13 @@ class Ant:
         self._metrics.inc("ant/sites_parked")
         self._hungry.pop(site.site, None)
         self._quiet.pop(site.site, None)
-        group = site.group
+        self._addresses.leave(site)
         opens = site.gate.open_at()
-        if group is not None:
-            group.ring.remove(site.sequencer)
-            if not len(group.ring):
-                self._empty.append(group)
         return Left(Parked(site.site, max(due, opens), site.remember(opens)), unused, urgent)
 
     def sweep(self, at: float) -> None:
-        """Forget addresses without a site whose gate is open again: until then the next site there must wait too."""
-        kept = []
-        for group in self._empty:
-            if len(group.ring) or self._groups.get(group.key) is not group:
-                continue
-            if group.gate.open_at() > at:
-                kept.append(group)
-            else:
-                self._top.remove(group.sequencer)
-                del self._groups[group.key]
-        self._empty = kept
+        """Forget addresses that no site needs any more."""
+        self._addresses.sweep(at)
 
     # ------------------------------------------------------------- the hand
 
@@ -281,16 +195,11 @@ class Ant:
             self._hungry[site.site] = site
         if site.dry and site.idle():
             self._quiet[site.site] = site
-        self._wake(site)
-
-    def _wake(self, site: ActiveSite, *, first: bool = False) -> None:
-        if site.group is not None:
-            site.group.ring.wake(site.sequencer, first=first)
-            self._top.wake(site.group.sequencer, first=first)
+        self._addresses.wake(site)
 
     def hurry(self, site: ActiveSite) -> None:
         """An immediate URL arrived: the site goes before all others as soon as politeness allows."""
-        self._wake(site, first=True)
+        self._addresses.wake(site, first=True)
 
     def remind(self, site: ActiveSite, at: float) -> None:
         """Look at a dry site again at a time."""

@@ -2,8 +2,8 @@
 
 Figure 1 of Edwards 2001, third tier: when a site becomes active its data is loaded and two queues are prepared,
 never-crawled and recrawl, joined by a weight; the immediate queue goes before both. Errands (robots.txt, sitemaps) go
-before all, because without robots.txt nothing else may. The site decides nothing about time: its gate does, and the
-ant that owns it.
+before all, because without robots.txt nothing else may. The site decides nothing about time: its gate does, that of
+its group (the sites behind its address, see `addresses`), and the ant that owns it.
 """
 
 from __future__ import annotations
@@ -13,21 +13,32 @@ from typing import TYPE_CHECKING
 
 from webfountain.core.change_rate import Prior
 from webfountain.frontier.robots import RobotsRules
-from webfountain.frontier.sequencer import Fifo, FirstOf, Gate, Polite, WeightedRandom
+from webfountain.frontier.sequencer import Fifo, FirstOf, Gate, Polite, RoundRobin, WeightedRandom
 from webfountain.records import Fetch, SiteRecord, SiteState
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Sequence
 
-    from webfountain.frontier.ant import Group
-
-__all__ = ["ALLOW_ALL", "LARGEST_HAND", "ActiveSite"]
+__all__ = ["ALLOW_ALL", "LARGEST_HAND", "ActiveSite", "Group"]
 
 LARGEST_HAND = 64
 PRIOR_CHANGES = 2.0
 """How many changes seen the collection's belief is worth against what the site's own pages showed."""
 ALLOW_ALL = RobotsRules.parse(b"", "*")
+
+
+class Group:
+    """Active sites behind one address, or one site alone: the second tier, whose members are sites' sequencers."""
+
+    __slots__ = ("address", "gate", "key", "ring", "sequencer")
+
+    def __init__(self, key: str, address: str, concurrency: int) -> None:
+        self.key = key
+        self.address = address
+        self.ring: RoundRobin[Fetch] = RoundRobin()
+        self.gate = Gate(concurrency)
+        self.sequencer: Polite[Fetch] = Polite(self.ring, self.gate)
 
 
 class ActiveSite:
