@@ -8,6 +8,7 @@ is done with the request, whatever the end, the scheduler finishes the flight (`
 links go to the `worker`'s thread as one batch, and are in the store before the page is settled.
 
 A request of another project's spider (`addon`) enters through `enqueue_request`, is stored as plain data
-(`requests`), flies the same way and is acknowledged at its end. There is no spider middleware: the engine tells
+(`shelf`), flies the same way and is acknowledged at its end; one that the ant refuses ends in its errback
+(`refusals`). There is no spider middleware: the engine tells
 the end of every request, also of those that no spider middleware sees (errbacks, replaced requests).
 """

@@ -2,7 +2,7 @@
 
 ``ADDONS = {"webfountain.crawl.addon.FountainAddon": 500}``. Only what the project's spiders yield enters the
 frontier: nothing is extracted and, without WEBFOUNTAIN_RECRAWL, nothing asked twice. Requests survive a restart;
-callbacks, cookies, retries and redirects stay Scrapy's. What is overridden is said in the log.
+callbacks, errbacks, cookies, retries and redirects stay Scrapy's. What is overridden is said in the log.
 """
 
 from __future__ import annotations
@@ -20,7 +20,10 @@ __all__ = ["FountainAddon"]
 logger = logging.getLogger(__name__)
 
 _SCHEDULER: Final = "webfountain.crawl.scheduler.FountainScheduler"
-_LANDING: Final = "webfountain.crawl.downloader_middlewares.LandingMiddleware"
+_MIDDLEWARES: Final = {
+    "webfountain.crawl.downloader_middlewares.RefusingMiddleware": 100,
+    "webfountain.crawl.downloader_middlewares.LandingMiddleware": 999,
+}
 _DOWNLOAD_HANDLER: Final = "webfountain.crawl.download_handler.FountainDownloadHandler"
 _REPORTER: Final = "webfountain.crawl.extensions.Reporter"
 _OVERRIDDEN: Final[dict[str, Any]] = {
@@ -44,7 +47,9 @@ class FountainAddon:
         settings.set(ADDON_SETTING, before, priority="addon")
         settings.set("SCHEDULER", _SCHEDULER, priority="project")
         self._override(settings)
-        settings.set("DOWNLOADER_MIDDLEWARES", {**settings.getdict("DOWNLOADER_MIDDLEWARES"), _LANDING: 999}, "project")
+        settings.set(
+            "DOWNLOADER_MIDDLEWARES", {**settings.getdict("DOWNLOADER_MIDDLEWARES"), **_MIDDLEWARES}, "project"
+        )
         settings.set("EXTENSIONS", {**settings.getdict("EXTENSIONS"), _REPORTER: 0}, "project")
         own = settings.getdict("DOWNLOAD_HANDLERS")
         ours = {scheme: _DOWNLOAD_HANDLER for scheme in ("http", "https") if scheme not in own}

@@ -1,16 +1,20 @@
-"""The downloader middleware that lands fetches: each exactly once, the moment its download ended.
+"""The downloader middlewares: one lands fetches, each exactly once, the other ends those that the ant refused.
 
-Innermost of the chain, so that it sees the answer before Scrapy's retry and redirect middlewares turn it into
-another request: a 503 slows the site down although it is retried, a redirect is an answer of its own. What never
+Landing is innermost of the chain, so that it sees the answer before Scrapy's retry and redirect middlewares turn it
+into another request: a 503 slows the site down although it is retried, a redirect is an answer of its own. What never
 reached the download handler (another middleware refused or answered) lands when the engine is done with it.
 Conditional headers are the fetcher's business, verdicts the spider's side.
+
+Refusing stands where Scrapy's middleware for robots.txt does, before those that would work for the request; only the
+add-on installs it.
 """
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.misc import load_object
 
 from webfountain.crawl.download_handler import error_word
@@ -27,7 +31,9 @@ if TYPE_CHECKING:
 
     from webfountain.crawl.flight import Flight
 
-__all__ = ["LandingMiddleware"]
+__all__ = ["LandingMiddleware", "RefusingMiddleware"]
+
+logger = logging.getLogger(__name__)
 
 
 class LandingMiddleware:
@@ -62,6 +68,28 @@ class LandingMiddleware:
         scheduler = self._crawler.engine.scheduler
         assert isinstance(scheduler, FountainScheduler)
         return scheduler
+
+
+class RefusingMiddleware:
+    """Gives the errback of a refused request what Scrapy's own robots.txt middleware gives it."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        """Raises IgnoreRequest for what the ant refused."""
+        flight = flight_of(request)
+        if flight is None or flight.refusal is None:
+            return
+        why = f"Forbidden by {flight.refusal.record.error}"
+        logger.debug("%s: %s", why, request, extra={"spider": self._crawler.spider})
+        if flight.refusal.kind == "refused_by_robots":
+            self._crawler.stats.inc_value("robotstxt/forbidden")
+        raise IgnoreRequest(why)
 
 
 def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> Fetched:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from webfountain.crawl.fetcher import Terms
     from webfountain.frontier.page import Visit
+    from webfountain.frontier.work import Refusal
     from webfountain.records import Fetch, Fetched
 
 __all__ = ["FLIGHT", "Flight", "flight_of"]
@@ -22,17 +23,21 @@ FLIGHT: Final = "webfountain"
 
 
 class Flight:
-    """One fetch in the engine. `own`: our own request, not one that another project's spider made."""
+    """One fetch in the engine. `own`: our own request, not one that another project's spider made.
 
-    __slots__ = ("fetch", "fetched", "landed", "own", "request", "terms", "visit")
+    With a `refusal` it is only there to be ended: it was never handed out and does not land.
+    """
 
-    def __init__(self, fetch: Fetch, terms: Terms, *, own: bool) -> None:
+    __slots__ = ("fetch", "fetched", "landed", "own", "refusal", "request", "terms", "visit")
+
+    def __init__(self, fetch: Fetch, terms: Terms, *, own: bool, refusal: Refusal | None = None) -> None:
         self.fetch = fetch
         self.terms = terms
         self.own = own
         self.fetched: Fetched | None = None
         """What the download handler brought, also when it raised."""
-        self.landed = False
+        self.landed = refusal is not None
+        self.refusal = refusal
         self.request: Request | None = None
         """The request that carries it; a copy of it that a middleware made does not."""
         self.visit: Visit | None = None

@@ -13,12 +13,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-import os
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 from scrapy import Request
 from scrapy.utils.defer import deferred_f_from_coro_f
 
@@ -28,12 +26,14 @@ from webfountain.crawl.building import Built, build_for_project, build_own
 from webfountain.crawl.download_handler import ABORT
 from webfountain.crawl.fetcher import terms_of
 from webfountain.crawl.flight import FLIGHT, Flight, flight_of
-from webfountain.crawl.requests import NotPlain, Packer, crawlable, link_of
+from webfountain.crawl.refusals import Refusals
+from webfountain.crawl.requests import crawlable
 from webfountain.crawl.resolving import Resolver
+from webfountain.crawl.shelf import RequestShelf
 from webfountain.crawl.worker import Worker
 from webfountain.errors import InputError, WebfountainError
 from webfountain.metrics import Metrics
-from webfountain.records import Fetched
+from webfountain.records import Fetch, Fetched
 from webfountain.report.state import freshness
 
 if TYPE_CHECKING:
@@ -46,14 +46,12 @@ if TYPE_CHECKING:
     from webfountain.crawl.fetcher import Terms
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.page import Visit
-    from webfountain.records import Fetch
+    from webfountain.frontier.work import Refusal
 
 __all__ = ["FountainScheduler"]
 
 logger = logging.getLogger(__name__)
 
-IN_MEMORY: Final = b"\xc1in memory "
-"""Begins what the store keeps of a request that is no plain data; 0xc1 begins nothing in msgpack."""
 GRACE_S: Final = 4.0
 """What is in flight when the crawl stops has this long to end; then it is cut, and its lease given back."""
 GC_ALLOCATIONS: Final = 50_000
@@ -89,12 +87,6 @@ class FountainScheduler:
         self._closing = False
         self._aborted = False
         self._stopped_at: float | None = None
-        self._packer: Packer | None = None
-        self._not_plain_logged = False
-        self._run = os.urandom(8)
-        """Part of the identity of requests that live in this process only: another run makes them again."""
-        self._in_memory: dict[bytes, Request] = {}
-        self._seen_in_memory: set[bytes] = set()
         self._own = False
         self._running = engine.running_crawl()
 
@@ -114,7 +106,6 @@ class FountainScheduler:
             when the crawl cannot begin; the text is one line for the user.
         """
         self._own = getattr(spider, "is_fountain", False)
-        self._packer = Packer(spider)
         self._spider = spider
         try:
             built = await self._worker.call(self._build)
@@ -132,7 +123,10 @@ class FountainScheduler:
         self._resolver = Resolver(self._resolved)
         engine.watch_ends(self._crawler, self._ended)
         engine.scrape_in_turn(self._crawler)
-        self._worker.start(built.frontier, self._load_seeds)
+        self._shelf = RequestShelf(self._crawler, spider, self.metrics)
+        self._refusals = Refusals(built.frontier, self.now)
+        take = built.frontier.take_work if self._own else self._refusals.take_work
+        self._worker.start(built.frontier, self._load_seeds, take)
 
     def _build(self) -> Built:
         config = FountainConfig.from_mapping(self._crawler.settings)
@@ -153,6 +147,7 @@ class FountainScheduler:
         if self._timer is not None:
             self._timer.cancel()
         self.frontier.stop()
+        self._refusals.give_up()
         await self._worker.end()
         try:
             await self._worker.call(self.frontier.close)
@@ -167,12 +162,14 @@ class FountainScheduler:
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl goes on. A collection is crawled until `finish_reason` says otherwise."""
-        return self._own or bool(self._direct) or self.frontier.has_pending()
+        return self._own or bool(self._direct) or bool(self._refusals) or self.frontier.has_pending()
 
     def next_request(self) -> Request | None:
         """What may be asked now; None arms the timer for the time when something may."""
         if self._direct:
             return self._direct.popleft()
+        if (refusal := self._refusals.next()) is not None:
+            return self._refused_request(refusal)
         fetch = self.frontier.next()
         if fetch is None:
             self._set_timer()
@@ -197,14 +194,11 @@ class FountainScheduler:
         url = crawlable(request)
         if url is None:
             return self._enqueue_direct(request)
-        assert self._packer is not None
+        link = self._shelf.put(request, url)
+        if link is None:
+            return False
+        self.frontier.offer(link)
         self._worker.stir()
-        try:
-            data = self._packer.pack(request)
-        except NotPlain as why:
-            return self._keep_in_memory(request, url, why)
-        fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
-        self.frontier.offer(link_of(request, url, data, fingerprint))
         return True
 
     # ---------------------------------------------- what became of a fetch
@@ -245,14 +239,20 @@ class FountainScheduler:
         flight = flight_of(request)
         if flight is None or flight.request is not request:
             return
-        if not flight.landed:
-            if self._aborted:
-                return  # its lease goes back when the frontier closes
-            self.land(flight, self.unanswered(flight, "filtered"))
-        if flight.fetch.kind == "page":
-            self._finish(flight)
-            self._worker.stir()
         flight.request = None  # each holds the other
+        if not flight.landed and self._aborted:
+            return  # its lease goes back when the frontier closes
+        self._end(flight)
+
+    def _end(self, flight: Flight) -> None:
+        """A flight is over: settle its page."""
+        if not flight.landed:
+            self.land(flight, self.unanswered(flight, "filtered"))
+        if flight.refusal is not None:
+            self._refusals.ended(flight.refusal)
+        elif flight.fetch.kind == "page":
+            self._finish(flight)
+        self._worker.stir()
 
     def unanswered(self, flight: Flight, error: str) -> Fetched:
         """The end of a flight that brought no answer."""
@@ -271,60 +271,29 @@ class FountainScheduler:
 
     # ------------------------------------------------- requests of projects
 
-    def _foreign_request(self, fetch: Fetch) -> Request | None:
+    def _foreign_request(self, fetch: Fetch, refusal: Refusal | None = None) -> Request | None:
         assert self.terms is not None
-        assert self._packer is not None
-        flight = Flight(fetch, self.terms, own=False)
+        assert fetch.lease is not None
+        flight = Flight(fetch, self.terms, own=False, refusal=refusal)
         try:
-            request = self._unpacked(fetch)
+            request = self._shelf.take(fetch.lease)
         except (ValueError, TypeError, ImportError, AttributeError) as error:
             logger.error("A stored request cannot be made again (%s): %s", error, fetch.url)
-            self.land(flight, self.unanswered(flight, "filtered"))
-            self._finish(flight)
+            self._end(flight)
             engine.wake(self._crawler)
             return None
         request.meta[FLIGHT] = flight
         flight.request = request
         return request
 
-    def _unpacked(self, fetch: Fetch) -> Request:
-        """The request of a lease. Raises ValueError for one that was in the memory of another process."""
-        assert fetch.lease is not None
-        assert self._packer is not None
-        data = fetch.lease.record.request
-        if data is None:
-            return Request(fetch.url)
-        if data.startswith(IN_MEMORY):
-            request = self._in_memory.pop(data, None)
-            if request is None:
-                raise ValueError("it was no plain data, and was lost at a restart")
-            return request
-        return self._packer.unpack(data)
+    def _refused_request(self, refusal: Refusal) -> Request | None:
+        """A request that the engine ends at once: `RefusingMiddleware` sees to it."""
+        lease = refusal.lease
+        return self._foreign_request(Fetch(0, "page", lease.record.url, lease.site, None, lease=lease), refusal)
 
     def _enqueue_direct(self, request: Request) -> bool:
         """What is no web page (data:, file:) has no site and needs no politeness."""
         self._direct.append(request)
-        return True
-
-    def _keep_in_memory(self, request: Request, url: str, why: NotPlain) -> bool:
-        """A request that is no plain data: the store holds its place in the queue, this process the request."""
-        self.metrics.inc("addon/in_memory")
-        if not self._not_plain_logged:
-            self._not_plain_logged = True
-            logger.warning(
-                "A request is kept in memory and lost at a restart, because %s (counted in addon/in_memory, logged "
-                "once): %s",
-                why,
-                request,
-            )
-        fingerprint = self._crawler.request_fingerprinter.fingerprint(request) + self._run
-        link = link_of(request, url, IN_MEMORY, fingerprint)
-        place = IN_MEMORY + link.key
-        if place in self._seen_in_memory:
-            return False
-        self._seen_in_memory.add(place)
-        self._in_memory[place] = request
-        self.frontier.offer(msgspec.structs.replace(link, request=place))
         return True
 
     # ------------------------------------------------------- beside the walk
@@ -351,7 +320,7 @@ class FountainScheduler:
             self._resolver.ask(hosts)
         if engine.is_closing(self._crawler):
             self._wind_down()
-        elif reason := self.frontier.finish_reason():
+        elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals):
             self._stop(reason)
 
     def _wind_down(self) -> None:

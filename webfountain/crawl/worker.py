@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.plan import Plan
+    from webfountain.frontier.work import Work
 
 __all__ = ["Worker"]
 
@@ -31,7 +32,7 @@ POLL_S: Final = 0.25
 
 
 class Worker:
-    """Runs `first` once, then the frontier's batches until `end`.
+    """Runs `first` once, then the frontier's batches, as `take` gives them, until `end`.
 
     In the loop thread `look` is called before each batch and at least every `POLL_S`, `absorbed` after each, and
     `failed` when the loop ended by an error.
@@ -53,9 +54,9 @@ class Worker:
         """Run `function` in the worker thread, after what it does now."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
-    def start(self, frontier: Frontier, first: Callable[[], None]) -> None:
+    def start(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Work | None]) -> None:
         """Begin; returns at once."""
-        self._task = asyncio.get_running_loop().create_task(self._run(frontier, first))
+        self._task = asyncio.get_running_loop().create_task(self._run(frontier, first, take))
 
     def stir(self) -> None:
         """There may be work."""
@@ -72,10 +73,10 @@ class Worker:
         """Let the thread go."""
         self._thread.shutdown(wait=False)
 
-    async def _run(self, frontier: Frontier, first: Callable[[], None]) -> None:
+    async def _run(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Work | None]) -> None:
         try:
             await self.call(first)
-            await self._run_batches(frontier)
+            await self._run_batches(frontier, take)
         except WebfountainError as error:
             logger.critical("%s", error)
             self._failed(error)
@@ -83,12 +84,12 @@ class Worker:
             logger.exception("The worker broke; the crawl ends, leases come back at the next start")
             self._failed(WebfountainError(f"the worker broke: {error!r}"))
 
-    async def _run_batches(self, frontier: Frontier) -> None:
+    async def _run_batches(self, frontier: Frontier, take: Callable[[], Work | None]) -> None:
         loop = asyncio.get_running_loop()
         while True:
             if not self._ending:
                 self._look()
-            work = frontier.take_work()
+            work = take()
             if work is not None:
                 frontier.absorb(await loop.run_in_executor(self._thread, frontier.run, work))
                 self._absorbed()

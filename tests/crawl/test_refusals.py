@@ -1,0 +1,92 @@
+"""What the ant refuses another project's spider ends in the request's errback, as with Scrapy's own robots.txt."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from tests.crawl.projects import Answer, Asked, Project, Site
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+CLOSED = "User-agent: *\nDisallow: /closed\n"
+REFUSED = """
+    class Theirs(scrapy.Spider):
+        name = "theirs"
+        async def start(self):
+            yield scrapy.Request(self.base + "/open", errback=self.failed)
+            yield scrapy.Request(self.base + "/closed/plain", errback=self.failed, meta={"deep": (1, 2)})
+            yield scrapy.Request(self.base + "/closed/object", lambda response: None, errback=self.failed,
+                                 meta={"deep": (1, 2)})
+            yield scrapy.Request(self.base + "/closed/silent")
+        def parse(self, response):
+            yield {"url": response.url}
+        def failed(self, failure):
+            yield {"url": failure.request.url, "error": failure.type.__name__, "said": str(failure.value),
+                   "deep": failure.request.meta["deep"] == (1, 2)}
+            yield scrapy.Request(self.base + "/instead?" + failure.request.url[-5:])
+"""
+
+
+def echo(asked: Asked) -> Answer:
+    return Answer(f"<title>{asked.path}</title>")
+
+
+def test_what_robots_txt_refuses_ends_in_its_errback_and_is_settled_once_as_refused(tmp_path: Path) -> None:
+    project = Project(tmp_path, REFUSED, settings="ROBOTSTXT_OBEY = True")
+    with Site(echo, robots=CLOSED) as site:
+        log = project.crawl("theirs", base=site.base)
+        items = {item["url"].removeprefix(site.base): item for item in project.items}
+        assert items.keys() == {"/open", "/closed/plain", "/closed/object", "/instead?plain", "/instead?bject"}
+        for path in ("/closed/plain", "/closed/object"):
+            assert (items[path]["error"], items[path]["deep"]) == ("IgnoreRequest", True)
+            assert "robots.txt" in items[path]["said"]
+        assert "'ant/settled': 6" in log
+        assert "'outcome/refused_by_robots': 3" in log
+        assert "'ant/settle_lost': 0" in log
+        assert "Traceback" not in log
+        assert sorted(site.paths) == ["/instead?bject", "/instead?plain", "/open"]
+        project.crawl("theirs", base=site.base)
+    assert [path for path in site.paths[3:] if not path.startswith("/instead")] == []
+    again = [item["url"] for item in project.items[5:]]
+    assert site.base + "/closed/plain" not in again  # what is no plain data is made again by each run
+
+
+def test_a_kill_in_an_errback_repeats_it_and_many_refused_requests_all_have_theirs(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        """
+        import os, signal
+        class Theirs(scrapy.Spider):
+            name = "theirs"
+            async def start(self):
+                for i in range(3000):
+                    yield scrapy.Request(self.base + f"/closed/{i}", errback=self.failed)
+            def failed(self, failure):
+                self.failures = getattr(self, "failures", 0) + 1
+                if self.failures == int(self.kill):
+                    os.kill(os.getpid(), signal.SIGKILL)
+                yield {"url": failure.request.url}
+        """,
+        settings='ROBOTSTXT_OBEY = True\nITEM_PIPELINES = {"theirs.pipelines.Written": 1}',
+    )
+    (tmp_path / "theirs" / "pipelines.py").write_text(
+        "class Written:\n"
+        "    def process_item(self, item):\n"
+        "        with open('written', 'a') as file:\n"
+        "            file.write(item['url'] + '\\n')\n"
+        "        return item\n"
+    )
+    with Site(echo, robots=CLOSED) as site:
+        killed = project.start("theirs", base=site.base, kill="500")
+        killed.communicate(timeout=60)
+        assert killed.returncode == -signal.SIGKILL
+        first = set((tmp_path / "written").read_text().split())
+        log = project.crawl("theirs", base=site.base, kill="0")
+        every = Counter((tmp_path / "written").read_text().split())
+    assert len(first) == 499
+    assert set(every) == {f"{site.base}/closed/{i}" for i in range(3000)}
+    assert "'ant/settle_lost': 0" in log
+    assert site.paths == []
