@@ -9,6 +9,6 @@ links go to the `worker`'s thread as one batch, and are in the store before the 
 
 A request of another project's spider (`addon`) enters through `enqueue_request`, is stored as plain data
 (`shelf`), flies the same way and is acknowledged at its end; one that the ant refuses ends in its errback
-(`refusals`). There is no spider middleware: the engine tells
+(`settling`). There is no spider middleware: the engine tells
 the end of every request, also of those that no spider middleware sees (errbacks, replaced requests).
 """

@@ -45,13 +45,17 @@ ADDON_SETTING: Final = "FOUNTAIN_ADDON"
 
 
 class Built(NamedTuple):
-    """A frontier ready to run. `seeds` loads the seeds, in the worker thread."""
+    """A frontier ready to run. `seeds` loads the seeds, in the worker thread.
+
+    `endless`: known URLs are asked again, so the crawl is not over when each was asked once.
+    """
 
     frontier: Frontier
     collection: Collection
     clock: Clock
     metrics: Metrics
     seeds: Any
+    endless: bool
 
 
 def build_own(config: FountainConfig, metrics: Metrics) -> Built:
@@ -95,7 +99,7 @@ def build_own(config: FountainConfig, metrics: Metrics) -> Built:
         judge = Judge(collection, year=time.gmtime(at).tm_year)
         return load_seeds(collection, judge, frontier.due.discover, at=at)
 
-    return Built(frontier, collection, clock, metrics, seeds)
+    return Built(frontier, collection, clock, metrics, seeds, endless=True)
 
 
 def build_for_project(config: FountainConfig, settings: BaseSettings, spider: str, metrics: Metrics) -> Built:
@@ -123,7 +127,7 @@ def build_for_project(config: FountainConfig, settings: BaseSettings, spider: st
         recrawl=config.recrawl,
         obey_robots=bool(before.get("obey_robots", False)),
     )
-    return Built(frontier, collection, clock, metrics, None)
+    return Built(frontier, collection, clock, metrics, None, endless=config.recrawl)
 
 
 def _collection_of(config: FountainConfig, settings: BaseSettings, spider: str) -> Collection:

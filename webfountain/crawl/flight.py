@@ -28,7 +28,7 @@ class Flight:
     With a `refusal` it is only there to be ended: it was never handed out and does not land.
     """
 
-    __slots__ = ("fetch", "fetched", "landed", "own", "refusal", "request", "terms", "visit")
+    __slots__ = ("fetch", "fetched", "landed", "once", "own", "refusal", "request", "terms", "visit")
 
     def __init__(self, fetch: Fetch, terms: Terms, *, own: bool, refusal: Refusal | None = None) -> None:
         self.fetch = fetch
@@ -40,6 +40,8 @@ class Flight:
         self.refusal = refusal
         self.request: Request | None = None
         """The request that carries it; a copy of it that a middleware made does not."""
+        self.once = False
+        """Whether its request is not made again, known or not."""
         self.visit: Visit | None = None
 
     def __copy__(self) -> Flight:

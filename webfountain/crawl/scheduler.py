@@ -26,9 +26,9 @@ from webfountain.crawl.building import Built, build_for_project, build_own
 from webfountain.crawl.download_handler import ABORT
 from webfountain.crawl.fetcher import terms_of
 from webfountain.crawl.flight import FLIGHT, Flight, flight_of
-from webfountain.crawl.refusals import Refusals
 from webfountain.crawl.requests import crawlable
 from webfountain.crawl.resolving import Resolver
+from webfountain.crawl.settling import Settling, is_one_off
 from webfountain.crawl.shelf import RequestShelf
 from webfountain.crawl.worker import Worker
 from webfountain.errors import InputError, WebfountainError
@@ -123,9 +123,9 @@ class FountainScheduler:
         self._resolver = Resolver(self._resolved)
         engine.watch_ends(self._crawler, self._ended)
         engine.scrape_in_turn(self._crawler)
-        self._shelf = RequestShelf(self._crawler, spider, self.metrics)
-        self._refusals = Refusals(built.frontier, self.now)
-        take = built.frontier.take_work if self._own else self._refusals.take_work
+        self._shelf = RequestShelf(self._crawler, spider, self.metrics, again=built.endless)
+        self._settling = Settling(built.frontier, self.now)
+        take = built.frontier.take_work if self._own else self._settling.take_work
         self._worker.start(built.frontier, self._load_seeds, take)
 
     def _build(self) -> Built:
@@ -147,7 +147,7 @@ class FountainScheduler:
         if self._timer is not None:
             self._timer.cancel()
         self.frontier.stop()
-        self._refusals.give_up()
+        self._settling.give_up()
         await self._worker.end()
         try:
             await self._worker.call(self.frontier.close)
@@ -161,14 +161,16 @@ class FountainScheduler:
     # ------------------------------------------------------------ hot path
 
     def has_pending_requests(self) -> bool:
-        """Whether the crawl goes on. A collection is crawled until `finish_reason` says otherwise."""
-        return self._own or bool(self._direct) or bool(self._refusals) or self.frontier.has_pending()
+        """Whether the crawl goes on. What is recrawled goes on until `finish_reason` says otherwise."""
+        if self._built is None or self._built.endless:
+            return True
+        return bool(self._direct) or self._settling.untold() > 0 or self.frontier.has_pending()
 
     def next_request(self) -> Request | None:
         """What may be asked now; None arms the timer for the time when something may."""
         if self._direct:
             return self._direct.popleft()
-        if (refusal := self._refusals.next()) is not None:
+        if (refusal := self._settling.next_refused()) is not None:
             return self._refused_request(refusal)
         fetch = self.frontier.next()
         if fetch is None:
@@ -249,7 +251,7 @@ class FountainScheduler:
         if not flight.landed:
             self.land(flight, self.unanswered(flight, "filtered"))
         if flight.refusal is not None:
-            self._refusals.ended(flight.refusal)
+            self._settling.ended(flight.refusal)
         elif flight.fetch.kind == "page":
             self._finish(flight)
         self._worker.stir()
@@ -262,6 +264,9 @@ class FountainScheduler:
         fetched = flight.fetched
         assert fetched is not None
         if not flight.own:
+            if flight.once:
+                assert flight.fetch.lease is not None
+                self._settling.once(flight.fetch.lease)
             self.frontier.acknowledge(flight.fetch, status=fetched.status, error=fetched.error, seconds=fetched.seconds)
             return
         if flight.visit is None and fetched.error is None:
@@ -284,6 +289,7 @@ class FountainScheduler:
             return None
         request.meta[FLIGHT] = flight
         flight.request = request
+        flight.once = is_one_off(request)
         return request
 
     def _refused_request(self, refusal: Refusal) -> Request | None:
@@ -320,7 +326,7 @@ class FountainScheduler:
             self._resolver.ask(hosts)
         if engine.is_closing(self._crawler):
             self._wind_down()
-        elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals):
+        elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._settling.untold()):
             self._stop(reason)
 
     def _wind_down(self) -> None:

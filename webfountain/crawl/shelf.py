@@ -31,12 +31,13 @@ IN_MEMORY: Final = b"\xc1in memory "
 
 
 class RequestShelf:
-    """The requests of one run of one spider."""
+    """The requests of one run of one spider. `again`: each may be taken more than once."""
 
-    def __init__(self, crawler: Crawler, spider: Spider, metrics: Metrics) -> None:
+    def __init__(self, crawler: Crawler, spider: Spider, metrics: Metrics, *, again: bool) -> None:
         self._crawler = crawler
         self._packer = Packer(spider)
         self._metrics = metrics
+        self._again = again
         self._logged = False
         self._run = os.urandom(8)
         """Part of the identity of requests that live in this process only: another run makes them again."""
@@ -72,10 +73,10 @@ class RequestShelf:
             return Request(lease.record.url)
         if not data.startswith(IN_MEMORY):
             return self._packer.unpack(data)
-        request = self._in_memory.pop(data, None)
+        request = self._in_memory.get(data) if self._again else self._in_memory.pop(data, None)
         if request is None:
             raise ValueError("it was no plain data, and was lost at a restart")
-        return request
+        return request.copy() if self._again else request
 
     def _tell(self, request: Request, why: NotPlain) -> None:
         self._metrics.inc("addon/in_memory")
