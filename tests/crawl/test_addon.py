@@ -192,7 +192,8 @@ def test_robots_txt_is_obeyed_where_the_project_says_so(tmp_path: Path) -> None:
             def parse(self, response):
                 yield {"url": response.url}
     """
-    rules = "User-agent: *\nDisallow: /closed\n"
+    # The sitemap is no request of the spider's, whatever robots.txt names.
+    rules = "User-agent: *\nDisallow: /closed\nSitemap: /map.xml\n"
     obeying = Project(tmp_path / "obeying", spider, settings="ROBOTSTXT_OBEY = True")
     with Site(echo, robots=rules) as site:
         log = obeying.crawl("theirs", base=site.base)

@@ -19,6 +19,8 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
 from webfountain.clock import SystemClock
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox import FOLDER, Inbox
@@ -131,8 +133,15 @@ def build_for_project(config: FountainConfig, settings: BaseSettings, spider: st
 
 
 def _collection_of(config: FountainConfig, settings: BaseSettings, spider: str) -> Collection:
-    if config.collection is not None:
-        return read_collection(config.collection)
+    """The rules of a project's crawl. Sitemaps are not read: only what its spiders yield enters the frontier."""
+    given = None if config.collection is None else read_collection(config.collection)
+    path = Path("scrapy settings") if given is None else given.path
+    tables = _tables_of(config, settings, spider) if given is None else given.tables
+    quiet = msgspec.structs.replace(tables.discovery, sitemaps=False)
+    return Collection(path, msgspec.structs.replace(tables, discovery=quiet))
+
+
+def _tables_of(config: FountainConfig, settings: BaseSettings, spider: str) -> PolicyFile:
     before = settings.getdict(ADDON_SETTING)
     delay = float(before.get("delay", 0.0))
     politeness = PolitenessTable(
@@ -141,12 +150,11 @@ def _collection_of(config: FountainConfig, settings: BaseSettings, spider: str) 
         max_delay=Duration(max(300.0, delay)),
         timeout=PositiveDuration(settings.getfloat("DOWNLOAD_TIMEOUT")),
     )
-    tables = PolicyFile(
+    return PolicyFile(
         collection=CollectionTable(name=f"{settings.get('BOT_NAME')}.{spider}", scope="any"),
         politeness=politeness,
         network=NetworkTable(allow_private=config.allow_private),
     )
-    return Collection(Path("scrapy settings"), tables)
 
 
 def _owner() -> str:
