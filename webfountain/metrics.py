@@ -87,7 +87,7 @@ STATS: Final[Mapping[str, Stat]] = {
     # controller
     "controller/plan_adopted": Stat("plans", "Plans put in force."),
     "controller/plan_kept": Stat("plans", "Planning failed, the last plan stays."),
-    "controller/siblings": Stat("pages", "Made due because a page near them was found changed."),
+    "controller/made_due": Stat("pages", "Made due by the watch, as the most urgent."),
     "controller/corrected": Stat("times", "Weights corrected within a cycle: reality differs from the plan."),
     # Scrapy side
     "scheduler/woken": Stat("times", "The engine was woken because a site came due."),

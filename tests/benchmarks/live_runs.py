@@ -164,7 +164,8 @@ def _policy(setting: Setting, seeds: Iterable[str], pages: int, folder: Path) ->
     if setting.policy == "uniform":
         tables["policies__default"] = {"revisit": {"min_interval": every, "max_interval": every}}
     cycle = {"period": "1s", "periods": 14, "capacity_pages_per_period": capacity, "strategy": strategy}
-    cycle |= dict.fromkeys(setting.without, False)
+    if setting.without:
+        tables["signals"] = dict.fromkeys(setting.without, False)
     tables["politeness"] = {"user_agent": "webfountain-bench/1.0 (+https://example.org/bench)"}
     homes = [f"{seed.rstrip('/')}/" for seed in seeds]
     return policy(folder, homes, change={"min_change": setting.min_change}, cycle=cycle, **tables)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from webfountain.core.activity import VISITS, WINDOW, Activity, Signals
+from webfountain.core.activity import WINDOW, Activity
 from webfountain.core.sections import Sections
+from webfountain.core.signals import VISITS, Signals
 from webfountain.core.urgency import urgency
 
 PAGES = 20

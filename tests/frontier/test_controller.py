@@ -14,10 +14,10 @@ from tests.frontier.plans import DAY, census, cycle_of, plan_of
 from webfountain.core.buckets import bucket_of, interval_of
 from webfountain.core.census import change_rates
 from webfountain.demo.web import GeneratedWeb
-from webfountain.frontier.controller import CORRECTIONS, LATER, SOONER, Controller, census_of
+from webfountain.frontier.controller import LATER, SOONER, Controller, census_of
 from webfountain.frontier.fountain import FountainSchedule
 from webfountain.frontier.plan import decode_plan, encode_plan
-from webfountain.frontier.schedule import BucketSchedule, NoRecrawl, PlanSchedule
+from webfountain.frontier.schedule import LOOKS_PER_PERIOD, BucketSchedule, NoRecrawl, PlanSchedule
 from webfountain.metrics import Metrics
 from webfountain.records import CensusRow
 from webfountain.store.memory import MemoryStore
@@ -132,7 +132,7 @@ def test_unspent_fetches_bring_pages_sooner_and_spent_ones_a_little_later():
     plan = some_plan(start=10 * DAY)
     controller.adopt(plan)
     heard = controller.schedule = Heard()
-    stretch = DAY / CORRECTIONS
+    stretch = DAY / LOOKS_PER_PERIOD
     assert not controller.check(10 * DAY + 0.9 * stretch)
     assert controller.check(10 * DAY + stretch), "nothing was fetched"
     for _ in range(3):

@@ -29,7 +29,7 @@ def planned():
 MAKERS = {
     "bucket": lambda bounds: BucketSchedule(fastest=FASTEST, bounds=bounds),
     "plan": lambda bounds: PlanSchedule(planned(), bounds=bounds),
-    "fountain": lambda bounds: FountainSchedule(planned(), bounds=bounds, siblings=None, fastest=FASTEST),
+    "fountain": lambda bounds: FountainSchedule(planned(), bounds=bounds, watched=lambda site: False),
 }
 
 

@@ -21,9 +21,8 @@ combination is ours.
 
 from __future__ import annotations
 
-__all__ = ["VISITS", "WINDOW", "Activity", "Signals"]
+__all__ = ["WINDOW", "Activity"]
 
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from webfountain.core.sections import Sections
+    from webfountain.core.signals import Signals
 
     Array = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
@@ -43,44 +43,9 @@ if TYPE_CHECKING:
 WINDOW = 60
 """Steps whose activity is still being revised; older steps keep what was last believed of them."""
 
-VISITS = 12
-"""Visits to a page for which evidence lasts: where pages are seen but four times a year, 250 days hold too few."""
-
 _SWEEPS = 2
 _STEPS_KEPT = 2048
 _TINY = 1e-12
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Signals:
-    """What is listened to, each to be switched off alone, and the strengths of the priors."""
-
-    siblings: bool = True
-    """Activity of the section in each step; off: every step is like every other."""
-    sections: bool = True
-    """Rates per section; off: one rate for the site."""
-    history: bool = True
-    """The page's own checks; off: every page has its section's rate."""
-    forgetting: bool = True
-    """Old evidence fades with `memory`; off: it stays for ever."""
-    weekdays: bool = False
-    """Each day of the week has a learned factor, a step being a day; off, as it gained nothing: all days are alike."""
-    memory: float = 250.0
-    """Steps after which evidence counts 1/e."""
-    prior_rate: float = 1 / 120
-    """Changes per page and step before anything is known: that of the sources, one in four months."""
-    prior_exposure: float = 50.0
-    """Page-steps that `prior_rate` is worth."""
-    section_steps: float = 120.0
-    """Steps of watching the whole section that the parent's rate is worth to it."""
-    step_events: float = 1.0
-    """Expected changes in a step that the parent's activity is worth; the smaller, the burstier."""
-    page_events: float = 0.5
-    """Changes that the section's rate is worth to a page: as skewed as rates on the web are."""
-
-    def lasting(self, interval: float) -> Signals:
-        """With a memory of `VISITS` visits at least, at one visit to a page every `interval` steps."""
-        return replace(self, memory=max(self.memory, VISITS * interval))
 
 
 class _Checks(NamedTuple):
@@ -117,7 +82,7 @@ class Activity:
             np.zeros(0),
         )  # summed over the steps before the window
         self._mean = np.zeros(0)
-        self._week = Week()
+        self._week = Week(day=signals.day)
         self._size = np.zeros(0)  # pages under watch at once, at most so far, weighted with their relative rates
         self._grow_sections()
 
@@ -132,6 +97,24 @@ class Activity:
             self._hazard[:, column] = hazard
             self._total[:, column + 1] = self._total[:, column] + hazard
             self._step += 1
+
+    def recall(self, section: Ints, events: Array, watched: Array) -> Array:
+        """Enter what earlier fetches told of pages, before the first `advance`; returns their `exposure`.
+
+        Parameters
+        ----------
+        section, events, watched : (pages,) section, changes found, and steps in which none was overlooked
+        """
+        self._grow_sections()
+        told = np.zeros((len(self._mean), 3))
+        np.add.at(told, section, np.stack([events, watched, np.ones(len(section))], axis=1))
+        self._roll_up(told)
+        self._old_events += told[:, 0]
+        self._old_exposure += told[:, 1]
+        self._size = np.maximum(self._size, told[:, 2])
+        nothing = np.zeros((len(self._mean), 1))
+        self._estimate_means(nothing, nothing)
+        return np.asarray(watched * self._mean[section])
 
     def mean_rate(self, section: int) -> float:
         """Long-run changes of an average page of a section per step."""

@@ -21,26 +21,28 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
 
 WEEK = 7
-"""Steps in a week; `Week` makes sense where a step is a day."""
+"""Days in a week."""
 
 _PRIOR = 5.0
 """Expected changes on a day of the week that "as busy as the average" is worth to it."""
 
 
 class Week:
-    """Learns one factor per day of the week; step 0 is its first day."""
+    """Learns one factor per day of the week; step 0 begins its first day. Steps must be no longer than a day."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, day: float = 1.0) -> None:
+        """`day` is the number of steps in a day."""
+        self._day = day
         self._found, self._expected = np.zeros(WEEK), np.zeros(WEEK)  # of the steps that were closed
         self._factors = np.ones(WEEK)
 
     def factors(self, first: int, last: int) -> Array:
         """(last - first,) how busy each step is believed to be, 1 = as the average."""
-        return np.asarray(self._factors[np.arange(first, last) % WEEK])
+        return np.asarray(self._factors[self._days(first, last)])
 
     def learn(self, first: int, found: Array, expected: Array) -> None:
         """Re-estimate from the changes found and expected in each of the steps from `first` on, and all closed ones."""
-        day = np.arange(first, first + len(found)) % WEEK
+        day = self._days(first, first + len(found))
         found = self._found + np.bincount(day, weights=found, minlength=WEEK)
         expected = self._expected + np.bincount(day, weights=expected, minlength=WEEK)
         self._factors = (found + _PRIOR) / (expected + _PRIOR)
@@ -49,5 +51,10 @@ class Week:
         """Count a step for good that `learn` will not be told of again; what was closed before fades by `keep`."""
         self._found *= keep
         self._expected *= keep
-        self._found[step % WEEK] += found
-        self._expected[step % WEEK] += expected
+        day = self._days(step, step + 1)
+        self._found[day] += found
+        self._expected[day] += expected
+
+    def _days(self, first: int, last: int) -> npt.NDArray[np.int64]:
+        """Day of the week of each step."""
+        return np.asarray((np.arange(first, last) / self._day).astype(np.int64) % WEEK)

@@ -198,8 +198,8 @@ class Ant:
         self._addresses.wake(site)
 
     def hurry(self, site: ActiveSite) -> None:
-        """An immediate URL arrived: the site goes before all others as soon as politeness allows."""
-        self._addresses.wake(site, first=True)
+        """An immediate URL arrived: until it is asked the site goes before all others that politeness allows."""
+        self._addresses.wake(site)
 
     def remind(self, site: ActiveSite, at: float) -> None:
         """Look at a dry site again at a time."""
@@ -271,14 +271,11 @@ class Ant:
         return tokens
 
     def recall(self, site: ActiveSite) -> list[int]:
-        """Some pages of a site are due before all others: the others in its hand go back, tokens returned."""
-        held = site.recrawl.flush()
-        back = [fetch for fetch in held if fetch.lease is not None and fetch.lease.record.due is None]
-        kept = {fetch.id for fetch in held} - {fetch.id for fetch in back}
-        site.recrawl.load([fetch for fetch in held if fetch.id in kept])
+        """Some pages of a site go before all others: those in its hand are given back, tokens returned."""
+        held = _tokens(site.recrawl.flush())
         site.dry = False
         self.look(site)
-        return [fetch.lease.token for fetch in back if fetch.lease is not None]
+        return held
 
     def empty_hand(self, site: ActiveSite) -> list[int]:
         """Take the leased pages out of a site's hand; their tokens, to be given back."""

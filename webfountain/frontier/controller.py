@@ -19,11 +19,12 @@ import numpy as np
 from webfountain.core.buckets import BUCKETS, intervals_of, of_every_bucket
 from webfountain.core.census import Census, change_rates, instance_from, obsolete_of
 from webfountain.core.phases import Phases
+from webfountain.core.signals import Signals
 from webfountain.errors import NotConverged, StoreVersion
 from webfountain.frontier.fountain import FountainSchedule
 from webfountain.frontier.plan import Forecast, Plan, decode_plan, pack_phases
-from webfountain.frontier.schedule import Bounds, BucketSchedule, NoRecrawl, PlanSchedule
-from webfountain.frontier.siblings import Siblings
+from webfountain.frontier.schedule import LOOKS_PER_PERIOD, Bounds, BucketSchedule, NoRecrawl, PlanSchedule
+from webfountain.frontier.watch import Watch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -52,8 +53,6 @@ _NEVER_S: Final = 1e12
 """An interval of 30,000 years stands for none."""
 UNSEEN: Final = 0.5
 """Changes believed of a page in the time that its collection was watched, though none was found."""
-CORRECTIONS: Final = 50
-"""How often a period the fetches made are held against the plan."""
 TOLERANCE: Final = 0.03
 """Share of the planned fetches that may be left unspent between two looks, besides one page."""
 SOONER: Final = 0.9
@@ -69,7 +68,6 @@ class Controller:
         self._cycle = cycle
         self._metrics = metrics
         self._bounds = Bounds(revisit.min_interval, inf if revisit.max_interval is None else revisit.max_interval)
-        self._siblings = Siblings(strikes=cycle.siblings, scouts=cycle.scouts)
         self._asked_at = start  # when the census was last asked for, or the crawl began
         self._asked = False
         self._checked_at = start
@@ -82,6 +80,24 @@ class Controller:
         if recrawl:
             self.schedule = BucketSchedule(fastest=cycle.fastest_s, bounds=self._bounds)
         self._may_plan = recrawl and cycle.capacity_pages_per_period is not None
+        self.watch = self._make_watch(collection) if self._may_plan and cycle.strategy == "fountain" else None
+
+    def _make_watch(self, collection: Collection) -> Watch:
+        cycle, signals = collection.cycle, collection.signals
+        assert cycle.capacity_pages_per_period is not None
+        return Watch(
+            signals=Signals(
+                siblings=signals.siblings,
+                sections=signals.sections,
+                history=signals.history,
+                forgetting=signals.forgetting,
+                weekdays=signals.weekdays,
+            ),
+            period=cycle.period_s,
+            capacity=float(cycle.capacity_pages_per_period),
+            shortest=self._bounds.shortest,
+            weighed=signals.importance,
+        )
 
     def resume(self, data: bytes | None) -> None:
         """Go on with the plan that the store kept; one of another version, period or strategy is left."""
@@ -141,10 +157,8 @@ class Controller:
     def _rule_by(self, plan: Plan) -> None:
         self.plan = plan
         self._made, self._checked_at = 0, max(plan.start, self._checked_at)
-        if plan.fountain:
-            self.schedule = FountainSchedule(
-                plan, bounds=self._bounds, fastest=self._cycle.fastest_s, siblings=self._siblings
-            )
+        if plan.fountain and self.watch is not None:
+            self.schedule = FountainSchedule(plan, bounds=self._bounds, watched=self.watch.holds)
         else:
             self.schedule = PlanSchedule(plan, bounds=self._bounds)
 
@@ -161,7 +175,7 @@ class Controller:
         """
         plan = self.plan
         self._starved = self._starved or starved
-        if plan is None or at < self._checked_at + self._cycle.period_s / CORRECTIONS:
+        if plan is None or at < self._checked_at + self._cycle.period_s / LOOKS_PER_PERIOD:
             return False
         planned = plan.fetches_until(at) - plan.fetches_until(self._checked_at)
         self._unspent = max(self._unspent + planned - self._made, 0.0)

@@ -23,6 +23,7 @@ from webfountain.frontier.arrivals import Arrivals
 from webfountain.frontier.controller import Controller
 from webfountain.frontier.due import DuplicateEliminator
 from webfountain.frontier.errands import ROBOTS_LIFE_S, Errands
+from webfountain.frontier.fountain import ahead_s
 from webfountain.frontier.links import LinkExtractor
 from webfountain.frontier.orders import Orders
 from webfountain.frontier.page import Examiner, Visit, content_type, counts_of, leased
@@ -133,10 +134,12 @@ class Frontier:
             store=store,
             repository=repository,
             due=self.due,
-            sitemaps=SitemapShelf(self._judge),
+            sitemaps=SitemapShelf(self._judge, believe_dates=collection.signals.lastmod),
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
+            watch=self._controller.watch,
+            ahead_s=ahead_s(collection.cycle.period_s),
         )
         self._next_work = Work(clock.now())
         self._arrivals = Arrivals(
@@ -235,9 +238,6 @@ class Frontier:
         if visit.record.checks > leased(visit.fetch).checks:
             site.changes += visit.kind == "changed"
             site.watched += visit.watched
-        if siblings := self._controller.schedule.observe(visit):
-            self._next_work.hurried.append((site.site, siblings))
-            self._next_work.released += self._ant.recall(site)
         self._arrivals.due_again(site, visit.record)
         self._next_work.visits.append(visit)
         self._pending_visits += 1
@@ -362,6 +362,8 @@ class Frontier:
             self._metrics.inc("ant/leased", len(deal.never) + len(deal.recrawl))
             self._arrivals.take_deal(deal, at)
         self._metrics.inc("ant/released", len(work.released))
+        for name in done.hurried & self._ant.sites.keys():
+            self._next_work.released += self._ant.recall(self._ant.sites[name])
         self._ant.freshen(done.fresh)
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:

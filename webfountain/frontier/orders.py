@@ -67,9 +67,10 @@ class Orders:
             work.look_for_waiting = self._agenda.due("waiting", at)
 
     def _follow_plan(self, work: Work, at: float) -> None:
-        """Pages that go first by the schedule, corrections, and the census when it is time to plan."""
-        work.hurried += [(site, (key,)) for site, key in self._controller.schedule.scouts(at)]
-        if self._controller.check(at, starved=self._ant.starved()):
+        """The watch's look, corrections, and the census when it is time to plan."""
+        starved = self._ant.starved()
+        work.wanted = self._controller.schedule.wanted(at, starved=starved)
+        if self._controller.check(at, starved=starved):
             self._ant.freshen(list(self._ant.sites))
         if self._controller.wants_census(at):
             work.census_since = self._controller.look_back(at)

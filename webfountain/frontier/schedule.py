@@ -19,14 +19,15 @@ from webfountain.store.base import ADVANCED, LANES
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webfountain.frontier.page import Visit
     from webfountain.frontier.plan import Plan
 
-__all__ = ["REFRESH", "Bounds", "BucketSchedule", "NoRecrawl", "PlanSchedule", "Schedule"]
+__all__ = ["LOOKS_PER_PERIOD", "REFRESH", "Bounds", "BucketSchedule", "NoRecrawl", "PlanSchedule", "Schedule"]
 
 LOOKS: Final = 4
 """Visits per expected change while no budget is to be divided. A page that changes by a Poisson process and is visited
 k times per mean interval is fresh for (1 - e^(-1/k)) k of the time: 63 % at 1, 79 % at 2, 88 % at 4 (Cho 2000)."""
+LOOKS_PER_PERIOD: Final = 50
+"""How often in a period the fetches made are held against the plan, and the watch looks for the most urgent pages."""
 REFRESH: float = 0.02
 """Share of a period for which a horizon is used again: 2 % of a visit's precision for most of its cost."""
 
@@ -66,12 +67,11 @@ class Schedule(Protocol):
         """Weights of the never-crawled and the recrawl queue where both have a due URL: p and 1 - p."""
         ...
 
-    def observe(self, visit: Visit) -> Sequence[bytes]:
-        """Hear of a finished page, as it happens; keys of other pages of its site that are due now because of it."""
-        ...
+    def wanted(self, at: float, *, starved: bool) -> float:
+        """How many pages the watch should have made due now; 0: it is not to look yet, or never.
 
-    def scouts(self, at: float) -> Sequence[tuple[str, bytes]]:
-        """Site and key of pages that are due now whatever their lane says, each told once."""
+        `starved`: the ant has room for more pages than are due.
+        """
         ...
 
     def correct(self, factor: float) -> None:
@@ -98,12 +98,8 @@ class BucketSchedule:
     def weights(self, at: float) -> Sequence[float]:
         return (0.5, 0.5)
 
-    def observe(self, visit: Visit) -> Sequence[bytes]:
-        """Buckets alone decide; the page's own record has what was learned."""
-        return ()
-
-    def scouts(self, at: float) -> Sequence[tuple[str, bytes]]:
-        return ()
+    def wanted(self, at: float, *, starved: bool) -> float:
+        return 0.0
 
     def correct(self, factor: float) -> None:
         """There is no plan to differ from."""
@@ -121,12 +117,8 @@ class NoRecrawl:
     def weights(self, at: float) -> Sequence[float]:
         return (1.0, 0.0)
 
-    def observe(self, visit: Visit) -> Sequence[bytes]:
-        """Nothing to learn for."""
-        return ()
-
-    def scouts(self, at: float) -> Sequence[tuple[str, bytes]]:
-        return ()
+    def wanted(self, at: float, *, starved: bool) -> float:
+        return 0.0
 
     def correct(self, factor: float) -> None:
         """Nothing is planned."""
@@ -160,12 +152,8 @@ class PlanSchedule:
     def weights(self, at: float) -> Sequence[float]:
         return self._plan.weights_at(at)
 
-    def observe(self, visit: Visit) -> Sequence[bytes]:
-        """The census counts it; the next plan knows."""
-        return ()
-
-    def scouts(self, at: float) -> Sequence[tuple[str, bytes]]:
-        return ()
+    def wanted(self, at: float, *, starved: bool) -> float:
+        return 0.0
 
     def correct(self, factor: float) -> None:
         self._gain = float(np.clip(self._gain * factor, 1 / 64, 4.0))

@@ -42,12 +42,13 @@ class SitemapReading(msgspec.Struct, frozen=True):
 
 
 class SitemapShelf:
-    """Reads sitemaps for one collection."""
+    """Reads sitemaps for one collection; `believe_dates` False leaves the dates of change aside."""
 
-    __slots__ = ("_judge",)
+    __slots__ = ("_believe_dates", "_judge")
 
-    def __init__(self, judge: Judge) -> None:
+    def __init__(self, judge: Judge, *, believe_dates: bool = True) -> None:
         self._judge = judge
+        self._believe_dates = believe_dates
 
     def read(self, fetched: Fetched, *, at: float) -> SitemapReading:
         """Understand the end of a sitemap fetch, whatever it was; an unanswered one says nothing."""
@@ -71,7 +72,7 @@ class SitemapShelf:
         modified = {
             link.key: time
             for link in links
-            if link.site == own and (time := times[link.url]) is not None and time <= at
+            if self._believe_dates and link.site == own and (time := times[link.url]) is not None and time <= at
         }
         children = _joined(base, ((url, None) for url in found.sitemaps), counts)
         return SitemapReading(links, modified, list(children), counts)

@@ -24,11 +24,12 @@ if TYPE_CHECKING:
     from webfountain.frontier.inbox import Inbox
     from webfountain.frontier.page import Visit
     from webfountain.frontier.sitemaps import SitemapShelf
+    from webfountain.frontier.watch import Watch
     from webfountain.records import CensusRow, Fetched, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.base import BucketCensus, FrontierStore, Parked, Statistics
 
-_NEVER_CRAWLED = STATES.index("never-crawled")
+_NEVER_CRAWLED, _CRAWLED = STATES.index("never-crawled"), STATES.index("crawled")
 _WRITTEN = frozenset({"new", "changed", "minor", "same", "not_modified"})
 
 __all__ = ["Clerk", "Deal", "Done", "Order", "Refusal", "Work"]
@@ -61,7 +62,6 @@ class Work:
     refusals: list[Refusal] = field(default_factory=list)
     offers: list[Link] = field(default_factory=list)
     sitemaps: list[Fetched] = field(default_factory=list)
-    hurried: list[tuple[str, Sequence[bytes]]] = field(default_factory=list)
     parked: list[Parked] = field(default_factory=list)
     released: list[int] = field(default_factory=list)
     summoned: list[str] = field(default_factory=list)
@@ -72,12 +72,13 @@ class Work:
     inbox: bool = False
     tidy: bool = False
     look_for_waiting: bool = False
+    wanted: float = 0.0
     census_since: int | None = None
     plan: bytes | None = None
 
     def is_needed(self) -> bool:
         """Whether there is anything to do."""
-        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.plan, self.hurried)
+        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.plan, self.wanted)
         sites = (self.parked, self.released, self.summoned, self.orders, self.room)
         chores = (self.inbox, self.reclaim, self.tidy, self.look_for_waiting, self.census_since is not None)
         return any(news) or any(sites) or any(chores)
@@ -116,6 +117,7 @@ class Done:
     work: Work
     settled: Counter[str] = field(default_factory=Counter)
     fresh: set[str] = field(default_factory=set)
+    hurried: set[str] = field(default_factory=set)
     deals: list[Deal] = field(default_factory=list)
     activated: list[SiteRecord] = field(default_factory=list)
     missing: list[str] = field(default_factory=list)
@@ -141,6 +143,8 @@ class Clerk:
         inbox: Inbox | None,
         owner: str,
         lease_s: float,
+        watch: Watch | None = None,
+        ahead_s: float = 0.0,
     ) -> None:
         self._store = store
         self._repository = repository
@@ -149,6 +153,8 @@ class Clerk:
         self._inbox = inbox
         self._owner = owner
         self._lease_s = lease_s
+        self._watch = watch
+        self._ahead_s = ahead_s
         self._has_forgotten = False
         self._told = (0, 0, 0)
 
@@ -164,7 +170,7 @@ class Clerk:
             self._deliver(self._inbox, work, done)
         self._store.release(work.released)
         self._store.park(work.parked, at=work.at)
-        self._hurry(work, done)
+        self._look(work, done)
         if work.reclaim:
             done.counts["ant/reclaimed"] += self._store.reclaim(at=work.at)
         self._activate(work, done)
@@ -196,6 +202,18 @@ class Clerk:
             self._repository.settled(copies)
         done.counts["ant/settled"] += settled.applied
         done.counts["ant/settle_lost"] += settled.lost
+        if self._watch is not None:
+            self._tell(self._watch, visits, work)
+
+    def _tell(self, watch: Watch, visits: Sequence[Visit], work: Work) -> None:
+        """The watch hears what was settled, and gets to know the sites that it wants to."""
+        for name in dict.fromkeys(visit.fetch.site for visit in visits):
+            site = None if watch.holds(name) else self._store.site(name)
+            if site is not None and watch.wants(name, site.pages[_CRAWLED]):
+                watch.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=work.at)
+        watch.hear(visits)
+        for refusal in work.refusals:
+            watch.refuse(refusal.lease.site, refusal.lease.key)
 
     def _is_forgotten(self, visit: Visit) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
@@ -254,11 +272,16 @@ class Clerk:
                 done.fresh.add(fetched.fetch.site)
             done.sitemaps.append(SitemapRead(fetched.fetch.site, fetched.fetch.url, read.children))
 
-    def _hurry(self, work: Work, done: Done) -> None:
-        """Siblings of pages found changed are due now; after leases went back, for what is leased is not moved."""
-        for site, keys in work.hurried:
-            done.counts["controller/siblings"] += self._store.advance(site, keys, due=work.at, at=work.at)
+    def _look(self, work: Work, done: Done) -> None:
+        """The most urgent pages are due now; after leases went back, for what is leased is not moved."""
+        if self._watch is None or not work.wanted:
+            return
+        known = self._store.statistics().pages["crawled"]
+        for site, keys, due, before in self._watch.look(work.wanted, at=work.at, known=known, ahead_s=self._ahead_s):
+            done.counts["controller/made_due"] += self._store.advance(site, keys, due=due, at=work.at)
             done.fresh.add(site)
+            if before:
+                done.hurried.add(site)
 
     def _is_older(self, site: str, key: bytes, modified: float) -> bool:
         """Whether our copy was fetched before the time at which the sitemap says that the page changed."""

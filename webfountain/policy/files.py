@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         PolitenessTable,
         RepositoryTable,
         Scope,
+        SignalsTable,
     )
 
 __all__ = ["Collection", "describe", "parse_collection", "read_collection"]
@@ -89,6 +90,11 @@ class Collection:
     def cycle(self) -> CycleTable:
         """The time that is planned together."""
         return self.tables.cycle
+
+    @property
+    def signals(self) -> SignalsTable:
+        """What tells that a page may have changed."""
+        return self.tables.signals
 
     @property
     def discovery(self) -> DiscoveryTable:

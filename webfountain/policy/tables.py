@@ -29,6 +29,7 @@ __all__ = [
     "RevisitTable",
     "Scope",
     "SeedTable",
+    "SignalsTable",
     "Strategy",
 ]
 
@@ -111,19 +112,13 @@ class RepositoryTable(Table, frozen=True):
 
 
 class CycleTable(Table, frozen=True):
-    """The time that is planned together; `fastest` is the change interval of bucket 0.
-
-    Signals of `fountain` (`frontier.siblings`): `siblings`, a page found changed makes the nearest others due;
-    `scouts`, small directories are looked at evenly.
-    """
+    """The time that is planned together; `fastest` is the change interval of bucket 0."""
 
     periods: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 14
     period: PositiveDuration = PositiveDuration(86_400)
     fastest: PositiveDuration | None = None
     capacity_pages_per_period: Annotated[int, msgspec.Meta(ge=1)] | None = None
     strategy: Strategy = "fountain"
-    siblings: bool = True
-    scouts: bool = True
 
     @property
     def period_s(self) -> float:
@@ -139,6 +134,24 @@ class CycleTable(Table, frozen=True):
     def cycle_s(self) -> float:
         """Length of a cycle, seconds."""
         return self.period * self.periods
+
+
+class SignalsTable(Table, frozen=True):
+    """What tells that a page may have changed, beside its own rate; each can be switched off to see its worth.
+
+    Of `strategy = "fountain"` (`core.signals`): `siblings`, pages of a directory change together; `sections`, each
+    directory has its own rate; `history`, each page has; `forgetting`, old evidence fades; `weekdays`, a site has busy
+    days; `importance`, a page's freshness counts as much as the page. Of every strategy: `lastmod`, a sitemap or feed
+    dates a page later than our copy.
+    """
+
+    siblings: bool = True
+    sections: bool = True
+    history: bool = True
+    forgetting: bool = True
+    weekdays: bool = False
+    importance: bool = False
+    lastmod: bool = True
 
 
 class DiscoveryTable(Table, frozen=True):
@@ -185,5 +198,6 @@ class PolicyFile(Table, frozen=True):
     change: ChangeTable = ChangeTable()
     repository: RepositoryTable = RepositoryTable()
     cycle: CycleTable = CycleTable()
+    signals: SignalsTable = SignalsTable()
     discovery: DiscoveryTable = DiscoveryTable()
     policies: PoliciesTable = PoliciesTable()

@@ -1,4 +1,4 @@
-"""Our own policy in the simulation: `core.activity` on the sections of one site, told only what fetches found.
+"""Our own policy in the simulation: the live crawler's watch over a site, told only what fetches found.
 
 Two more of its signals need what a bare trace does not have, and are policies of their own here: the importance of
 pages, and a sitemap.
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webfountain.core.activity import Activity, Signals
-from webfountain.core.sections import Sections
+from webfountain.core.signals import Signals
+from webfountain.frontier.site_watch import SiteWatch
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -43,44 +43,33 @@ SITEMAP = "fountain+sitemap"
 
 
 class Fountain:
-    """Greatest expected index first; a day is a step."""
+    """The live crawler's watch over one site (`frontier.site_watch`), a day being a step: the most urgent first."""
 
     def __init__(self, urls: list[str], *, signals: Signals, importance: Array | None = None) -> None:
         """`importance` is (n,), a factor of each page's urgency; None: all pages are as important."""
-        self._urls, self._sections = urls, Sections()
+        self._urls = urls
         self._importance = np.ones(len(urls)) if importance is None else importance
-        self._section = np.full(len(urls), -1, dtype=np.int64)  # of the pages met so far
-        self._activity = Activity(self._sections, signals=signals)
-        self._events, self._exposure = np.zeros(len(urls)), np.zeros(len(urls))
+        self._watch = SiteWatch(signals=signals)
+        self._number = np.full(len(urls), -1, dtype=np.int64)  # in the watch, of the pages met so far
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:
-        sections = self._sections_of(pages)
-        self._activity.advance(day)
-        urgency = self._activity.urgency(sections, day - tau, self._events[pages], self._exposure[pages])
-        return self._importance[pages] * urgency
+        return self._watch.urgency(self._numbers(pages, day - tau), step=day)
 
     def learn(self, day: int, fetches: Fetches) -> None:
+        numbers = self._numbers(fetches.pages, day - fetches.tau)
+        self._watch.renew(numbers[fetches.first], step=day)
         seen = ~fetches.first & ~fetches.gone
-        pages = fetches.pages[seen]
-        sections = self._sections_of(pages)
-        self._activity.advance(day)
-        self._events[pages], self._exposure[pages] = self._activity.observe(
-            sections,
-            day - fetches.tau[seen],
-            fetches.changed[seen],
-            self._events[pages],
-            self._exposure[pages],
-        )
+        self._watch.hear(numbers[seen], fetches.changed[seen], step=day)
 
     def fresh_time(self, pages: Pages) -> Array:
-        """Days that these pages may be expected to stay as they are: what a fetch buys that surely repairs one."""
-        sections = self._sections_of(pages)
-        return self._activity.fresh_time(sections, self._events[pages], self._exposure[pages])
+        """Days that these pages, met before, may be expected to stay as they are."""
+        return self._watch.fresh_time(self._number[pages])
 
-    def _sections_of(self, pages: Pages) -> Pages:
-        for page in pages[self._section[pages] < 0].tolist():
-            self._section[page] = self._sections.section_of(self._urls[page])
-        return self._section[pages]
+    def _numbers(self, pages: Pages, since: Pages) -> Pages:
+        new = self._number[pages] < 0
+        for page, day in zip(pages[new].tolist(), since[new].tolist(), strict=True):
+            self._number[page] = self._watch.add(self._urls[page], step=day, importance=self._importance[page])
+        return self._number[pages]
 
 
 class SitemapReader:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from webfountain.core.activity import Signals
+from webfountain.core.signals import Signals
 from webfountain.errors import InputError
 from webfountain.simulate.fountain import ABLATIONS, IMPORTANCE, SITEMAP, Fountain, SitemapReader
 from webfountain.simulate.importance import importance_by_depth

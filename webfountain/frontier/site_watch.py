@@ -1,0 +1,116 @@
+"""One site under watch: what its fetches taught (`core.activity`), and how urgent each of its pages is now.
+
+Place in the walk (DESIGN 4): verdict -> **here** -> urgency -> the next choice. The live crawler (`watch`) and
+`simulate revisit` ask the same object. Time is counted in steps, whole numbers that grow; what a step is, the caller
+knows. Pages are numbers that `add` gives, in order from 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from webfountain.core.activity import WINDOW, Activity
+from webfountain.core.sections import Sections
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from webfountain.core.signals import Signals
+
+    Array = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+
+__all__ = ["SiteWatch"]
+
+
+class SiteWatch:
+    """Pages of one site, one array element each; told only what fetches found."""
+
+    def __init__(self, *, signals: Signals, step: int = 0) -> None:
+        """Start knowing nothing at `step`."""
+        self._sections = Sections()
+        self._activity = Activity(self._sections, signals=signals, step=step)
+        self._section = np.zeros(64, dtype=np.int64)
+        self._since = np.zeros(64, dtype=np.int64)
+        self._events, self._exposure, self._importance = np.zeros(64), np.zeros(64), np.ones(64)
+        self._pages = 0
+
+    @classmethod
+    def resumed(
+        cls,
+        paths: Sequence[str],
+        *,
+        since: Ints,
+        events: Array,
+        watched: Array,
+        importance: Array,
+        signals: Signals,
+        step: int,
+    ) -> SiteWatch:
+        """Begin at `step` with pages whose past is known.
+
+        Parameters
+        ----------
+        paths : (pages,) URL paths; pages are numbered in this order
+        since : (pages,) step of the last fetch
+        events, watched : (pages,) changes found so far, and steps in which none was overlooked
+        """
+        begin = int(since.min(initial=step))
+        site = cls(signals=signals, step=max(begin, step - WINDOW))
+        for path, at, weight in zip(paths, since.tolist(), importance.tolist(), strict=True):
+            site.add(path, step=at, importance=weight)
+        known = slice(0, len(paths))
+        site._events[known] = events
+        site._exposure[known] = site._activity.recall(site._section[known], events, watched)
+        site._activity.advance(step)
+        return site
+
+    def __len__(self) -> int:
+        return self._pages
+
+    def add(self, path: str, *, step: int, importance: float = 1.0) -> int:
+        """A page was met that was fetched first, or last, in `step`; returns its number."""
+        page = self._pages
+        if page == len(self._section):
+            self._grow()
+        self._section[page] = self._sections.section_of(path)
+        self._since[page] = step
+        self._importance[page] = importance
+        self._pages += 1
+        return page
+
+    def weigh(self, page: int, importance: float) -> None:
+        """A page's urgency counts `importance` times from now on."""
+        self._importance[page] = importance
+
+    def renew(self, pages: Ints, *, step: int) -> None:
+        """Pages were fetched that tell nothing of change: there was no copy before."""
+        self._since[pages] = step
+
+    def hear(self, pages: Ints, changed: Flags, *, step: int) -> None:
+        """Pages were fetched in `step` and compared with our copies; each at most once in a call."""
+        self._activity.advance(step)
+        self._events[pages], self._exposure[pages] = self._activity.observe(
+            self._section[pages], self._since[pages], changed, self._events[pages], self._exposure[pages]
+        )
+        self._since[pages] = step
+
+    def urgency(self, pages: Ints, *, step: int) -> Array:
+        """How much freshness a fetch in `step` would buy, weighted with the page's importance; steps."""
+        self._activity.advance(step)
+        told = self._events[pages], self._exposure[pages]
+        return self._importance[pages] * self._activity.urgency(self._section[pages], self._since[pages], *told)
+
+    def fresh_time(self, pages: Ints) -> Array:
+        """Steps that these pages may be expected to stay as they are: what a fetch buys that surely repairs one."""
+        return self._activity.fresh_time(self._section[pages], self._events[pages], self._exposure[pages])
+
+    def _grow(self) -> None:
+        for name in ("_section", "_since", "_events", "_exposure", "_importance"):
+            array = getattr(self, name)
+            setattr(self, name, np.concatenate([array, np.ones_like(array) if name == "_importance" else array * 0]))
