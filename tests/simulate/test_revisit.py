@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.benchmarks.estimators import shares
+from webfountain.core.importance import importance_by_depth
 from webfountain.errors import InputError
-from webfountain.simulate.importance import importance_by_depth
 from webfountain.simulate.plans import PLANS
 from webfountain.simulate.revisit import POLICIES, policy_names, replay, simulate_revisit
 from webfountain.simulate.trace import ADDED, DELETED, MODIFIED, Trace, load_trace

@@ -21,6 +21,7 @@ from urllib.parse import urlsplit
 import numpy as np
 
 from webfountain.core.change_rate import decode
+from webfountain.core.importance import importance_by_depth
 from webfountain.frontier.site_watch import SiteWatch
 from webfountain.urls import fingerprint
 
@@ -82,7 +83,7 @@ class Watch:
     ) -> None:
         """`capacity` is fetches per `period` (s); no page is chosen within `shortest` seconds of its last fetch.
 
-        `weighed`: urgency counts a page's importance. `pages` and `sites` are known at most.
+        `weighed`: urgency counts a page's importance, or where it has none its depth. `pages` and `sites` are known at most.
         """
         day = _DAY_S / period
         self._signals = replace(signals, day=day, weekdays=signals.weekdays and day >= 1.0)
@@ -218,7 +219,9 @@ class _Site:
         return int(at // self._step_s) + 1
 
     def _weight(self, record: PageRecord) -> float:
-        return max(record.importance, 1e-6) if self._weighed else 1.0
+        if not self._weighed:
+            return 1.0
+        return record.importance or float(importance_by_depth([_path(record.url)])[0])
 
     def hear(self, visit: Visit) -> None:
         """A page was fetched. What it tells is taken in by the next look, with all others."""

@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from webfountain.core.importance import importance_by_depth
 from webfountain.core.signals import Signals
 from webfountain.errors import InputError
 from webfountain.simulate.fountain import ABLATIONS, IMPORTANCE, SITEMAP, Fountain, SitemapReader
-from webfountain.simulate.importance import importance_by_depth
 from webfountain.simulate.plans import PLANS, Planned
 from webfountain.simulate.rivals import (
     Clairvoyant,

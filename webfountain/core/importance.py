@@ -1,4 +1,4 @@
-"""Importance of pages in the simulation, where no link graph is known: nearer to the home page counts more."""
+"""Importance of pages of which no link graph tells: nearer to the home page counts more."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _SHARE = 0.5
 """Importance of a page relative to one a directory above it."""
 
 
-def importance_by_depth(urls: Sequence[str]) -> npt.NDArray[np.float64]:
+def importance_by_depth(paths: Sequence[str]) -> npt.NDArray[np.float64]:
     """(n,) 1 for a page in the root directory, half of that for each directory below."""
-    depth = [sum(bool(name) for name in url.split("?", 1)[0].split("/")[:-1]) for url in urls]
+    depth = [sum(bool(name) for name in path.split("?", 1)[0].split("/")[:-1]) for path in paths]
     return np.asarray(np.power(_SHARE, np.array(depth, dtype=np.float64)))
