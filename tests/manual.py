@@ -50,7 +50,7 @@ MEANING = {
     "signals.history": "Each page has a change rate of its own, drawn to that of its directory.",
     "signals.forgetting": "Old evidence fades.",
     "signals.weekdays": "A site has busy and quiet days of the week.",
-    "signals.importance": "A page's freshness counts as much as the page: by its importance, or where it has none by its depth.",
+    "signals.importance": "A page's freshness counts as much as the page: by its importance, else by its depth.",
     "signals.lastmod": "Under every strategy: a page is due when a sitemap or feed dates it later than our copy.",
     "discovery.nofollow": "Honour rel=nofollow, robots meta and X-Robots-Tag.",
     "discovery.sitemaps": "Read the sitemaps that robots.txt names.",

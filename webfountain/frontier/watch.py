@@ -83,7 +83,7 @@ class Watch:
     ) -> None:
         """`capacity` is fetches per `period` (s); no page is chosen within `shortest` seconds of its last fetch.
 
-        `weighed`: urgency counts a page's importance, or where it has none its depth. `pages` and `sites` are known at most.
+        `weighed`: urgency counts a page's importance, or where it has none its depth. `pages` and `sites` are bounds.
         """
         day = _DAY_S / period
         self._signals = replace(signals, day=day, weekdays=signals.weekdays and day >= 1.0)
