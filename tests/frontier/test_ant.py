@@ -5,17 +5,19 @@ from __future__ import annotations
 import random
 from math import inf
 
+import pytest
+
 from tests.frontier.drive import Drive, collection_of
 from webfountain.frontier.ant import Ant
 from webfountain.frontier.schedule import NoRecrawl
 from webfountain.metrics import Metrics
 from webfountain.policy.tables import PolitenessTable
-from webfountain.records import SiteRecord
+from webfountain.records import Fetched, SiteRecord
 
 
-def ant_of(active_sites):
+def ant_of(active_sites, politeness=None):
     return Ant(
-        politeness=PolitenessTable(),
+        politeness=politeness or PolitenessTable(),
         schedule=NoRecrawl,
         now=lambda: 0.0,
         rng=random.Random(1),
@@ -37,6 +39,49 @@ def test_leases_are_ordered_for_a_site_once_its_host_is_resolved():
     ant.resolved("one.example", ["203.0.113.9"])
     assert [order.site for order in ant.orders(0.0)] == ["http://one.example"]
     assert ant.orders(0.0) == []
+
+
+def busy_ant_of(names):
+    """Sites with pages to ask at will; an answer that took a second shuts a site for ten."""
+    ant = ant_of(len(names), PolitenessTable(min_delay=1.0, delay_factor=10.0))
+    for site in ant.admit([record_of(name) for name in names]):
+        site.robots_ok = True
+        ant.deal(site, [ant.errand(site, "page", f"{site.site}/{page}") for page in range(9)], [], full=True, at=0.0)
+    return ant
+
+
+SEVEN = [f"http://10.0.0.{host}" for host in range(1, 8)]
+
+
+def test_a_site_in_a_hurry_is_asked_before_six_that_are_ready():
+    ant = busy_ant_of(SEVEN)
+    assert [ant.next(1.0).site for _ in range(2)] == SEVEN[:2]
+    site = ant.sites[SEVEN[5]]
+    for page in ("now", "also"):
+        site.immediate.load([ant.errand(site, "page", f"{site.site}/{page}")])
+        ant.hurry(site)
+    fetch = ant.next(1.0)
+    assert fetch.url == f"{SEVEN[5]}/now"
+    assert ant.next(1.0).site == SEVEN[2]
+    ant.landed(Fetched(fetch, 2.0, 0.1, 200))
+    assert ant.next(2.5).site == SEVEN[3], "politeness holds for immediate URLs too"
+    assert ant.next(3.0).url == f"{SEVEN[5]}/also"
+    assert [ant.next(3.0).site for _ in range(2)] == [SEVEN[4], SEVEN[6]]
+
+
+@pytest.mark.parametrize("name", [SEVEN[0], f"{SEVEN[0]}:8080"])
+def test_a_site_that_must_wait_is_asked_first_as_soon_as_its_gate_and_its_addresss_open(name):
+    ant = busy_ant_of([*SEVEN, f"{SEVEN[0]}:8080"])
+    fetch = ant.next(1.0)
+    assert fetch.site == SEVEN[0]
+    site = ant.sites[name]
+    site.immediate.load([ant.errand(site, "page", f"{name}/now")])
+    ant.hurry(site)
+    assert ant.next(1.0).site == SEVEN[1]
+    ant.landed(Fetched(fetch, 2.0, 1.0, 200))
+    assert [ant.next(11.9).site for _ in range(2)] == SEVEN[2:4]
+    assert ant.next(12.0).url == f"{name}/now"
+    assert ant.next(12.0).site == SEVEN[4]
 
 
 def test_sites_that_left_are_not_remembered_until_their_pages_are_due():

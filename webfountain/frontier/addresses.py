@@ -107,11 +107,11 @@ class Addresses:
 
     # ------------------------------------------------------------ whose turn
 
-    def wake(self, site: ActiveSite, *, first: bool = False) -> None:
-        """Look again when a site is available; `first`: before all others, as soon as politeness allows."""
+    def wake(self, site: ActiveSite) -> None:
+        """Look again when a site is available, and whether it is in a hurry."""
         if site.group is not None:
-            site.group.ring.wake(site.sequencer, first=first)
-            self.ring.wake(site.group.sequencer, first=first)
+            site.group.ring.wake(site.sequencer)
+            self.ring.wake(site.group.sequencer)
 
     def landed(self, site: ActiveSite, fetched: Fetched) -> bool:
         """A fetch ended, however: the gates of its site and address open again when politeness says.

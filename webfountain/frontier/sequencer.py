@@ -1,16 +1,17 @@
 """Sequencers: small objects that say what comes next; they compose and cascade (Edwards 2001 section 3, Figure 1).
 
 A sequencer knows its backlog, from when on it has something, and its next item; it is loaded and flushed.
-Leaves are queues; combiners join sequencers; politeness is a combiner that opens and shuts. `Fifo` and `Priority`
-are leaves, `FirstOf` (the immediate queue before all others), `WeightedRandom` (never-crawled against recrawl) and
-`RoundRobin` (the active list) combine, `Polite` gates. None of them knows a URL, reads a clock, or does I/O.
+Leaves are queues; combiners join sequencers; politeness is a combiner that opens and shuts. `Fifo`, `Immediate` and
+`Priority` are leaves, `FirstOf` (the immediate queue before all others), `WeightedRandom` (never-crawled against
+recrawl) and `RoundRobin` (the active list) combine, `Polite` gates. Each tells from when on it is in a hurry, so that
+what an `Immediate` holds goes first through every tier. None of them knows a URL, reads a clock, or does I/O.
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections import deque
+from collections import OrderedDict, deque
 from math import inf
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Sequence
 
-__all__ = ["Fifo", "FirstOf", "Gate", "Polite", "Priority", "RoundRobin", "Sequencer", "WeightedRandom"]
+__all__ = ["Fifo", "FirstOf", "Gate", "Immediate", "Polite", "Priority", "RoundRobin", "Sequencer", "WeightedRandom"]
 
 T = TypeVar("T")
 
@@ -32,6 +33,10 @@ class Sequencer(Protocol[T]):
 
     def wake_at(self) -> float:
         """From when on `next` has an item, as things stand; inf when only new items or a landing can change that."""
+        ...
+
+    def hurry_at(self) -> float:
+        """From when on `next` serves an `Immediate`, not before `wake_at`; inf when none holds anything."""
         ...
 
     def next(self, at: float) -> T | None:
@@ -61,6 +66,9 @@ class Fifo(Generic[T]):
     def wake_at(self) -> float:
         return -inf if self._items else inf
 
+    def hurry_at(self) -> float:
+        return inf
+
     def next(self, at: float) -> T | None:
         return self._items.popleft() if self._items else None
 
@@ -68,6 +76,15 @@ class Fifo(Generic[T]):
         held = list(self._items)
         self._items.clear()
         return held
+
+
+class Immediate(Fifo[T]):
+    """First come, first served, and while it holds anything all that it stands behind goes before all others."""
+
+    __slots__ = ()
+
+    def hurry_at(self) -> float:
+        return -inf if self._items else inf
 
 
 class Priority(Generic[T]):
@@ -91,6 +108,9 @@ class Priority(Generic[T]):
     def wake_at(self) -> float:
         return -inf if self._heap else inf
 
+    def hurry_at(self) -> float:
+        return inf
+
     def next(self, at: float) -> T | None:
         return heapq.heappop(self._heap)[2] if self._heap else None
 
@@ -98,6 +118,15 @@ class Priority(Generic[T]):
         held = [entry[2] for entry in sorted(self._heap)]
         self._heap.clear()
         return held
+
+
+def _soonest_wake(members: Iterable[Sequencer[T]]) -> float:
+    """When the first of the members has something. Asked twice a fetch: a loop takes half as long as `min`."""
+    soonest = inf
+    for member in members:
+        due = member.wake_at()
+        soonest = min(soonest, due)
+    return soonest
 
 
 class FirstOf(Generic[T]):
@@ -112,7 +141,15 @@ class FirstOf(Generic[T]):
         return sum(member.backlog() for member in self._members)
 
     def wake_at(self) -> float:
-        return min(member.wake_at() for member in self._members)
+        return _soonest_wake(self._members)
+
+    def hurry_at(self) -> float:
+        # Also while an earlier member has something: that is in the way of the hurried, so it is in a hurry too.
+        soonest = inf
+        for member in self._members:
+            hurry = member.hurry_at()
+            soonest = min(soonest, hurry)
+        return soonest
 
     def next(self, at: float) -> T | None:
         for member in self._members:
@@ -144,7 +181,10 @@ class WeightedRandom(Generic[T]):
         return sum(member.backlog() for member in self._members)
 
     def wake_at(self) -> float:
-        return min(member.wake_at() for member in self._members)
+        return _soonest_wake(self._members)
+
+    def hurry_at(self) -> float:
+        return inf  # the draw may choose another than the member in a hurry
 
     def next(self, at: float) -> T | None:
         open_members = [i for i, member in enumerate(self._members) if member.wake_at() <= at]
@@ -206,7 +246,12 @@ class Polite(Generic[T]):
         return self._inner.backlog()
 
     def wake_at(self) -> float:
-        return max(self._inner.wake_at(), self.gate.open_at())
+        opens = self.gate.open_at()
+        return opens if opens == inf else max(opens, self._inner.wake_at())
+
+    def hurry_at(self) -> float:
+        hurry = self._inner.hurry_at()
+        return hurry if hurry == inf else max(hurry, self.gate.open_at())
 
     def next(self, at: float) -> T | None:
         if self.gate.open_at() > at:
@@ -220,88 +265,137 @@ class Polite(Generic[T]):
         return self._inner.flush()
 
 
-class RoundRobin(Generic[T]):
-    """Members in turn, skipping those that are not available, in O(log n) a step.
+class _Waiting(Generic[T]):
+    """Members that wait, each for one time: the soonest comes first, of equals who began to wait first.
 
-    A member stands in the ring of the ready, in the heap of those that wait for a time, or in neither (nothing to
-    give until `wake` is called for it). The owner calls `wake(member)` after whatever may make a member available
-    earlier than it said: new items, a landing. Entries are checked when they come up, so a stale one does no harm.
+    An entry of the heap holds a ticket, a number never used twice: who changes his mind gives his ticket back, and a
+    ticket without a holder is passed over when it comes up. An `id()` would do for neither: memory is used again, so
+    an old entry could name a new member, and the order of a crawl would hang on the allocator.
     """
 
-    __slots__ = ("_members", "_order", "_ready", "_ties", "_waiting")
+    __slots__ = ("_heap", "_holders", "_numbers", "times")
 
     def __init__(self) -> None:
-        self._members: dict[int, Sequencer[T]] = {}
-        self._ready: deque[int] = deque()
-        # (time, tie, id): entries may be stale, `_order` says who waits for what now; ties go by who came first.
-        self._waiting: list[tuple[float, int, int]] = []
-        self._order: dict[int, float] = {}
-        self._ties = itertools.count()
+        self._heap: list[tuple[float, int]] = []
+        self.times: dict[Sequencer[T], tuple[float, int]] = {}
+        self._holders: dict[int, Sequencer[T]] = {}
+        self._numbers = itertools.count()
+
+    def put(self, member: Sequencer[T], time: float) -> None:
+        """Let a member wait for a time, and no other; inf: for none."""
+        entry = self.times.get(member)
+        if entry is not None:
+            if entry[0] == time:
+                return
+            self.drop(member)
+        if time < inf:
+            entry = self.times[member] = (time, next(self._numbers))
+            self._holders[entry[1]] = member
+            heapq.heappush(self._heap, entry)
+
+    def drop(self, member: Sequencer[T]) -> None:
+        """Let a member wait no more."""
+        entry = self.times.pop(member, None)
+        if entry is not None:
+            del self._holders[entry[1]]
+
+    def soonest(self) -> float:
+        """The first time that anyone waits for; inf: nobody waits."""
+        while self._heap and self._heap[0][1] not in self._holders:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else inf
+
+    def pop(self, at: float) -> Sequencer[T] | None:
+        """The first of those whose time has come, who waits no more; None: nobody's has."""
+        while self._heap and self._heap[0][0] <= at:
+            member = self._holders.pop(heapq.heappop(self._heap)[1], None)
+            if member is not None:
+                del self.times[member]
+                return member
+        return None
+
+
+class RoundRobin(Generic[T]):
+    """Members in turn, skipping those that are not available, in O(log n) a step; those in a hurry before all others.
+
+    A member stands in the ring of the ready, among those that wait for a time, or in neither (nothing to give until
+    `wake` is called for it). One in a hurry also waits for the time when it may be served as such; that turn does not
+    cost it its place in the ring. The owner calls `wake(member)` after whatever may make a member available earlier
+    than it said: new items, a landing. `at` never grows less from call to call, but by a step of the clock.
+    """
+
+    __slots__ = ("_at", "_hurried", "_members", "_ready", "_waiting")
+
+    def __init__(self) -> None:
+        self._members: dict[Sequencer[T], None] = {}
+        self._ready: OrderedDict[Sequencer[T], None] = OrderedDict()
+        self._waiting: _Waiting[T] = _Waiting()
+        self._hurried: _Waiting[T] = _Waiting()
+        self._at = -inf  # of the last `next`: who was available then is ready and keeps its place when looked at again
 
     def __len__(self) -> int:
         return len(self._members)
 
     def add(self, member: Sequencer[T]) -> None:
         """Join the ring at its end."""
-        self._members[id(member)] = member
-        self.wake(member)
+        self._members[member] = None
+        self._place(member)
 
     def remove(self, member: Sequencer[T]) -> None:
         """Leave; what the member holds stays with it."""
-        del self._members[id(member)]
-        self._order.pop(id(member), None)
+        del self._members[member]
+        self._ready.pop(member, None)
+        self._waiting.drop(member)
+        self._hurried.drop(member)
 
-    def wake(self, member: Sequencer[T], *, first: bool = False) -> None:
-        """Look again when `member` is available; `first` puts it ahead of the ring (an immediate URL)."""
-        self._place(id(member), member, first=first)
+    def wake(self, member: Sequencer[T]) -> None:
+        """Look again when `member` is available; nothing where it is no member (any more)."""
+        if member in self._members:
+            self._place(member)
 
     def backlog(self) -> int:
-        return sum(member.backlog() for member in self._members.values())
+        return sum(member.backlog() for member in self._members)
 
     def wake_at(self) -> float:
-        if self._ready:
-            return -inf
-        return self._waiting[0][0] if self._waiting else inf
+        return -inf if self._ready else self._waiting.soonest()
+
+    def hurry_at(self) -> float:
+        return self._hurried.soonest()
 
     def next(self, at: float) -> T | None:
-        self._ripen(at)
-        while self._ready:
-            key = self._ready.popleft()
-            member = self._members.get(key)
-            if member is None or self._order.pop(key, None) != -inf:
-                continue
+        self._at = at
+        while (ripe := self._waiting.pop(at)) is not None:
+            self._ready[ripe] = None
+        while (member := self._turn(at)) is not None:
             item = member.next(at)
-            self._place(key, member, after=at)
+            self._place(member)
             if item is not None:
                 return item
         return None
 
     def flush(self) -> list[T]:
-        held = [item for member in self._members.values() for item in member.flush()]
-        self._ready.clear()
-        self._waiting.clear()
-        self._order.clear()
+        held = [item for member in self._members for item in member.flush()]
+        for member in self._members:
+            self._place(member)
         return held
 
-    def _ripen(self, at: float) -> None:
-        """Move members whose time has come into the ring."""
-        while self._waiting and self._waiting[0][0] <= at:
-            due, _, key = heapq.heappop(self._waiting)
-            if key in self._members and self._order.get(key) == due:
-                self._order[key] = -inf
-                self._ready.append(key)
+    def _turn(self, at: float) -> Sequencer[T] | None:
+        """Whose turn it is: the first in a hurry, else the first of the ring, which leaves it."""
+        while (member := self._hurried.pop(at)) is not None:
+            if member.hurry_at() <= at:
+                return member
+            self._place(member)  # what was in a hurry left it since
+        return self._ready.popitem(last=False)[0] if self._ready else None
 
-    def _place(self, key: int, member: Sequencer[T], *, first: bool = False, after: float = -inf) -> None:
-        """Put a member where its `wake_at` says. Times up to `after` (now) count as ready."""
+    def _place(self, member: Sequencer[T]) -> None:
+        """Put a member where its `wake_at` and `hurry_at` say."""
         due = member.wake_at()
-        place = -inf if due <= after or due == -inf else due
-        if self._order.get(key) == place and not first:
-            return
-        if due == inf:
-            self._order.pop(key, None)
-        elif place == -inf:
-            self._order[key] = -inf
-            (self._ready.appendleft if first else self._ready.append)(key)
+        if due <= self._at:
+            self._waiting.drop(member)
+            self._ready.setdefault(member)
         else:
-            self._order[key] = due
-            heapq.heappush(self._waiting, (due, next(self._ties), key))
+            self._ready.pop(member, None)
+            self._waiting.put(member, due)
+        hurry = inf if due == inf else member.hurry_at()
+        if hurry < inf or self._hurried.times:
+            self._hurried.put(member, hurry)

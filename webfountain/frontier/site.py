@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from webfountain.core.change_rate import Prior
 from webfountain.frontier.robots import RobotsRules
-from webfountain.frontier.sequencer import Fifo, FirstOf, Gate, Polite, RoundRobin, WeightedRandom
+from webfountain.frontier.sequencer import Fifo, FirstOf, Gate, Immediate, Polite, RoundRobin, WeightedRandom
 from webfountain.records import Fetch, SiteRecord, SiteState
 
 if TYPE_CHECKING:
@@ -94,7 +94,7 @@ class ActiveSite:
         self.site = record.site
         self.gate = Gate(concurrency, open_at=state.next_at)
         self.errands: Fifo[Fetch] = Fifo()
-        self.immediate: Fifo[Fetch] = Fifo()
+        self.immediate: Immediate[Fetch] = Immediate()
         self.never: Fifo[Fetch] = Fifo()
         self.recrawl: Fifo[Fetch] = Fifo()
         joined = WeightedRandom((self.never, self.recrawl), weights, rng)
