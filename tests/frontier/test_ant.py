@@ -41,6 +41,22 @@ def test_leases_are_ordered_for_a_site_once_its_host_is_resolved():
     assert ant.orders(0.0) == []
 
 
+def test_the_order_in_which_fresh_sites_are_named_decides_no_turn():
+    """They are named by a set, whose order differs from process to process."""
+    names = [f"http://10.0.0.{host}" for host in range(1, 5)]
+    found = []
+    for named in (names, names[::-1]):
+        ant = ant_of(4)
+        for site in ant.admit([record_of(name) for name in names]):
+            ant.deal(site, [], [], full=False, at=0.0)
+        assert ant.orders(0.0) == []
+        for site in ant.sites.values():
+            site.robots_ok = True
+        ant.freshen(named)
+        found.append([order.site for order in ant.orders(0.0)])
+    assert found == [names, names]
+
+
 def busy_ant_of(names):
     """Sites with pages to ask at will; an answer that took a second shuts a site for ten."""
     ant = ant_of(len(names), PolitenessTable(min_delay=1.0, delay_factor=10.0))

@@ -219,12 +219,11 @@ class Ant:
                 self.look(site)
 
     def freshen(self, names: Iterable[str]) -> None:
-        """These sites got new URLs."""
-        for name in names:
-            site = self.sites.get(name)
-            if site is not None:
-                site.dry = False
-                self.look(site)
+        """These sites got new URLs; in whatever order they are named, so that a set's order decides no turn."""
+        for name in sorted(name for name in names if name in self.sites):
+            site = self.sites[name]
+            site.dry = False
+            self.look(site)
 
     def orders(self, at: float) -> list[Order]:
         """What the hungry sites want; each is ordered for once until it is dealt."""
