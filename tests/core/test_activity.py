@@ -18,7 +18,7 @@ class Site:
 
     def __init__(self, **signals: bool | float) -> None:
         self.sections = Sections()
-        self.section = np.array([self.sections.section_of(f"/{'ab'[page % 2]}/{page}") for page in range(2 * PAGES)])
+        self.section = np.array(self.sections.sections_of([f"/{'ab'[page % 2]}/{page}" for page in range(2 * PAGES)]))
         self.activity = Activity(self.sections, signals=Signals(**signals))  # type: ignore[arg-type]
         self.since = np.zeros(2 * PAGES, dtype=np.int64)
         self.events, self.exposure = np.zeros(2 * PAGES), np.zeros(2 * PAGES)
@@ -133,7 +133,7 @@ def test_evidence_lasts_twelve_visits_and_at_least_its_memory():
 def test_many_idle_steps_and_new_sections_are_taken_in():
     site = Site()
     site.fetch(5, [0, 1], changed=True)
-    new = site.sections.section_of("/a/new/page")
+    new = site.sections.sections_of([f"/a/new/{page}" for page in range(3)])[0]
     site.activity.advance(2500 + WINDOW)
     hazard = site.activity.hazard(np.array([new, 1]), np.array([5, 5]))
     assert hazard[0] == pytest.approx(hazard[1], rel=0.2)

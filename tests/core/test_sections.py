@@ -12,23 +12,41 @@ from webfountain.core.sections import SITE, Sections
 
 def test_a_page_belongs_to_its_directory_and_a_directory_to_the_one_above():
     sections = Sections()
-    deep, shallow = sections.section_of("/docs/api/x.html"), sections.section_of("/docs/")
+    deep, shallow, home, empty, other = sections.sections_of(
+        ["/docs/api/x.html", "/docs/", "/index.html", "", "/docs/y?next=/other/z#/a/"]
+    )
     assert sections.parents()[deep] == shallow
     assert sections.parents()[shallow] == SITE
-    assert sections.section_of("/index.html") == sections.section_of("") == SITE
-    assert sections.section_of("/docs/y?next=/other/z#/a/") == shallow
+    assert home == empty == SITE
+    assert other == shallow
 
 
 def test_directories_below_the_greatest_depth_count_as_their_ancestor():
     sections = Sections(max_depth=1)
-    assert sections.section_of("/a/b/c/d") == sections.section_of("/a/x") != SITE
+    deep, shallow = sections.sections_of(["/a/b/c/d", "/a/x"])
+    assert deep == shallow != SITE
 
 
-@given(st.lists(st.text("ab/", max_size=12), max_size=20))
-def test_numbers_do_not_change_parents_come_first_and_levels_hold_all(paths: list[str]):
-    sections = Sections()
-    first = [sections.section_of(path) for path in paths]
-    assert [sections.section_of(path) for path in paths] == first
+def test_of_too_many_directories_those_with_the_most_pages_are_sections():
+    sections = Sections(most=3)
+    posts = sections.sections_of([f"/posts/{name}/" for name in range(100)] + ["/docs/a", "/docs/b", "/docs/c"])
+    assert len(set(posts[:100])) == 1
+    assert len(set(posts)) == 2
+    assert len(sections) == 3
+
+
+def test_a_directory_becomes_a_section_for_the_pages_that_fill_it():
+    sections = Sections(most=1)
+    assert sections.sections_of(["/a/1", "/a/2", "/b/1"]) == [1, 1, SITE]
+    assert sections.sections_of(["/b/2", "/b/3", "/b/4"]) == [2, 2, 2]
+
+
+@given(st.lists(st.text("ab/", max_size=4), max_size=20), st.integers(1, 9))
+def test_numbers_do_not_change_parents_come_first_and_levels_hold_all(paths: list[str], most: int):
+    sections = Sections(most=most)
+    sections.sections_of(paths)
+    unbounded = Sections()
+    assert unbounded.sections_of(paths) == unbounded.sections_of(paths)
     parents, levels = sections.parents(), sections.levels()
     assert all(parents[section] < section for section in range(1, len(sections)))
     assert sorted(section for level in levels for section in level.tolist()) == list(range(len(sections)))

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
 SITE = 0
@@ -22,9 +24,16 @@ SITE = 0
 class Sections:
     """Numbers sections as they are first met; a number never changes and a parent's is below its children's."""
 
-    def __init__(self, *, max_depth: int = 8) -> None:
-        """Deeper directories than `max_depth` count as their ancestor at that depth; 0 knows only the site."""
+    def __init__(self, *, max_depth: int = 8, most: int = 1000) -> None:
+        """Deeper directories than `max_depth` count as their ancestor at that depth; 0 knows only the site.
+
+        Of more than `most` directories (some sites give each page one) those with the fewest pages count as the one
+        above. What became a section stays one.
+        """
         self._max_depth = max_depth
+        self._most = most
+        self._fewest = 1  # pages that make a section
+        self._pages: dict[str, int] = {}
         self._number = {"": SITE}
         self._parent = [SITE]
         self._depth = [0]
@@ -32,12 +41,28 @@ class Sections:
     def __len__(self) -> int:
         return len(self._parent)
 
-    def section_of(self, path: str) -> int:
-        """Section of a URL path; what follows the last slash, a query or a fragment is no directory."""
-        directories = path.split("?", 1)[0].split("#", 1)[0].split("/")[:-1]
-        section, key = SITE, ""
-        for name in [name for name in directories if name][: self._max_depth]:
-            key = f"{key}/{name}"
+    def sections_of(self, paths: Sequence[str]) -> list[int]:
+        """Section of the URL path of each new page, all of them counted before any is placed.
+
+        What follows the last slash, a query or a fragment is no directory.
+        """
+        keys = [self._directories(path) for path in paths]
+        for of_page in keys:
+            for key in of_page:
+                self._pages[key] = self._pages.get(key, 0) + 1
+        if len(self._pages) > self._most:
+            self._fewest = sorted(self._pages.values(), reverse=True)[self._most] + 1
+        return [self._section(of_page) for of_page in keys]
+
+    def _directories(self, path: str) -> list[str]:
+        names = [name for name in path.split("?", 1)[0].split("#", 1)[0].split("/")[:-1] if name]
+        return ["/" + "/".join(names[: depth + 1]) for depth in range(min(len(names), self._max_depth))]
+
+    def _section(self, directories: list[str]) -> int:
+        section = SITE
+        for key in directories:
+            if self._pages[key] < self._fewest:
+                break
             known = self._number.get(key)
             section = self._add(key, section) if known is None else known
         return section

@@ -362,7 +362,7 @@ class Frontier:
             self._metrics.inc("ant/leased", len(deal.never) + len(deal.recrawl))
             self._arrivals.take_deal(deal, at)
         self._metrics.inc("ant/released", len(work.released))
-        for name in done.hurried & self._ant.sites.keys():
+        for name in sorted(done.hurried & self._ant.sites.keys()):
             self._next_work.released += self._ant.recall(self._ant.sites[name])
         self._ant.freshen(done.fresh)
         for read in done.sitemaps:

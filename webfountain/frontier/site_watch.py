@@ -62,9 +62,7 @@ class SiteWatch:
         """
         begin = int(since.min(initial=step))
         site = cls(signals=signals, step=max(begin, step - WINDOW))
-        for path, at, weight in zip(paths, since.tolist(), importance.tolist(), strict=True):
-            site.add(path, step=at, importance=weight)
-        known = slice(0, len(paths))
+        known = site.add(paths, since=since, importance=importance)
         site._events[known] = events
         site._exposure[known] = site._activity.recall(site._section[known], events, watched)
         site._activity.advance(step)
@@ -73,20 +71,20 @@ class SiteWatch:
     def __len__(self) -> int:
         return self._pages
 
-    def add(self, path: str, *, step: int, importance: float = 1.0) -> int:
-        """A page was met that was fetched first, or last, in `step`; returns its number."""
-        page = self._pages
-        if page == len(self._section):
-            self._grow()
-        self._section[page] = self._sections.section_of(path)
-        self._since[page] = step
-        self._importance[page] = importance
-        self._pages += 1
-        return page
+    def add(self, paths: Sequence[str], *, since: Ints, importance: Array) -> Ints:
+        """Pages were met; returns their numbers.
 
-    def weigh(self, page: int, importance: float) -> None:
-        """A page's urgency counts `importance` times from now on."""
-        self._importance[page] = importance
+        Parameters
+        ----------
+        paths, since, importance : (pages,) URL path, step of the first, or last, fetch, factor of the urgency
+        """
+        pages = np.arange(self._pages, self._pages + len(paths))
+        self._pages += len(paths)
+        while self._pages > len(self._section):
+            self._grow()
+        self._section[pages] = self._sections.sections_of(paths)
+        self._since[pages], self._importance[pages] = since, importance
+        return pages
 
     def renew(self, pages: Ints, *, step: int) -> None:
         """Pages were fetched that tell nothing of change: there was no copy before."""

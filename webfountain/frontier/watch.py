@@ -125,9 +125,7 @@ class Watch:
         for visit in visits:
             site = self._sites.get(visit.fetch.site)
             if site is not None:
-                before = len(site)
                 site.hear(visit)
-                self._pages += len(site) - before
 
     def refuse(self, site: str, key: bytes) -> None:
         """A page may not be fetched."""
@@ -149,7 +147,9 @@ class Watch:
         free: list[_Candidate] = []
         owed: list[_Candidate] = []
         for name, site in self._sites.items():
+            pages = len(site)
             site.settle_in()
+            self._pages += len(site) - pages
             if not site.is_slow(at, slow_s=SLOW * ahead_s):
                 owed += [(urgency, name, page) for urgency, page in site.waiting(at)]
                 free += [(urgency, name, page) for urgency, page in site.best(many, at=at, shortest=self._shortest)]
@@ -209,6 +209,7 @@ class _Site:
         )
         self._waits: dict[int, float] = {}  # pages made due, and when, oldest first
         self._served = at  # when one of them was fetched last
+        self._met: dict[bytes, PageRecord] = {}  # first copies since the last look
         self._heard: list[tuple[int, int, bool]] = []  # page, step, changed
 
     def __len__(self) -> int:
@@ -226,31 +227,36 @@ class _Site:
     def hear(self, visit: Visit) -> None:
         """A page was fetched. What it tells is taken in by the next look, with all others."""
         key = fingerprint(visit.record.url)
-        page = self._number.get(key)
         if visit.record.state != "crawled" or visit.kind == "failed":
             self.drop(key)
             return
-        at = visit.fetched.at
+        at, page = visit.fetched.at, self._number.get(key)
         if page is None:
-            self._add(key, visit.record, at)
-            return
-        if self._fetched[page] == at:
-            return  # the store told of it
-        if self._waits.pop(page, None) is not None:
-            self._served = at
-        self._fetched[page] = at
-        self._heard.append((page, self._step(at), visit.kind == "changed"))
+            self._met[key] = visit.record
+        elif self._fetched[page] != at:  # else the store told of it
+            if self._waits.pop(page, None) is not None:
+                self._served = at
+            self._fetched[page] = at
+            self._heard.append((page, self._step(at), visit.kind == "changed"))
 
-    def _add(self, key: bytes, record: PageRecord, at: float) -> None:
-        page = self._watch.add(_path(record.url), step=self._step(at), importance=self._weight(record))
-        if page == len(self._fetched):
-            self._fetched = np.concatenate([self._fetched, np.full(max(page, 64), np.inf)])
-        self._keys.append(key)
-        self._number[key] = page
-        self._fetched[page] = at
+    def _add_met(self) -> None:
+        """Pages that were fetched for the first time."""
+        records = [record for key, record in self._met.items() if key not in self._number]
+        pages = self._watch.add(
+            [_path(record.url) for record in records],
+            since=np.array([self._step(record.last_crawled or 0.0) for record in records], dtype=np.int64),
+            importance=np.array([self._weight(record) for record in records]),
+        )
+        keys = [fingerprint(record.url) for record in records]
+        self._keys += keys
+        self._number.update(zip(keys, pages.tolist(), strict=True))
+        fetched = [_free_since(record) for record in records]
+        self._fetched = np.concatenate([self._fetched, np.array(fetched, dtype=np.float64)])
+        self._met.clear()
 
     def drop(self, key: bytes) -> None:
         """A page is no candidate until it is fetched well again."""
+        self._met.pop(key, None)
         page = self._number.get(key)
         if page is not None:
             self._fetched[page] = np.inf
@@ -258,6 +264,8 @@ class _Site:
 
     def settle_in(self) -> None:
         """Learn from all that was heard since the last look, step by step."""
+        if self._met:
+            self._add_met()
         for step in sorted({step for _, step, _ in self._heard}):
             pages = {page: changed for page, at, changed in self._heard if at == step}  # each once
             self._watch.hear(np.array(list(pages), dtype=np.int64), np.array(list(pages.values())), step=step)
@@ -278,7 +286,7 @@ class _Site:
 
     def best(self, many: int, *, at: float, shortest: float) -> list[tuple[float, int]]:
         """Urgency, s, and page of the most urgent, at most `many`."""
-        free = self._fetched[: len(self._keys)] <= at - shortest
+        free = self._fetched <= at - shortest
         free[list(self._waits)] = False
         pages = np.flatnonzero(free)
         urgency = np.array(self._urgency(pages, at))

@@ -66,9 +66,12 @@ class Fountain:
         return self._watch.fresh_time(self._number[pages])
 
     def _numbers(self, pages: Pages, since: Pages) -> Pages:
-        new = self._number[pages] < 0
-        for page, day in zip(pages[new].tolist(), since[new].tolist(), strict=True):
-            self._number[page] = self._watch.add(self._urls[page], step=day, importance=self._importance[page])
+        new = pages[self._number[pages] < 0]
+        self._number[new] = self._watch.add(
+            [self._urls[page] for page in new.tolist()],
+            since=since[self._number[pages] < 0],
+            importance=self._importance[new],
+        )
         return self._number[pages]
 
 
