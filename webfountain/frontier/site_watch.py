@@ -63,8 +63,9 @@ class SiteWatch:
         begin = int(since.min(initial=step))
         site = cls(signals=signals, step=max(begin, step - WINDOW))
         known = site.add(paths, since=since, importance=importance)
-        site._events[known] = events
-        site._exposure[known] = site._activity.recall(site._section[known], events, watched)
+        exposure = site._activity.recall(site._section[known], events, watched)
+        if signals.history:
+            site._events[known], site._exposure[known] = events, exposure
         site._activity.advance(step)
         return site
 

@@ -142,15 +142,15 @@ class Watch:
         ahead_s : time in which so many fetches will be made, s
         """
         self._interval = max(known, 1) / self._capacity * self._period
+        self._settle_in()
         self._leave_strange()
         many = ceil(wanted * min(1.0, self._pages / max(known, 1)))
+        # Few fetches a period take longer than from look to look: a site whose pages wait their turn is not slow.
+        slow_s = SLOW * max(ahead_s, wanted / self._capacity * self._period)
         free: list[_Candidate] = []
         owed: list[_Candidate] = []
         for name, site in self._sites.items():
-            pages = len(site)
-            site.settle_in()
-            self._pages += len(site) - pages
-            if not site.is_slow(at, slow_s=SLOW * ahead_s):
+            if not site.is_slow(at, slow_s=slow_s):
                 owed += [(urgency, name, page) for urgency, page in site.waiting(at)]
                 free += [(urgency, name, page) for urgency, page in site.best(many, at=at, shortest=self._shortest)]
         best, owed = heapq.nlargest(many, free), heapq.nlargest(many, owed)
@@ -167,6 +167,18 @@ class Watch:
             keys.setdefault(name, []).append(self._sites[name].send(page, at))
         return [Choice(name, of_site, due, before) for name, of_site in keys.items()]
 
+    def _settle_in(self) -> None:
+        """Take in what was heard since the last look; sites that outgrew their room are let go."""
+        grown: list[str] = []
+        for name, site in self._sites.items():
+            before = len(site)
+            site.settle_in()
+            self._pages += len(site) - before
+            if len(site) > before:
+                grown.append(name)
+        while self._pages > self._most_pages:
+            self._leave(grown.pop())
+
     def _leave_strange(self) -> None:
         """Sites whose steps no longer fit the interval between visits come again when they are heard of."""
         strange = [
@@ -175,7 +187,10 @@ class Watch:
             if not 1 / _STRANGE < site.interval / self._interval < _STRANGE or len(site) < FEWEST
         ]
         for name in strange:
-            self._pages -= len(self._sites.pop(name))
+            self._leave(name)
+
+    def _leave(self, name: str) -> None:
+        self._pages -= len(self._sites.pop(name))
 
 
 class _Site:
@@ -267,15 +282,18 @@ class _Site:
         if self._met:
             self._add_met()
         for step in sorted({step for _, step, _ in self._heard}):
-            pages = {page: changed for page, at, changed in self._heard if at == step}  # each once
+            pages: dict[int, bool] = {}  # each once: a change found is not undone by a second fetch
+            for page, at, changed in self._heard:
+                if at == step:
+                    pages[page] = changed or pages.get(page, False)
             self._watch.hear(np.array(list(pages), dtype=np.int64), np.array(list(pages.values())), step=step)
         self._heard.clear()
 
     def is_slow(self, at: float, *, slow_s: float) -> bool:
         """Whether pages wait and none of them was fetched for long: what the site owes is for others to spend."""
         for page, since in list(self._waits.items()):
-            if since < at - self.interval:  # it is not there, or was outranked for long
-                del self._waits[page]
+            if since < at - self.interval:  # it is not there; or was outranked for long, and is still due
+                self.drop(self._keys[page])
         begun = next(iter(self._waits.values()), at)
         return max(begun, self._served) < at - slow_s
 
