@@ -111,3 +111,73 @@ def test_urls_in_a_hurry_on_a_blocked_site_do_not_keep_it_from_leaving_a_full_ac
     drive.run(seconds=HOUR, steps=20_000)
     assert "http://slow.example/a" in drive.asked()
     assert drive.most_open == 1
+
+
+def crowd(answer, *more):
+    """Sixty sites that have pages to ask at all times, and a budget of one page a second for all."""
+    seeds = [f"http://s{number}.example/" for number in range(60)]
+    drive = Drive(
+        collection_of(
+            [*seeds, *more], collection='scope = "any"', politeness="per_ip = false",
+            rest="capacity_pages_per_period = 86_400",
+        ), answer,
+    )  # fmt: skip
+    drive.run(seconds=300)
+    return drive
+
+
+def waited(drive, since, url):
+    return next(at for at, _, asked in drive.log if asked == url and at >= since) - since
+
+
+MANY = {"": linked(*[f"p{number}" for number in range(99)])} | {f"p{number}": b"x" for number in range(99)}
+
+
+@pytest.mark.parametrize("robots", [(404, b""), (200, b"Sitemap: /a.xml\nSitemap: /b.xml\nSitemap: /c.xml")])
+def test_an_immediate_url_of_a_site_that_is_not_active_waits_no_round_of_the_others_for_its_robots_txt(robots):
+    drive = crowd(site_of_pages(MANY, robots=robots))
+    at = drive.clock.now()
+    hurried(drive, "http://new.example/")
+    drive.run(seconds=90)
+    assert waited(drive, at, "http://new.example/") < 8
+
+
+def test_an_immediate_url_hastens_a_robots_txt_that_already_waits_its_turn():
+    drive = crowd(site_of_pages(MANY))
+    sites = drive.frontier._ant.sites
+    drive.frontier.offer(Link("http://new.example/", "http://new.example", fingerprint("http://new.example/")))
+    drive.run(until=lambda: "http://new.example" in sites and sites["http://new.example"].robots_pending)
+    at = drive.clock.now()
+    hurried(drive, "http://new.example/p1")
+    drive.run(seconds=90)
+    assert waited(drive, at, "http://new.example/p1") < 8
+
+
+def test_immediate_urls_wait_for_the_renewal_of_an_old_robots_txt_and_obey_the_new_one():
+    state = {"robots": (404, b"")}
+
+    def answer(fetch, at):
+        return site_of_pages(MANY, robots=state["robots"])(fetch, at)
+
+    drive = Drive(collection_of(["http://one.example/"], min_delay="1200s", politeness='max_delay = "1200s"'), answer)
+    drive.run(seconds=23 * HOUR)
+    state["robots"] = (200, b"User-agent: *\nDisallow: /p")
+    asked = [f"http://one.example/p{number}" for number in range(80, 99)]
+    hurried(drive, *asked)
+    drive.run(seconds=6 * HOUR)
+    robots, pages = ([at for at, kind, _ in drive.log if kind == what] for what in ("robots", "page"))
+    assert robots[1] <= robots[0] + 25 * HOUR
+    assert 1 <= len(set(asked) & set(drive.asked())) < 6
+    assert pages[-1] < robots[1]
+    assert {settled(drive, url).state for url in asked} == {"crawled", "refused"}
+
+
+def test_a_crawl_that_ends_while_a_hastened_robots_txt_waits_keeps_the_immediate_url():
+    drive = crowd(site_of_pages(MANY))
+    hurried(drive, "http://new.example/")
+    sites = drive.frontier._ant.sites
+    drive.run(until=lambda: "http://new.example" in sites and sites["http://new.example"].immediate.backlog())
+    drive.frontier.close()
+    assert drive.store.statistics().immediate == 1
+    again = Drive(drive.collection, drive.answer, store=drive.store, clock=drive.clock)
+    again.run(until=lambda: "http://new.example/" in again.asked())

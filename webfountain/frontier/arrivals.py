@@ -134,6 +134,8 @@ class Arrivals:
         fetch = self._ant.fetch_of(site, lease)
         if site.robots_pending or site.shut:
             site.held.append(fetch)
+            if site.robots_pending:
+                self._errands.hasten(site)
         else:
             self._urge(site, fetch)
 

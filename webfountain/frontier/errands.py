@@ -85,8 +85,17 @@ class Errands:
 
     def _send_for_robots(self, site: ActiveSite, url: str) -> None:
         site.robots_pending = True
-        site.errands.load([self._ant.errand(site, "robots", url)])
+        site.held += site.immediate.flush()  # the new rules decide, not those that were in force when they came
+        queue = site.immediate if site.held else site.errands
+        queue.load([self._ant.errand(site, "robots", url)])
         self._ant.look(site)
+
+    def hasten(self, site: ActiveSite) -> None:
+        """An immediate URL waits for the site's robots.txt: if that was not asked yet, it goes before all others."""
+        waiting = site.errands.flush()
+        site.immediate.load(fetch for fetch in waiting if fetch.kind == "robots")
+        site.errands.load(fetch for fetch in waiting if fetch.kind != "robots")
+        self._ant.hurry(site)
 
     def robots_landed(self, site: ActiveSite, fetched: Fetched) -> None:
         """Follow, obey or refuse."""

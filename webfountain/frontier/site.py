@@ -1,9 +1,9 @@
 """An active site: its hand of leased URLs behind the site's gate, its robots.txt, its memory between two visits.
 
 Figure 1 of Edwards 2001, third tier: when a site becomes active its data is loaded and two queues are prepared,
-never-crawled and recrawl, joined by a weight; the immediate queue goes before both. Errands (robots.txt, sitemaps) go
-before all, because without robots.txt nothing else may. The site decides nothing about time: its gate does, that of
-its group (the sites behind its address, see `addresses`), and the ant that owns it.
+never-crawled and recrawl, joined by a weight; errands (robots.txt, sitemaps) go before both and the immediate queue
+before all. The site decides nothing about time: its gate does, that of its group (the sites behind its address, see
+`addresses`), and the ant that owns it.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ class ActiveSite:
     """One site of the active list. Created by the ant on activation, dropped when it is parked.
 
     Invariant: `expected` counts the fetches under way and the visits not yet settled; a site is parked only at 0.
+    Invariant: while `robots_pending` no page is in a queue. Immediate ones wait in `held`, and where there are any the
+    robots.txt itself, which has no lease, is in `immediate`.
     """
 
     __slots__ = (
@@ -98,7 +100,7 @@ class ActiveSite:
         self.never: Fifo[Fetch] = Fifo()
         self.recrawl: Fifo[Fetch] = Fifo()
         joined = WeightedRandom((self.never, self.recrawl), weights, rng)
-        queues = FirstOf((self.errands, self.immediate, joined))
+        queues = FirstOf((self.immediate, self.errands, joined))
         self.sequencer: Polite[Fetch] = Polite(queues, self.gate)
         self.group: Group | None = None
         self.hand = hand
