@@ -12,7 +12,7 @@ import ipaddress
 from typing import TYPE_CHECKING
 
 from webfountain.frontier import politeness
-from webfountain.frontier.sequencer import RoundRobin
+from webfountain.frontier.ring import RoundRobin
 from webfountain.frontier.site import Group
 from webfountain.urls import host_of
 

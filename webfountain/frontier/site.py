@@ -12,8 +12,9 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from webfountain.core.change_rate import Prior
+from webfountain.frontier.ring import RoundRobin
 from webfountain.frontier.robots import RobotsRules
-from webfountain.frontier.sequencer import Fifo, FirstOf, Gate, Immediate, Polite, RoundRobin, WeightedRandom
+from webfountain.frontier.sequencer import Fifo, FirstOf, Gate, Immediate, Polite, WeightedRandom
 from webfountain.records import Fetch, SiteRecord, SiteState
 
 if TYPE_CHECKING:
