@@ -10,6 +10,7 @@ import pytest
 from tests.frontier.drive import Drive, collection_of
 from webfountain.frontier.ant import Ant
 from webfountain.frontier.schedule import NoRecrawl
+from webfountain.frontier.site import LARGEST_HAND, largest_hand
 from webfountain.metrics import Metrics
 from webfountain.policy.tables import PolitenessTable
 from webfountain.records import Fetched, SiteRecord
@@ -64,6 +65,15 @@ def busy_ant_of(names):
         site.robots_ok = True
         ant.deal(site, [ant.errand(site, "page", f"{site.site}/{page}") for page in range(9)], [], full=True, at=0.0)
     return ant
+
+
+@pytest.mark.parametrize(
+    ("capacity", "period_s", "most"),
+    [(None, 86_400.0, LARGEST_HAND), (10, 86_400.0, 1), (500, 86_400.0, 25), (10**6, 86_400.0, LARGEST_HAND),
+     (100, 1.0, 20)],
+)  # fmt: skip
+def test_a_hand_holds_no_more_than_a_twentieth_of_a_period_but_a_fifth_of_a_second(capacity, period_s, most):
+    assert largest_hand(capacity, period_s) == most
 
 
 SEVEN = [f"http://10.0.0.{host}" for host in range(1, 8)]

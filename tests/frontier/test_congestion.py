@@ -8,7 +8,7 @@ import pytest
 
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.test_frontier import linked
-from webfountain.frontier.frontier import MAX_PENDING_BYTES, MAX_PENDING_VISITS
+from webfountain.frontier.progress import MAX_PENDING_BYTES, MAX_PENDING_VISITS
 
 SITES, LINKS = 30, 60
 LARGE = bytes(4_000_000)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
-from webfountain.frontier.frontier import MAX_PENDING_VISITS
+from webfountain.frontier.progress import MAX_PENDING_VISITS
 from webfountain.urls import fingerprint
 
 SITE = "http://one.example"
@@ -18,7 +18,7 @@ def many_pages(n):
 def test_a_worker_that_is_far_behind_stops_the_handing_out_and_the_leasing():
     drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(many_pages(50)))
     drive.run(until=lambda: len(drive.asked()) == 5 and not drive.flying)
-    drive.frontier._pending_visits = MAX_PENDING_VISITS + 1
+    drive.frontier._progress._pending_visits = MAX_PENDING_VISITS + 1
     drive.clock.advance(60.0)
     assert drive.frontier.next() is None
     assert drive.frontier.wake_at() is None

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from rich.console import Console
 
-from webfountain.frontier.frontier import FrontierStatistics
+from webfountain.frontier.progress import FrontierStatistics
 from webfountain.records import STATES
 from webfountain.report.progress import Moment, Progress, line, moment_of, spell_seconds, table
 from webfountain.store.base import Statistics

@@ -5,7 +5,9 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
-__all__ = ["Agenda", "Pace"]
+from webfountain.frontier.errands import ROBOTS_LIFE_S
+
+__all__ = ["Agenda", "Pace", "chores"]
 
 _BURST: Final = 0.02
 """Share of a period's capacity that may go out at once after a pause, so that a stall is made up for, not a flood."""
@@ -47,3 +49,15 @@ class Agenda:
             return False
         self._due[name] = at + self._every[name]
         return True
+
+
+def chores(lease_s: float, period_s: float) -> dict[str, float]:
+    """What recurs by the clock in a crawl, and how often, s: leases last `lease_s`, a period `period_s`."""
+    return {
+        "inbox": 0.5,
+        "reclaim": lease_s / 10,
+        "hands": lease_s / 10,
+        "tidy": max(period_s, 60.0),
+        "robots": ROBOTS_LIFE_S / 100,
+        "waiting": 2.0,
+    }

@@ -1,9 +1,9 @@
 """The crawler without Scrapy: what to fetch next, what became of it, and the work between loop and worker thread.
 
-A facade over the ant (who may be asked), the errands (robots.txt, sitemaps), the examiner (what a page says) and
-the clerk (store and repository). The loop thread calls `next`, `landed`, `finish`, `take_work` and `absorb`, which
-are cheap and do no I/O; the worker thread calls `run`; `examine` may run anywhere. Time comes from a `Clock`, so a
-year passes in a test.
+A facade over the ant (who may be asked), the errands (robots.txt, sitemaps), the examiner (what a page says), the
+clerk (store and repository) and the progress (whether to go on). The loop thread calls `next`, `landed`, `finish`,
+`take_work` and `absorb`, which are cheap and do no I/O; the worker thread calls `run`; `examine` may run anywhere.
+Time comes from a `Clock`, so a year passes in a test.
 """
 
 from __future__ import annotations
@@ -16,23 +16,22 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.core.change_rate import Prior
-from webfountain.errors import RepositoryError
-from webfountain.frontier.agenda import Agenda, Pace
+from webfountain.frontier.agenda import Agenda, chores
 from webfountain.frontier.ant import Ant
 from webfountain.frontier.arrivals import Arrivals
 from webfountain.frontier.controller import Controller
 from webfountain.frontier.due import DuplicateEliminator
-from webfountain.frontier.errands import ROBOTS_LIFE_S, Errands
+from webfountain.frontier.errands import Errands
 from webfountain.frontier.fountain import ahead_s
 from webfountain.frontier.links import LinkExtractor
 from webfountain.frontier.orders import Orders
-from webfountain.frontier.page import Examiner, Visit, content_type, counts_of, leased
+from webfountain.frontier.page import Examiner, Visit, counts_of, leased, old_text
 from webfountain.frontier.plan import encode_plan
-from webfountain.frontier.site import LARGEST_HAND
+from webfountain.frontier.progress import Progress
+from webfountain.frontier.site import largest_hand
 from webfountain.frontier.sitemaps import SitemapShelf
 from webfountain.frontier.work import Clerk, Done, Refusal, Work
 from webfountain.policy.rules import Judge
-from webfountain.repository.text import text_of
 
 if TYPE_CHECKING:
     import random
@@ -42,35 +41,18 @@ if TYPE_CHECKING:
     from webfountain.config import FountainConfig
     from webfountain.frontier.inbox import Inbox
     from webfountain.frontier.plan import Plan
+    from webfountain.frontier.progress import FrontierStatistics
     from webfountain.frontier.work import CensusTaken
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Link, OutcomeKind, PageRecord, State
+    from webfountain.records import Fetch, Fetched, Link, OutcomeKind, State
     from webfountain.repository.pages import Repository
-    from webfountain.store.base import BucketCensus, FrontierStore, Statistics
+    from webfountain.store.base import BucketCensus, FrontierStore
 
-__all__ = ["Frontier", "FrontierStatistics"]
+__all__ = ["Frontier"]
 
 PRIOR_PERIODS: Final = 10.0
 """Believed mean change interval, in periods, of the pages of a site that nothing is known of."""
-MAX_PENDING_BYTES: Final = 32_000_000
-MAX_PENDING_VISITS: Final = 512
-"""Bodies and visits that wait for the worker; above either no new fetch goes out, so memory stays bounded."""
-HAND_S: Final = 0.2
-"""A hand lasts so long at least, seconds."""
-IDLE_S: Final = 60.0
-"""`--until-idle`: idle is when no never-crawled URL comes due within this time (DESIGN.md section 7)."""
-
-
-class FrontierStatistics(msgspec.Struct, frozen=True):
-    """A frozen snapshot of one crawling process."""
-
-    store: Statistics
-    active_sites: int
-    in_flight: int
-    pending_visits: int
-    pending_bytes: int
-    handed_out: int
 
 
 class Frontier:
@@ -95,21 +77,16 @@ class Frontier:
         recrawl: bool = True,
         obey_robots: bool = True,
     ) -> None:
-        year = time.gmtime(clock.now()).tm_year
         self._clock = clock
         self._store = store
         self._repository = repository
         self._metrics = metrics
         self._config = config
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
-        self._judge = Judge(collection, year=year)
+        self._judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
         self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
         self._controller.resume(store.plan())
-        # What is leased ahead cannot be overtaken by what turns up: at most a twentieth of a period's fetches, but
-        # enough for the worker's next batch in an accelerated test.
-        capacity = collection.cycle.capacity_pages_per_period or inf
-        ahead = max(capacity / 20, HAND_S * capacity / collection.cycle.period_s)
-        largest_hand = int(min(LARGEST_HAND, max(1.0, ahead)))
+        most_ahead = largest_hand(collection.cycle.capacity_pages_per_period, collection.cycle.period_s)
         self._ant = Ant(
             politeness=collection.politeness,
             schedule=lambda: self._controller.schedule,
@@ -117,8 +94,8 @@ class Frontier:
             rng=rng,
             metrics=metrics,
             active_sites=config.active_sites,
-            hand=min(config.hand, largest_hand),
-            largest_hand=largest_hand,
+            hand=min(config.hand, most_ahead),
+            largest_hand=most_ahead,
         )
         self._errands = Errands(
             ant=self._ant, collection=collection, judge=self._judge, metrics=metrics, rng=rng, obey_robots=obey_robots
@@ -127,7 +104,7 @@ class Frontier:
             collection=collection,
             judge=self._judge,
             extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
-            old_text=self._old_text,
+            old_text=partial(old_text, repository),
         )
         self.due = DuplicateEliminator(store, size=config.cache_urls)
         self._clerk = Clerk(
@@ -153,11 +130,7 @@ class Frontier:
             clock=clock,
             gather=lambda: self._next_work,
         )
-        self._pace = Pace(collection.cycle.capacity_pages_per_period, collection.cycle.period_s, start=clock.now())
-        self._agenda = Agenda(_chores(config.lease_seconds, collection.cycle.period_s), start=clock.now())
-        self._most = config.max_pages if config.max_pages is not None else inf
-        self._pending_bytes = 0
-        self._pending_visits = 0
+        self._agenda = Agenda(chores(config.lease_seconds, collection.cycle.period_s), start=clock.now())
         self._orders = Orders(
             ant=self._ant,
             errands=self._errands,
@@ -165,22 +138,23 @@ class Frontier:
             controller=self._controller,
             agenda=self._agenda,
         )
-        self._working = False
+        self._progress = Progress(
+            ant=self._ant,
+            arrivals=self._arrivals,
+            gather=lambda: self._next_work,
+            config=config,
+            cycle=collection.cycle,
+            stored=store.statistics(),
+            start=clock.now(),
+        )
         self._taken: CensusTaken | None = None
-        self._stopped = False
-        self._handed_out = 0
-        self._started = clock.now()
-        self._never_crawled_due: float | None = None
-        self._statistics = store.statistics()
 
     # ---------------------------------------------------------- loop thread
 
     def next(self) -> Fetch | None:
         """What to request now: a page, a robots.txt or a sitemap. None when nothing may be asked at this moment."""
-        if self._stopped or self._congested():
-            return None
         at = self._clock.now()
-        if self._pace.open_at() > at or self._handed_out >= self._most:
+        if self._progress.open_at() > at:
             return None
         if self._agenda.due("hands", at):
             # Whatever time has passed, no lease is handed out that may have run out.
@@ -194,17 +168,14 @@ class Frontier:
 
     def _spend(self, fetch: Fetch, at: float) -> None:
         """One page of the budget goes out."""
-        self._pace.take(at)
-        self._handed_out += 1
+        self._progress.spend(at)
         known = fetch.lease is not None and fetch.lease.record.state != "never-crawled"
         self._controller.count()
         self._metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake_at(self) -> float | None:
         """When `next` may have something by time alone; None: only after a landing or work."""
-        if self._stopped or self._congested() or self._handed_out >= self._most:
-            return None
-        due = max(self._ant.wake_at(), self._pace.open_at())
+        due = max(self._ant.wake_at(), self._progress.open_at())
         return None if due == inf else due
 
     def landed(self, fetched: Fetched) -> None:
@@ -240,8 +211,7 @@ class Frontier:
             site.watched += visit.watched
         self._arrivals.due_again(site, visit.record)
         self._next_work.visits.append(visit)
-        self._pending_visits += 1
-        self._pending_bytes += len(visit.fetched.body) + 3 * len(visit.reading.text)
+        self._progress.wait_for_worker(visit)
         for name, many in counts_of(visit):
             self._metrics.inc(name, many)
 
@@ -276,23 +246,15 @@ class Frontier:
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight may still land and be finished."""
-        self._stopped = True
+        self._progress.stopped = True
 
     def has_pending(self) -> bool:
         """Whether any URL is left to ask once: never-crawled, leased or offered."""
-        pages = self._statistics
-        return bool(
-            pages.pages["never-crawled"] or pages.immediate or self._next_work.offers or self._working or self._busy()
-        )
+        return self._progress.has_pending()
 
     def finish_reason(self) -> str | None:
         """Why the crawl should close now; None: it goes on."""
-        at = self._clock.now()
-        if self._config.max_seconds is not None and at - self._started >= self._config.max_seconds:
-            return "max_seconds"
-        if self._handed_out >= self._most and not self._busy():
-            return "max_pages"
-        return "idle" if self._config.until_idle and self._is_idle(at) else None
+        return self._progress.finish_reason(self._clock.now())
 
     @property
     def plan(self) -> Plan | None:
@@ -301,37 +263,30 @@ class Frontier:
 
     def statistics(self) -> FrontierStatistics:
         """A frozen snapshot."""
-        return FrontierStatistics(
-            store=self._statistics,
-            active_sites=len(self._ant.sites),
-            in_flight=self._ant.in_flight,
-            pending_visits=self._pending_visits,
-            pending_bytes=self._pending_bytes,
-            handed_out=self._handed_out,
-        )
+        return self._progress.statistics()
 
     # ------------------------------------------------- between the two threads
 
     def take_work(self) -> Work | None:
         """The next batch for the worker; None when there is nothing to do or one is out."""
-        if self._working:
+        if self._progress.working:
             return None
         at = self._clock.now()
         work = self._next_work
         work.at = at
-        if not self._stopped:
+        if not self._progress.stopped:
             self._orders.write(
                 work,
                 at,
-                congested=self._congested(),
-                immediate=bool(self._statistics.immediate),
-                idling=self._config.until_idle and not self._busy(),
+                congested=self._progress.congested(),
+                immediate=bool(self._progress.stored.immediate),
+                idling=self._config.until_idle and not self._progress.busy(),
             )
         self._orders.let_leave(work, at)
         if not work.is_needed():
             return None
         self._next_work = Work(at)
-        self._working = True
+        self._progress.working = True
         return work
 
     def run(self, work: Work) -> Done:
@@ -340,17 +295,12 @@ class Frontier:
 
     def absorb(self, done: Done) -> None:
         """Take in what a batch brought about."""
-        self._working = False
+        self._progress.absorb(done)
         work, at = done.work, self._clock.now()
-        self._pending_visits -= len(work.visits)
-        self._pending_bytes -= sum(len(v.fetched.body) + 3 * len(v.reading.text) for v in work.visits)
         for name, many in done.counts.items():
             self._metrics.inc(name, many)
         self._orders.sites_due = inf if done.next_site_due is None else done.next_site_due
-        if done.statistics is not None:
-            self._statistics = done.statistics
         self._taken = done.census or self._taken
-        self._never_crawled_due = done.never_crawled_due
         for name, many in done.settled.items():
             if (site := self._ant.sites.get(name)) is not None:
                 site.expected -= many
@@ -397,48 +347,7 @@ class Frontier:
             self._repository.close()
         self._store.close()
 
-    # ----------------------------------------------------------------- states
-
-    def _congested(self) -> bool:
-        """Whether the worker is so far behind that nothing more should be fetched."""
-        return self._pending_bytes > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
-
-    def _busy(self) -> bool:
-        """Anything in flight, waiting to be settled, or in a hand."""
-        work = self._next_work
-        queued = work.visits or work.refusals or work.offers or work.sitemaps or self._arrivals.strays
-        return bool(self._ant.in_flight or self._pending_visits or queued)
-
-    def _is_idle(self, at: float) -> bool:
-        """DESIGN.md section 7: nothing in flight, and no never-crawled URL comes due within IDLE_S."""
-        if self._working or self._busy() or self._statistics.immediate or self._never_crawled_due is None:
-            return False
-        return self._never_crawled_due > at + IDLE_S and not self._ant.soon(at + IDLE_S)
-
     def _prior(self, name: str) -> Prior:
         """What is believed of the change rates of a site's pages."""
         site = self._ant.sites.get(name)
         return Prior(self._prior_s) if site is None else site.prior(self._prior_s)
-
-    def _old_text(self, record: PageRecord) -> str | None:
-        """Text of the newest stored copy; None when there is no repository or the copy is lost."""
-        if self._repository is None or record.copy is None:
-            return None
-        try:
-            stored = self._repository.read(record.copy)
-        except RepositoryError:
-            return None
-        kind, charset = content_type(stored.headers)
-        return text_of(stored.body, kind, charset).text
-
-
-def _chores(lease_s: float, period_s: float) -> dict[str, float]:
-    """How often what recurs by the clock, s."""
-    return {
-        "inbox": 0.5,
-        "reclaim": lease_s / 10,
-        "hands": lease_s / 10,
-        "tidy": max(period_s, 60.0),
-        "robots": ROBOTS_LIFE_S / 100,
-        "waiting": 2.0,
-    }

@@ -17,6 +17,7 @@ from webfountain import urls
 from webfountain.core import change_rate
 from webfountain.core.buckets import bucket_of
 from webfountain.core.change import verdict
+from webfountain.errors import RepositoryError
 from webfountain.frontier.links import MAX_LINKS
 from webfountain.frontier.politeness import page_backoff
 from webfountain.records import Link
@@ -29,8 +30,9 @@ if TYPE_CHECKING:
     from webfountain.policy.files import Collection
     from webfountain.policy.rules import Judge
     from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, State
+    from webfountain.repository.pages import Repository
 
-__all__ = ["Examiner", "Reading", "Visit", "content_type", "counts_of", "digest_of", "leased"]
+__all__ = ["Examiner", "Reading", "Visit", "content_type", "counts_of", "digest_of", "leased", "old_text"]
 
 _HTML = frozenset({"text/html", "application/xhtml+xml", ""})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -294,6 +296,18 @@ def content_type(headers: Sequence[tuple[str, str]]) -> tuple[str, str | None]:
         if name.strip().lower() == "charset":
             return kind.strip().lower(), value.strip(" \t\"'") or None
     return kind.strip().lower(), None
+
+
+def old_text(repository: Repository | None, record: PageRecord) -> str | None:
+    """Text of a page's newest stored copy; None when there is no repository or the copy is lost."""
+    if repository is None or record.copy is None:
+        return None
+    try:
+        stored = repository.read(record.copy)
+    except RepositoryError:
+        return None
+    kind, charset = content_type(stored.headers)
+    return page_text.text_of(stored.body, kind, charset).text
 
 
 def _since(record: PageRecord, at: float) -> float:

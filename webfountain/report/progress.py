@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-    from webfountain.frontier.frontier import FrontierStatistics
+    from webfountain.frontier.progress import FrontierStatistics
 
 __all__ = ["Moment", "Progress", "line", "moment_of", "spell_seconds", "table"]
 

@@ -1,0 +1,154 @@
+"""How far one process has come, and whether it goes on: what it handed out, what is under way, what is left to do.
+
+Place in the walk: asked before every fetch, told what goes out, what landed and what the worker has done. Three things
+keep the next fetch back: the budget (pages a period, pages in all), a worker that is behind, and the end. It counts
+and compares; whose turn it is the ant knows, and what is waiting in the store the store said with the last batch.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.frontier.agenda import Pace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webfountain.config import FountainConfig
+    from webfountain.frontier.ant import Ant
+    from webfountain.frontier.arrivals import Arrivals
+    from webfountain.frontier.page import Visit
+    from webfountain.frontier.work import Done, Work
+    from webfountain.policy.tables import CycleTable
+    from webfountain.store.base import Statistics
+
+__all__ = ["MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Progress"]
+
+MAX_PENDING_BYTES: Final = 32_000_000
+MAX_PENDING_VISITS: Final = 512
+"""Bodies and visits that wait for the worker; above either no new fetch goes out, so memory stays bounded."""
+IDLE_S: Final = 60.0
+"""`--until-idle`: idle is when no never-crawled URL comes due within this time (DESIGN.md section 7)."""
+
+
+class FrontierStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot of one crawling process."""
+
+    store: Statistics
+    active_sites: int
+    in_flight: int
+    pending_visits: int
+    pending_bytes: int
+    handed_out: int
+
+
+class Progress:
+    """One process on its way. `gather` gives the batch that the worker takes next; `start` is now, UTC seconds."""
+
+    def __init__(
+        self,
+        *,
+        ant: Ant,
+        arrivals: Arrivals,
+        gather: Callable[[], Work],
+        config: FountainConfig,
+        cycle: CycleTable,
+        stored: Statistics,
+        start: float,
+    ) -> None:
+        self._ant = ant
+        self._arrivals = arrivals
+        self._gather = gather
+        self._config = config
+        self._most = inf if config.max_pages is None else config.max_pages
+        self._pace = Pace(cycle.capacity_pages_per_period, cycle.period_s, start=start)
+        self._started = start
+        self._never_crawled_due: float | None = None
+        self._handed_out = 0
+        self._pending_visits = 0
+        self._pending_bytes = 0
+        self.stored = stored
+        """What the store held after the last batch."""
+        self.working = False
+        """Whether a batch is with the worker."""
+        self.stopped = False
+        """Whether nothing more may go out, because somebody said so."""
+
+    # -------------------------------------------------------------- the budget
+
+    def open_at(self) -> float:
+        """From when on one more fetch may go out; inf: by time alone none may."""
+        if self.stopped or self._handed_out >= self._most or self.congested():
+            return inf
+        return self._pace.open_at()
+
+    def congested(self) -> bool:
+        """Whether the worker is so far behind that nothing more should be fetched."""
+        return self._pending_bytes > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
+
+    def spend(self, at: float) -> None:
+        """One page of the budget goes out."""
+        self._pace.take(at)
+        self._handed_out += 1
+
+    # ---------------------------------------------------------- with the worker
+
+    def wait_for_worker(self, visit: Visit) -> None:
+        """A visit is in memory until the worker has written it."""
+        self._pending_visits += 1
+        self._pending_bytes += _size_of(visit)
+
+    def absorb(self, done: Done) -> None:
+        """A batch came back."""
+        self.working = False
+        self._pending_visits -= len(done.work.visits)
+        self._pending_bytes -= sum(map(_size_of, done.work.visits))
+        if done.statistics is not None:
+            self.stored = done.statistics
+        self._never_crawled_due = done.never_crawled_due
+
+    # ----------------------------------------------------------------- the end
+
+    def busy(self) -> bool:
+        """Anything in flight, waiting to be settled, or in a hand."""
+        work = self._gather()
+        queued = work.visits or work.refusals or work.offers or work.sitemaps or self._arrivals.strays
+        return bool(self._ant.in_flight or self._pending_visits or queued)
+
+    def has_pending(self) -> bool:
+        """Whether any URL is left to ask once: never-crawled, leased or offered."""
+        left = self.stored.pages["never-crawled"] or self.stored.immediate
+        return bool(left or self.working or self.busy())
+
+    def finish_reason(self, at: float) -> str | None:
+        """Why the crawl should close now; None: it goes on."""
+        if self._config.max_seconds is not None and at - self._started >= self._config.max_seconds:
+            return "max_seconds"
+        if self._handed_out >= self._most and not self.busy():
+            return "max_pages"
+        return "idle" if self._config.until_idle and self._is_idle(at) else None
+
+    def _is_idle(self, at: float) -> bool:
+        """DESIGN.md section 7: nothing in flight, and no never-crawled URL comes due within IDLE_S."""
+        if self.working or self.busy() or self.stored.immediate or self._never_crawled_due is None:
+            return False
+        return self._never_crawled_due > at + IDLE_S and not self._ant.soon(at + IDLE_S)
+
+    def statistics(self) -> FrontierStatistics:
+        """A frozen snapshot."""
+        return FrontierStatistics(
+            store=self.stored,
+            active_sites=len(self._ant.sites),
+            in_flight=self._ant.in_flight,
+            pending_visits=self._pending_visits,
+            pending_bytes=self._pending_bytes,
+            handed_out=self._handed_out,
+        )
+
+
+def _size_of(visit: Visit) -> int:
+    """About how many bytes a visit holds in memory."""
+    return len(visit.fetched.body) + 3 * len(visit.reading.text)
