@@ -74,6 +74,22 @@ def test_without_history_a_page_keeps_no_events_of_its_own():
     assert site.events.tolist() == site.exposure.tolist() == [0.0] * 40
 
 
+def test_old_changes_are_forgotten_unless_that_is_switched_off():
+    kept = []
+    for forgetting in (True, False):
+        site = Site(forgetting=forgetting, siblings=False, memory=50.0)
+        site.fetch(10, [0], changed=True)
+        site.fetch(400, [0], changed=False)
+        kept.append(float(site.events[0]))
+    assert kept == [pytest.approx(np.exp(-390 / 50)), 1.0]
+
+
+def test_a_fetch_in_the_first_step_teaches_nothing():
+    site = Site()
+    site.fetch(0, [0], changed=True)
+    assert site.activity.mean_rate(0) == Signals().prior_rate
+
+
 def test_without_sections_all_have_one_rate():
     site = Site(sections=False, siblings=False)
     for step in range(5, 50, 5):
@@ -148,3 +164,66 @@ def test_a_page_fetched_twice_in_a_step_teaches_nothing():
     site.fetch(3, [0], changed=False)
     assert (site.events.tolist(), site.exposure.tolist()) == (before[0].tolist(), before[1].tolist())
     assert site.urgency(2) == pytest.approx(before[2], rel=0.05)
+
+
+# ------------------------------------------------------------------------------------------ what is known of before
+
+
+def told(events, watched, **signals):
+    """Two sections of twenty pages, each page of a section with the same past; the site and what each page is told."""
+    site = Site(**signals)
+    by_page = [np.array([values[page % 2] for page in range(2 * PAGES)]) for values in (events, watched)]
+    return site, site.activity.recall(site.section, *by_page)
+
+
+def test_a_past_gives_sections_the_rates_that_it_shows_and_the_site_the_mean():
+    site, _ = told((10.0, 0.0), (200.0, 200.0))
+    a, b = site.section[:2]
+    rates = [site.activity.mean_rate(section) for section in (0, a, b)]
+    assert rates[0] == pytest.approx(10 / 400, rel=0.02)
+    assert rates[1] > 1.5 * rates[0] > 3 * rates[2] > 0
+
+
+def test_the_exposure_of_a_recalled_page_is_what_an_average_page_of_its_section_went_through():
+    site, exposure = told((10.0, 1.0), (200.0, 100.0))
+    for page, watched in ((0, 200.0), (1, 100.0)):
+        assert exposure[page] == pytest.approx(watched * site.activity.mean_rate(int(site.section[page])))
+
+
+def test_a_past_that_says_nothing_changes_nothing():
+    site, exposure = told((0.0, 0.0), (0.0, 0.0))
+    untold = Site()
+    assert exposure.tolist() == [0.0] * (2 * PAGES)
+    assert site.activity.mean_rate(0) == untold.activity.mean_rate(0) == Signals().prior_rate
+    site.activity.advance(9)
+    untold.activity.advance(9)
+    assert site.urgency(0) == pytest.approx(untold.urgency(0))
+
+
+def test_without_sections_a_past_gives_all_the_same_rate():
+    site, _ = told((10.0, 0.0), (200.0, 200.0), sections=False)
+    assert len({site.activity.mean_rate(section) for section in (0, *site.section[:2].tolist())}) == 1
+
+
+def test_a_past_is_outweighed_by_what_is_found_since():
+    site, exposure = told((10.0, 10.0), (200.0, 200.0))
+    site.events[:], site.exposure[:] = 10.0, exposure
+    before = site.activity.mean_rate(0)
+    for step in range(5, 400, 5):
+        site.fetch(step, list(range(2 * PAGES)), changed=False)
+    assert site.activity.mean_rate(0) < before / 5
+
+
+@pytest.mark.parametrize(("steps", "every"), [(2, 12), (4, 5), (8, 2)])
+def test_the_same_beliefs_in_shorter_steps_find_the_same_pages_urgent(steps, every):
+    """As long as all that was found is within the window."""
+    coarse, fine = Site(), Site()
+    fine.activity = Activity(fine.sections, signals=Signals().spread(steps))
+    for site, length in ((coarse, 1), (fine, steps)):
+        site.fetch(every * length, [0, 2, 4, 1], changed=False)
+        site.fetch(2 * every * length, [0, 2, 4], changed=True)
+        site.activity.advance((2 * every + 2) * length)
+    assert (2 * every + 2) * steps <= WINDOW
+    for page in (0, 6, 1, 7):
+        assert fine.urgency(page) / steps == pytest.approx(coarse.urgency(page), rel=0.03)
+    assert Signals().spread(steps).day == steps

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from webfountain.core.rhythm import WEEK, Week
 
@@ -32,3 +34,24 @@ def test_a_closed_step_counts_as_if_it_were_told_again_and_fades():
     faded.close(1, 0.0, 0.0, keep=0.5)
     faded.learn(2, np.zeros(1), np.zeros(1))
     assert faded.factors(0, 1)[0] == pytest.approx((2 + 5) / (0.5 + 5))
+
+
+DAYS = st.lists(st.tuples(st.floats(0, 9), st.floats(0.1, 9)), min_size=1, max_size=20)
+
+
+@given(DAYS, st.integers(1, 30), st.integers(0, 9))
+def test_a_day_of_many_steps_is_learned_as_a_day_of_one(days, steps, begin):
+    whole, parts = Week(), Week(day=float(steps))
+    found, expected = np.array(days).T
+    whole.learn(begin, found, expected)
+    parts.learn(begin * steps, np.repeat(found / steps, steps), np.repeat(expected / steps, steps))
+    assert parts.factors(0, WEEK * steps) == pytest.approx(np.repeat(whole.factors(0, WEEK), steps))
+
+
+def test_a_step_belongs_to_the_day_it_begins_in():
+    """Steps of 10 hours: the third begins at hour 20 of the first day, the fourth at hour 6 of the second."""
+    week = Week(day=2.4)
+    week.close(2, 9.0, 1.0, keep=1.0)
+    week.learn(3, np.zeros(1), np.zeros(1))
+    assert week.factors(0, 4).tolist() == [pytest.approx(14 / 6)] * 3 + [1.0]
+    assert week.factors(17, 20).tolist() == [pytest.approx(14 / 6)] * 3, "a week later, from hour 170 on"

@@ -12,9 +12,19 @@ from hypothesis import strategies as st
 from tests.frontier.plans import DAY, hand_made
 from webfountain.core.buckets import BUCKETS, interval_of
 from webfountain.core.phases import Phases
-from webfountain.frontier.fountain import FountainSchedule
-from webfountain.frontier.schedule import LOOKS, REFRESH, Bounds, BucketSchedule, NoRecrawl, PlanSchedule
+from webfountain.frontier.fountain import PATIENCE, FountainSchedule, ahead_s
+from webfountain.frontier.schedule import (
+    LOOKS,
+    LOOKS_PER_PERIOD,
+    REFRESH,
+    Bounds,
+    BucketSchedule,
+    NoRecrawl,
+    PlanSchedule,
+)
+from webfountain.records import Link, Outcome, PageRecord
 from webfountain.store.base import ADVANCED, LANES, RETRY
+from webfountain.store.memory import MemoryStore
 
 FASTEST = DAY / 96
 SPEED = np.geomspace(4 / DAY, 1e-3 / DAY, BUCKETS)
@@ -30,6 +40,7 @@ MAKERS = {
     "bucket": lambda bounds: BucketSchedule(fastest=FASTEST, bounds=bounds),
     "plan": lambda bounds: PlanSchedule(planned(), bounds=bounds),
     "fountain": lambda bounds: FountainSchedule(planned(), bounds=bounds, watched=lambda site: False),
+    "watched": lambda bounds: FountainSchedule(planned(), bounds=bounds, watched=lambda site: True),
 }
 
 
@@ -91,3 +102,78 @@ def test_a_plan_s_horizon_is_used_for_a_fiftieth_of_a_period():
 def test_weights_follow_the_plan():
     for name in ("plan", "fountain"):
         assert MAKERS[name](Bounds()).weights(0.0) == pytest.approx((1 / 3, 2 / 3))
+
+
+# ------------------------------------------------------------------------------------------ under the watch
+
+
+def a_crawled_page(site, *, bucket, at):
+    """A store with one page, crawled at a time."""
+    store = MemoryStore(period_s=DAY)
+    store.discover([Link(f"{site}/x", site, b"x")], at=at)
+    (lease,) = store.lease(site, 1, queue="never-crawled", owner="o", until=at + 60, at=at)
+    record = PageRecord(f"{site}/x", state="crawled", bucket=bucket, last_crawled=at)
+    store.settle([Outcome(lease.token, "new", record)], at=at)
+    return store
+
+
+def leased(store, schedule, site, at):
+    horizon = schedule.horizon(site, at)
+    found = store.lease(site, 1, queue="recrawl", owner="o", until=at + 60, at=at, horizon=horizon)
+    store.release([lease.token for lease in found])
+    return len(found)
+
+
+def test_a_page_that_the_watch_passes_over_is_due_after_some_intervals_whatever_the_budget():
+    schedule = FountainSchedule(planned(), bounds=Bounds(), watched=lambda site: site == "watched")
+    interval, at = INTERVALS[100], 100 * DAY
+    for factor in (1.0, 0.5, 0.5):
+        schedule.correct(factor)
+        store = a_crawled_page("watched", bucket=100, at=at)
+        assert not leased(store, schedule, "watched", at + (PATIENCE - 0.01) * interval)
+        assert leased(store, schedule, "watched", at + (PATIENCE + 0.01) * interval)
+    # What is not watched follows the budget: the price is a quarter of the plan's by now.
+    store = a_crawled_page("other", bucket=100, at=at)
+    assert not leased(store, schedule, "other", at + 0.24 * interval)
+    assert leased(store, schedule, "other", at + 0.26 * interval)
+
+
+def test_a_site_that_joins_the_watch_or_leaves_it_is_judged_by_the_other_rule_at_once():
+    watched = set()
+    schedule = FountainSchedule(planned(), bounds=Bounds(longest=2 * INTERVALS[100]), watched=watched.__contains__)
+    assert schedule.due_times("s", [(100, 0.0)], 0.0) == [INTERVALS[100]]
+    watched.add("s")
+    assert schedule.due_times("s", [(100, 0.0)], 0.0) == [2 * INTERVALS[100]], "max_interval binds"
+    watched.clear()
+    assert schedule.due_times("s", [(100, 0.0)], 0.0) == [INTERVALS[100]]
+
+
+@pytest.mark.parametrize("name", ["bucket", "plan"])
+def test_only_fountain_s_own_schedule_lets_the_watch_look(name):
+    schedule = MAKERS[name](Bounds())
+    assert [schedule.wanted(day * DAY, starved=True) for day in range(3)] == [0.0] * 3
+    assert NoRecrawl().wanted(5 * DAY, starved=True) == 0.0
+
+
+def test_the_watch_looks_by_the_clock_for_what_the_plan_fetches_until_the_next_look():
+    schedule = MAKERS["watched"](Bounds())
+    look = DAY / LOOKS_PER_PERIOD
+    assert schedule.wanted(0.0, starved=False) == pytest.approx(1 + 15 / LOOKS_PER_PERIOD)
+    assert schedule.wanted(0.9 * look, starved=False) == 0.0
+    assert schedule.wanted(look, starved=False) > 1.0
+    second = DAY  # where 20 pages are planned
+    assert schedule.wanted(second, starved=False) == pytest.approx(1 + 20 / LOOKS_PER_PERIOD)
+
+
+def test_an_ant_that_starves_has_the_watch_look_sooner_but_not_all_the_time():
+    schedule = MAKERS["watched"](Bounds())
+    look = DAY / LOOKS_PER_PERIOD
+    assert schedule.wanted(0.0, starved=True) > 0.0
+    assert schedule.wanted(0.05 * look, starved=True) == 0.0
+    assert schedule.wanted(0.15 * look, starved=True) > 0.0
+    assert schedule.wanted(0.2 * look, starved=True) == 0.0
+
+
+def test_in_a_period_of_seconds_a_look_provides_for_longer_than_until_the_next():
+    assert ahead_s(DAY) == DAY / LOOKS_PER_PERIOD
+    assert ahead_s(1.0) == 0.2

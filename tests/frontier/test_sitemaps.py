@@ -181,9 +181,15 @@ def test_any_bytes_are_read_without_a_traceback(body: bytes) -> None:
 
 
 def read(
-    body: bytes, *, status: int | None = 200, error: str | None = None, at: float = TENTH + 86_400
+    body: bytes,
+    *,
+    status: int | None = 200,
+    error: str | None = None,
+    at: float = TENTH + 86_400,
+    believe_dates: bool = True,
 ) -> SitemapReading:
-    shelf = SitemapShelf(Judge(collection_of("[policies.default]\ndeny = ['/private/']\n"), year=2026))
+    judge = Judge(collection_of("[policies.default]\ndeny = ['/private/']\n"), year=2026)
+    shelf = SitemapShelf(judge, believe_dates=believe_dates)
     fetch = Fetch(1, "sitemap", f"{SITE}/maps/sitemap.xml", SITE, None)
     return shelf.read(Fetched(fetch, at, 0.1, status=status, body=body, error=error), at=at)
 
@@ -210,6 +216,14 @@ def test_lastmod_is_kept_for_the_sitemaps_own_site_unless_it_lies_in_the_future(
     assert read(urlset(f"{SITE}/a", lastmod="2026-11-12")).modified == {}
     assert read(urlset("https://elsewhere.example/a", lastmod="2026-11-10")).modified == {}
     assert read(urlset(f"{SITE}/a")).modified == {}
+
+
+def test_dates_that_are_not_believed_are_left_aside_and_nothing_else() -> None:
+    body = urlset(f"{SITE}/a", f"{SITE}/b", lastmod="2026-11-10")
+    believed, not_believed = read(body), read(body, believe_dates=False)
+    assert len(believed.modified) == 2
+    assert not_believed.modified == {}
+    assert (not_believed.links, not_believed.counts) == (believed.links, believed.counts)
 
 
 def test_an_index_names_children_by_their_canonical_url() -> None:

@@ -112,6 +112,14 @@ def test_a_change_found_is_not_unlearned_by_a_second_look_within_a_step():
     assert urgent[0] == urgent[1] > urgent[2]
 
 
+def test_what_was_found_in_different_steps_between_two_looks_is_all_taken_in():
+    crawl = Crawl(pages_of(ONE, 12), pages_of(TWO, 12))
+    for page in range(3):
+        crawl.fetch(f"{ONE}/a/{page}", kind="changed", at=NOW + page * 3600)
+    assert set(map(site_of, crawl.chosen(8, at=NOW + 3 * 3600))) == {ONE}
+    assert crawl.watch._sites[ONE]._watch._events[:4].tolist() == [1.0, 1.0, 1.0, 0.0]
+
+
 # ----------------------------------------------------------------------------------------------------- surges
 
 

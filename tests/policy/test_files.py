@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from tests.policy.collections import FILE, collection_of
 from webfountain.errors import PolicyError
 from webfountain.policy.files import describe, parse_collection, read_collection
+from webfountain.policy.tables import SignalsTable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,6 +76,14 @@ def test_all_keys_of_this_version_are_accepted_and_have_the_written_value() -> N
         fastest = "10s"
         strategy = 3
         capacity_pages_per_period = 50_000
+        [signals]
+        siblings = false
+        sections = false
+        history = false
+        forgetting = false
+        weekdays = true
+        importance = true
+        lastmod = false
         [discovery]
         nofollow = false
         sitemaps = false
@@ -96,8 +105,25 @@ def test_all_keys_of_this_version_are_accepted_and_have_the_written_value() -> N
     assert collection.cycle.strategy == 3
     assert collection.policy.deny[0].search("https://a/b.zip")
     assert (collection.policy.revisit.min_interval, collection.policy.revisit.max_interval) == (900, 180 * 86_400)
+    signals = collection.signals
+    assert not any((signals.siblings, signals.sections, signals.history, signals.forgetting, signals.lastmod))
+    assert signals.weekdays
+    assert signals.importance
     assert not collection.discovery.nofollow
     json.dumps(describe(collection))
+
+
+@pytest.mark.parametrize("name", SignalsTable.__struct_fields__)
+def test_each_signal_is_switched_alone(name: str) -> None:
+    usual = collection_of().signals
+    other = collection_of(f"[signals]\n{name} = {str(not getattr(usual, name)).lower()}").signals
+    assert [key for key in SignalsTable.__struct_fields__ if getattr(usual, key) != getattr(other, key)] == [name]
+    assert describe(collection_of())["signals"][name] is getattr(usual, name)
+
+
+def test_the_signals_that_gained_nothing_are_off_unless_asked_for() -> None:
+    usual = collection_of().signals
+    assert [name for name in SignalsTable.__struct_fields__ if not getattr(usual, name)] == ["weekdays", "importance"]
 
 
 def test_bucket_0_stands_for_a_96th_of_a_period_unless_set() -> None:
@@ -130,6 +156,9 @@ def test_the_robots_name_is_the_first_token_of_the_user_agent() -> None:
         ("[politness]", "politness: is an unknown key (did you mean politeness? allowed: collection, "),
         ("[cycle]\nstrategy = 4", "cycle.strategy: 4 is not allowed (allowed: 1 | 2 | 3 | 'fountain')"),
         ('[cycle]\nfastest = "3d"', "cycle.fastest: '3d' is not allowed here (allowed: cycle.period at most: 1d)"),
+        ("[signals]\nsiblings = 1", "signals.siblings: 1 is not allowed (allowed: true or false)"),
+        ("[signals]\nsibling = true", "signals.sibling: is an unknown key (did you mean siblings? allowed: "),
+        ("[cycle]\nsiblings = true", "cycle.siblings: is an unknown key"),
         ('[repository]\nkeep = "most"', "repository.keep: 'most' is not allowed (allowed: 'all' | 'newest')"),
         ("[change]\nmin_change = 1.5", "change.min_change: 1.5 is not allowed (allowed: a number, 0 to 1)"),
         ("[policies.default]\ndeny = ['(']", "policies.default.deny[0]: '(' is no Python regular expression: "),
