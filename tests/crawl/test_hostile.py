@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.crawl.pace import slowness
 from tests.crawl.peers import fetcher, page, terms
 from tests.servers.hostile import BEHAVIOURS, HostileServer
 
@@ -56,8 +57,8 @@ WORDS = {
 }
 """The error word of each behaviour that must fail; the others are answers."""
 PAGES = sorted(name for name, behaviour in BEHAVIOURS.items() if behaviour.place == "/bad")
-TERMS = terms(timeout=0.9)
-SECONDS = 3.0
+TIMEOUT_S = 1.5
+"""On an idle machine, where the server needs a third of a second to pack a bomb, and answers nobody meanwhile."""
 MEGABYTES = 60
 
 
@@ -65,6 +66,11 @@ MEGABYTES = 60
 def server() -> Iterator[HostileServer]:
     with HostileServer() as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def timeout() -> float:
+    return TIMEOUT_S * slowness()
 
 
 def host_of(base: str) -> str:
@@ -76,31 +82,37 @@ def peak_megabytes() -> float:
 
 
 @pytest.mark.parametrize("name", PAGES)
-def test_a_hostile_page_ends_in_its_word_in_bounded_time_and_memory(server: HostileServer, name: str) -> None:
+def test_a_hostile_page_ends_in_its_word_in_bounded_time_and_memory(
+    server: HostileServer, name: str, timeout: float
+) -> None:
+    bounds = terms(timeout=timeout)
+
     async def run() -> None:
         bad, plain = server.sites[name].rstrip("/"), server.sites["plain"].rstrip("/")
         before, start = peak_megabytes(), time.monotonic()
         async with fetcher() as client:
-            hostile = asyncio.create_task(page(client, f"{bad}/bad", address=host_of(bad), under=TERMS))
-            good = await page(client, f"{plain}/good", address=host_of(plain), under=TERMS)
+            hostile = asyncio.create_task(page(client, f"{bad}/bad", address=host_of(bad), under=bounds))
+            good = await page(client, f"{plain}/good", address=host_of(plain), under=bounds)
             fetched = await hostile
         assert (good.status, good.error) == (200, None)
-        assert good.seconds < TERMS.pace.timeout
+        assert good.seconds < timeout
         assert fetched.error == WORDS.get(name)
         assert (fetched.status is None) == (fetched.error is not None)
-        assert time.monotonic() - start < SECONDS
+        assert time.monotonic() - start < 3 * timeout
         assert peak_megabytes() - before < MEGABYTES
 
     asyncio.run(run())
 
 
-def test_the_good_page_of_a_hostile_site_is_still_had_afterwards(server: HostileServer) -> None:
+def test_the_good_page_of_a_hostile_site_is_still_had_afterwards(server: HostileServer, timeout: float) -> None:
+    bounds = terms(timeout=timeout)
+
     async def run() -> None:
         async with fetcher() as client:
             for name in ("cut-in-the-body", "length-too-short", "random-bytes"):
                 base = server.sites[name].rstrip("/")
-                await page(client, f"{base}/bad", address=host_of(base), under=TERMS)
-                good = await page(client, f"{base}/good", address=host_of(base), under=TERMS)
+                await page(client, f"{base}/bad", address=host_of(base), under=bounds)
+                good = await page(client, f"{base}/good", address=host_of(base), under=bounds)
                 assert good.status == 200
 
     asyncio.run(run())
