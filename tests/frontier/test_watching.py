@@ -120,7 +120,6 @@ def test_a_page_that_robots_txt_shuts_out_gives_its_place_to_others():
     assert len(after) >= 20
 
 
-@pytest.mark.xfail(reason="the watch is not told of what the store forgets, and waits for it", strict=True)
 def test_forgotten_pages_give_their_place_to_others_soon():
     drive = drive_of(still())
     run(drive, 6)

@@ -278,7 +278,11 @@ class Clerk:
             return
         known = self._store.statistics().pages["crawled"]
         for site, keys, due, before in self._watch.look(work.wanted, at=work.at, known=known, ahead_s=self._ahead_s):
-            done.counts["controller/made_due"] += self._store.advance(site, keys, due=due, at=work.at)
+            moved = self._store.advance(site, keys, due=due, at=work.at)
+            done.counts["controller/made_due"] += moved
+            for key in keys if moved < len(keys) else ():
+                if self._store.page(site, key) is None:  # forgotten since the site was taken in
+                    self._watch.refuse(site, key)
             done.fresh.add(site)
             if before:
                 done.hurried.add(site)
