@@ -6,6 +6,8 @@ import signal
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.crawl.projects import Answer, Asked, Project, Site
 
 if TYPE_CHECKING:
@@ -27,6 +29,22 @@ REFUSED = """
             yield {"url": failure.request.url, "error": failure.type.__name__, "said": str(failure.value),
                    "deep": failure.request.meta["deep"] == (1, 2)}
             yield scrapy.Request(self.base + "/instead?" + failure.request.url[-5:])
+"""
+NOWHERE = """
+    class Theirs(scrapy.Spider):
+        name = "theirs"
+        async def start(self):
+            yield scrapy.Request(self.base + "/open")
+            for i in range(40):
+                yield scrapy.Request(f"http://nowhere.invalid/{i}", self.parse, errback=self.failed,
+                                     cb_kwargs={"n": i}, meta={"dont_retry": True} if i % 2 else {})
+        def parse(self, response, n=None):
+            yield {"url": response.url, "title": response.css("title::text").get()}
+        def failed(self, failure):
+            request = failure.request
+            yield {"url": request.url, "error": failure.type.__name__, "n": request.cb_kwargs["n"],
+                   "retries": request.meta.get("retry_times", 0)}
+            yield scrapy.Request(self.base + "/instead")
 """
 
 
@@ -90,3 +108,27 @@ def test_a_kill_in_an_errback_repeats_it_and_many_refused_requests_all_have_thei
     assert set(every) == {f"{site.base}/closed/{i}" for i in range(3000)}
     assert "'ant/settle_lost': 0" in log
     assert site.paths == []
+
+
+@pytest.mark.parametrize("obeys", [True, False])
+def test_a_host_without_an_address_ends_in_the_errback_and_does_not_keep_the_crawl(tmp_path: Path, obeys: bool) -> None:
+    settings = f"ROBOTSTXT_OBEY = {obeys}\nWEBFOUNTAIN_MAX_SECONDS = 30"
+    project = Project(tmp_path, NOWHERE, settings=settings)
+    with Site(echo) as site:
+        log = project.crawl("theirs", base=site.base)
+        items = {item["url"]: item for item in project.items}
+        assert len(project.items) == len(items) == 42
+        for i in range(40):
+            dead = items[f"http://nowhere.invalid/{i}"]
+            assert (dead["error"], dead["n"]) == ("CannotResolveHostError", i)
+            assert dead["retries"] == (0 if i % 2 else 2)
+        assert items[site.base + "/instead"]["title"] == "/instead"
+        assert "'finish_reason': 'finished'" in log
+        # 20 requests were retried twice, each time as a request of its own.
+        assert "'outcome/failed': 80" in log
+        assert "'outcome/new': 2" in log
+        assert "'ant/settled': 82" in log
+        assert "'ant/settle_lost': 0" in log
+        assert "Traceback" not in log
+        project.crawl("theirs", base=site.base)
+    assert len(project.items) == 42  # each was asked once, also by the next run

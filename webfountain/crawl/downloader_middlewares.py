@@ -6,7 +6,7 @@ reached the download handler (another middleware refused or answered) lands when
 Conditional headers are the fetcher's business, verdicts the spider's side.
 
 Refusing stands where Scrapy's middleware for robots.txt does, before those that would work for the request; only the
-add-on installs it.
+add-on installs it. What it says of a host without an address goes through Scrapy's retry middleware as ever.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.misc import load_object
 
-from webfountain.crawl.download_handler import error_word
+from webfountain.crawl.download_handler import download_error, error_word
 from webfountain.crawl.flight import flight_of
 from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.records import Fetched
@@ -71,7 +71,7 @@ class LandingMiddleware:
 
 
 class RefusingMiddleware:
-    """Gives the errback of a refused request what Scrapy's own robots.txt middleware gives it."""
+    """Gives the errback of a refused request what Scrapy's robots.txt middleware or download handler gives it."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
@@ -81,10 +81,12 @@ class RefusingMiddleware:
         return cls(crawler)
 
     def process_request(self, request: Request) -> None:
-        """Raises IgnoreRequest for what the ant refused."""
+        """Raises IgnoreRequest for what the ant refused, CannotResolveHostError where the host has no address."""
         flight = flight_of(request)
         if flight is None or flight.refusal is None:
             return
+        if flight.refusal.kind == "failed":
+            raise download_error(flight.refusal.record.error or "network", request.url)
         why = f"Forbidden by {flight.refusal.record.error}"
         logger.debug("%s: %s", why, request, extra={"spider": self._crawler.spider})
         if flight.refusal.kind == "refused_by_robots":

@@ -1,8 +1,8 @@
 """What becomes of another project's requests that the ant refuses, or that are not to be made again.
 
-Place in the walk: between the frontier's batch and the worker that settles it, in add-on mode. Robots.txt (or a
-private address) refuses a leased request before it is ever handed out. Here it is taken out of the batch and goes
-through the engine, where a middleware ends it as Scrapy's own for robots.txt would; when the engine is done with it,
+Place in the walk: between the frontier's batch and the worker that settles it, in add-on mode. Robots.txt (or an
+address that is private, or missing) ends a leased request before it is ever handed out. Here it is taken out of the
+batch and goes through the engine, where a middleware ends it as Scrapy's own would; when the engine is done with it,
 it is settled. So a crash calls the errback again, and loses none.
 """
 
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Settling", "is_one_off"]
 
-_REFUSED: Final = frozenset({"refused", "refused_by_robots"})
 MOST: Final = 1000
 """Refused requests in the engine or before it: above that the worker gets no batch that could bring more."""
 
@@ -57,8 +56,8 @@ class Settling:
         """The frontier's next batch without what is refused in it, with what has been told to its errback."""
         work = self._frontier.take_work() if self.untold() <= MOST else None
         if work is not None:
-            self._refused += [each for each in work.refusals if each.kind in _REFUSED]
-            work.refusals = [self._last(each) for each in work.refusals if each.kind not in _REFUSED]
+            self._refused += [each for each in work.refusals if not each.asked]
+            work.refusals = [self._last(each) for each in work.refusals if each.asked]
         if self._ended:
             work = work or Work(self._now())
             work.refusals += self._ended

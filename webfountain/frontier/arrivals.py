@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier import politeness
-from webfountain.frontier.page import leased
+from webfountain.frontier.page import acknowledged, leased
 from webfountain.frontier.site import ALLOW_ALL
 from webfountain.frontier.work import Refusal
 from webfountain.policy.network import is_private_host
@@ -38,7 +38,11 @@ RELOOK: Final = 0.02
 
 
 class Arrivals:
-    """Puts what arrives into the queues of active sites. `gather` gives the batch that the worker takes next."""
+    """Puts what arrives into the queues of active sites. `gather` gives the batch that the worker takes next.
+
+    `patient`: the pages of a host without an address wait until it has one; else they have failed, for who yielded
+    them waits for their end.
+    """
 
     def __init__(
         self,
@@ -52,6 +56,7 @@ class Arrivals:
         metrics: Metrics,
         clock: Clock,
         gather: Callable[[], Work],
+        patient: bool = True,
     ) -> None:
         self._ant = ant
         self._errands = errands
@@ -61,6 +66,7 @@ class Arrivals:
         self._metrics = metrics
         self._clock = clock
         self._gather = gather
+        self._patient = patient
         self._allow_private = collection.network.allow_private
         self._relook_s = RELOOK * collection.cycle.period_s
         self.strays: dict[str, list[Lease]] = {}
@@ -98,10 +104,14 @@ class Arrivals:
         self.let_go(site)
 
     def unreachable(self, site: ActiveSite, at: float, error: str) -> None:
-        """A host name without an address: the site waits, longer each time."""
+        """A host name without an address: the site waits, longer each time, or its pages have failed."""
         site.failures += 1
-        site.dry = True
-        site.recrawl_at = at + politeness.backoff(site.failures, base=self._errands.base_s, rng=self._ant.rng)
+        if self._patient:
+            site.dry = True
+            site.recrawl_at = at + politeness.backoff(site.failures, base=self._errands.base_s, rng=self._ant.rng)
+        else:
+            site.barred = error
+            self.let_go(site)
         self._metrics.inc("ant/unreachable")
         self._metrics.inc(f"fetch/error/{error}")
         self._ant.look(site)
@@ -156,13 +166,17 @@ class Arrivals:
         self._ant.deal(site, never, recrawl, full=bool(deal.never or deal.recrawl), at=at)
 
     def _may_ask(self, site: ActiveSite, fetch: Fetch) -> bool:
-        """Whether a leased page may be fetched; if not it is settled as refused."""
+        """Whether a leased page may be fetched; if not it is settled as refused, or as failed."""
         record = leased(fetch)
         kind, error = self._objection(site, record)
         if kind is None:
             return True
         site.expected += 1
-        refused = self._examiner.refused(fetch, error, at=self._clock.now())
+        at = self._clock.now()
+        if kind == "failed":
+            refused = acknowledged(record, status=None, error=error, at=at)
+        else:
+            refused = self._examiner.refused(fetch, error, at=at)
         assert fetch.lease is not None
         self.due_again(site, refused)
         self._gather().refusals.append(Refusal(fetch.lease, kind, refused))
@@ -171,7 +185,7 @@ class Arrivals:
 
     def _objection(self, site: ActiveSite, record: PageRecord) -> tuple[OutcomeKind | None, str]:
         if site.barred is not None:
-            return "refused", site.barred
+            return "failed" if site.group is None else "refused", site.barred
         if record.request is None:
             reason = self._judge.judge(record.url, site.site, record.depth)
             if reason is not None:

@@ -13,8 +13,6 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
 from webfountain.core.change_rate import Prior
 from webfountain.frontier.agenda import Agenda, chores
 from webfountain.frontier.ant import Ant
@@ -25,7 +23,7 @@ from webfountain.frontier.errands import Errands
 from webfountain.frontier.fountain import ahead_s
 from webfountain.frontier.links import LinkExtractor
 from webfountain.frontier.orders import Orders
-from webfountain.frontier.page import Examiner, Visit, counts_of, leased, old_text
+from webfountain.frontier.page import Examiner, Visit, acknowledged, counts_of, leased, old_text
 from webfountain.frontier.plan import encode_plan
 from webfountain.frontier.progress import Progress
 from webfountain.frontier.site import largest_hand
@@ -45,7 +43,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.work import CensusTaken
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Link, OutcomeKind, State
+    from webfountain.records import Fetch, Fetched, Link, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.base import BucketCensus, FrontierStore
 
@@ -129,6 +127,7 @@ class Frontier:
             metrics=metrics,
             clock=clock,
             gather=lambda: self._next_work,
+            patient=recrawl,
         )
         self._agenda = Agenda(chores(config.lease_seconds, collection.cycle.period_s), start=clock.now())
         self._orders = Orders(
@@ -218,18 +217,9 @@ class Frontier:
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
         """Another project's spider is done with its request (instead of `examine` and `finish`)."""
         assert fetch.lease is not None
-        at = self._clock.now()
-        state: State = "crawled" if error is None else "failed"
-        record = msgspec.structs.replace(
-            fetch.lease.record,
-            state=state,
-            status=status,
-            error=error,
-            last_crawled=at,
-            due=None if error is None else inf,
-        )
+        record = acknowledged(fetch.lease.record, status=status, error=error, at=self._clock.now())
         kind: OutcomeKind = "new" if error is None else "failed"
-        self._next_work.refusals.append(Refusal(fetch.lease, kind, record, seconds))
+        self._next_work.refusals.append(Refusal(fetch.lease, kind, record, seconds, asked=True))
         self._metrics.inc(f"outcome/{kind}")
 
     def unresolved(self) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -32,7 +33,17 @@ if TYPE_CHECKING:
     from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, State
     from webfountain.repository.pages import Repository
 
-__all__ = ["Examiner", "Reading", "Visit", "content_type", "counts_of", "digest_of", "leased", "old_text"]
+__all__ = [
+    "Examiner",
+    "Reading",
+    "Visit",
+    "acknowledged",
+    "content_type",
+    "counts_of",
+    "digest_of",
+    "leased",
+    "old_text",
+]
 
 _HTML = frozenset({"text/html", "application/xhtml+xml", ""})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -275,6 +286,18 @@ def leased(fetch: Fetch) -> PageRecord:
     """The record that a page's fetch carries."""
     assert fetch.lease is not None, f"{fetch.url} was fetched without a lease"
     return fetch.lease.record
+
+
+def acknowledged(record: PageRecord, *, status: int | None, error: str | None, at: float) -> PageRecord:
+    """The record of another project's request that has ended; one that failed is not made again."""
+    return msgspec.structs.replace(
+        record,
+        state="crawled" if error is None else "failed",
+        status=status,
+        error=error,
+        last_crawled=at,
+        due=None if error is None else inf,
+    )
 
 
 def _is_conditional(fetch: Fetch) -> bool:

@@ -116,7 +116,7 @@ class ActiveSite:
         self.recrawl_at = inf
         self.resolving = False
         self.dealt_at = inf  # when the oldest lease in the hand was taken
-        self.barred: str | None = None  # why no page of it may be asked: a private address
+        self.barred: str | None = None  # why each page of it is refused: a private address, or none
         self.failures = state.failures
         self.crawl_delay = state.crawl_delay
         self.robots = ALLOW_ALL
@@ -132,8 +132,8 @@ class ActiveSite:
 
     @property
     def shut(self) -> bool:
-        """No page may be asked now: robots.txt refuses, or the host has no address."""
-        return not self.robots_ok or self.group is None
+        """No page may be asked or refused now: robots.txt cannot be had, or the host has no address."""
+        return self.barred is None and (not self.robots_ok or self.group is None)
 
     def hungry(self) -> bool:
         """Whether the hand runs low and the store may have more."""

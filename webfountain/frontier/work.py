@@ -45,12 +45,16 @@ class Order(msgspec.Struct, frozen=True):
 
 
 class Refusal(msgspec.Struct, frozen=True):
-    """A leased page that is settled without a visit: refused by robots.txt or policy, or acknowledged by a spider."""
+    """A leased page that is settled without a visit: refused by robots.txt or policy, or acknowledged by a spider.
+
+    `asked`: it was handed out; else whoever yielded it does not know of its end.
+    """
 
     lease: Lease
     kind: OutcomeKind
     record: PageRecord
     seconds: float = 0.0
+    asked: bool = False
 
 
 @dataclass(slots=True)
