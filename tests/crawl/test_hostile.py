@@ -58,7 +58,7 @@ WORDS = {
 """The error word of each behaviour that must fail; the others are answers."""
 PAGES = sorted(name for name, behaviour in BEHAVIOURS.items() if behaviour.place == "/bad")
 TIMEOUT_S = 1.5
-"""On an idle machine, where the server needs a third of a second to pack a bomb, and answers nobody meanwhile."""
+"""On an idle machine."""
 MEGABYTES = 60
 
 

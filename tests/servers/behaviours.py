@@ -39,13 +39,15 @@ class Ask(NamedTuple):
 class Behaviour(NamedTuple):
     """It acts on paths that start with `place`; `outcomes` (DESIGN section 7) are those allowed for ``/bad``.
 
-    Empty outcomes: the behaviour is not about the page ``/bad`` (robots.txt, sitemaps), or anything goes.
+    Empty outcomes: the behaviour is not about the page ``/bad`` (robots.txt, sitemaps), or anything goes. `body`, where
+    there is one, takes long to make: the server makes it before it says that it is ready, for its loop serves all.
     """
 
     name: str
     place: str
     outcomes: frozenset[str]
     act: Callable[[Ask, asyncio.StreamWriter], Awaitable[None]]
+    body: Callable[[], bytes] | None = None
 
     @property
     def says(self) -> str:
@@ -57,12 +59,12 @@ BEHAVIOURS: dict[str, Behaviour] = {}
 Act = Callable[[Ask, asyncio.StreamWriter], Awaitable[None]]
 
 
-def behaviour(*outcomes: str, place: str = "/bad") -> Callable[[Act], Act]:
+def behaviour(*outcomes: str, place: str = "/bad", body: Callable[[], bytes] | None = None) -> Callable[[Act], Act]:
     """Enter an act under its function's name, with hyphens."""
 
     def enter(act: Act) -> Act:
         name = getattr(act, "__name__", "").replace("_", "-")
-        BEHAVIOURS[name] = Behaviour(name, place, frozenset(outcomes), act)
+        BEHAVIOURS[name] = Behaviour(name, place, frozenset(outcomes), act, body)
         return act
 
     return enter

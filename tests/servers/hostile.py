@@ -132,6 +132,9 @@ class HostileServer(ServerProcess):
 
 async def _run(options: argparse.Namespace) -> None:
     names = ["plain", *(options.names or sorted(BEHAVIOURS))]
+    for name in names[1:]:
+        if (body := BEHAVIOURS[name].body) is not None:
+            body()
     sockets = bind_sites(len(names), port=options.port, first="127.0.2.1")
     bases = bases_of(sockets)
     hostile = Hostile(names, bases)

@@ -117,7 +117,7 @@ async def sitemap_index_loop(ask: Ask, writer: StreamWriter) -> None:
     await send(writer, f"<sitemapindex {XMLNS}>{locs}</sitemapindex>", media_type="application/xml")
 
 
-@behaviour(place=SITEMAP)
+@behaviour(place=SITEMAP, body=zeros_gzipped)
 async def sitemap_bomb(_: Ask, writer: StreamWriter) -> None:
     """A gzipped sitemap of 100 MB."""
     await send(writer, zeros_gzipped(), media_type="application/gzip")
