@@ -4,19 +4,30 @@ A census of 256 buckets is drawn, a plan is made from it for each strategy, as t
 in a thread beside the loop. The loop meanwhile reads pages (links and text of 20 kB of HTML) and yields after each;
 the longest time between two of its turns is set beside that of a loop without planning. The dominating cost is the
 calendars' linear programs. The first plan pays for the imports too.
+
+With ``--crawl`` it is made within real crawls of generated sites on loopback, which a `heartbeat` watches: gaps
+between beats of the loop and between requests, those that touch the making of a plan apart from the others; medians
+of the runs. The first plan, with its imports, and what was before it are left out.
 """
 
 from __future__ import annotations
 
+import argparse
 import asyncio
+import json
+import tempfile
 import threading
 import time
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from tests.acceptance.crawls import policy, run
+from webfountain import settings as door
 from webfountain.core.buckets import BUCKETS, intervals_of
+from webfountain.demo.process import DemoServer
 from webfountain.frontier.controller import make_plan
 from webfountain.frontier.schedule import Bounds
 from webfountain.frontier.work import CensusTaken
@@ -28,21 +39,37 @@ from webfountain.store.base import BucketCensus
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    import numpy.typing as npt
+
     from webfountain.frontier.plan import Plan
 
+    Times = npt.NDArray[np.float64]
+
 GOAL_S = 3.0
+KNOWN = 10_000_000
 DAY = 86_400.0
 AT = 20_000 * DAY
+RUNS = 3
+PERIOD_S = 1
+CAPACITY = 1_000  # more than a shared machine can fetch
+SECONDS = 34  # five plans after the first
+WEB = {"sites": 20, "pages": 60_000, "body_bytes": 20_000, "links": 60, "period": 0}
 PAGE = (
     "<html><body>" + "<p>A page with <a href='/some/where'>a link</a> and words.</p>" * 320 + "</body></html>"
 ).encode()
 
 
 def main() -> None:
-    """One line for each strategy and size."""
+    """One line for each strategy and size, or with --crawl a few for each strategy."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--crawl", action="store_true", help="make the plans within real crawls")
+    if parser.parse_args().crawl:
+        for strategy in ("fountain", 2):
+            _print(strategy, [_crawl(strategy) for _ in range(RUNS)])
+        return
     asyncio.run(_measure(lambda: time.sleep(1.0), "no planning"))
     for strategy in (1, 2, 3, "fountain"):
-        for pages in (10_000, 10_000_000):
+        for pages in (10_000, KNOWN):
             taken = census(pages)
             cycle = CycleTable(strategy=strategy, capacity_pages_per_period=pages // 14)  # type: ignore[arg-type]
             work = partial(make_plan, taken, cycle=cycle, bounds=Bounds(), clocks=None)
@@ -102,6 +129,50 @@ async def _turns(stop: threading.Event) -> list[float]:
         gaps.append(now - before)
         before = now
     return gaps
+
+
+def _crawl(strategy: int | str) -> dict[str, Times]:
+    """Monotonic times of a crawl's beats and requests, and (census, 10^7 planned, adopted) of its plans."""
+    cycle = {"strategy": strategy, "period": f"{PERIOD_S}s", "capacity_pages_per_period": CAPACITY}
+    with tempfile.TemporaryDirectory(prefix="webfountain-bench-") as name, DemoServer(**WEB) as server:
+        folder = Path(name)
+        file = folder / "beats.json"
+        extensions = {**door.EXTENSIONS, "tests.benchmarks.heartbeat.Heartbeat": 1}
+        options = [f"EXTENSIONS={json.dumps(extensions)}", f"BENCH_HEARTBEAT={file}"]
+        given = [f"--max-seconds={SECONDS}", *(word for each in options for word in ("-s", each))]
+        run(policy(folder, server.urls, cycle=cycle), folder / "store", *given, seconds=10 * SECONDS)
+        return {key: np.array(times) for key, times in json.loads(file.read_text()).items()}
+
+
+def _print(strategy: int | str, runs: list[dict[str, Times]]) -> None:
+    """Medians over the runs."""
+    found = [_figures(each) for each in runs]
+    print(f"strategy {strategy}, {len(runs)} crawls")
+    for name in found[0]:
+        each = [figures[name] for figures in found]
+        print(f"{name:>44}: {np.median(each):8.2f}  ({', '.join(f'{value:.2f}' for value in each)})", flush=True)
+
+
+def _figures(run: dict[str, Times]) -> dict[str, float]:
+    first, plans, requests = run["plans"][0], run["plans"][1:], run["requests"]
+    late = plans[:, 2] >= requests[-1]
+    end, plans = min([requests[-1], *plans[late, 0]]), plans[~late]
+    assert len(plans) >= 2, f"{len(plans)} plans were made after the first"
+    made = plans[:, 1] - plans[:, 0]
+    found = {"plans": len(plans), "census to weights, s: median": float(np.median(made)), "longest": float(made.max())}
+    found["the first, with imports"] = float(first[1] - first[0])
+    spans = {"planning": float((plans[:, 2] - plans[:, 0]).sum())}
+    spans["no planning"] = end - first[2] - spans["planning"]
+    for name, times in (("loop", run["beats"]), ("requests", requests)):
+        gaps = np.diff(times)
+        within = [(times[1:] > begin) & (times[:-1] < until) for begin, _, until in plans]
+        busy, counted = np.any(within, axis=0), (times[:-1] > first[2]) & (times[1:] <= end)
+        for state, chosen in (("planning", busy & counted), ("no planning", ~busy & counted)):
+            found[f"{name}, {state}: longest gap, ms"] = 1000 * float(gaps[chosen].max())
+            found[f"{name}, {state}: 99.9 % of gaps, ms"] = 1000 * float(np.quantile(gaps[chosen], 0.999))
+            if name == "requests":
+                found[f"pages a second, {state}"] = chosen.sum() / spans[state]
+    return found
 
 
 if __name__ == "__main__":
