@@ -132,3 +132,27 @@ def test_a_host_without_an_address_ends_in_the_errback_and_does_not_keep_the_cra
         assert "Traceback" not in log
         project.crawl("theirs", base=site.base)
     assert len(project.items) == 42  # each was asked once, also by the next run
+
+
+def test_a_request_that_says_dont_obey_robotstxt_is_made_whatever_robots_txt_says(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        """
+        class Theirs(scrapy.Spider):
+            name = "theirs"
+            async def start(self):
+                for said in (True, False):
+                    meta = {"dont_obey_robotstxt": said}
+                    yield scrapy.Request(self.base + f"/closed/plain/{said}", meta=meta)
+                    yield scrapy.Request(self.base + f"/closed/numbered/{said}", meta={**meta, 7: "no text"})
+                    yield scrapy.Request(self.base + f"/closed/object/{said}", lambda response: None, meta=meta)
+            def parse(self, response):
+                pass
+        """,
+        settings="ROBOTSTXT_OBEY = True",
+    )
+    with Site(echo, robots=CLOSED) as site:
+        log = project.crawl("theirs", base=site.base)
+    assert sorted(site.paths) == ["/closed/numbered/True", "/closed/object/True", "/closed/plain/True"]
+    assert "'outcome/refused_by_robots': 3" in log
+    assert "'outcome/new': 3" in log

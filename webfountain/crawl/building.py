@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 
 from webfountain.clock import SystemClock
+from webfountain.crawl.shelf import ignores_robots
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox import FOLDER, Inbox
 from webfountain.frontier.seeds import load_seeds
@@ -128,6 +129,7 @@ def build_for_project(config: FountainConfig, settings: BaseSettings, spider: st
         owner=_owner(),
         recrawl=config.recrawl,
         obey_robots=bool(before.get("obey_robots", False)),
+        ignores_robots=ignores_robots,
     )
     return Built(frontier, collection, clock, metrics, None, endless=config.recrawl)
 

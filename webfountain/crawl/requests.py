@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from scrapy import Spider
 
-__all__ = ["NotPlain", "Packer", "crawlable", "link_of"]
+__all__ = ["NotPlain", "Packer", "crawlable", "link_of", "meta_of"]
 
 _PLAIN: Final = frozenset({type(None), bool, float, str, bytes})
 _CODES: Final[dict[type, int]] = {tuple: 1, set: 2, frozenset: 3, datetime.datetime: 4, datetime.date: 5, dict: 6}
@@ -126,6 +126,12 @@ def crawlable(request: Request) -> str | None:
         return canonical(request.url)
     except UrlError:
         return None
+
+
+def meta_of(data: bytes) -> dict[str, Any]:
+    """The meta of a packed request. Raises ValueError, TypeError or KeyError for what is none."""
+    meta: dict[str, Any] = msgspec.msgpack.decode(data, ext_hook=_unflat)["meta"]
+    return meta
 
 
 def link_of(request: Request, url: str, data: bytes, fingerprint: bytes) -> Link:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 from scrapy import Request
 
-from webfountain.crawl.requests import NotPlain, Packer, link_of
+from webfountain.crawl.requests import NotPlain, Packer, link_of, meta_of
 
 if TYPE_CHECKING:
     from scrapy import Spider
@@ -22,12 +22,25 @@ if TYPE_CHECKING:
     from webfountain.metrics import Metrics
     from webfountain.records import Lease, Link
 
-__all__ = ["RequestShelf"]
+__all__ = ["RequestShelf", "ignores_robots"]
 
 logger = logging.getLogger(__name__)
 
-IN_MEMORY: Final = b"\xc1in memory "
+IN_MEMORY: Final = b"\xc1in memory"
 """Begins what the store keeps of a request that is no plain data; 0xc1 begins nothing in msgpack."""
+_RULED: Final = {False: b" ", True: b"!"}
+"""Follows it: whether the request's meta says `dont_obey_robotstxt`."""
+_IGNORES: Final = "dont_obey_robotstxt"
+
+
+def ignores_robots(data: bytes) -> bool:
+    """Whether a stored request is asked whatever robots.txt says, as its meta has it. Reads it again: ask rarely."""
+    if data.startswith(IN_MEMORY):
+        return data.startswith(IN_MEMORY + _RULED[True])
+    try:
+        return bool(meta_of(data).get(_IGNORES))
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return False  # it cannot be made again; that is said where it is tried
 
 
 class RequestShelf:
@@ -52,10 +65,10 @@ class RequestShelf:
         except NotPlain as why:
             self._tell(request, why)
         link = link_of(request, url, IN_MEMORY, fingerprint + self._run)
-        place = IN_MEMORY + link.key
-        if place in self._seen:
+        if link.key in self._seen:
             return None
-        self._seen.add(place)
+        self._seen.add(link.key)
+        place = IN_MEMORY + _RULED[bool(request.meta.get(_IGNORES))] + link.key
         self._in_memory[place] = request
         return msgspec.structs.replace(link, request=place)
 

@@ -41,7 +41,8 @@ class Arrivals:
     """Puts what arrives into the queues of active sites. `gather` gives the batch that the worker takes next.
 
     `patient`: the pages of a host without an address wait until it has one; else they have failed, for who yielded
-    them waits for their end.
+    them waits for their end. `ignores_robots` says of another project's stored request whether robots.txt is not to
+    rule it.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Arrivals:
         clock: Clock,
         gather: Callable[[], Work],
         patient: bool = True,
+        ignores_robots: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         self._ant = ant
         self._errands = errands
@@ -67,6 +69,7 @@ class Arrivals:
         self._clock = clock
         self._gather = gather
         self._patient = patient
+        self._ignores_robots = ignores_robots
         self._allow_private = collection.network.allow_private
         self._relook_s = RELOOK * collection.cycle.period_s
         self.strays: dict[str, list[Lease]] = {}
@@ -190,6 +193,10 @@ class Arrivals:
             reason = self._judge.judge(record.url, site.site, record.depth)
             if reason is not None:
                 return "refused", reason
-        if site.robots is not ALLOW_ALL and not site.robots.allowed(record.url):
+        if (
+            site.robots is not ALLOW_ALL
+            and not site.robots.allowed(record.url)
+            and (record.request is None or not self._ignores_robots(record.request))
+        ):
             return "refused_by_robots", "robots.txt"
         return None, ""

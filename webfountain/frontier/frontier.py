@@ -57,7 +57,8 @@ class Frontier:
     """One crawling process. Built with an open store (and repository); `close` closes them.
 
     `owner` names this process in leases. `recrawl` False asks every page once; `obey_robots` False is for a project
-    that chose so. Seeds are loaded by the caller (`seeds`).
+    that chose so, `ignores_robots` tells it of one of its requests (`Link.request`). Seeds are loaded by the caller
+    (`seeds`).
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class Frontier:
         inbox: Inbox | None = None,
         recrawl: bool = True,
         obey_robots: bool = True,
+        ignores_robots: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         self._clock = clock
         self._store = store
@@ -128,6 +130,7 @@ class Frontier:
             clock=clock,
             gather=lambda: self._next_work,
             patient=recrawl,
+            ignores_robots=ignores_robots,
         )
         self._agenda = Agenda(chores(config.lease_seconds, collection.cycle.period_s), start=clock.now())
         self._orders = Orders(
