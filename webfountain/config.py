@@ -62,7 +62,14 @@ class FountainConfig(
         bool, _meta("", "The crawl ends when nothing is in flight and no new URL comes due within a minute.")
     ] = False
     report: Annotated[str, _text("file", "Where the summary is written as JSON when the crawl ends.")] | None = None
-    recrawl: Annotated[bool, _meta("", "With the add-on: known requests are made again when they come due.")] = False
+    recrawl: Annotated[
+        bool,
+        _meta(
+            "",
+            "With the add-on: known requests are made again when they come due, and the crawl goes on until it is "
+            "stopped or one of its limits ends it.",
+        ),
+    ] = False
     allow_private: Annotated[
         bool, _meta("", "With the add-on and no collection file: loopback and private addresses may be asked.")
     ] = True
