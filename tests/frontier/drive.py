@@ -47,7 +47,7 @@ def collection_of(seeds, **values):
 class Drive:
     """`answer(fetch, at) -> (status, headers, body, seconds)` or an error word is the web."""
 
-    def __init__(self, collection, answer, *, store=None, repository=None, clock=None, seed=1, **config):
+    def __init__(self, collection, answer, *, store=None, repository=None, clock=None, seed=1, recrawl=True, **config):
         self.clock = clock or ManualClock(1_000_000.0)
         self.store = store or MemoryStore(period_s=collection.cycle.period_s)
         self.metrics = Metrics()
@@ -59,7 +59,7 @@ class Drive:
         self.collection = collection
         self.frontier = Frontier(
             store=self.store, repository=repository, collection=collection, config=FountainConfig(**config),
-            clock=self.clock, rng=random.Random(seed), metrics=self.metrics, owner="test",
+            clock=self.clock, rng=random.Random(seed), metrics=self.metrics, owner="test", recrawl=recrawl,
         )  # fmt: skip
         judge = Judge(collection, year=2026)
         load_seeds(collection, judge, self.frontier.due.discover, at=self.clock.now())

@@ -33,15 +33,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Arrivals"]
 
+TRIES: Final = 5
+"""Requests in a row without an answer, each after a longer back-off, until an impatient ant gives a site up."""
 RELOOK: Final = 0.02
 """Share of a period after which a site whose pages were not due after all is looked at again."""
+
+_PRIVATE: Final = "private-address"
 
 
 class Arrivals:
     """Puts what arrives into the queues of active sites. `gather` gives the batch that the worker takes next.
 
-    `patient`: the pages of a host without an address wait until it has one; else they have failed, for who yielded
-    them waits for their end. `ignores_robots` says of another project's stored request whether robots.txt is not to
+    `patient`: the pages of a site that cannot be reached wait until it can; else they have failed, for who yielded them
+    waits for their end. `ignores_robots` says of another project's stored request whether robots.txt is not to
     rule it.
     """
 
@@ -102,7 +106,7 @@ class Arrivals:
         """A site has an address: bar it when that is private, and see to its robots.txt."""
         assert site.group is not None
         if not self._allow_private and is_private_host(site.group.address):
-            site.barred = "private-address"
+            site.barred = _PRIVATE
         self._errands.prepare(site, at)
         self.let_go(site)
 
@@ -113,10 +117,23 @@ class Arrivals:
             site.dry = True
             site.recrawl_at = at + politeness.backoff(site.failures, base=self._errands.base_s, rng=self._ant.rng)
         else:
-            site.barred = error
-            self.let_go(site)
+            self._give_up(site, error)
         self._metrics.inc("ant/unreachable")
         self._metrics.inc(f"fetch/error/{error}")
+        self._ant.look(site)
+
+    def unanswered(self, site: ActiveSite, error: str | None) -> None:
+        """A fetch of a site ended without an answer, and that has been heard of by all others."""
+        if not self._patient and error in politeness.SITE_ERRORS and site.failures >= TRIES:
+            self._give_up(site, error)
+
+    def _give_up(self, site: ActiveSite, error: str) -> None:
+        """What is known of the site has failed; when it is active again it is tried again."""
+        site.barred = error
+        site.dry = False
+        for fetch in (*site.immediate.flush(), *site.never.flush(), *site.recrawl.flush()):
+            self._may_ask(site, fetch)
+        self.let_go(site)
         self._ant.look(site)
 
     def let_go(self, site: ActiveSite) -> None:
@@ -188,7 +205,7 @@ class Arrivals:
 
     def _objection(self, site: ActiveSite, record: PageRecord) -> tuple[OutcomeKind | None, str]:
         if site.barred is not None:
-            return "failed" if site.group is None else "refused", site.barred
+            return "refused" if site.barred == _PRIVATE else "failed", site.barred
         if record.request is None:
             reason = self._judge.judge(record.url, site.site, record.depth)
             if reason is not None:

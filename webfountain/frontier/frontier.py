@@ -20,7 +20,6 @@ from webfountain.frontier.arrivals import Arrivals
 from webfountain.frontier.controller import Controller
 from webfountain.frontier.due import DuplicateEliminator
 from webfountain.frontier.errands import Errands
-from webfountain.frontier.fountain import ahead_s
 from webfountain.frontier.links import LinkExtractor
 from webfountain.frontier.orders import Orders
 from webfountain.frontier.page import Examiner, Visit, acknowledged, counts_of, leased, old_text
@@ -116,7 +115,6 @@ class Frontier:
             owner=owner,
             lease_s=config.lease_seconds,
             watch=self._controller.watch,
-            ahead_s=ahead_s(collection.cycle.period_s),
         )
         self._next_work = Work(clock.now())
         self._arrivals = Arrivals(
@@ -185,6 +183,7 @@ class Frontier:
         site = self._ant.landed(fetched)
         kind = fetched.fetch.kind
         if kind == "page":
+            self._arrivals.unanswered(site, fetched.error)
             return
         site.expected -= 1
         if kind == "robots":
@@ -195,6 +194,7 @@ class Frontier:
             self._next_work.sitemaps.append(fetched)
         else:
             self._metrics.inc("sitemap/failed")
+        self._arrivals.unanswered(site, fetched.error)
         self._ant.look(site)
 
     def needs_old_copy(self, fetched: Fetched) -> bool:

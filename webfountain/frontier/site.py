@@ -116,7 +116,7 @@ class ActiveSite:
         self.recrawl_at = inf
         self.resolving = False
         self.dealt_at = inf  # when the oldest lease in the hand was taken
-        self.barred: str | None = None  # why each page of it is refused: a private address, or none
+        self.barred: str | None = None  # why each page of it ends unasked: a private address, or no answer
         self.failures = state.failures
         self.crawl_delay = state.crawl_delay
         self.robots = ALLOW_ALL
