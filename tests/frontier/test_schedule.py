@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.frontier.plans import DAY, hand_made
 from webfountain.core.buckets import BUCKETS, interval_of
 from webfountain.core.phases import Phases
-from webfountain.frontier.fountain import PATIENCE, FountainSchedule, ahead_s
+from webfountain.frontier.fountain import PATIENCE, FountainSchedule
 from webfountain.frontier.schedule import (
     LOOKS,
     LOOKS_PER_PERIOD,
@@ -39,8 +39,8 @@ def planned():
 MAKERS = {
     "bucket": lambda bounds: BucketSchedule(fastest=FASTEST, bounds=bounds),
     "plan": lambda bounds: PlanSchedule(planned(), bounds=bounds),
-    "fountain": lambda bounds: FountainSchedule(planned(), bounds=bounds, watched=lambda site: False),
-    "watched": lambda bounds: FountainSchedule(planned(), bounds=bounds, watched=lambda site: True),
+    "fountain": lambda bounds: FountainSchedule(planned(), bounds=bounds, watched=lambda site: False, sites=lambda: 1),
+    "watched": lambda bounds: FountainSchedule(planned(), bounds=bounds, watched=lambda site: True, sites=lambda: 1),
 }
 
 
@@ -125,7 +125,7 @@ def leased(store, schedule, site, at):
 
 
 def test_a_page_that_the_watch_passes_over_is_due_after_some_intervals_whatever_the_budget():
-    schedule = FountainSchedule(planned(), bounds=Bounds(), watched=lambda site: site == "watched")
+    schedule = FountainSchedule(planned(), bounds=Bounds(), watched=lambda site: site == "watched", sites=lambda: 1)
     interval, at = INTERVALS[100], 100 * DAY
     for factor in (1.0, 0.5, 0.5):
         schedule.correct(factor)
@@ -140,7 +140,9 @@ def test_a_page_that_the_watch_passes_over_is_due_after_some_intervals_whatever_
 
 def test_a_site_that_joins_the_watch_or_leaves_it_is_judged_by_the_other_rule_at_once():
     watched = set()
-    schedule = FountainSchedule(planned(), bounds=Bounds(longest=2 * INTERVALS[100]), watched=watched.__contains__)
+    schedule = FountainSchedule(
+        planned(), bounds=Bounds(longest=2 * INTERVALS[100]), watched=watched.__contains__, sites=lambda: 1
+    )
     assert schedule.due_times("s", [(100, 0.0)], 0.0) == [INTERVALS[100]]
     watched.add("s")
     assert schedule.due_times("s", [(100, 0.0)], 0.0) == [2 * INTERVALS[100]], "max_interval binds"
@@ -151,29 +153,50 @@ def test_a_site_that_joins_the_watch_or_leaves_it_is_judged_by_the_other_rule_at
 @pytest.mark.parametrize("name", ["bucket", "plan"])
 def test_only_fountain_s_own_schedule_lets_the_watch_look(name):
     schedule = MAKERS[name](Bounds())
-    assert [schedule.wanted(day * DAY, starved=True) for day in range(3)] == [0.0] * 3
-    assert NoRecrawl().wanted(5 * DAY, starved=True) == 0.0
+    assert [schedule.wanted(day * DAY, starved=True) for day in range(3)] == [None] * 3
+    assert NoRecrawl().wanted(5 * DAY, starved=True) is None
 
 
 def test_the_watch_looks_by_the_clock_for_what_the_plan_fetches_until_the_next_look():
     schedule = MAKERS["watched"](Bounds())
     look = DAY / LOOKS_PER_PERIOD
-    assert schedule.wanted(0.0, starved=False) == pytest.approx(1 + 15 / LOOKS_PER_PERIOD)
-    assert schedule.wanted(0.9 * look, starved=False) == 0.0
-    assert schedule.wanted(look, starved=False) > 1.0
+    assert schedule.wanted(0.0, starved=False).alone == pytest.approx(1 + 15 / LOOKS_PER_PERIOD)
+    assert schedule.wanted(0.9 * look, starved=False) is None
+    assert schedule.wanted(look, starved=False) is not None
     second = DAY  # where 20 pages are planned
-    assert schedule.wanted(second, starved=False) == pytest.approx(1 + 20 / LOOKS_PER_PERIOD)
+    assert schedule.wanted(second, starved=False).alone == pytest.approx(1 + 20 / LOOKS_PER_PERIOD)
+
+
+def test_while_new_pages_wait_known_ones_have_what_the_plan_means_for_them_unless_fetches_are_left():
+    schedule = MAKERS["watched"](Bounds())
+    planned_recrawls = schedule.wanted(0.0, starved=False).beside_new
+    assert planned_recrawls == pytest.approx(1 + 10 / LOOKS_PER_PERIOD)
+    schedule.correct(0.9)
+    unspent = schedule.wanted(0.1 * DAY, starved=True)
+    assert unspent.beside_new == unspent.alone
+    schedule.correct(1.003)
+    assert schedule.wanted(0.2 * DAY, starved=True).beside_new == planned_recrawls
 
 
 def test_an_ant_that_starves_has_the_watch_look_sooner_but_not_all_the_time():
     schedule = MAKERS["watched"](Bounds())
     look = DAY / LOOKS_PER_PERIOD
-    assert schedule.wanted(0.0, starved=True) > 0.0
-    assert schedule.wanted(0.05 * look, starved=True) == 0.0
-    assert schedule.wanted(0.15 * look, starved=True) > 0.0
-    assert schedule.wanted(0.2 * look, starved=True) == 0.0
+    assert schedule.wanted(0.0, starved=True) is not None
+    assert schedule.wanted(0.05 * look, starved=True) is None
+    assert schedule.wanted(0.15 * look, starved=True) is not None
+    assert schedule.wanted(0.2 * look, starved=True) is None
 
 
 def test_in_a_period_of_seconds_a_look_provides_for_longer_than_until_the_next():
-    assert ahead_s(DAY) == DAY / LOOKS_PER_PERIOD
-    assert ahead_s(1.0) == 0.2
+    assert MAKERS["watched"](Bounds()).wanted(0.0, starved=False).ahead_s == DAY / LOOKS_PER_PERIOD
+    plan = hand_made(Phases.running(SPEED, start=0.0), period=1.0, intervals=INTERVALS)
+    short = FountainSchedule(plan, bounds=Bounds(), watched=lambda site: True, sites=lambda: 1)
+    assert short.wanted(0.0, starved=False).ahead_s == 0.2
+
+
+def test_the_more_sites_are_watched_the_longer_a_look_provides_where_periods_are_short():
+    plan = hand_made(Phases.running(SPEED, start=0.0), period=1.0, intervals=INTERVALS)
+    schedule = FountainSchedule(plan, bounds=Bounds(), watched=lambda site: True, sites=lambda: 2000)
+    assert schedule.wanted(0.0, starved=False).ahead_s == 10.0
+    assert schedule.wanted(9.0, starved=False) is None
+    assert schedule.wanted(10.0, starved=False) is not None

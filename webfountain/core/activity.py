@@ -197,7 +197,7 @@ class Activity:
             self._estimate_means(events, exposure)
             if self._signals.siblings:
                 self._estimate_activity(events, exposure, first, last)
-        self._oldest = (self._step, events[:, 0], exposure[:, 0])
+        self._window = (self._start + first, events, exposure)
 
     def _spread_events(self, first: int, last: int) -> Array:
         """(sections, window) expected first changes in each step, those of subsections included."""
@@ -248,11 +248,12 @@ class Activity:
         """The oldest step of a full window leaves it, as last believed, for the long-run sums."""
         if self._step - self._start < WINDOW:
             return
-        if self._oldest[0] != self._step:
-            self._revise()
-        _, events, exposure = self._oldest
-        keep = np.exp(-1 / self._signals.memory) if self._signals.forgetting else 1.0
         oldest = self._step - WINDOW
+        if not 0 <= oldest - self._window[0] < self._window[1].shape[1]:
+            self._revise()
+        begin, found, watched = self._window
+        events, exposure = found[:, oldest - begin], watched[:, oldest - begin]
+        keep = np.exp(-1 / self._signals.memory) if self._signals.forgetting else 1.0
         self._week.close(oldest, float(events[0]), float(exposure[0] * self._mean[0]), keep=keep)
         self._old_events = keep * self._old_events + events
         self._old_exposure = keep * self._old_exposure + exposure
@@ -273,7 +274,8 @@ class Activity:
         if count == old:
             return
         self._parents, self._levels = self._sections.parents(), self._sections.levels()
-        self._oldest = (self._step - 1, self._mean, self._mean)  # of the sections before; to be made again
+        # The last revision's first step, and (sections, steps) events and exposure: none for these sections.
+        self._window = (self._step, np.zeros((count, 0)), np.zeros((count, 0)))
         more = count - old
         for name in ("_hazard", "_total", "_opened", "_before", "_old_events", "_old_exposure", "_mean", "_size"):
             array = getattr(self, name)

@@ -158,7 +158,10 @@ class Controller:
         self.plan = plan
         self._made, self._checked_at = 0, max(plan.start, self._checked_at)
         if plan.fountain and self.watch is not None:
-            self.schedule = FountainSchedule(plan, bounds=self._bounds, watched=self.watch.holds)
+            watch = self.watch
+            self.schedule = FountainSchedule(
+                plan, bounds=self._bounds, watched=watch.holds, sites=lambda: watch.many_sites
+            )
         else:
             self.schedule = PlanSchedule(plan, bounds=self._bounds)
 

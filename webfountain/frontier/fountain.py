@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from webfountain.frontier.schedule import LOOKS_PER_PERIOD
+from webfountain.frontier.schedule import LOOKS_PER_PERIOD, Wanted
 from webfountain.store.base import ADVANCED
 
 if TYPE_CHECKING:
@@ -23,31 +23,29 @@ if TYPE_CHECKING:
     from webfountain.frontier.plan import Plan
     from webfountain.frontier.schedule import Bounds
 
-__all__ = ["PATIENCE", "FountainSchedule", "ahead_s"]
+__all__ = ["PATIENCE", "FountainSchedule"]
 
 PATIENCE: Final = 3.0
 _SHORTEST, _LONGEST = 1 / 64, 64.0
+_LOOK_S: Final = 0.005
+"""Time, for each watched site, between two looks at least: a look costs a millisecond a site."""
 _AHEAD_S: Final = 0.2
 """Fetches are made due at least so long ahead, s, so that no store call stands between two of them."""
 
 
-def ahead_s(period: float) -> float:
-    """For how long a look of the watch provides, s: until the next look, in a period of some seconds longer."""
-    return max(period / LOOKS_PER_PERIOD, _AHEAD_S)
-
-
 class FountainSchedule:
-    """Follows a plan's budget. `watched` tells whether the watch knows a site."""
+    """Follows a plan's budget. `watched` tells whether the watch knows a site, `sites` how many it knows."""
 
-    __slots__ = ("_bounds", "_gain", "_intervals", "_look_at", "_look_s", "_plan", "_watched")
+    __slots__ = ("_bounds", "_gain", "_intervals", "_look_at", "_plan", "_sites", "_unspent", "_watched")
 
-    def __init__(self, plan: Plan, *, bounds: Bounds, watched: Callable[[str], bool]) -> None:
+    def __init__(self, plan: Plan, *, bounds: Bounds, watched: Callable[[str], bool], sites: Callable[[], int]) -> None:
         self._plan = plan
         self._bounds = bounds
         self._watched = watched
+        self._sites = sites
         self._intervals = np.array(plan.intervals)
         self._gain = 1.0
-        self._look_s = plan.period / LOOKS_PER_PERIOD
+        self._unspent = False  # whether new pages wait that cannot be had, so that known ones may have their fetches
         self._look_at = -inf
 
     def horizon(self, site: str, at: float) -> list[float]:
@@ -66,13 +64,18 @@ class FountainSchedule:
     def weights(self, at: float) -> Sequence[float]:
         return self._plan.weights_at(at)
 
-    def wanted(self, at: float, *, starved: bool) -> float:
+    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
         """A look is due by the clock, and sooner when the ant runs out of due pages."""
-        if at < self._look_at - (0.9 * self._look_s if starved else 0.0):
-            return 0.0
-        self._look_at = at + self._look_s
-        rate = (self._plan.fetches_until(at + self._look_s) - self._plan.fetches_until(at)) / self._look_s
-        return 1.0 + rate * ahead_s(self._plan.period)
+        plan, period = self._plan, self._plan.period_at(at)
+        look_s = max(plan.period / LOOKS_PER_PERIOD, _LOOK_S * self._sites())
+        if at < self._look_at - (0.9 * look_s if starved else 0.0):
+            return None
+        self._look_at = at + look_s
+        ahead = max(look_s, _AHEAD_S)
+        known = plan.recrawl[period]
+        every = 1.0 + ahead / plan.period * (known + plan.fresh[period])
+        return Wanted(every, every if self._unspent else 1.0 + ahead / plan.period * known, ahead)
 
     def correct(self, factor: float) -> None:
+        self._unspent = factor < 1.0
         self._gain = float(np.clip(self._gain * factor, _SHORTEST, _LONGEST))

@@ -9,7 +9,7 @@ by its phase clocks; `fountain` has the third. Called in the loop thread only.
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.plan import Plan
 
-__all__ = ["LOOKS_PER_PERIOD", "REFRESH", "Bounds", "BucketSchedule", "NoRecrawl", "PlanSchedule", "Schedule"]
+__all__ = ["LOOKS_PER_PERIOD", "REFRESH", "Bounds", "BucketSchedule", "NoRecrawl", "PlanSchedule", "Schedule", "Wanted"]
 
 LOOKS: Final = 4
 """Visits per expected change while no budget is to be divided. A page that changes by a Poisson process and is visited
@@ -52,6 +52,17 @@ class Bounds:
         return min(max(wanted, order + self.shortest), order + self.longest)
 
 
+class Wanted(NamedTuple):
+    """Known pages to be fetched until the watch looks again."""
+
+    alone: float
+    """When no new page waits: all fetches are theirs."""
+    beside_new: float
+    """When new pages wait: what the plan means for known ones."""
+    ahead_s: float
+    """Time in which so many are fetched, s."""
+
+
 class Schedule(Protocol):
     """Which recrawl lanes are due at a time, and the weight between a site's two queues."""
 
@@ -67,8 +78,8 @@ class Schedule(Protocol):
         """Weights of the never-crawled and the recrawl queue where both have a due URL: p and 1 - p."""
         ...
 
-    def wanted(self, at: float, *, starved: bool) -> float:
-        """How many pages the watch should have made due now; 0: it is not to look yet, or never.
+    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
+        """How many pages should wait to be recrawled after a look of the watch; None: it is not to look yet, or never.
 
         `starved`: the ant has room for more pages than are due.
         """
@@ -98,8 +109,8 @@ class BucketSchedule:
     def weights(self, at: float) -> Sequence[float]:
         return (0.5, 0.5)
 
-    def wanted(self, at: float, *, starved: bool) -> float:
-        return 0.0
+    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
+        return None
 
     def correct(self, factor: float) -> None:
         """There is no plan to differ from."""
@@ -117,8 +128,8 @@ class NoRecrawl:
     def weights(self, at: float) -> Sequence[float]:
         return (1.0, 0.0)
 
-    def wanted(self, at: float, *, starved: bool) -> float:
-        return 0.0
+    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
+        return None
 
     def correct(self, factor: float) -> None:
         """Nothing is planned."""
@@ -152,8 +163,8 @@ class PlanSchedule:
     def weights(self, at: float) -> Sequence[float]:
         return self._plan.weights_at(at)
 
-    def wanted(self, at: float, *, starved: bool) -> float:
-        return 0.0
+    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
+        return None
 
     def correct(self, factor: float) -> None:
         self._gain = float(np.clip(self._gain * factor, 1 / 64, 4.0))

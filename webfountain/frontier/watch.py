@@ -22,6 +22,7 @@ import numpy as np
 
 from webfountain.core.change_rate import decode
 from webfountain.core.importance import importance_by_depth
+from webfountain.frontier.schedule import LOOKS_PER_PERIOD
 from webfountain.frontier.site_watch import SiteWatch
 from webfountain.urls import fingerprint
 
@@ -45,6 +46,8 @@ MOST_PAGES: Final = 200_000
 MOST_SITES: Final = 2_000
 STEPS: Final = 36
 """Steps between two visits to a page, where visits are that frequent: what happens within a step is at once."""
+FEWEST_LOOKS: Final = 2
+"""Looks between two visits to a page, at least: with a budget that is larger there is no choice to make."""
 SLOW: Final = 3
 """Times that long within which one of the pages that were made due should be fetched; else the site is slow."""
 OUTRANKS: Final = 2.0
@@ -100,16 +103,21 @@ class Watch:
         """Whether a site is watched; any thread may ask."""
         return site in self._sites
 
+    @property
+    def many_sites(self) -> int:
+        """Sites that are watched; any thread may ask."""
+        return len(self._sites)
+
     def wants(self, site: str, pages: int) -> bool:
         """Whether a site of so many crawled pages should be admitted now."""
-        if not self._interval or site in self._sites or pages < FEWEST:
+        if self._interval < FEWEST_LOOKS * self._period / LOOKS_PER_PERIOD or site in self._sites or pages < FEWEST:
             return False
         return len(self._sites) < self._most_sites and self._pages + pages <= self._most_pages
 
     def admit(self, site: str, records: Iterable[PageRecord], *, at: float) -> None:
         """Begin to watch a site, with all its crawled pages as they stand in the store."""
         periods = self._interval / self._period
-        steps = max(1.0, STEPS / periods)  # in a period
+        steps = min(max(1.0, STEPS / periods), LOOKS_PER_PERIOD)  # in a period
         self._sites[site] = found = _Site(
             [record for record in records if record.request is None and record.last_crawled is not None],
             signals=self._signals.lasting(periods).spread(steps),

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.due import DuplicateEliminator
     from webfountain.frontier.inbox import Inbox
     from webfountain.frontier.page import Visit
+    from webfountain.frontier.schedule import Wanted
     from webfountain.frontier.sitemaps import SitemapShelf
     from webfountain.frontier.watch import Watch
     from webfountain.records import CensusRow, Fetched, OutcomeKind
@@ -76,7 +77,7 @@ class Work:
     inbox: bool = False
     tidy: bool = False
     look_for_waiting: bool = False
-    wanted: float = 0.0
+    wanted: Wanted | None = None
     census_since: int | None = None
     plan: bytes | None = None
 
@@ -148,7 +149,6 @@ class Clerk:
         owner: str,
         lease_s: float,
         watch: Watch | None = None,
-        ahead_s: float = 0.0,
     ) -> None:
         self._store = store
         self._repository = repository
@@ -158,7 +158,6 @@ class Clerk:
         self._owner = owner
         self._lease_s = lease_s
         self._watch = watch
-        self._ahead_s = ahead_s
         self._has_forgotten = False
         self._told = (0, 0, 0)
 
@@ -278,10 +277,12 @@ class Clerk:
 
     def _look(self, work: Work, done: Done) -> None:
         """The most urgent pages are due now; after leases went back, for what is leased is not moved."""
-        if self._watch is None or not work.wanted:
+        if self._watch is None or work.wanted is None:
             return
-        known = self._store.statistics().pages["crawled"]
-        for site, keys, due, before in self._watch.look(work.wanted, at=work.at, known=known, ahead_s=self._ahead_s):
+        pages = self._store.statistics().pages
+        wanted = work.wanted.beside_new if pages["never-crawled"] else work.wanted.alone
+        chosen = self._watch.look(wanted, at=work.at, known=pages["crawled"], ahead_s=work.wanted.ahead_s)
+        for site, keys, due, before in chosen:
             moved = self._store.advance(site, keys, due=due, at=work.at)
             done.counts["controller/made_due"] += moved
             for key in keys if moved < len(keys) else ():
