@@ -95,8 +95,9 @@ def test_the_mean_obsolete_count_of_long_cycles_approaches_it_too(periods: int, 
 
 def check_mean(periods: int, mean: float) -> None:
     found = solve(steady(periods))
-    assert found.objective / periods == pytest.approx(mean, rel=1.5e-3)
-    assert found.objective / periods < 36.395
+    # A study found these; what is lower is a better plan, but none is below its own bound.
+    assert found.bound <= found.objective <= (1 + 1.5e-3) * mean * periods
+    assert 0.99 * mean < found.objective / periods < 36.395
 
 
 @pytest.mark.parametrize("seed", range(30))

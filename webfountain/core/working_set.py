@@ -25,6 +25,7 @@ Mask = npt.NDArray[np.bool_]
 _INWARD = 40  # bound fractions taken into a working set
 _LARGEST = 120  # interior fractions taken into a working set
 _ROUNDS = 6
+_LONG = 28  # periods above which half as many working sets as periods follow: each holds a smaller part of them
 _EDGE = 1e-9
 
 
@@ -79,7 +80,8 @@ def better(one: Plan, other: Plan) -> Plan:
 def polished(instance: Instance, plan: Plan, *, route: str, everything: bool = False) -> Plan:
     """SLSQP on one working set after the other, until it gains nothing more. Never worse than ``plan``."""
     best, at = plan, plan
-    for _ in range(1 if everything else _ROUNDS):
+    rounds = _ROUNDS if instance.T <= _LONG else max(_ROUNDS, instance.T // 2)
+    for _ in range(1 if everything else rounds):
         chosen = ~closed_fractions(instance) if everything else _working_set(instance, at)
         if not chosen.any():
             break
