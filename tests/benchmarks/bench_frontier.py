@@ -28,16 +28,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from webfountain.frontier.due import DuplicateEliminator
+from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.records import Link, Outcome
 from webfountain.store import open_store
-from webfountain.store.base import Parked
+from webfountain.store.contract import Parked
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webfountain.store.base import FrontierStore
+    from webfountain.store.contract import FrontierStore
 
 PAGES_PER_SITE = 1000
 LINKS_PER_PAGE = 60

@@ -28,20 +28,20 @@ from tests.acceptance.crawls import policy, run
 from webfountain import settings as door
 from webfountain.core.buckets import BUCKETS, intervals_of
 from webfountain.demo.process import DemoServer
-from webfountain.frontier.controller import make_plan
-from webfountain.frontier.schedule import Bounds
-from webfountain.frontier.work import CensusTaken
+from webfountain.formats.html import text_of
+from webfountain.frontier.planning.controller import make_plan
+from webfountain.frontier.planning.schedule import Bounds
+from webfountain.frontier.store_worker import CensusTaken
 from webfountain.policy.tables import CycleTable
 from webfountain.records import CensusRow
-from webfountain.repository.text import text_of
-from webfountain.store.base import BucketCensus
+from webfountain.store.contract import BucketCensus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
 
-    from webfountain.frontier.plan import Plan
+    from webfountain.frontier.planning.plan import Plan
 
     Times = npt.NDArray[np.float64]
 

@@ -21,9 +21,9 @@ from scrapy import signals
 
 from tests.benchmarks.bench_planning import KNOWN, census
 from webfountain.crawl.scheduler import FountainScheduler
-from webfountain.frontier import controller
 from webfountain.frontier.frontier import Frontier
-from webfountain.frontier.work import Clerk
+from webfountain.frontier.planning import controller
+from webfountain.frontier.store_worker import Clerk
 from webfountain.policy.tables import CycleTable
 
 if TYPE_CHECKING:
@@ -32,8 +32,8 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from webfountain.frontier.plan import Plan
-    from webfountain.frontier.work import CensusTaken
+    from webfountain.frontier.planning.plan import Plan
+    from webfountain.frontier.store_worker import CensusTaken
 
 
 class Heartbeat:

@@ -14,8 +14,8 @@ from tests.frontier.drive import Drive
 from tests.servers.timeweb import DAY, START, TimeServer
 from webfountain.clock import ManualClock
 from webfountain.errors import InputError, StoreError
-from webfountain.frontier.page import digest_of
-from webfountain.frontier.plan import Plan, decode_plan
+from webfountain.frontier.pages.examiner import digest_of
+from webfountain.frontier.planning.plan import Plan, decode_plan
 from webfountain.policy.files import parse_collection
 from webfountain.repository.pages import Repository
 from webfountain.store.opening import open_store

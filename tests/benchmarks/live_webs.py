@@ -16,7 +16,7 @@ from tests.servers.timeweb import DAY, START, TimeWeb
 from webfountain.core.shingles import exact_resemblance
 from webfountain.demo.answers import Answer
 from webfountain.demo.web import GeneratedWeb
-from webfountain.repository.text import text_of
+from webfountain.formats.html import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -17,17 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
-from webfountain.crawl.connection import Connection, ConnectionPool
-from webfountain.crawl.fetcher import Fetcher
 from webfountain.crawl.scheduler import FountainScheduler
-from webfountain.frontier.due import DuplicateEliminator
+from webfountain.download.connection import Connection, ConnectionPool
+from webfountain.download.fetcher import Fetcher
+from webfountain.formats import html as text
+from webfountain.formats.links import LinkExtractor
 from webfountain.frontier.frontier import Frontier
-from webfountain.frontier.links import LinkExtractor
-from webfountain.frontier.page import Examiner
-from webfountain.frontier.work import Clerk
-from webfountain.repository import text
+from webfountain.frontier.pages.duplicates import DuplicateEliminator
+from webfountain.frontier.pages.examiner import Examiner
+from webfountain.frontier.store_worker import Clerk
 from webfountain.repository.pages import Repository
-from webfountain.store.embedded import EmbeddedStore
+from webfountain.store.embedded.store import EmbeddedStore
 
 if TYPE_CHECKING:
     from typing import Self

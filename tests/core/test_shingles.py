@@ -20,7 +20,7 @@ from webfountain.core.shingles import (
     shingles,
     signature,
 )
-from webfountain.repository.text import tree_of, visible_text
+from webfountain.formats.html import tree_of, visible_text
 
 if TYPE_CHECKING:
     from pathlib import Path

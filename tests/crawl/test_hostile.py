@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawl.pace import slowness
-from tests.crawl.peers import fetcher, page, terms
+from tests.download.peers import fetcher, page, terms
 from tests.servers.hostile import BEHAVIOURS, HostileServer
 
 if TYPE_CHECKING:

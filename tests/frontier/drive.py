@@ -15,7 +15,7 @@ from webfountain.metrics import Metrics
 from webfountain.policy.files import parse_collection
 from webfountain.policy.rules import Judge
 from webfountain.records import Fetched
-from webfountain.store.memory import MemoryStore
+from webfountain.store.memory.store import MemoryStore
 
 POLICY = """
 [collection]

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from webfountain.frontier.controller import make_plan
-from webfountain.frontier.plan import Forecast, Plan, pack_phases
-from webfountain.frontier.schedule import Bounds
-from webfountain.frontier.work import CensusTaken
+from webfountain.frontier.planning.controller import make_plan
+from webfountain.frontier.planning.plan import Forecast, Plan, pack_phases
+from webfountain.frontier.planning.schedule import Bounds
+from webfountain.frontier.store_worker import CensusTaken
 from webfountain.policy.tables import CycleTable
 from webfountain.policy.units import PositiveDuration
 from webfountain.records import CensusRow
-from webfountain.store.base import BucketCensus
+from webfountain.store.contract import BucketCensus
 
 DAY = 86_400.0
 

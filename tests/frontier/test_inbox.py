@@ -14,7 +14,7 @@ from webfountain.frontier.inbox import Delivered, Forget, Inbox, Now
 from webfountain.records import Fetch, Fetched, Link
 from webfountain.repository.pages import Repository
 from webfountain.repository.warc import Capture
-from webfountain.store.memory import MemoryStore
+from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:

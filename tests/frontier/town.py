@@ -6,8 +6,8 @@ from itertools import chain
 
 from webfountain.core.change_rate import append
 from webfountain.core.signals import Signals
-from webfountain.frontier.page import Visit
-from webfountain.frontier.watch import Watch
+from webfountain.frontier.pages.examiner import Visit
+from webfountain.frontier.planning.urgent_pages import Watch
 from webfountain.records import Fetch, Fetched, PageRecord
 from webfountain.urls import fingerprint, site_of
 

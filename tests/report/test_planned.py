@@ -9,10 +9,10 @@ import pytest
 
 from webfountain.core.phases import Phases
 from webfountain.errors import StoreVersion
-from webfountain.frontier.plan import Forecast, Plan, encode_plan, pack_phases
+from webfountain.frontier.planning.plan import Forecast, Plan, encode_plan, pack_phases
 from webfountain.records import Link, Outcome
 from webfountain.report.planned import plan_in_force, plan_words
-from webfountain.store.memory import MemoryStore
+from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:

@@ -16,8 +16,8 @@ from webfountain.records import Copy, Fetch, Fetched, Link, Outcome
 from webfountain.report import state
 from webfountain.repository.pages import Pages, Repository
 from webfountain.repository.warc import Capture
-from webfountain.store.base import BucketCensus
-from webfountain.store.memory import MemoryStore
+from webfountain.store.contract import BucketCensus
+from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:

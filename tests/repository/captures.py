@@ -14,7 +14,7 @@ from warcio.checker import Checker
 
 from webfountain.records import Copy, Fetch, Fetched, Lease, Link, Outcome, PageRecord
 from webfountain.repository.warc import Capture
-from webfountain.store.memory import MemoryStore
+from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:

@@ -8,12 +8,12 @@ import msgspec
 
 from webfountain.records import Lease, Link, Outcome, OutcomeKind, PageRecord
 from webfountain.store import open_store
-from webfountain.store.base import LANES
+from webfountain.store.contract import LANES
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webfountain.store.base import FrontierStore
+    from webfountain.store.contract import FrontierStore
 
 __all__ = ["ALWAYS", "BACKENDS", "SITE", "crawled", "link", "links", "make_store", "outcome"]
 

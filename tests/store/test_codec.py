@@ -17,7 +17,7 @@ from webfountain.store.codec import (
     from_sortable,
     to_sortable,
 )
-from webfountain.store.embedded_keys import NEVER, is_record, never_suffix, pack_waiting, waiting_record
+from webfountain.store.embedded.keys import NEVER, is_record, never_suffix, pack_waiting, waiting_record
 
 numbers = st.floats(allow_nan=False)
 texts = st.text(max_size=20)

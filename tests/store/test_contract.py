@@ -1,4 +1,4 @@
-"""What every store does: the contract of `webfountain.store.base`, over all backends."""
+"""What every store does: the contract of `webfountain.store.contract`, over all backends."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from tests.store.stores import ALWAYS, BACKENDS, SITE, crawled, link, links, mak
 from webfountain.errors import InputError
 from webfountain.records import CensusRow, Copy, Discovered, Move, Outcome, Settled, SiteState
 from webfountain.store import open_store
-from webfountain.store.base import ADVANCED, LANES, RETRY, BucketCensus, Parked
+from webfountain.store.contract import ADVANCED, LANES, RETRY, BucketCensus, Parked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
     from webfountain.records import Lease, Queue
-    from webfountain.store.base import FrontierStore
+    from webfountain.store.contract import FrontierStore
 
 
 @pytest.fixture(params=BACKENDS)

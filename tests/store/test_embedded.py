@@ -20,15 +20,15 @@ from tests.store.stores import ALWAYS, PERIOD_S, SITE, link, links, outcome
 from webfountain.errors import StoreBound, StoreError, StoreHeld, StoreVersion
 from webfountain.records import SiteState
 from webfountain.store import open_store
-from webfountain.store.base import Parked
-from webfountain.store.embedded_disk import CACHE_BYTES, WriteBatch, open_reading, open_writing
-from webfountain.store.embedded_keys import META
-from webfountain.store.embedded_opening import open_embedded
+from webfountain.store.contract import Parked
+from webfountain.store.embedded.disk import CACHE_BYTES, WriteBatch, open_reading, open_writing
+from webfountain.store.embedded.keys import META
+from webfountain.store.embedded.opening import open_embedded
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webfountain.store.embedded import EmbeddedStore
+    from webfountain.store.embedded.store import EmbeddedStore
 
 
 def opened(folder: Path, *, read_only: bool = False, collection: str | None = "tests") -> EmbeddedStore:
@@ -238,7 +238,7 @@ FULL_DISK = textwrap.dedent("""
     from webfountain.errors import StoreError
     from webfountain.records import SiteState
     from webfountain.store import open_store
-    from webfountain.store.base import Parked
+    from webfountain.store.contract import Parked
 
     def refused(step):
         try:

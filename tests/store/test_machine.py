@@ -20,13 +20,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.store.stores import PERIOD_S
 from webfountain.records import Copy, Link, Move, Outcome, SiteState
-from webfountain.store.base import LANES, Parked
-from webfountain.store.embedded_opening import open_embedded
-from webfountain.store.memory import MemoryStore
+from webfountain.store.contract import LANES, Parked
+from webfountain.store.embedded.opening import open_embedded
+from webfountain.store.memory.store import MemoryStore
 
 if TYPE_CHECKING:
     from webfountain.records import Lease
-    from webfountain.store.embedded import EmbeddedStore
+    from webfountain.store.embedded.store import EmbeddedStore
 
 SITES = ("https://a.example", "https://b.example:8080", "http://ü.example")
 KEYS = tuple(bytes([n]) * 8 for n in range(6))

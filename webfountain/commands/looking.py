@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webfountain.repository.record import Stored
-    from webfountain.store.base import FrontierStore
+    from webfountain.store.contract import FrontierStore
 
 __all__ = ["cat", "pages", "sites", "status", "texts"]
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from webfountain.repository.pages import Pages
-    from webfountain.store.base import FrontierStore
+    from webfountain.store.contract import FrontierStore
 
 __all__ = [
     "as_json",

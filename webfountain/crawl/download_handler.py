@@ -38,11 +38,11 @@ from scrapy.utils.ssl import _make_ssl_context
 from twisted.python.failure import Failure
 
 from webfountain.clock import SystemClock
-from webfountain.crawl.connection import ConnectionPool, Endpoint, Exchange, Pace
-from webfountain.crawl.decoding import Body
-from webfountain.crawl.fetcher import Fetcher, origin_of, refuse_private, resolve
 from webfountain.crawl.flight import flight_of
-from webfountain.crawl.http1 import BadResponse
+from webfountain.download.connection import ConnectionPool, Endpoint, Exchange, Pace
+from webfountain.download.decoding import Body
+from webfountain.download.fetcher import Fetcher, origin_of, refuse_private, resolve
+from webfountain.download.http1 import BadResponse
 
 if TYPE_CHECKING:
     from typing import Self
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webfountain.crawl.flight import Flight
-    from webfountain.crawl.http1 import ErrorWord, ResponseReader
+    from webfountain.download.http1 import ErrorWord, ResponseReader
     from webfountain.records import Fetched
 
 __all__ = ["ABORT", "FountainDownloadHandler", "FountainResponse", "download_error", "error_word"]

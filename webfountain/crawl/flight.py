@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from webfountain.crawl.fetcher import Terms
-    from webfountain.frontier.page import Visit
-    from webfountain.frontier.work import Refusal
+    from webfountain.download.fetcher import Terms
+    from webfountain.frontier.pages.examiner import Visit
+    from webfountain.frontier.store_worker import Refusal
     from webfountain.records import Fetch, Fetched
 
 __all__ = ["FLIGHT", "Flight", "flight_of"]

@@ -24,13 +24,13 @@ from webfountain.config import FountainConfig
 from webfountain.crawl import engine
 from webfountain.crawl.building import Built, build_for_project, build_own
 from webfountain.crawl.download_handler import ABORT
-from webfountain.crawl.fetcher import terms_of
 from webfountain.crawl.flight import FLIGHT, Flight, flight_of
 from webfountain.crawl.requests import crawlable
-from webfountain.crawl.resolving import Resolver
 from webfountain.crawl.settling import Settling, is_one_off
 from webfountain.crawl.shelf import RequestShelf
 from webfountain.crawl.worker import Worker
+from webfountain.download.fetcher import terms_of
+from webfountain.download.resolver import Resolver
 from webfountain.errors import InputError, WebfountainError
 from webfountain.metrics import Metrics
 from webfountain.records import Fetch, Fetched
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from webfountain.crawl.fetcher import Terms
+    from webfountain.download.fetcher import Terms
     from webfountain.frontier.frontier import Frontier
-    from webfountain.frontier.page import Visit
-    from webfountain.frontier.work import Refusal
+    from webfountain.frontier.pages.examiner import Visit
+    from webfountain.frontier.store_worker import Refusal
 
 __all__ = ["FountainScheduler"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.work import Work
+from webfountain.frontier.store_worker import Work
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webfountain.frontier.frontier import Frontier
-    from webfountain.frontier.work import Refusal
+    from webfountain.frontier.store_worker import Refusal
     from webfountain.records import Lease
 
 __all__ = ["Settling", "is_one_off"]

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webfountain.frontier.frontier import Frontier
-    from webfountain.frontier.plan import Plan
-    from webfountain.frontier.work import Work
+    from webfountain.frontier.planning.plan import Plan
+    from webfountain.frontier.store_worker import Work
 
 __all__ = ["Worker"]
 

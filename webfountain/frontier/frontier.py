@@ -14,20 +14,20 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.core.change_rate import Prior
+from webfountain.formats.links import LinkExtractor
 from webfountain.frontier.agenda import Agenda, chores
-from webfountain.frontier.ant import Ant
-from webfountain.frontier.arrivals import Arrivals
-from webfountain.frontier.controller import Controller
-from webfountain.frontier.due import DuplicateEliminator
-from webfountain.frontier.errands import Errands
-from webfountain.frontier.links import LinkExtractor
-from webfountain.frontier.orders import Orders
-from webfountain.frontier.page import Examiner, Visit, acknowledged, counts_of, leased, old_text
-from webfountain.frontier.plan import encode_plan
+from webfountain.frontier.pages.duplicates import DuplicateEliminator
+from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, leased, old_text
+from webfountain.frontier.pages.sitemaps import SitemapShelf
+from webfountain.frontier.planning.controller import Controller
+from webfountain.frontier.planning.plan import encode_plan
 from webfountain.frontier.progress import Progress
-from webfountain.frontier.site import largest_hand
-from webfountain.frontier.sitemaps import SitemapShelf
-from webfountain.frontier.work import Clerk, Done, Refusal, Work
+from webfountain.frontier.sites.ant import Ant
+from webfountain.frontier.sites.arrivals import Arrivals
+from webfountain.frontier.sites.errands import Errands
+from webfountain.frontier.sites.orders import Orders
+from webfountain.frontier.sites.site import largest_hand
+from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
 from webfountain.policy.rules import Judge
 
 if TYPE_CHECKING:
@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from webfountain.clock import Clock
     from webfountain.config import FountainConfig
     from webfountain.frontier.inbox import Inbox
-    from webfountain.frontier.plan import Plan
+    from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.progress import FrontierStatistics
-    from webfountain.frontier.work import CensusTaken
+    from webfountain.frontier.store_worker import CensusTaken
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
     from webfountain.records import Fetch, Fetched, Link, OutcomeKind
     from webfountain.repository.pages import Repository
-    from webfountain.store.base import BucketCensus, FrontierStore
+    from webfountain.store.contract import BucketCensus, FrontierStore
 
 __all__ = ["Frontier"]
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webfountain.repository.pages import Repository
-    from webfountain.store.base import FrontierStore
+    from webfountain.store.contract import FrontierStore
 
 __all__ = ["FOLDER", "Delivered", "Forget", "Inbox", "Note", "Now", "Received"]
 

@@ -18,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webfountain.config import FountainConfig
-    from webfountain.frontier.ant import Ant
-    from webfountain.frontier.arrivals import Arrivals
-    from webfountain.frontier.page import Visit
-    from webfountain.frontier.work import Done, Work
+    from webfountain.frontier.pages.examiner import Visit
+    from webfountain.frontier.sites.ant import Ant
+    from webfountain.frontier.sites.arrivals import Arrivals
+    from webfountain.frontier.store_worker import Done, Work
     from webfountain.policy.tables import CycleTable
-    from webfountain.store.base import Statistics
+    from webfountain.store.contract import Statistics
 
 __all__ = ["MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Progress"]
 

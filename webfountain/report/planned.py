@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webfountain.frontier.plan import decode_plan
+from webfountain.frontier.planning.plan import decode_plan
 
 if TYPE_CHECKING:
-    from webfountain.frontier.plan import Plan
-    from webfountain.store.base import FrontierStore
+    from webfountain.frontier.planning.plan import Plan
+    from webfountain.store.contract import FrontierStore
 
 __all__ = ["plan_in_force", "plan_words"]
 

@@ -10,18 +10,18 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 from webfountain.errors import InputError
+from webfountain.formats.html import text_of
 from webfountain.records import STATES
-from webfountain.repository.text import text_of
 from webfountain.urls import canonical, fingerprint, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from webfountain.formats.html import Text
     from webfountain.records import PageRecord, SiteRecord, State
     from webfountain.repository.pages import Pages
     from webfountain.repository.record import Stored
-    from webfountain.repository.text import Text
-    from webfountain.store.base import BucketCensus, FrontierStore
+    from webfountain.store.contract import BucketCensus, FrontierStore
 
 __all__ = [
     "PAGE_FIELDS",

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from webfountain.core.signals import Signals
-from webfountain.frontier.site_watch import SiteWatch
+from webfountain.core.site_urgency import SiteWatch
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from webfountain.errors import InputError
 
 if TYPE_CHECKING:
-    from webfountain.store.base import FrontierStore
+    from webfountain.store.contract import FrontierStore
 
 __all__ = ["DEFAULT_STORE", "folder_of", "open_store"]
 
@@ -41,12 +41,12 @@ def open_store(url: str, *, collection: str | None, period_s: float | None, read
     if url == "memory:":
         if period_s is None:
             raise InputError("--store memory: a new store needs a period")
-        from webfountain.store.memory import MemoryStore  # noqa: PLC0415  a backend is imported when it is asked for
+        from webfountain.store.memory.store import MemoryStore  # noqa: PLC0415  a backend is imported when it is asked for
 
         return MemoryStore(period_s=period_s)
     folder = folder_of(url)
     if folder is None:
         raise InputError(f"--store {url!r}: use memory:, rocksdb:///absolute/folder or rocksdb://relative/folder")
-    from webfountain.store.embedded_opening import open_embedded  # noqa: PLC0415
+    from webfountain.store.embedded.opening import open_embedded  # noqa: PLC0415
 
     return open_embedded(folder, collection=collection, period_s=period_s, read_only=read_only)

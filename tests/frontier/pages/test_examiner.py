@@ -1,0 +1,215 @@
+"""What a fetch amounts to: DESIGN.md section 7's outcomes, and the record that each leaves."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from tests.frontier.drive import collection_of
+from webfountain.core.buckets import bucket_of
+from webfountain.core.change_rate import Prior, decode
+from webfountain.formats.links import LinkExtractor
+from webfountain.frontier.pages.examiner import Examiner, content_type, digest_of
+from webfountain.policy.rules import Judge
+from webfountain.records import Fetch, Fetched, Lease, PageRecord
+
+URL, SITE, DAY = "http://one.example/dir/page", "http://one.example", 86_400.0
+PRIOR = Prior(10 * DAY)
+WORDS = " ".join(f"word{i}" for i in range(400))
+BODY = f"<title>T</title><p>{WORDS}</p>".encode()
+MINOR = BODY.replace(b"word200", b"other")
+CHANGED = b"<title>T</title><p>" + " ".join(f"new{i}" for i in range(400)).encode()
+
+
+def examiner(old_text=lambda record: WORDS, **policy):
+    collection = collection_of(["http://one.example/"], **policy)
+    return Examiner(
+        collection=collection,
+        judge=Judge(collection, year=2026),
+        extractor=LinkExtractor(nofollow=True, robot="tester"),
+        old_text=old_text,
+    )
+
+
+def crawled(body=BODY, **fields):
+    known = {
+        "state": "crawled", "digest": digest_of(body), "etag": '"1"', "last_modified": "Mon", "first_seen": 0.0,
+        "last_crawled": 5 * DAY, "status": 200, "depth": 2, "copied": 5 * DAY,
+    } | fields  # fmt: skip
+    return PageRecord(URL, **known)
+
+
+def fetched(record, status=200, body=BODY, *, at=8 * DAY, error=None, asked=True, **headers):
+    conditional = {"etag": record.etag, "last_modified": record.last_modified} if asked else {}
+    fetch = Fetch(1, "page", URL, SITE, None, Lease(1, SITE, b"k", record), **conditional)
+    if error:
+        return Fetched(fetch, at, 0.5, error=error)
+    given = {"content-type": "text/html"} | {name.replace("_", "-"): value for name, value in headers.items()}
+    return Fetched(fetch, at, 0.5, status, tuple(given.items()), body)
+
+
+def visit_of(record, *args, on=None, **more):
+    return (on or examiner()).examine(fetched(record, *args, **more), PRIOR)
+
+
+OUTCOMES = [
+    (PageRecord(URL), {"status": 200}, "new", "crawled"),
+    (crawled(), {"status": 200}, "same", "crawled"),
+    (crawled(), {"status": 200, "body": MINOR}, "minor", "crawled"),
+    (crawled(), {"status": 200, "body": CHANGED}, "changed", "crawled"),
+    (crawled(), {"status": 304, "body": b""}, "not_modified", "crawled"),
+    (crawled(), {"status": 304, "body": b"", "asked": False}, "failed", "crawled"),
+    (PageRecord(URL), {"status": 304, "body": b""}, "failed", "failed"),
+    (PageRecord(URL), {"status": 204, "body": b""}, "failed", "failed"),
+    (crawled(), {"status": 206}, "failed", "crawled"),
+    (PageRecord(URL), {"status": 404}, "gone", "gone"),
+    (crawled(), {"status": 410}, "gone", "gone"),
+    (crawled(), {"status": 301, "location": "/new"}, "redirected", "redirected"),
+    (crawled(), {"status": 308, "location": "/new"}, "redirected", "redirected"),
+    (PageRecord(URL), {"status": 302}, "failed", "failed"),
+    (PageRecord(URL), {"status": 302, "location": "mailto:x@y"}, "failed", "failed"),
+    (PageRecord(URL), {"status": 302, "location": "#here"}, "failed", "failed"),
+    (PageRecord(URL), {"status": 300, "location": "/a"}, "failed", "failed"),
+    (crawled(), {"status": 429}, "failed", "crawled"),
+    (crawled(), {"status": 500}, "failed", "crawled"),
+    (PageRecord(URL), {"status": 403}, "failed", "failed"),
+    (PageRecord(URL), {"error": "timeout"}, "failed", "failed"),
+    (crawled(state="gone", failures=2), {"status": 503}, "failed", "gone"),
+    (crawled(state="redirected", failures=2), {"error": "cut"}, "failed", "redirected"),
+    (crawled(state="gone", failures=3), {"status": 200}, "same", "crawled"),
+    (crawled(state="gone", failures=3), {"status": 200, "body": CHANGED}, "changed", "crawled"),
+    (crawled(state="refused", failures=1), {"error": "dns"}, "failed", "failed"),
+]
+
+
+@pytest.mark.parametrize(("before", "answer", "kind", "state"), OUTCOMES)
+def test_every_answer_has_its_outcome_and_its_state(before, answer, kind, state):
+    visit = visit_of(before, **answer)
+    after = visit.record
+    assert (visit.kind, after.state, after.verdict) == (kind, state, kind)
+    assert after.status == (None if "error" in answer else answer["status"])
+    if kind in ("new", "same", "minor", "changed", "not_modified"):
+        assert (after.error, after.failures, after.due, after.last_crawled) == (None, 0, None, 8 * DAY)
+    else:
+        assert after.failures == before.failures + 1
+        assert after.due == 8 * DAY + DAY * 2**before.failures, "it backs off from one period"
+        assert (after.checks, after.changes, after.digest, after.copied) == (
+            before.checks, before.changes, before.digest, before.copied,
+        )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        ({"status": 302}, "bad-redirect"),
+        ({"status": 302, "location": "ftp://one.example/"}, "bad-redirect"),
+        ({"status": 302, "location": URL}, "redirect-loop"),
+        ({"status": 204}, "status 204"),
+        ({"error": "too-slow"}, "too-slow"),
+        ({"status": 404}, None),
+    ],
+)
+def test_the_error_says_why(answer, error):
+    assert visit_of(PageRecord(URL), **answer).record.error == error
+
+
+def test_a_first_copy_has_the_prior_s_bucket_and_no_checks():
+    record = visit_of(PageRecord(URL, first_seen=7 * DAY), etag='"9"').record
+    assert (record.checks, record.changes, record.last_changed) == (0, 0, None)
+    assert (record.digest, record.etag, record.last_modified) == (digest_of(BODY), '"9"', None)
+    assert record.bucket == bucket_of(PRIOR.interval, DAY / 96)
+    assert record.copied == 8 * DAY
+
+
+def test_a_change_that_counts_is_dated_and_one_that_does_not_replaces_the_copy_all_the_same():
+    changed = visit_of(crawled(), body=CHANGED, last_modified="Tue").record
+    assert (changed.checks, changed.changes, changed.last_changed) == (1, 1, 8 * DAY)
+    minor = visit_of(crawled(), body=MINOR, last_modified="Tue").record
+    assert (minor.checks, minor.changes, minor.last_changed) == (1, 0, None)
+    for record, body in ((changed, CHANGED), (minor, MINOR)):
+        assert (record.digest, record.copied) == (digest_of(body), 8 * DAY)
+        assert (record.etag, record.last_modified) == (None, "Tue"), "validators are those of the new copy"
+    assert changed.bucket < minor.bucket
+
+
+def test_an_unchanged_page_keeps_its_copy_and_takes_new_validators():
+    kept = visit_of(crawled(), 304, b"", etag='"2"').record
+    assert (kept.etag, kept.last_modified, kept.copied) == ('"2"', "Mon", 5 * DAY)
+    assert (kept.checks, kept.changes) == (1, 0)
+
+
+def test_a_check_s_interval_is_the_time_since_the_last_good_fetch():
+    visit = visit_of(crawled())
+    assert visit.watched == 3 * DAY
+    (check,) = decode(visit.record.history)
+    assert check.interval == pytest.approx(3 * DAY, rel=0.1)
+    assert not check.changed
+
+
+def test_a_redirect_is_a_link_at_the_source_s_depth_and_one_out_of_scope_is_counted():
+    visit = visit_of(crawled(), 301, location="/new")
+    assert [(link.url, link.depth, link.source) for link in visit.reading.links] == [("http://one.example/new", 2, URL)]
+    away = visit_of(crawled(), 301, location="http://two.example/")
+    assert away.reading.links == ()
+    assert away.reading.refused == {"judge/out_of_scope": 1}
+
+
+def test_links_are_judged_one_deeper_and_only_a_new_body_is_read():
+    body = b'<a href="a">x</a><a href="/b">y</a><a href="http://two.example/">z</a>'
+    visit = visit_of(crawled(), body=body)
+    assert [(link.url, link.depth) for link in visit.reading.links] == [
+        ("http://one.example/dir/a", 3), ("http://one.example/b", 3),
+    ]  # fmt: skip
+    assert visit.reading.links_seen == 3
+    assert visit_of(crawled(body), body=body).reading.links == ()
+
+
+def test_plain_text_has_text_and_no_links():
+    visit = visit_of(PageRecord(URL), body=b'<a href="a">x</a>', content_type="text/plain; charset=utf-8")
+    assert visit.reading.text == '<a href="a">x</a>'
+    assert visit.reading.links == ()
+
+
+def test_without_the_old_text_a_new_digest_counts_as_a_change():
+    on = examiner(old_text=lambda record: None)
+    assert visit_of(crawled(), body=MINOR, on=on).kind == "changed"
+    exact = examiner(rest="[change]\nmin_change = 0")
+    assert visit_of(crawled(), body=MINOR, on=exact).kind == "changed"
+    assert not exact.needs_old_copy(fetched(crawled(), body=MINOR))
+    assert examiner().needs_old_copy(fetched(crawled(), body=MINOR))
+    assert not examiner().needs_old_copy(fetched(crawled()))
+    assert not examiner().needs_old_copy(fetched(PageRecord(URL)))
+
+
+def test_an_item_is_given_for_new_changed_and_gone_and_once_for_what_stays_gone():
+    item = visit_of(PageRecord(URL, depth=1)).item()
+    assert (item["verdict"], item["url"], item["title"], item["depth"]) == ("new", URL, "T", 1)
+    assert item["digest"] == digest_of(BODY)
+    gone = visit_of(crawled(), 404).item()
+    assert (gone["verdict"], gone["digest"], gone["text"]) == ("gone", None, "")
+    assert visit_of(crawled(state="gone", failures=1), 404).item() is None
+    for quiet in ({"body": MINOR}, {}, {"status": 500}, {"status": 304, "body": b""}):
+        assert visit_of(crawled(), **quiet).item() is None
+
+
+def test_a_refused_page_keeps_what_is_known_of_it_and_backs_off():
+    record = examiner().refused(fetched(crawled(failures=2)).fetch, "robots.txt", at=9 * DAY)
+    assert (record.state, record.error, record.due) == ("refused", "robots.txt", 9 * DAY + 4 * DAY)
+    assert msgspec.structs.replace(record, state="crawled", error=None, due=None, failures=2) == crawled(failures=2)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        ("text/html", ("text/html", None)),
+        (" Text/HTML ; Charset='Latin-1'", ("text/html", "Latin-1")),
+        ("text/html; boundary=x; charset=\"utf-8\"", ("text/html", "utf-8")),
+        ("text/html; charset=", ("text/html", None)),
+    ],
+)  # fmt: skip
+def test_a_content_type_is_read_in_any_spelling(value, expected):
+    assert content_type([("content-type", value)]) == expected
+
+
+def test_no_content_type_is_none():
+    assert content_type([]) == ("", None)

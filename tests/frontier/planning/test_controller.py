@@ -1,0 +1,295 @@
+"""The controller: plans once a cycle from what was counted, keeps the last plan when that fails, corrects."""
+
+from __future__ import annotations
+
+import functools
+import time
+
+import msgspec
+import numpy as np
+import pytest
+
+from tests.frontier.drive import Drive, collection_of
+from tests.frontier.plans import DAY, census, cycle_of, plan_of
+from webfountain.core.buckets import bucket_of, interval_of
+from webfountain.core.census import change_rates
+from webfountain.demo.web import GeneratedWeb
+from webfountain.frontier.planning.controller import LATER, SOONER, Controller, census_of
+from webfountain.frontier.planning.plan import decode_plan, encode_plan
+from webfountain.frontier.planning.schedule import LOOKS_PER_PERIOD, BucketSchedule, NoRecrawl, PlanSchedule
+from webfountain.frontier.planning.urgency_schedule import FountainSchedule
+from webfountain.metrics import Metrics
+from webfountain.records import CensusRow
+from webfountain.store.memory.store import MemoryStore
+from webfountain.urls import site_of
+
+FASTEST = DAY / 96
+SLOW = bucket_of(100 * DAY, FASTEST)
+SOME = {bucket_of(days * DAY, FASTEST): 200 for days in (1, 4, 20, 100)}
+
+
+@functools.cache
+def made_once(strategy, periods):
+    return plan_of(census(SOME), strategy=strategy, periods=periods)
+
+
+def some_plan(strategy="fountain", *, periods=14, start=100 * DAY):
+    """For four kinds of pages, 200 each; the cycle from `start`."""
+    return msgspec.structs.replace(made_once(strategy, periods), start=start)
+
+
+def controller_of(*, start=0.0, recrawl=True, rest="", capacity=100):
+    rest = f"{rest}\ncapacity_pages_per_period = {capacity}" if capacity else rest
+    collection = collection_of(["http://one.example/"], rest=rest)
+    metrics = Metrics()
+    return Controller(collection, metrics=metrics, start=start, recrawl=recrawl), metrics
+
+
+# ------------------------------------------------------------------------------------------------- the cycle
+
+
+def test_the_census_is_asked_for_once_and_again_only_when_a_plan_came_or_failed():
+    controller, metrics = controller_of()
+    assert not controller.wants_census(0.9 * DAY)
+    assert controller.wants_census(DAY)
+    assert not controller.wants_census(5 * DAY), "a plan is being made"
+    controller.adopt(None)
+    assert metrics.get("controller/plan_kept") == 0, "there was none to keep"
+    assert controller.wants_census(5 * DAY)
+    controller.adopt(some_plan(start=5 * DAY))
+    assert not controller.wants_census(5.9 * DAY)
+
+
+def test_plans_are_made_often_at_first_and_then_once_a_cycle():
+    controller, metrics = controller_of(rest="periods = 6")
+    planned_at = []
+    for hour in range(24 * 30):
+        if controller.wants_census(hour / 24 * DAY):
+            planned_at.append(hour // 24)
+            controller.adopt(msgspec.structs.replace(some_plan(periods=6), start=hour / 24 * DAY))
+    assert planned_at == [1, 2, 4, 8, 14, 20, 26]
+    assert metrics.get("controller/plan_adopted") == 7
+
+
+def test_a_failed_plan_keeps_the_last_and_is_counted():
+    controller, metrics = controller_of()
+    controller.adopt(some_plan())
+    plan, schedule = controller.plan, controller.schedule
+    controller.adopt(None)
+    assert (controller.plan, controller.schedule) == (plan, schedule)
+    assert metrics.get("controller/plan_kept") == 1
+
+
+def test_no_plan_is_made_from_a_handful_of_pages():
+    controller, _ = controller_of()
+    assert controller.plan_from(census({100: 5})) is None
+    assert controller.plan_from(census(SOME)) is not None
+
+
+@pytest.mark.parametrize(("capacity", "recrawl", "kind"), [(None, True, BucketSchedule), (100, False, NoRecrawl)])
+def test_without_a_budget_or_without_recrawling_there_is_nothing_to_plan(capacity, recrawl, kind):
+    controller, _ = controller_of(capacity=capacity, recrawl=recrawl)
+    controller.resume(encode_plan(some_plan()))
+    assert isinstance(controller.schedule, kind)
+    assert not controller.wants_census(1e9)
+
+
+@pytest.mark.parametrize(("strategy", "kind"), [("fountain", FountainSchedule), (1, PlanSchedule), (3, PlanSchedule)])
+def test_a_kept_plan_goes_on_if_it_is_of_this_policy(strategy, kind):
+    rest = f"strategy = {strategy!r}".replace("'", '"')
+    controller, _ = controller_of(rest=rest)
+    data = encode_plan(some_plan(strategy))
+    controller.resume(data)
+    assert isinstance(controller.schedule, kind)
+    assert controller.plan == decode_plan(data)
+
+
+@pytest.mark.parametrize("data", [None, b"of another version"])
+@pytest.mark.parametrize("strategy", ['"fountain"', "2"])
+def test_a_plan_of_another_version_period_or_strategy_is_left(data, strategy):
+    controller, _ = controller_of(rest=f"strategy = {strategy}")
+    controller.resume(data)
+    controller.resume(encode_plan(some_plan(1)))
+    controller.resume(
+        encode_plan(msgspec.structs.replace(some_plan("fountain" if "f" in strategy else 2), period=2 * DAY))
+    )
+    assert controller.plan is None
+    assert isinstance(controller.schedule, BucketSchedule)
+
+
+class Heard:
+    """A schedule that only notes its corrections."""
+
+    def __init__(self):
+        self.factors = []
+
+    def correct(self, factor):
+        self.factors.append(factor)
+
+
+def test_unspent_fetches_bring_pages_sooner_and_spent_ones_a_little_later():
+    controller, metrics = controller_of()
+    plan = some_plan(start=10 * DAY)
+    controller.adopt(plan)
+    heard = controller.schedule = Heard()
+    stretch = DAY / LOOKS_PER_PERIOD
+    assert not controller.check(10 * DAY + 0.9 * stretch)
+    assert controller.check(10 * DAY + stretch), "nothing was fetched"
+    for _ in range(3):
+        controller.count()
+    assert not controller.check(10 * DAY + 2 * stretch)
+    assert heard.factors == [SOONER, LATER]
+    assert metrics.get("controller/corrected") == 1
+
+
+def test_what_happened_before_a_plan_is_not_held_against_it():
+    controller, metrics = controller_of()
+    for _ in range(500):
+        controller.count()
+    controller.adopt(some_plan(start=10 * DAY))
+    assert not controller.check(10 * DAY + 1.0)
+    assert metrics.get("controller/corrected") == 0
+
+
+# ---------------------------------------------------------------------------------------------- what is planned
+
+
+def test_a_plan_at_ten_million_pages_takes_less_than_three_seconds():
+    rng = np.random.default_rng(1)
+    sizes = rng.multinomial(10_000_000, np.full(256, 1 / 256))
+    taken = census({bucket: int(n) for bucket, n in enumerate(sizes)}, waiting=200_000, checked=0.02)
+    some_plan()  # imports are the start's
+    begun = time.process_time()
+    plan = plan_of(taken, capacity_pages_per_period=500_000)
+    assert time.process_time() - begun < 3.0
+    assert (len(plan.buckets), plan.periods, len(plan.intervals)) == (256, 14, 256)
+    for recrawl, fresh in zip(plan.recrawl, plan.fresh, strict=True):
+        assert 0.99 * 500_000 <= recrawl + fresh <= 500_000
+
+
+@pytest.mark.parametrize("strategy", ["fountain", 1, 2, 3])
+def test_a_plan_spends_its_capacity_and_promises_what_oldest_first_keeps(strategy):
+    plan = plan_of(census(SOME, waiting=60), strategy=strategy)
+    assert all(recrawl + fresh <= 100 for recrawl, fresh in zip(plan.recrawl, plan.fresh, strict=True))
+    assert sum(plan.recrawl) + sum(plan.fresh) >= 14 * 99
+    assert plan.forecast.pages[-1] == pytest.approx(800 + sum(plan.fresh), abs=5)
+    assert all(
+        0 <= obsolete <= known for obsolete, known in zip(plan.forecast.obsolete, plan.forecast.pages, strict=True)
+    )
+    clocks = plan.clocks()
+    for row, bucket in enumerate(plan.buckets):
+        gained = clocks.at(plan.end)[bucket] - clocks.at(plan.start)[bucket]
+        assert gained * plan.pages[row] == pytest.approx(sum(quota[row] for quota in plan.quotas), rel=0.1, abs=20)
+
+
+def test_fountain_s_intervals_spend_what_the_plan_gives_to_recrawling():
+    plan = some_plan()
+    spent = sum(n / plan.intervals[bucket] for n, bucket in zip(plan.pages, plan.buckets, strict=True))
+    assert spent * 14 * DAY == pytest.approx(sum(plan.recrawl), rel=0.02)
+
+
+def test_a_stale_collection_is_brought_down_first_then_held():
+    assert plan_of(census({SLOW: 300}, age=100 * DAY, checked=0)).strategy == 2
+    assert plan_of(census({SLOW: 300}, age=DAY, checked=0)).strategy == 3
+
+
+def test_a_new_plan_goes_on_from_the_clocks_before():
+    first = some_plan()
+    second = plan_of(census(SOME, at=105 * DAY), clocks=first.clocks())
+    for t in (101.0, 103.5, 105.0):
+        assert np.allclose(second.clocks().at(t * DAY), first.clocks().at(t * DAY))
+
+
+def test_seeds_are_no_rate_of_arrival():
+    seeds = CensusRow(86, None, births=100_000)
+    later = [CensusRow(day, None, births=30) for day in range(87, 100)]
+    taken = census(SOME, rows=[seeds, *later])
+    assert census_of(taken, cycle_of()).arrivals == pytest.approx(30.0)
+    assert census_of(census(SOME, rows=[seeds]), cycle_of()).arrivals == 0.0
+
+
+# -------------------------------------------------------------------------------------------------- in a crawl
+
+
+def answers_of(web, *, period, start):
+    """The generated web under the drive's clock: one period of the crawl is one of the web."""
+
+    def answer(fetch, at):
+        base = site_of(fetch.url)
+        found = web.respond(web.bases.index(base), fetch.url.removeprefix(base), (at - start) / period)
+        headers = {"content-type": found.media_type}
+        if found.location:
+            headers["location"] = found.location
+        if found.etag:
+            headers["etag"] = f'"{found.etag}"'
+            if fetch.etag == headers["etag"]:
+                return (304, headers, b"", 0.02)
+        return (found.status, headers, found.body, 0.02)
+
+    return answer
+
+
+def drive_of(web, *, strategy='"fountain"', capacity=150, store=None):
+    collection = collection_of(
+        [f"{base}/" for base in web.bases], min_delay="0s", delay_factor=0, politeness="per_ip = false",
+        rest=f"capacity_pages_per_period = {capacity}\nperiods = 7\nstrategy = {strategy}\n[change]\nmin_change = 0",
+    )  # fmt: skip
+    return Drive(collection, answers_of(web, period=DAY, start=1_000_000.0), store=store)
+
+
+class CountingStore(MemoryStore):
+    """Counts what is written to pages outside settling."""
+
+    def __init__(self):
+        super().__init__(period_s=DAY)
+        self.settled = self.advanced = 0
+
+    def settle(self, outcomes, *, at):
+        self.settled += len(outcomes)
+        return super().settle(outcomes, at=at)
+
+    def advance(self, site, keys, *, due, at):
+        self.advanced += len(keys)
+        return super().advance(site, keys, due=due, at=at)
+
+
+def test_measured_constants_come_near_the_truth_and_a_plan_rewrites_no_queue():
+    rates = ((0.4, 0.5), (0.6, 0.03))
+    web = GeneratedWeb(3, sites=2, pages=90, body_bytes=1500, links=8, births=0, deaths=0, rates=rates,
+                       sitemap_share=0)  # fmt: skip
+    store = CountingStore()
+    drive = drive_of(web, strategy="3", store=store, capacity=60)
+    drive.run(seconds=30 * DAY)
+    plan = drive.frontier.plan
+    assert drive.metrics.get("controller/plan_adopted") >= 6
+    assert drive.metrics.get("controller/plan_kept") == 0
+    # all writes to page records were settled fetches: a plan change touched none
+    asked = len(drive.asked()) + drive.metrics.get("outcome/refused_by_robots") + drive.metrics.get("outcome/refused")
+    assert store.advanced == 0
+    assert abs(store.settled - asked) <= 2
+    # changes per period and page, all buckets together, against the web's own rates
+    measured = sum(n * rate for n, rate in zip(plan.pages, plan.rates, strict=True)) * DAY
+    own = [web.rate(i, page.path) for i, site in enumerate(web.sites) for page in site.pages]
+    assert measured == pytest.approx(sum(own), rel=0.25)
+    slow = sum(n for n, bucket in zip(plan.pages, plan.buckets, strict=True) if interval_of(bucket, FASTEST) > 7 * DAY)
+    assert slow == pytest.approx(0.6 * sum(plan.pages), rel=0.25), "two kinds of pages are told apart"
+    assert 60 * 30 * 0.8 <= len(drive.asked()) <= 60 * 30 * 1.02
+
+
+def test_census_rates_agree_with_the_counts_of_the_store():
+    taken = census(SOME, periods=14)
+    counted = census_of(taken, cycle_of())
+    assert counted.fetches.tolist() == [200 * 0.2 * 14] * 4
+    assert counted.mean_age == pytest.approx(3 * DAY)
+    assert np.all(change_rates(counted, FASTEST) > 0)
+
+
+def test_a_plan_survives_a_restart():
+    web = GeneratedWeb(4, sites=1, pages=60, body_bytes=1500, links=8, births=0, deaths=0)
+    drive = drive_of(web)
+    drive.run(seconds=5 * DAY)
+    plan = drive.frontier.plan
+    drive.run(seconds=DAY / 100)
+    drive.frontier.close()
+    again = Drive(drive.collection, drive.answer, store=drive.store, clock=drive.clock)
+    assert again.frontier.plan == plan is not None

@@ -1,0 +1,174 @@
+"""The watch in a crawl: a release is followed, a restart goes on, and what the policy file says of signals is kept."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import pytest
+
+from tests.frontier.drive import Drive, collection_of
+from tests.frontier.test_frontier import HTML, linked, site_of_pages
+from webfountain.frontier.planning.controller import Controller
+from webfountain.metrics import Metrics
+from webfountain.urls import fingerprint, site_of
+
+DAY = 86_400.0
+START = 1_000_000.0
+SITE = "http://one.example"
+SMALL = "http://small.example"
+NAMES = [f"{directory}/{page}" for page in range(12) for directory in ("docs", "blog")]
+
+
+def drive_of(answer, *, capacity=8, seeds=(f"{SITE}/",), rest="", **more):
+    budget = f"periods = 2\ncapacity_pages_per_period = {capacity}\n[change]\nmin_change = 0\n{rest}"
+    return Drive(collection_of(seeds, rest=budget, politeness="per_ip = false"), answer, **more)
+
+
+def still(names=NAMES):
+    """A web on which nothing changes."""
+    return site_of_pages({"": linked(*names)} | dict.fromkeys(names, b"x"))
+
+
+def run(drive, days, *, until=None):
+    """As the worker does, ask for work also when nothing has landed."""
+    end = drive.clock.now() + days * DAY
+    while drive.clock.now() < end and not (until is not None and until()):
+        drive.run(seconds=DAY / 100)
+
+
+def watch_of(drive):
+    return drive.frontier._controller.watch
+
+
+@pytest.mark.parametrize(("siblings", "least", "most"), [(True, 7, 8), (False, 0, 5)])
+def test_a_release_of_a_directory_is_followed_within_a_day_by_what_its_siblings_tell(siblings, least, most):
+    """Of 24 pages eight are fetched a day; then all of docs change at once, and one fetch comes upon it."""
+    release = START + 11.2 * DAY
+
+    def answer(fetch, at):
+        path = fetch.url.split("/", 3)[3]
+        if path == "robots.txt":
+            return 404, {}, b"", 0.05
+        edition = path.startswith("docs/") and at >= release
+        return 200, HTML, linked(*NAMES) if path == "" else f"{path} {edition}".encode(), 0.05
+
+    drive = drive_of(answer, rest=f"[signals]\nsiblings = {str(siblings).lower()}")
+    run(drive, 13.5)
+    fetches = [(at, url) for at, kind, url in drive.log if kind == "page" and at >= release]
+    found = next(number for number, (_, url) in enumerate(fetches) if "/docs/" in url)
+    assert found <= 3
+    day = fetches[found + 1 : found + 9]
+    assert day[-1][0] < fetches[found][0] + 1.1 * DAY
+    assert least <= len({url for _, url in day if "/docs/" in url}) <= most
+
+
+def test_after_a_restart_a_site_is_watched_again_with_its_first_settled_visit():
+    drive = drive_of(still())
+    run(drive, 6)
+    watch = watch_of(drive)
+    assert watch.holds(SITE)
+    drive.frontier.close()
+    again = drive_of(still(), store=drive.store, clock=drive.clock, seed=2)
+    assert not watch_of(again).holds(SITE)
+    run(again, 2, until=lambda: again.metrics.get("ant/settled") >= 1)
+    assert again.metrics.get("ant/settled") <= 2
+    assert watch_of(again).holds(SITE)
+    assert len(watch_of(again)._sites[SITE]) == len(NAMES) + 1
+    run(again, 1)
+    assert again.metrics.get("controller/made_due") >= 6, "and it chooses"
+
+
+def test_a_site_of_few_pages_is_fetched_by_its_buckets():
+    few = ["a", "b"]
+
+    def answer(fetch, at):
+        return still(few if fetch.site == SMALL else NAMES)(fetch, at)
+
+    drive = drive_of(answer, seeds=(f"{SITE}/", f"{SMALL}/"), capacity=14)
+    run(drive, 12)
+    assert watch_of(drive).holds(SITE)
+    assert not watch_of(drive).holds(SMALL)
+    asked = [url for url in drive.asked() if site_of(url) == SMALL]
+    assert all(asked.count(f"{SMALL}/{name}") >= 2 for name in few)
+
+
+def test_no_page_is_asked_sooner_than_the_policy_allows_though_there_is_budget():
+    drive = drive_of(still(), capacity=100, rest='[policies.default]\nrevisit = { min_interval = "36h" }')
+    run(drive, 8)
+    times = {}
+    for at, kind, url in drive.log:
+        if kind == "page":
+            times.setdefault(url, []).append(at)
+    assert len(times) == len(NAMES) + 1
+    assert watch_of(drive).holds(SITE)
+    assert all(later - earlier >= 1.5 * DAY for each in times.values() for earlier, later in pairwise(each))
+    assert min(map(len, times.values())) >= 3
+
+
+def test_a_page_that_robots_txt_shuts_out_gives_its_place_to_others():
+    def answer(fetch, at):
+        robots = b"User-agent: *\nDisallow: /docs/" if at > START + 5 * DAY else b""
+        return site_of_pages({"": linked(*NAMES)} | dict.fromkeys(NAMES, b"x"), robots=(200, robots))(fetch, at)
+
+    drive = drive_of(answer)
+    run(drive, 7.5)
+    asked = len(drive.log)
+    assert drive.metrics.get("outcome/refused_by_robots") >= 1
+    run(drive, 3)
+    after = [url for _, kind, url in drive.log[asked:] if kind == "page"]
+    assert not [url for url in after if "/docs/" in url]
+    assert len(after) >= 20
+
+
+def test_forgotten_pages_give_their_place_to_others_soon():
+    drive = drive_of(still())
+    run(drive, 6)
+    for page in range(6):
+        drive.store.forget(SITE, fingerprint(f"{SITE}/docs/{page}"), at=drive.clock.now())
+    run(drive, 1)
+    asked = len(drive.log)
+    run(drive, 3)
+    assert sum(kind == "page" for _, kind, _ in drive.log[asked:]) >= 20
+
+
+# ------------------------------------------------------------------------------------------ switches of the policy
+
+
+@pytest.mark.parametrize("signal", ["siblings", "sections", "history", "forgetting", "weekdays"])
+@pytest.mark.parametrize("value", [True, False])
+def test_every_signal_of_the_policy_file_reaches_the_watch(signal, value):
+    rest = f"capacity_pages_per_period = 9\n[signals]\n{signal} = {str(value).lower()}"
+    controller = Controller(collection_of([f"{SITE}/"], rest=rest), metrics=Metrics(), start=0.0)
+    assert getattr(controller.watch._signals, signal) is value
+    assert controller.watch._weighed is False
+
+
+def test_importance_and_the_shortest_interval_of_the_policy_file_reach_the_watch():
+    rest = (
+        "capacity_pages_per_period = 9\n[signals]\nimportance = true\n"
+        '[policies.default]\nrevisit = { min_interval = "2h" }'
+    )
+    watch = Controller(collection_of([f"{SITE}/"], rest=rest), metrics=Metrics(), start=0.0).watch
+    assert (watch._weighed, watch._shortest) == (True, 7200.0)
+
+
+@pytest.mark.parametrize("rest", ["", "capacity_pages_per_period = 9\nstrategy = 2"])
+def test_without_a_budget_and_under_other_strategies_there_is_no_watch(rest):
+    assert Controller(collection_of([f"{SITE}/"], rest=rest), metrics=Metrics(), start=0.0).watch is None
+
+
+@pytest.mark.parametrize("strategy", ['"fountain"', "3"])
+@pytest.mark.parametrize("lastmod", [True, False])
+def test_a_sitemap_s_date_makes_a_page_due_unless_that_is_switched_off(lastmod, strategy):
+    dated = f"<url><loc>{SITE}/page</loc><lastmod>1970-01-13</lastmod></url>"
+
+    def with_sitemap(fetch, path, at):
+        return (200, {}, f"<urlset>{dated}</urlset>".encode(), 0.05) if path == "sitemap.xml" else None
+
+    robots = (200, f"Sitemap: {SITE}/sitemap.xml".encode())
+    answer = site_of_pages({"": linked("page"), "page": b"y"}, robots=robots, extra=with_sitemap)
+    rest = f"strategy = {strategy}\n[signals]\nlastmod = {str(lastmod).lower()}"
+    drive = Drive(collection_of([f"{SITE}/"], rest=rest), answer)
+    run(drive, 5)
+    assert len(drive.asked("sitemap")) >= 2
+    assert (drive.metrics.get("sitemap/made_due") > 0) is lastmod

@@ -1,0 +1,182 @@
+"""Turns: a ring serves who is available in turn and who is in a hurry first, and forgets who left."""
+
+from __future__ import annotations
+
+from math import inf
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.frontier.sites.test_sequencer import drain
+from webfountain.frontier.sites.ring import RoundRobin
+from webfountain.frontier.sites.sequencer import Fifo, FirstOf, Gate, Immediate, Polite
+
+
+@given(st.lists(st.integers(0, 5), min_size=1, max_size=8))
+def test_a_round_robin_serves_the_available_in_turn(sizes):
+    ring = RoundRobin()
+    for member, size in enumerate(sizes):
+        ring.add(Fifo([(member, i) for i in range(size)]))
+    turns = [(member, turn) for turn in range(max(sizes)) for member, size in enumerate(sizes) if size > turn]
+    assert drain(ring) == turns
+
+
+STEPS = ["next", "land", "load", "hurry", "pass", "leave"]
+
+
+@given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 5)), max_size=120))
+def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_first_one_in_a_hurry(steps):
+    """The heaps and the ring agree with asking every member, at every moment."""
+    queues = [(Immediate(), Fifo()) for _ in range(6)]
+    sites = [Polite(FirstOf(pair), Gate()) for pair in queues]
+    ring, now, out, gone = RoundRobin(), 0.0, [], set()
+    for site in sites:
+        ring.add(site)
+    for action, which in steps:
+        here = [site for i, site in enumerate(sites) if i not in gone]
+        if action == "next":
+            free = {i for i, site in enumerate(sites) if site in here and site.wake_at() <= now}
+            hurried = {i for i in free if queues[i][0].backlog()}
+            item = ring.next(now)
+            assert (item is not None) == bool(free)
+            if item is not None:
+                assert item in (hurried or free)
+                out.append(item)
+        elif action == "land" and out:
+            landed = out.pop(0)
+            sites[landed].gate.give(now + which)
+            ring.wake(sites[landed])
+        elif action in ("load", "hurry"):
+            queues[which][action == "load"].load([which])
+            ring.wake(sites[which])
+        elif action == "leave" and which not in gone:
+            ring.remove(sites[which])
+            gone.add(which)
+        elif action == "pass":
+            now += which / 2
+        soonest = min((site.wake_at() for i, site in enumerate(sites) if i not in gone), default=inf)
+        assert ring.wake_at() <= max(soonest, now), "the ring would sleep through a site that is due"
+
+
+def test_a_removed_member_is_served_no_more_and_keeps_its_items():
+    ring, gone, stays = RoundRobin(), Fifo([1]), Fifo([2])
+    ring.add(gone)
+    ring.add(stays)
+    ring.remove(gone)
+    assert drain(ring) == [2]
+    assert gone.flush() == [1]
+
+
+def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again():
+    """Who left for good is not mistaken for a newcomer at the same address, which would go before its turn."""
+    ring = RoundRobin()
+    leaves, others = Polite(Fifo(["gone"]), Gate(open_at=5.0)), []
+    ring.add(leaves)
+    ring.add(Polite(Fifo(["first"]), Gate(open_at=5.0)))
+    ring.remove(leaves)
+    queue, gate, place = Fifo(["second"]), Gate(open_at=5.0), id(leaves)
+    del leaves
+    while id(newcomer := Polite(queue, gate)) != place:
+        others.append(newcomer)
+        assert len(others) < 10_000, "this Python does not use memory again: nothing was tested"
+    ring.add(newcomer)
+    assert drain(ring, 5.0) == ["first", "second"]
+
+
+def test_who_left_is_not_looked_at_any_more():
+    ring, gone, fifo = RoundRobin(), Fifo(), Fifo([1])
+    ring.add(gone)
+    ring.add(fifo)
+    ring.remove(gone)
+    gone.load([9])
+    ring.wake(gone)
+    assert drain(ring) == [1]
+
+
+def test_a_ready_site_keeps_its_turn_when_it_is_looked_at_again():
+    ring = RoundRobin()
+    sites = [Polite(Fifo([name] * 2), Gate(2, open_at=1.0)) for name in "abc"]
+    for site in sites:
+        ring.add(site)
+    assert ring.next(2.0) == "a"
+    ring.wake(sites[1])
+    assert drain(ring, 2.0) == ["b", "c", "a", "b", "c"]
+
+
+def test_a_site_in_a_hurry_goes_before_the_ring_with_all_that_is_urgent():
+    ring, slow, queues = RoundRobin(), Fifo([1, 2, 3]), (Immediate([8, 9]), Fifo([4, 5]))
+    ring.add(slow)
+    ring.add(FirstOf(queues))
+    assert drain(ring) == [8, 9, 1, 4, 2, 5, 3]
+
+
+def six_ready_and_one_shut(until):
+    """A ring of six ready sites, and a seventh with an immediate item whose gate opens later."""
+    ring, urgent = RoundRobin(), Immediate()
+    for name in "abcdef":
+        ring.add(Polite(Fifo([name] * 9), Gate(9)))
+    ring.add(hurried := Polite(FirstOf((urgent, Fifo(["late"]))), Gate(open_at=until)))
+    assert [ring.next(0.0), ring.next(0.0)] == ["a", "b"]
+    urgent.load(["now"])
+    ring.wake(hurried)
+    return ring
+
+
+def test_a_site_in_a_hurry_goes_before_all_that_are_ready_as_soon_as_its_gate_opens():
+    ring = six_ready_and_one_shut(until=5.0)
+    assert [ring.next(4.9), ring.next(5.0), ring.next(5.0)] == ["c", "now", "d"]
+
+
+def test_a_site_in_a_hurry_goes_before_all_though_it_was_ready_before():
+    ring = six_ready_and_one_shut(until=0.0)
+    assert [ring.next(1.0), ring.next(1.0)] == ["now", "c"]
+
+
+def test_what_stands_before_an_immediate_item_is_in_a_hurry_with_it():
+    errands, urgent, gate = Fifo(["robots"]), Immediate(["now"]), Gate()
+    ring, site = RoundRobin(), Polite(FirstOf((errands, urgent)), gate)
+    ring.add(Fifo([1, 2, 3]))
+    ring.add(site)
+    assert [ring.next(0.0), ring.next(0.0)] == ["robots", 1]
+    gate.give(1.0)
+    ring.wake(site)
+    assert [ring.next(0.9), ring.next(1.0), ring.next(1.0)] == [2, "now", 3]
+
+
+def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_site():
+    """Only once the site itself may be asked does its address go before all others."""
+    top, address, shut = RoundRobin(), RoundRobin(), Gate(open_at=5.0)
+    for name in "abc":
+        top.add(Fifo([name] * 3))
+    address.add(Fifo(["neighbour"] * 3))
+    address.add(Polite(Immediate(["now"]), shut))
+    top.add(Polite(address, Gate(9)))
+    assert [top.next(1.0) for _ in range(5)] == ["a", "b", "c", "neighbour", "a"]
+    assert [top.next(5.0) for _ in range(4)] == ["now", "b", "c", "neighbour"]
+
+
+def test_a_site_that_left_its_address_leaves_no_hurry_behind():
+    top, address, gone = RoundRobin(), RoundRobin(), Immediate(["now"])
+    top.add(Fifo(["a"] * 2))
+    address.add(gone)
+    address.add(Fifo(["neighbour"]))
+    top.add(Polite(address, Gate(9)))
+    address.remove(gone)
+    assert drain(top) == ["a", "neighbour", "a"]
+
+
+def test_rings_cascade_behind_one_gate_per_address():
+    """Two sites share an address: together they see one request at a time; another address goes on."""
+    shared, single = RoundRobin(), RoundRobin()
+    for name in ("a", "b"):
+        shared.add(Polite(Fifo([name] * 2), Gate(2)))
+    single.add(Fifo(["c"] * 2))
+    top, address = RoundRobin(), Polite(shared, Gate())
+    top.add(address)
+    top.add(single)
+    assert sorted([top.next(0), top.next(0), top.next(0)]) == ["a", "c", "c"]
+    assert top.next(0) is None
+    address.gate.give(3.0)
+    top.wake(address)
+    assert top.next(2.9) is None
+    assert top.next(3.0) == "b"

@@ -1,0 +1,200 @@
+"""From a `Fetch` to a `Fetched`: one conditional GET over the ant's own connections, within the policy's bounds.
+
+Between the ant, which says what and which address, and the sockets of `connection`. It knows no Scrapy: the
+download handler wraps it. It decides nothing about politeness, robots.txt or verdicts, and follows no redirect.
+The web's misbehaviour comes back as a word in `Fetched.error`, never as an exception.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import time
+from typing import TYPE_CHECKING, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from webfountain.download.connection import Endpoint, Exchange, Pace
+from webfountain.download.decoding import ACCEPT_ENCODING, Body
+from webfountain.download.http1 import BadResponse
+from webfountain.download.resolver import addresses_of
+from webfountain.policy.network import is_public_address
+from webfountain.records import Fetched
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.clock import Clock
+    from webfountain.download.connection import ConnectionPool
+    from webfountain.download.http1 import ResponseReader
+    from webfountain.policy.tables import NetworkTable, PolitenessTable
+    from webfountain.records import Fetch
+
+__all__ = ["ROBOTS_BYTES", "Fetcher", "Origin", "Terms", "origin_of", "refuse_private", "resolve", "terms_of"]
+
+ROBOTS_BYTES: Final = 512_000
+"""RFC 9309 section 2.5: at least 500 KiB of robots.txt count, what follows may be ignored."""
+
+
+class Origin(NamedTuple):
+    """Scheme, host and port of a URL, ready to connect."""
+
+    host: str
+    port: int
+    tls: bool
+    authority: str
+
+    def at(self, address: str) -> Endpoint:
+        """The endpoint of this origin at one of its addresses."""
+        return Endpoint(address, self.port, self.host if self.tls else None)
+
+
+@functools.lru_cache(maxsize=16_384)
+def origin_of(site: str) -> Origin:
+    """Where ``scheme://host[:port]`` leads."""
+    parts = urlsplit(site)
+    tls = parts.scheme == "https"
+    return Origin(parts.hostname or "", parts.port or (443 if tls else 80), tls, parts.netloc.rpartition("@")[2])
+
+
+_public = functools.lru_cache(maxsize=65_536)(is_public_address)
+
+
+def refuse_private(address: str, *, allow_private: bool) -> None:
+    """Raise BadResponse("private-address") for what a public crawl must not ask."""
+    if not (allow_private or _public(address)):
+        raise BadResponse("private-address")
+
+
+async def resolve(host: str) -> tuple[str, ...]:
+    """The addresses of a host name, IPv4 first.
+
+    Raises
+    ------
+    BadResponse
+        "dns" when the name has none.
+    """
+    found = await asyncio.get_running_loop().run_in_executor(None, addresses_of, host)
+    if not found:
+        raise BadResponse("dns")
+    return found
+
+
+class Terms(NamedTuple):
+    """What the collection says about every fetch, worked out once."""
+
+    pace: Pace
+    max_bytes: int
+    accept: frozenset[str]
+    allow_private: bool
+    headers: tuple[tuple[str, str], ...]
+    head: str
+    """`headers` as they go over the wire."""
+
+
+def terms_of(politeness: PolitenessTable, network: NetworkTable) -> Terms:
+    """The terms of a collection's politeness and network tables."""
+    headers = (
+        ("User-Agent", politeness.user_agent),
+        ("Accept", ", ".join(politeness.accept) + ", */*;q=0.1"),
+        ("Accept-Encoding", ACCEPT_ENCODING),
+    )
+    return Terms(
+        pace=Pace(float(politeness.timeout), float(politeness.min_bytes_per_second)),
+        max_bytes=int(politeness.max_bytes),
+        accept=frozenset(kind.strip().lower() for kind in politeness.accept),
+        allow_private=network.allow_private,
+        headers=headers,
+        head="".join(f"{name}: {value}\r\n" for name, value in headers),
+    )
+
+
+class Fetcher:
+    """Makes fetches over one pool of connections."""
+
+    def __init__(self, pool: ConnectionPool, clock: Clock) -> None:
+        self._pool = pool
+        self._clock = clock
+
+    async def fetch(self, fetch: Fetch, terms: Terms, *, extra: Sequence[tuple[str, str]] = ()) -> Fetched:
+        """Ask for one page, robots.txt or sitemap; `extra` are headers to send besides the terms' own."""
+        started = time.monotonic()
+        slash = fetch.url.find("/", 8)
+        origin = origin_of(fetch.url[:slash])
+        headers, data = _request(fetch, origin, fetch.url[slash:], terms, extra)
+        exchange = Exchange(
+            functools.partial(_begin, fetch.kind, terms),
+            pace=terms.pace,
+            started=started,
+        )
+        try:
+            # A robots.txt that redirects to another host has no address of that host yet.
+            pinned = fetch.address if fetch.url.startswith(fetch.site) else None
+            address = await self._address(pinned, origin.host, terms)
+            await self._pool.run(origin.at(address), data, exchange, repeatable=True)
+        except BadResponse as bad:
+            exchange.error = bad.word
+        return self._fetched(fetch, exchange, headers, time.monotonic() - started)
+
+    @staticmethod
+    async def _address(pinned: str | None, host: str, terms: Terms) -> str:
+        """The address to connect to; refused when private, whoever named it (DNS may have been rebound)."""
+        address = pinned or (await resolve(host))[0]
+        refuse_private(address, allow_private=terms.allow_private)
+        return address
+
+    def _fetched(
+        self, fetch: Fetch, exchange: Exchange, headers: tuple[tuple[str, str], ...], seconds: float
+    ) -> Fetched:
+        if exchange.error is not None:
+            return Fetched(fetch, self._clock.now(), seconds, error=exchange.error, request_headers=headers)
+        reader = exchange.reader
+        return Fetched(
+            fetch,
+            self._clock.now(),
+            seconds,
+            reader.status,
+            tuple(reader.headers),
+            exchange.body,
+            None,
+            headers,
+        )
+
+
+def _request(
+    fetch: Fetch, origin: Origin, target: str, terms: Terms, extra: Sequence[tuple[str, str]]
+) -> tuple[tuple[tuple[str, str], ...], bytes]:
+    """The request's headers as records and its head as bytes."""
+    more = [*extra]
+    if fetch.etag:
+        more.append(("If-None-Match", fetch.etag))
+    if fetch.last_modified:
+        more.append(("If-Modified-Since", fetch.last_modified))
+    tail = "".join(f"{name}: {value}\r\n" for name, value in more) if more else ""
+    head = f"GET {target} HTTP/1.1\r\nHost: {origin.authority}\r\n{terms.head}{tail}\r\n"
+    return (("Host", origin.authority), *terms.headers, *more), head.encode("latin-1", "replace")
+
+
+def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
+    """Look at the head: whether the body is wanted, and how it is coded. Raises BadResponse."""
+    encoding = content_type = length = ""
+    for name, value in reader.headers:
+        if name == "content-encoding":
+            encoding = f"{encoding},{value}" if encoding else value
+        elif name == "content-type" and not content_type:
+            content_type = value
+        elif name == "content-length":
+            length = value
+    if kind == "robots":
+        return Body(encoding, limit=min(terms.max_bytes, ROBOTS_BYTES), truncate=True)
+    if kind == "page" and reader.status == 200:
+        _check_type(content_type, terms.accept)
+    if length.isdigit() and int(length) > terms.max_bytes:
+        raise BadResponse("too-large")
+    return Body(encoding, limit=terms.max_bytes)
+
+
+def _check_type(content_type: str, accept: frozenset[str]) -> None:
+    """Raise BadResponse("content-type") for a type that the policy does not take; a missing one is taken."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind and kind not in accept and f"{kind.partition('/')[0]}/*" not in accept and "*/*" not in accept:
+        raise BadResponse("content-type")

@@ -1,0 +1,353 @@
+"""What a fetch means for its page: outcome, new record, links, text.
+
+The middle of the walk (DESIGN.md sections 3 and 4): body -> digest -> text, shingles -> verdict -> history and
+bucket byte; links judged by the policy. Pure but for reading the old copy's text; the ant queues what it
+returns, so this may run in any thread.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from webfountain import urls
+from webfountain.core import change_rate
+from webfountain.core.buckets import bucket_of
+from webfountain.core.change import verdict
+from webfountain.errors import RepositoryError
+from webfountain.formats import html as page_text
+from webfountain.formats.links import MAX_LINKS
+from webfountain.frontier.sites.politeness import page_backoff
+from webfountain.records import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from webfountain.formats.links import LinkExtractor
+    from webfountain.policy.files import Collection
+    from webfountain.policy.rules import Judge
+    from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, State
+    from webfountain.repository.pages import Repository
+
+__all__ = [
+    "Examiner",
+    "Reading",
+    "Visit",
+    "acknowledged",
+    "content_type",
+    "counts_of",
+    "digest_of",
+    "leased",
+    "old_text",
+]
+
+_HTML = frozenset({"text/html", "application/xhtml+xml", ""})
+_REDIRECTS = frozenset({301, 302, 303, 307, 308})
+_GONE = frozenset({404, 410})
+_ITEMS = frozenset({"new", "changed", "gone"})
+
+
+@dataclass(slots=True, frozen=True)
+class Reading:
+    """What a body says: its title, its visible text, where it leads and what of that the policy refused."""
+
+    title: str | None = None
+    text: str = ""
+    links: tuple[Link, ...] = ()
+    links_seen: int = 0
+    refused: Mapping[str, int] = field(default_factory=dict)
+
+
+_NOTHING = Reading()
+
+
+@dataclass(slots=True, frozen=True)
+class Visit:
+    """The end of one leased fetch: what to write, whom to tell, what to keep.
+
+    `record` is the page's new record but for `copy`, which the repository gives. `watched` is the time in seconds
+    since the check before (0 when this was none).
+    """
+
+    fetched: Fetched
+    kind: OutcomeKind
+    record: PageRecord
+    reading: Reading = _NOTHING
+    watched: float = 0.0
+
+    @property
+    def fetch(self) -> Fetch:
+        """The request that this is the end of."""
+        return self.fetched.fetch
+
+    def item(self) -> dict[str, Any] | None:
+        """What the spider yields: one plain item per new, changed or gone page, None for all else.
+
+        A page that is still gone is no news.
+        """
+        if self.kind not in _ITEMS or (self.kind == "gone" and leased(self.fetch).state == "gone"):
+            return None
+        record = self.record
+        return {
+            "url": record.url,
+            "site": self.fetch.site,
+            "verdict": self.kind,
+            "fetched": self.fetched.at,
+            "status": record.status,
+            "depth": record.depth,
+            "digest": None if self.kind == "gone" else record.digest,
+            "title": self.reading.title,
+            "text": self.reading.text,
+        }
+
+
+class Examiner:
+    """Judges the fetches of one collection; the same fetch always gives the same visit.
+
+    Parameters
+    ----------
+    old_text : the visible text of a page's newest stored copy, None when there is none to be had
+    """
+
+    def __init__(
+        self,
+        *,
+        collection: Collection,
+        judge: Judge,
+        extractor: LinkExtractor,
+        old_text: Callable[[PageRecord], str | None],
+    ) -> None:
+        self._judge = judge
+        self._extractor = extractor
+        self._old_text = old_text
+        self._period = collection.cycle.period_s
+        self._fastest = collection.cycle.fastest_s
+        self._min_change = collection.change.min_change
+
+    def needs_old_copy(self, fetched: Fetched) -> bool:
+        """Whether `examine` will read the repository: only for a changed body whose text must be compared."""
+        record = leased(fetched.fetch)
+        compares = self._min_change > 0 and fetched.status == 200 and record.digest is not None
+        return compares and digest_of(fetched.body) != record.digest
+
+    def examine(self, fetched: Fetched, prior: change_rate.Prior) -> Visit:
+        """The visit that a fetch of a leased page amounts to; `prior` is what is believed of pages of its site."""
+        status = fetched.status
+        if status == 200:
+            return self._answered(fetched, prior)
+        if status == 304 and _is_conditional(fetched.fetch):
+            return self._unchanged(fetched, "not_modified", prior)
+        if status in _REDIRECTS:
+            return self._redirected(fetched)
+        if status in _GONE:
+            return self._without_copy(fetched, "gone", None)
+        return self._without_copy(fetched, "failed", fetched.error or f"status {status}")
+
+    def refused(self, fetch: Fetch, error: str, *, at: float) -> PageRecord:
+        """The record of a leased page that may not be asked: robots.txt, an edited policy, a private address."""
+        record = leased(fetch)
+        failures = record.failures + 1
+        due = at + page_backoff(failures, period=self._period)
+        return msgspec.structs.replace(record, state="refused", error=error, failures=failures, due=due)
+
+    def _answered(self, fetched: Fetched, prior: change_rate.Prior) -> Visit:
+        record = leased(fetched.fetch)
+        digest = digest_of(fetched.body)
+        if record.digest == digest:
+            return self._unchanged(fetched, "same", prior)
+        reading = self._read(fetched, record.depth)
+        if record.digest is None:
+            new = self._copied(record, fetched, digest, "new", bucket=bucket_of(prior.interval, self._fastest))
+            return Visit(fetched, "new", new, reading)
+        outcome = verdict(
+            record.digest,
+            digest,
+            min_change=self._min_change,
+            text=reading.text,
+            old_text=lambda: self._old_text(record),
+        )
+        checked = self._checked(record, fetched.at, prior, changed=outcome == "changed")
+        copied = self._copied(record, fetched, digest, outcome, **checked)
+        return Visit(fetched, outcome, copied, reading, _since(record, fetched.at))
+
+    def _copied(
+        self, record: PageRecord, fetched: Fetched, digest: str, kind: OutcomeKind, **changes: Any
+    ) -> PageRecord:
+        """The record of a page whose copy is replaced by this fetch."""
+        return _crawled(
+            record,
+            fetched,
+            kind,
+            digest=digest,
+            etag=fetched.header("etag"),
+            last_modified=fetched.header("last-modified"),
+            copied=fetched.at,
+            **changes,
+        )
+
+    def _unchanged(self, fetched: Fetched, kind: OutcomeKind, prior: change_rate.Prior) -> Visit:
+        record = leased(fetched.fetch)
+        checked = self._checked(record, fetched.at, prior, changed=False)
+        # A 304 may carry new validators (RFC 9110 section 15.4.5); those it leaves out stay.
+        validators = {
+            "etag": fetched.header("etag") or record.etag,
+            "last_modified": fetched.header("last-modified") or record.last_modified,
+        }
+        kept = _crawled(record, fetched, kind, **validators, **checked)
+        return Visit(fetched, kind, kept, watched=_since(record, fetched.at))
+
+    def _checked(self, record: PageRecord, at: float, prior: change_rate.Prior, *, changed: bool) -> dict[str, Any]:
+        """History and bucket byte after one more check."""
+        history = change_rate.append(record.history, _since(record, at), changed)
+        checks, changes = record.checks + 1, record.changes + changed
+        totals = change_rate.Totals(checks, changes, at - record.first_seen)
+        interval = change_rate.estimate_interval(history, totals=totals, prior=prior)
+        return {
+            "history": history,
+            "checks": checks,
+            "changes": changes,
+            "bucket": bucket_of(interval, self._fastest),
+            "last_changed": at if changed else record.last_changed,
+        }
+
+    def _redirected(self, fetched: Fetched) -> Visit:
+        """A redirect is a link and a record of its source (never followed inside the downloader)."""
+        record = leased(fetched.fetch)
+        location = fetched.header("location")
+        target = urls.join(record.url, location) if location else None
+        if target is None or target == record.url:
+            return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
+        links, refused = self._judged([target], fetched.fetch, record.depth)
+        reading = Reading(links=links, links_seen=1, refused=refused)
+        return self._without_copy(fetched, "redirected", None, reading)
+
+    def _without_copy(
+        self, fetched: Fetched, kind: OutcomeKind, error: str | None, reading: Reading = _NOTHING
+    ) -> Visit:
+        """Gone, failed, redirected: the copy of before stays, the next try backs off."""
+        record = leased(fetched.fetch)
+        failures = record.failures + 1
+        state: State = "redirected" if kind == "redirected" else "gone" if kind == "gone" else "failed"
+        if kind == "failed" and record.state in ("crawled", "gone", "redirected"):
+            state = record.state  # it was fetched well once; one bad day does not make it never fetched
+        settled = msgspec.structs.replace(
+            record,
+            state=state,
+            verdict=kind,
+            status=fetched.status,
+            error=error,
+            failures=failures,
+            due=fetched.at + page_backoff(failures, period=self._period),
+            last_crawled=record.last_crawled if kind == "failed" else fetched.at,
+        )
+        return Visit(fetched, kind, settled, reading)
+
+    def _read(self, fetched: Fetched, depth: int) -> Reading:
+        """Title, text and judged links of a body; parsed once, links first (taking the text prunes the tree)."""
+        kind, charset = content_type(fetched.headers)
+        if kind not in _HTML:
+            title, text = page_text.text_of(fetched.body, kind, charset)
+            return Reading(title, text)
+        tree = page_text.tree_of(fetched.body, charset)
+        title = page_text.title(tree)
+        found = self._extractor.extract(tree, fetched.fetch.url, robots_header=fetched.header("x-robots-tag"))
+        links, refused = self._judged(found, fetched.fetch, depth + 1)
+        if len(found) >= MAX_LINKS:
+            refused["links/too_many"] = 1
+        return Reading(title, page_text.visible_text(tree), links, len(found), refused)
+
+    def _judged(self, found: Sequence[str], fetch: Fetch, depth: int) -> tuple[tuple[Link, ...], dict[str, int]]:
+        """The links that the policy lets in, and how many it refused by reason."""
+        refused: dict[str, int] = {}
+        source, policy = fetch.url, leased(fetch).policy
+        kept = self._judge.judge_links(found, depth=depth, source=source, count=refused.__setitem__)
+        links = [Link(url, site, urls.fingerprint(url), depth, policy, 0.0, source) for url, site in kept]
+        return tuple(links), refused
+
+
+def counts_of(visit: Visit) -> Iterator[tuple[str, float]]:
+    """What the stats count of a visit: (name, amount)."""
+    fetched = visit.fetched
+    yield f"outcome/{visit.kind}", 1
+    yield "fetch/bytes", len(fetched.body)
+    yield "fetch/seconds", fetched.seconds
+    yield (f"fetch/status/{fetched.status}" if fetched.status is not None else f"fetch/error/{fetched.error}"), 1
+    yield "links/seen", visit.reading.links_seen
+    if visit.kind in ("changed", "minor"):
+        yield "change/compared", 1
+    yield from visit.reading.refused.items()
+
+
+def leased(fetch: Fetch) -> PageRecord:
+    """The record that a page's fetch carries."""
+    assert fetch.lease is not None, f"{fetch.url} was fetched without a lease"
+    return fetch.lease.record
+
+
+def acknowledged(record: PageRecord, *, status: int | None, error: str | None, at: float) -> PageRecord:
+    """The record of another project's request that has ended; one that failed is not made again."""
+    return msgspec.structs.replace(
+        record,
+        state="crawled" if error is None else "failed",
+        status=status,
+        error=error,
+        last_crawled=at,
+        due=None if error is None else inf,
+    )
+
+
+def _is_conditional(fetch: Fetch) -> bool:
+    """Whether we sent a validator, so that 304 means our copy."""
+    return fetch.etag is not None or fetch.last_modified is not None
+
+
+def digest_of(body: bytes) -> str:
+    """Hex SHA-1 of a body after content decoding: an identity, not a protection."""
+    return hashlib.sha1(body, usedforsecurity=False).hexdigest()
+
+
+def content_type(headers: Sequence[tuple[str, str]]) -> tuple[str, str | None]:
+    """(media type in lower case, charset or None) of an answer; ("", None) when it names none."""
+    value = next((value for name, value in headers if name.lower() == "content-type"), "")
+    kind, _, parameters = value.partition(";")
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "charset":
+            return kind.strip().lower(), value.strip(" \t\"'") or None
+    return kind.strip().lower(), None
+
+
+def old_text(repository: Repository | None, record: PageRecord) -> str | None:
+    """Text of a page's newest stored copy; None when there is no repository or the copy is lost."""
+    if repository is None or record.copy is None:
+        return None
+    try:
+        stored = repository.read(record.copy)
+    except RepositoryError:
+        return None
+    kind, charset = content_type(stored.headers)
+    return page_text.text_of(stored.body, kind, charset).text
+
+
+def _since(record: PageRecord, at: float) -> float:
+    """Seconds since the page was last crawled well."""
+    return at - (record.last_crawled if record.last_crawled is not None else at)
+
+
+def _crawled(record: PageRecord, fetched: Fetched, kind: OutcomeKind, **changes: Any) -> PageRecord:
+    """The record of a page whose copy is known to be the live one now."""
+    return msgspec.structs.replace(
+        record,
+        state="crawled",
+        verdict=kind,
+        status=fetched.status,
+        error=None,
+        failures=0,
+        due=None,
+        last_crawled=fetched.at,
+        **changes,
+    )

@@ -1,0 +1,73 @@
+"""What must always hold between the keys of an embedded store; read by tests after each step, and after a crash.
+
+It reads the whole store: for stores of tests, not for one of 10^7 pages.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webfountain.records import STATES
+from webfountain.store.embedded.keys import (
+    DUE,
+    IMMEDIATE,
+    NAME,
+    NEVER,
+    PAGE,
+    RECRAWL,
+    after,
+    due_key,
+    place_of,
+    site_id,
+)
+from webfountain.store.embedded.ledger import Ledger
+from webfountain.store.embedded.pages import Pages
+
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from webfountain.store.embedded.disk import Disk
+    from webfountain.store.embedded.leases import Leases
+    from webfountain.store.embedded.pages import Place
+    from webfountain.store.embedded.sites import Sites
+
+__all__ = ["check_disk"]
+
+
+def check_disk(disk: Disk, sites: Sites, *, active: Collection[str], leases: Leases) -> None:
+    """Assert that every page is in exactly one queue, every site in one list, and that all counts are true."""
+    places = list(Pages(disk).listed(None, None))
+    queued = {key for family in (NEVER, RECRAWL) for key, _ in disk.scan(family, after(family))}
+    assert queued == {place.entry for place in places}, "a page stands in no queue, or an entry has no page"
+    assert len(queued) == len(places), "two pages share a queue entry"
+    assert leases.hidden <= queued, "a lease hides an entry that is not there"
+    immediate = [place_of(key) for key, _ in disk.scan(IMMEDIATE, after(IMMEDIATE))]
+    assert immediate == sorted(leases.immediate_places()), "the immediate queue would change in a crash"
+    _check_sites(disk, sites, active, places)
+    _check_counts(Ledger(disk), places)
+
+
+def _check_sites(disk: Disk, sites: Sites, active: Collection[str], places: list[Place]) -> None:
+    names = {value.decode() for _, value in disk.scan(NAME, after(NAME))}
+    assert {place.site for place in places} <= names
+    assert sorted(active) == sites.active_on_disk()
+    due = {key for key, _ in disk.scan(DUE, after(DUE))}
+    records = {record.site: record for record in sites.after("", len(names) + 1)}
+    assert set(records) == names
+    assert due == {due_key(record.due, name) for name, record in records.items() if name not in active}
+    for name, record in records.items():
+        states = [place.record.state for place in places if place.site == name]
+        assert record.pages == tuple(states.count(state) for state in STATES), f"{name}: wrong counts"
+        sid = site_id(name)
+        assert sum(1 for _ in disk.scan(PAGE + sid, after(PAGE + sid))) >= len(states)
+
+
+def _check_counts(counts: Ledger, places: list[Place]) -> None:
+    states = [place.record.state for place in places]
+    assert counts.pages == [states.count(state) for state in STATES]
+    buckets = [place.record.bucket for place in places if place.record.state == "crawled"]
+    assert {bucket: row.pages for bucket, row in counts.census().items()} == {
+        bucket: buckets.count(bucket) for bucket in buckets
+    }
+    files = [place.record.copy.file for place in places if place.record.copy is not None]
+    assert counts.copies() == {file: files.count(file) for file in files}

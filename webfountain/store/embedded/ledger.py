@@ -1,0 +1,157 @@
+"""The embedded store's counts: pages by state, buckets, census rows, copies, kept while they are written.
+
+What a step touches is staged into its batch, so counts and pages never disagree on disk. A step that fails
+is undone by reading the counts again. Bounded: two numbers a bucket, one a WARC file, some census rows.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.records import STATES
+from webfountain.store.contract import BucketCensus
+from webfountain.store.counting import MILLISECONDS, Counted, last_crawled_ms, rows_of
+from webfountain.store.embedded.keys import BUCKET, COPY, COUNTS, ROW, after, number, place_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webfountain.records import CensusRow, PageRecord
+    from webfountain.store.embedded.disk import Disk, WriteBatch
+    from webfountain.store.embedded.sites import SiteRow
+
+__all__ = ["Ledger"]
+
+COUNTED_KEPT: Final = 1024
+"""Census rows in memory; the rows of one period are at most 257."""
+_PERIODS_BEFORE_1970: Final = 1 << 62
+
+_pair = struct.Struct(">Qq")
+_counted_key = struct.Struct(">QH")
+_INDEX: Final = {state: index for index, state in enumerate(STATES)}
+_encode = msgspec.msgpack.Encoder().encode
+_counts = msgspec.msgpack.Decoder(tuple[list[int], int, int])
+_numbers = msgspec.msgpack.Decoder(list[float])
+
+
+class Ledger:
+    """Counts in memory and what a step changed of them; `load` reads them from disk, `stage` writes the changes."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self.load()
+
+    def load(self) -> None:
+        """Read the counts anew, dropping whatever was not written."""
+        value = self._disk.get(COUNTS)
+        self.pages, self.sites, self.arrivals = ([0] * len(STATES), 0, 0) if value is None else _counts.decode(value)
+        self._buckets = {key[1]: list(_pair.unpack(value)) for key, value in self._all(BUCKET)}
+        self._copies = {place_of(key): place_of(value) for key, value in self._all(COPY)}
+        self._counted: Counted = {}
+        self._clean()
+
+    def add_new(self, row: SiteRow, pages: int) -> None:
+        """Count never-seen pages of a site."""
+        row[0] += pages
+        self.pages[0] += pages
+
+    def add(self, row: SiteRow, record: PageRecord) -> None:
+        """Count a record that is now in the store."""
+        self._count(row, record, 1)
+
+    def remove(self, row: SiteRow, record: PageRecord) -> None:
+        """Count a record that no longer is."""
+        self._count(row, record, -1)
+
+    def move_copy(self, old: int, new: int) -> None:
+        """Count a copy that moved from one WARC file to another."""
+        self._count_copy(old, -1)
+        self._count_copy(new, 1)
+
+    def count(self, counted: Counted) -> None:
+        """Add what a step counted to the census rows."""
+        for name, more in counted.items():
+            row = self._counted_row(name)
+            for index, value in enumerate(more):
+                row[index] += value
+            self._touched_counted.add(name)
+
+    def census(self) -> dict[int, BucketCensus]:
+        """Crawled pages by non-empty bucket."""
+        return {
+            bucket: BucketCensus(pages, total / MILLISECONDS)
+            for bucket, (pages, total) in sorted(self._buckets.items())
+            if pages
+        }
+
+    def census_rows(self, since: int) -> list[CensusRow]:
+        """The census rows of the periods from `since`, from disk."""
+        found = self._disk.scan(_row_key((since, None)), after(ROW))
+        return rows_of((_row_name(key), _numbers.decode(value)) for key, value in found)
+
+    def copies(self) -> dict[int, int]:
+        """WARC file number -> page records that name it."""
+        return {file: pages for file, pages in list(self._copies.items()) if pages}  # another thread may add one
+
+    def stage(self, batch: WriteBatch) -> None:
+        """Add everything that changed since the last step to the batch."""
+        for bucket in self._touched_buckets:
+            batch.put(BUCKET + bytes([bucket]), _pair.pack(*self._buckets[bucket]))
+        for file in self._touched_copies:
+            self._stage_copy(batch, file)
+        for name in self._touched_counted:
+            batch.put(_row_key(name), _encode(self._counted[name]))
+        batch.put(COUNTS, _encode((self.pages, self.sites, self.arrivals)))
+        if len(self._counted) > COUNTED_KEPT:
+            self._counted.clear()
+        self._clean()
+
+    def _stage_copy(self, batch: WriteBatch, file: int) -> None:
+        if self._copies[file]:
+            batch.put(COPY + number(file), number(self._copies[file]))
+        else:
+            del self._copies[file]
+            batch.delete(COPY + number(file))
+
+    def _all(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
+        return self._disk.scan(prefix, after(prefix))
+
+    def _clean(self) -> None:
+        self._touched_buckets: set[int] = set()
+        self._touched_copies: set[int] = set()
+        self._touched_counted: set[tuple[int, int | None]] = set()
+
+    def _counted_row(self, name: tuple[int, int | None]) -> list[float]:
+        if name not in self._counted:
+            value = self._disk.get(_row_key(name))
+            self._counted[name] = [0, 0, 0.0, 0, 0, 0] if value is None else _numbers.decode(value)
+        return self._counted[name]
+
+    def _count(self, row: SiteRow, record: PageRecord, sign: int) -> None:
+        index = _INDEX[record.state]
+        row[index] += sign
+        self.pages[index] += sign
+        if record.state == "crawled":
+            pair = self._buckets.setdefault(record.bucket, [0, 0])
+            pair[0] += sign
+            pair[1] += sign * last_crawled_ms(record)
+            self._touched_buckets.add(record.bucket)
+        if record.copy is not None:
+            self._count_copy(record.copy.file, sign)
+
+    def _count_copy(self, file: int, sign: int) -> None:
+        self._copies[file] = self._copies.get(file, 0) + sign
+        self._touched_copies.add(file)
+
+
+def _row_key(name: tuple[int, int | None]) -> bytes:
+    period, bucket = name
+    return ROW + _counted_key.pack(period + _PERIODS_BEFORE_1970, 0 if bucket is None else bucket + 1)
+
+
+def _row_name(key: bytes) -> tuple[int, int | None]:
+    period, bucket = _counted_key.unpack(key[1:])
+    return period - _PERIODS_BEFORE_1970, bucket - 1 if bucket else None
