@@ -22,6 +22,7 @@ FLOORS: list[tuple[int, str]] = [
     (0, "scratch"),
     (1, "core*"),
     (1, "formats*"),
+    (1, "sandbox*"),
     (1, "policy*"),
     (1, "store.contract"),
     (1, "repository*"),
