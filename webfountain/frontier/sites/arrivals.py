@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webfountain.clock import Clock
     from webfountain.frontier.pages.examiner import Examiner
-    from webfountain.frontier.planning.controller import Controller
+    from webfountain.frontier.planning.follower import PlanFollower
     from webfountain.frontier.sites.ant import Ant
     from webfountain.frontier.sites.errands import Errands
     from webfountain.frontier.sites.site import ActiveSite
@@ -56,7 +56,7 @@ class Arrivals:
         errands: Errands,
         examiner: Examiner,
         judge: Judge,
-        controller: Controller,
+        follower: PlanFollower,
         collection: Collection,
         metrics: Metrics,
         clock: Clock,
@@ -68,7 +68,7 @@ class Arrivals:
         self._errands = errands
         self._examiner = examiner
         self._judge = judge
-        self._controller = controller
+        self._follower = follower
         self._metrics = metrics
         self._clock = clock
         self._gather = gather
@@ -92,7 +92,7 @@ class Arrivals:
     def due_again(self, site: ActiveSite, record: PageRecord) -> None:
         """Note when a page of the site comes due once this record is settled."""
         heads = [(lane_of(record), order_of(record))]
-        due = self._controller.schedule.due_times(site.site, heads, self._clock.now())[0]
+        due = self._follower.schedule.due_times(site.site, heads, self._clock.now())[0]
         self._ant.due_again(site, due)
 
     def greet(self, site: ActiveSite, at: float) -> None:
@@ -181,7 +181,7 @@ class Arrivals:
         )
         # What was due and was not dealt (the hand was full, a horizon is used for a while) is looked at again soon.
         soonest = at + self._relook_s
-        for due in self._controller.schedule.due_times(site.site, deal.lanes, at):
+        for due in self._follower.schedule.due_times(site.site, deal.lanes, at):
             self._ant.due_again(site, due if due > at else soonest)
         self._ant.deal(site, never, recrawl, full=bool(deal.never or deal.recrawl), at=at)
 
