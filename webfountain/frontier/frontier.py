@@ -183,7 +183,7 @@ class Frontier:
         site = self._ant.landed(fetched)
         kind = fetched.fetch.kind
         if kind == "page":
-            self._arrivals.unanswered(site, fetched.error)
+            self._arrivals.landed(site, fetched)
             return
         site.expected -= 1
         if kind == "robots":
@@ -194,7 +194,7 @@ class Frontier:
             self._next_work.sitemaps.append(fetched)
         else:
             self._metrics.inc("sitemap/failed")
-        self._arrivals.unanswered(site, fetched.error)
+        self._arrivals.landed(site, fetched)
         self._ant.look(site)
 
     def needs_old_copy(self, fetched: Fetched) -> bool:
@@ -308,6 +308,8 @@ class Frontier:
         for name in sorted(done.hurried & self._ant.sites.keys()):
             self._next_work.released += self._ant.recall(self._ant.sites[name])
         self._ant.freshen(done.fresh)
+        if done.counts["ant/reclaimed"]:
+            self._ant.replenish()
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:
                 self._errands.send_for_sitemaps(site, read.children, at)
