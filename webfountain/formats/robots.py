@@ -24,7 +24,7 @@ MAX_ROBOTS_BYTES: Final = 500 * 1024
 MAX_ROBOTS_SITEMAPS: Final = 1000
 
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
-"""Owners write "User-agent: bot/2.0" as they find it in their logs: the leading product token counts (section 2.2.1)."""
+"""Owners write "User-agent: bot/2.0" as they find it in their logs: the leading product token counts (RFC 2.2.1)."""
 
 Ruling = Literal["rules", "allow", "refuse"]
 
