@@ -28,7 +28,7 @@ from webfountain.frontier.sites.errands import Errands
 from webfountain.frontier.sites.orders import Orders
 from webfountain.frontier.sites.site import largest_hand
 from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
-from webfountain.policy.rules import Judge
+from webfountain.policy.judge import Judge
 
 if TYPE_CHECKING:
     import random
@@ -82,7 +82,7 @@ class Frontier:
         self._metrics = metrics
         self._config = config
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
-        self._judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
+        self.judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
         self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
         self._controller.resume(store.plan())
         most_ahead = largest_hand(collection.cycle.capacity_pages_per_period, collection.cycle.period_s)
@@ -97,11 +97,11 @@ class Frontier:
             largest_hand=most_ahead,
         )
         self._errands = Errands(
-            ant=self._ant, collection=collection, judge=self._judge, metrics=metrics, rng=rng, obey_robots=obey_robots
+            ant=self._ant, collection=collection, judge=self.judge, metrics=metrics, rng=rng, obey_robots=obey_robots
         )
         self._examiner = Examiner(
             collection=collection,
-            judge=self._judge,
+            judge=self.judge,
             extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
             old_text=partial(old_text, repository),
         )
@@ -110,7 +110,7 @@ class Frontier:
             store=store,
             repository=repository,
             due=self.due,
-            sitemaps=SitemapShelf(self._judge, believe_dates=collection.signals.lastmod),
+            sitemaps=SitemapShelf(self.judge, believe_dates=collection.signals.lastmod),
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
@@ -121,7 +121,7 @@ class Frontier:
             ant=self._ant,
             errands=self._errands,
             examiner=self._examiner,
-            judge=self._judge,
+            judge=self.judge,
             controller=self._controller,
             collection=collection,
             metrics=metrics,

@@ -13,6 +13,7 @@ from webfountain.frontier.pages.examiner import acknowledged, leased
 from webfountain.frontier.sites import politeness
 from webfountain.frontier.sites.site import ALLOW_ALL
 from webfountain.frontier.store_worker import Refusal
+from webfountain.policy.judge import Origin
 from webfountain.policy.network import is_private_host
 from webfountain.store.contract import lane_of, order_of
 
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.store_worker import Deal, Done, Work
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.policy.rules import Judge
+    from webfountain.policy.judge import Judge
     from webfountain.records import Fetch, Fetched, Lease, OutcomeKind, PageRecord
 
 __all__ = ["Arrivals"]
@@ -215,9 +216,9 @@ class Arrivals:
         if site.barred is not None:
             return _BARRED.get(site.barred, "failed"), site.barred
         if record.request is None:
-            reason = self._judge.judge(record.url, site.site, record.depth)
-            if reason is not None:
-                return "refused", reason
+            [verdict] = self._judge.judge([record.url], Origin("queued", record.depth, record.policy))
+            if verdict.reason is not None:
+                return "refused", verdict.reason
         if (
             site.robots is not ALLOW_ALL
             and not site.robots.allowed(record.url)

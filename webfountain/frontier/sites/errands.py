@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.policy.rules import Judge
+    from webfountain.policy.judge import Judge
     from webfountain.records import Fetched
 
 __all__ = ["ROBOTS_LIFE_S", "Errands"]
@@ -142,7 +142,7 @@ class Errands:
         """Fetch those sitemaps that were not read within a period, newly named ones at once."""
         for name in found:
             url = urls.join(site.site + "/", name)
-            if url is None or self._judge.judge(url, urls.site_of(url), 0) == "out_of_scope":
+            if url is None or not self._judge.is_in_scope(urls.site_of(url)):
                 self._metrics.inc("sitemap/out_of_scope")
             elif url not in site.sitemaps and len(site.sitemaps) >= MAX_SITEMAPS:
                 self._metrics.inc("sitemap/too_many")
