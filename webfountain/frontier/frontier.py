@@ -30,7 +30,7 @@ from webfountain.frontier.sites.errands import Errands
 from webfountain.frontier.sites.orders import Orders
 from webfountain.frontier.sites.site import largest_hand
 from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
-from webfountain.policy.rules import Judge
+from webfountain.policy.judge import Judge
 
 if TYPE_CHECKING:
     import random
@@ -84,7 +84,7 @@ class Frontier:
         self._metrics = metrics
         self._config = config
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
-        self._judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
+        self.judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
         self._follower = PlanFollower(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
         last = self._follower.resume(store.plan())
         planning = plans(collection, recrawl=recrawl)
@@ -101,11 +101,11 @@ class Frontier:
             largest_hand=most_ahead,
         )
         self._errands = Errands(
-            ant=self._ant, collection=collection, judge=self._judge, metrics=metrics, rng=rng, obey_robots=obey_robots
+            ant=self._ant, collection=collection, judge=self.judge, metrics=metrics, rng=rng, obey_robots=obey_robots
         )
         self._examiner = Examiner(
             collection=collection,
-            judge=self._judge,
+            judge=self.judge,
             extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
             old_text=partial(old_text, repository),
         )
@@ -114,7 +114,7 @@ class Frontier:
             store=store,
             repository=repository,
             due=self.due,
-            sitemaps=SitemapShelf(self._judge, believe_dates=collection.signals.lastmod),
+            sitemaps=SitemapShelf(self.judge, believe_dates=collection.signals.lastmod),
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
@@ -125,7 +125,7 @@ class Frontier:
             ant=self._ant,
             errands=self._errands,
             examiner=self._examiner,
-            judge=self._judge,
+            judge=self.judge,
             follower=self._follower,
             collection=collection,
             metrics=metrics,
@@ -188,7 +188,7 @@ class Frontier:
         site = self._ant.landed(fetched)
         kind = fetched.fetch.kind
         if kind == "page":
-            self._arrivals.unanswered(site, fetched.error)
+            self._arrivals.landed(site, fetched)
             return
         site.expected -= 1
         if kind == "robots":
@@ -199,7 +199,7 @@ class Frontier:
             self._next_work.sitemaps.append(fetched)
         else:
             self._metrics.inc("sitemap/failed")
-        self._arrivals.unanswered(site, fetched.error)
+        self._arrivals.landed(site, fetched)
         self._ant.look(site)
 
     def needs_old_copy(self, fetched: Fetched) -> bool:
@@ -314,6 +314,8 @@ class Frontier:
         for name in sorted(done.hurried & self._ant.sites.keys()):
             self._next_work.released += self._ant.recall(self._ant.sites[name])
         self._ant.freshen(done.fresh)
+        if done.counts["ant/reclaimed"]:
+            self._ant.replenish()
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:
                 self._errands.send_for_sitemaps(site, read.children, at)
