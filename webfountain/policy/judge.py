@@ -31,7 +31,7 @@ from webfountain.urls import host_of, registered_domain, site_of
 
 if TYPE_CHECKING:
     import re
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
 
     from webfountain.policy.files import Collection
     from webfountain.policy.tables import PolicyTable, SwitchTable
@@ -99,49 +99,48 @@ class Seen(msgspec.Struct, frozen=True):
     language: str | None = None
 
 
-class Judge:
-    """Judges by one collection; `year` is the present one, for calendars."""
+class _Law:
+    """One collection, compiled; replaced whole when it is edited, so that a batch is judged by one version."""
 
     def __init__(self, collection: Collection, *, year: int) -> None:
-        self._year = year
-        self.adopt(collection)
-
-    def adopt(self, collection: Collection) -> None:
-        """Judge by this collection from now on: its seeds, scope, depth, traps, policies, switches and conflict rule.
-
-        For an edited policy file; call between two batches. Policies that are gone are judged as the default.
-        """
-        discovery = collection.discovery
-        self._depth = collection.depth
-        self._sites = frozenset(map(site_of, collection.seeds())) if collection.scope == "site" else frozenset()
-        self._domains = _domains(collection.seeds()) if collection.scope == "domain" else frozenset()
-        self._in_scope = self._scope_rule(collection.scope)
-        self._standard = collection.tables.collection.policy
-        self._site_policy: dict[str, str] = {}
+        discovery, tables = collection.discovery, collection.tables
+        self.depth = collection.depth
+        self.standard = tables.collection.policy
+        self.switches = tables.switch
+        self.conflict = tables.conflict.rule
+        self.in_scope = _scope_rule(collection)
+        self.site_policy: dict[str, str] = {}
         for url, policy in collection.named_seeds():
-            self._site_policy.setdefault(site_of(url), policy)
+            self.site_policy.setdefault(site_of(url), policy)
         self._rules = {
             name: _Rules(
                 name,
                 table,
                 longest=discovery.max_url_length,
                 most=discovery.max_repeated_segments,
-                last_year=self._year + discovery.calendar_years,
+                last_year=year + discovery.calendar_years,
             )
             for name, table in collection.policies.items()
         }
-        self._switches = collection.tables.switch
-        self._conflict = collection.tables.conflict.rule
 
-    def _scope_rule(self, scope: str) -> Callable[[str], bool]:
-        if scope == "site":
-            return self._sites.__contains__
-        if scope == "any":
-            return _anywhere
-        return functools.lru_cache(_SCOPE_MEMO)(self._on_seed_domain)
+    def rules(self, policy: str) -> _Rules:
+        """The rules of a policy, those of the default for a name that is gone."""
+        return self._rules.get(policy) or self._rules["default"]
 
-    def _on_seed_domain(self, site: str) -> bool:
-        return registered_domain(host_of(site)) in self._domains
+
+class Judge:
+    """Judges by one collection; `year` is the present one, for calendars. Any thread may ask."""
+
+    def __init__(self, collection: Collection, *, year: int) -> None:
+        self._year = year
+        self._law = _Law(collection, year=year)
+
+    def adopt(self, collection: Collection) -> None:
+        """Judge by this collection from now on: its seeds, scope, depth, traps, policies, switches and conflict rule.
+
+        For an edited policy file; batches under way are judged by the one before to their end.
+        """
+        self._law = _Law(collection, year=self._year)
 
     # ---------------------------------------------------------- the question
 
@@ -151,82 +150,45 @@ class Judge:
         A seed (depth 0) needs no allow pattern: the operator named it, often as a mere way in; deny binds it too.
         A redirect passes its page's trust on whole, for it is the same page elsewhere.
         """
-        rules = self._rules_of(origin.policy)
+        law = self._law
+        rules = law.rules(origin.policy)
         if origin.kind == "link" and not rules.table.follow:
             refused = Verdict(rules.name, 0.0, "not_followed")
             return [refused] * len(urls)
-        inside, outside = self._heirs(rules, origin)
-        verdicts = self._judge_under(inside, urls, origin)
+        inside, outside = _heirs(law, rules, origin)
+        verdicts = _judge_under(law, inside, urls, origin)
         if outside is not inside:
             reaches = rules.reach(origin.source)
             far = [i for i, url in enumerate(urls) if not reaches(url[: url.find("/", 8)])]
-            others = self._judge_under(outside, [urls[i] for i in far], origin)
+            others = _judge_under(law, outside, [urls[i] for i in far], origin)
             for i, verdict in zip(far, others, strict=True):
                 verdicts[i] = verdict
         if origin.kind == "link" and rules.table.splitting:
             return _split(verdicts)
         return verdicts
 
-    def _judge_under(self, heir: _Heir, urls: Sequence[str], origin: Origin) -> list[Verdict]:
-        """The verdicts under one policy; the crawl's busiest loop but for the parser's."""
-        rules, accepted, out_of_scope = heir.rules, heir.accepted, heir.out_of_scope
-        in_scope, find_flaw = self._in_scope, rules.flaw
-        if origin.depth > self._depth:
-            too_deep = Verdict(rules.name, 0.0, "too_deep")
-            return [too_deep if in_scope(site_of(url)) else out_of_scope for url in urls]
-        verdicts = []
-        for url in urls:
-            if not in_scope(url[: url.find("/", 8)]):  # canonical: there is always a path
-                verdicts.append(out_of_scope)
-                continue
-            flaw = find_flaw(url)
-            if flaw is None:
-                verdicts.append(accepted)
-                continue
-            if flaw is _DATED:
-                flaw = rules.step(url, origin.source)
-            elif flaw == "not_allowed" and origin.depth == 0:
-                flaw = None
-            verdicts.append(accepted if flaw is None else Verdict(rules.name, 0.0, flaw))
-        return verdicts
-
-    def _heirs(self, rules: _Rules, origin: Origin) -> tuple[_Heir, _Heir]:
-        """Who inherits within the policy's spread, and who beyond it."""
-        trust = origin.trust
-        if origin.kind in ("link", "sitemap"):
-            trust *= rules.table.dampening
-        inside = _Heir(rules, trust)
-        beyond = rules.table.otherwise
-        if origin.kind in ("seed", "queued") or rules.table.spread == "any" or beyond == rules.name:
-            return inside, inside
-        other = self._rules_of(beyond)
-        return inside, _Heir(other, min(trust, other.table.trust))
-
-    def _rules_of(self, policy: str) -> _Rules:
-        return self._rules.get(policy) or self._rules["default"]
-
     # -------------------------------------------------- what else a policy says
 
     def seed(self, policy: str) -> Origin:
         """The origin of seeds under a policy: its own trust, no hop."""
-        return Origin("seed", 0, policy, self._rules_of(policy).table.trust)
+        return Origin("seed", 0, policy, self._law.rules(policy).table.trust)
 
     def sitemap(self, site: str, *, depth: int) -> Origin:
         """The origin of what a sitemap of the site names: under the policy of the site's first seed."""
-        policy = self._site_policy.get(site, self._standard)
-        return Origin("sitemap", depth, policy, self._rules_of(policy).table.trust)
+        policy = self._law.site_policy.get(site, self._law.standard)
+        return Origin("sitemap", depth, policy, self._law.rules(policy).table.trust)
 
     def policy(self, name: str) -> PolicyTable:
         """The rules of a policy, those of the default for a name that is gone."""
-        return self._rules_of(name).table
+        return self._law.rules(name).table
 
     def is_in_scope(self, site: str) -> bool:
         """Whether the collection keeps pages of a site at all."""
-        return self._in_scope(site)
+        return self._law.in_scope(site)
 
     def switched(self, policy: str, seen: Seen) -> SwitchTable | None:
         """The first rule of ``[[switch]]`` that a fetched page meets and that leads elsewhere; None: none does."""
-        for rule in self._switches:
+        for rule in self._law.switches:
             if _meets(rule, seen):
                 return None if rule.to == policy else rule
         return None
@@ -236,12 +198,8 @@ class Judge:
 
         Source: Policies 2006, the conflict of one page found from pages with different policies.
         """
-        if self._conflict == "first":
-            return False
-        more = trust > over[1]
-        if self._conflict == "most-trusted":
-            return more
-        return trust < over[1]
+        rule = self._law.conflict
+        return rule != "first" and (trust > over[1] if rule == "most-trusted" else trust < over[1])
 
 
 class _Rules:
@@ -299,6 +257,53 @@ class _Heir:
         self.out_of_scope = Verdict(rules.name, 0.0, "out_of_scope")
 
 
+def _judge_under(law: _Law, heir: _Heir, urls: Sequence[str], origin: Origin) -> list[Verdict]:
+    """The verdicts under one policy; the crawl's busiest loop but for the parser's."""
+    rules, accepted, out_of_scope = heir.rules, heir.accepted, heir.out_of_scope
+    in_scope, find_flaw = law.in_scope, rules.flaw
+    if origin.depth > law.depth:
+        too_deep = Verdict(rules.name, 0.0, "too_deep")
+        return [too_deep if in_scope(site_of(url)) else out_of_scope for url in urls]
+    verdicts = []
+    for url in urls:
+        if not in_scope(url[: url.find("/", 8)]):  # canonical: there is always a path
+            verdicts.append(out_of_scope)
+            continue
+        flaw = find_flaw(url)
+        if flaw is None:
+            verdicts.append(accepted)
+            continue
+        if flaw is _DATED:
+            flaw = rules.step(url, origin.source)
+        elif flaw == "not_allowed" and origin.depth == 0:
+            flaw = None
+        verdicts.append(accepted if flaw is None else Verdict(rules.name, 0.0, flaw))
+    return verdicts
+
+
+def _heirs(law: _Law, rules: _Rules, origin: Origin) -> tuple[_Heir, _Heir]:
+    """Who inherits within the policy's spread, and who beyond it."""
+    trust = origin.trust
+    if origin.kind in ("link", "sitemap"):
+        trust *= rules.table.dampening
+    inside = _Heir(rules, trust)
+    beyond = rules.table.otherwise
+    if origin.kind in ("seed", "queued") or rules.table.spread == "any" or beyond == rules.name:
+        return inside, inside
+    other = law.rules(beyond)
+    return inside, _Heir(other, min(trust, other.table.trust))
+
+
+def _scope_rule(collection: Collection) -> Callable[[str], bool]:
+    """Whether a site is in scope."""
+    if collection.scope == "any":
+        return _anywhere
+    if collection.scope == "site":
+        return frozenset(map(site_of, collection.seeds())).__contains__
+    domains = frozenset(registered_domain(host_of(url)) for url in collection.seeds())
+    return functools.lru_cache(_SCOPE_MEMO)(lambda site: registered_domain(host_of(site)) in domains)
+
+
 def _split(verdicts: list[Verdict]) -> list[Verdict]:
     """Trust divided among the links that are taken in (TrustRank's splitting; OPIC divides cash the same way)."""
     kept = sum(verdict.reason is None for verdict in verdicts)
@@ -342,10 +347,6 @@ def _any_of(patterns: Sequence[re.Pattern[str]]) -> Callable[[str], object] | No
     if len(searches) <= 1:
         return searches[0] if searches else None
     return lambda url: any(search(url) for search in searches)
-
-
-def _domains(seeds: Iterable[str]) -> frozenset[str]:
-    return frozenset(registered_domain(host_of(url)) for url in seeds)
 
 
 def _anywhere(_site: str) -> bool:
