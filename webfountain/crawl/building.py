@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import random
 import socket
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -27,7 +26,6 @@ from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox import FOLDER, Inbox
 from webfountain.frontier.seeds import load_seeds
 from webfountain.policy.files import Collection, read_collection
-from webfountain.policy.rules import Judge
 from webfountain.policy.tables import CollectionTable, NetworkTable, PolicyFile, PolitenessTable
 from webfountain.policy.units import Duration, PositiveDuration
 from webfountain.repository.pages import Repository
@@ -98,9 +96,7 @@ def build_own(config: FountainConfig, metrics: Metrics) -> Built:
     )
 
     def seeds() -> SeedsLoaded:
-        at = clock.now()
-        judge = Judge(collection, year=time.gmtime(at).tm_year)
-        return load_seeds(collection, judge, frontier.due.discover, at=at)
+        return load_seeds(collection, frontier.judge, frontier.due.discover, at=clock.now())
 
     return Built(frontier, collection, clock, metrics, seeds, endless=True)
 

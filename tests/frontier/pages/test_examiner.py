@@ -10,7 +10,7 @@ from webfountain.core.buckets import bucket_of
 from webfountain.core.change_rate import Prior, decode
 from webfountain.formats.links import LinkExtractor
 from webfountain.frontier.pages.examiner import Examiner, content_type, digest_of
-from webfountain.policy.rules import Judge
+from webfountain.policy.judge import Judge
 from webfountain.records import Fetch, Fetched, Lease, PageRecord
 
 URL, SITE, DAY = "http://one.example/dir/page", "http://one.example", 86_400.0
