@@ -100,7 +100,7 @@ class Errands:
 
     def robots_landed(self, site: ActiveSite, fetched: Fetched) -> None:
         """Follow, obey or refuse."""
-        target = urls.join(fetched.fetch.url, fetched.header("location") or "") if _redirects(fetched.status) else None
+        target = urls.join(fetched.fetch.url, fetched.location or "") if _redirects(fetched.status) else None
         if target is not None and site.robots_hops < MAX_HOPS:
             site.robots_hops += 1
             self._send_for_robots(site, target)
