@@ -15,6 +15,7 @@ from webfountain.report import state as looked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from webfountain.errors import RepositoryError
     from webfountain.repository.record import Stored
     from webfountain.store.contract import FrontierStore
 
@@ -30,7 +31,7 @@ def status(store: str, as_json: bool) -> None:
         fastest_s = opened.period_s / 96
         found = looked.status(opened, at=SystemClock().now(), period_s=opened.period_s, fastest_s=fastest_s)
         plan = _plan(opened)
-    found = {"store": store, **found, "plan": plan}
+    found = {"store": store, **found, "plan": plan, "crawling": options.is_crawled(options.existing_folder(store))}
     options.print_json(found) if as_json else _print_status(found)
 
 
@@ -64,9 +65,16 @@ def sites(store: str, as_json: bool) -> None:
 def texts(store: str, repository: str | None, since: str | None, as_lines: bool) -> None:
     """What changed, as text: url, verdict, fetched, title, text. A gone page has text null."""
     at = 0.0 if since is None else options.time_of(since)
+    lost: list[RepositoryError] = []
     with options.reading(store) as opened, options.copies(store, repository) as kept:
-        rows = looked.texts(opened, kept, since=at)
+        rows = looked.texts(opened, kept, since=at, unreadable=lost.append)
         options.print_json_lines(rows) if as_lines else _print_texts(rows)
+    if lost:
+        print(
+            f"webfountain: warning: {len(lost):,} pages left out, whose copy cannot be read "
+            f"(the first: {lost[0]}); `webfountain check --repair` has them fetched again",
+            file=sys.stderr,
+        )
 
 
 @click.command()
@@ -109,7 +117,8 @@ def _copy_document(copy: Stored) -> dict[str, Any]:
 
 def _print_status(found: Mapping[str, Any]) -> None:
     counts = ", ".join(f"{count:,} {state}" for state, count in found["pages"].items() if count)
-    fresh = "unknown yet" if found["freshness"] is None else f"{found['freshness']:.1%} of the known pages (estimate)"
+    basis = "estimate" if found["crawling"] else "estimate for now; no crawl is running to keep it so"
+    fresh = "unknown yet" if found["freshness"] is None else f"{found['freshness']:.1%} of the known pages ({basis})"
     rate = f"{found['pages_per_second']:.2f} pages/s since {options.spell_time(found['since'])} UTC"
     lines = {
         "store": found["store"],

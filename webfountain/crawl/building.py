@@ -76,6 +76,7 @@ def build_own(config: FountainConfig, metrics: Metrics) -> Built:
             keep=collection.repository.keep,
             max_bytes=collection.repository.max_bytes,
             rotate_bytes=config.rotate_bytes,
+            given_out=max(store.copies(), default=0),
             software=collection.politeness.user_agent,
         )
     except BaseException:

@@ -21,6 +21,7 @@ from scrapy import Request
 from scrapy.utils.defer import deferred_f_from_coro_f
 
 from webfountain.config import FountainConfig
+from webfountain.core.freshness import freshness
 from webfountain.crawl import engine
 from webfountain.crawl.building import Built, build_for_project, build_own
 from webfountain.crawl.download_handler import ABORT
@@ -34,7 +35,6 @@ from webfountain.download.resolver import Resolver
 from webfountain.errors import InputError, WebfountainError
 from webfountain.metrics import Metrics
 from webfountain.records import Fetch, Fetched
-from webfountain.report.state import freshness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -21,7 +21,9 @@ from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, leased, old_text
 from webfountain.frontier.pages.sitemaps import SitemapShelf
 from webfountain.frontier.planning.controller import Controller
+from webfountain.frontier.planning.follower import PlanFollower, plans
 from webfountain.frontier.planning.plan import encode_plan
+from webfountain.frontier.planning.urgent_pages import urgent_pages_of
 from webfountain.frontier.progress import Progress
 from webfountain.frontier.sites.ant import Ant
 from webfountain.frontier.sites.arrivals import Arrivals
@@ -87,12 +89,14 @@ class Frontier:
         self._config = config
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
         self.judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
-        self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
-        self._controller.resume(store.plan())
+        self._follower = PlanFollower(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
+        last = self._follower.resume(store.plan())
+        planning = plans(collection, recrawl=recrawl)
+        self._controller = Controller(collection, start=clock.now(), last=last) if planning else None
         most_ahead = largest_hand(collection.cycle.capacity_pages_per_period, collection.cycle.period_s)
         self._ant = Ant(
             politeness=collection.politeness,
-            schedule=lambda: self._controller.schedule,
+            schedule=lambda: self._follower.schedule,
             now=clock.now,
             rng=rng,
             metrics=metrics,
@@ -123,7 +127,7 @@ class Frontier:
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
-            watch=self._controller.watch,
+            urgent=urgent_pages_of(collection, recrawl=recrawl),
         )
         self._next_work = Work(clock.now())
         self._arrivals = Arrivals(
@@ -131,7 +135,7 @@ class Frontier:
             errands=self._errands,
             examiner=self._examiner,
             judge=self.judge,
-            controller=self._controller,
+            follower=self._follower,
             collection=collection,
             metrics=metrics,
             clock=clock,
@@ -144,6 +148,7 @@ class Frontier:
             ant=self._ant,
             errands=self._errands,
             arrivals=self._arrivals,
+            follower=self._follower,
             controller=self._controller,
             agenda=self._agenda,
         )
@@ -179,7 +184,7 @@ class Frontier:
         """One page of the budget goes out."""
         self._progress.spend(at)
         known = fetch.lease is not None and fetch.lease.record.state != "never-crawled"
-        self._controller.count()
+        self._follower.count()
         self._metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake_at(self) -> float | None:
@@ -192,7 +197,7 @@ class Frontier:
         site = self._ant.landed(fetched)
         kind = fetched.fetch.kind
         if kind == "page":
-            self._arrivals.unanswered(site, fetched.error)
+            self._arrivals.landed(site, fetched)
             return
         site.expected -= 1
         if kind == "robots":
@@ -203,7 +208,7 @@ class Frontier:
             self._next_work.sitemaps.append(fetched)
         else:
             self._metrics.inc("sitemap/failed")
-        self._arrivals.unanswered(site, fetched.error)
+        self._arrivals.landed(site, fetched)
         self._ant.look(site)
 
     def examine(self, fetched: Fetched) -> Visit:
@@ -280,7 +285,7 @@ class Frontier:
     @property
     def plan(self) -> Plan | None:
         """The plan in force; None before the first."""
-        return self._controller.plan
+        return self._follower.plan
 
     def statistics(self) -> FrontierStatistics:
         """A frozen snapshot."""
@@ -322,6 +327,7 @@ class Frontier:
             self._metrics.inc(name, many)
         self._orders.sites_due = inf if done.next_site_due is None else done.next_site_due
         self._taken = done.census or self._taken
+        self._follower.rank(done.ranked)
         for name, many in done.settled.items():
             if (site := self._ant.sites.get(name)) is not None:
                 site.expected -= many
@@ -336,6 +342,8 @@ class Frontier:
         for name in sorted(done.hurried & self._ant.sites.keys()):
             self._next_work.released += self._ant.recall(self._ant.sites[name])
         self._ant.freshen(done.fresh)
+        if done.counts["ant/reclaimed"]:
+            self._ant.replenish()
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:
                 self._errands.send_for_sitemaps(site, read.children, at)
@@ -348,11 +356,13 @@ class Frontier:
     def planning(self) -> Callable[[], Plan | None] | None:
         """A plan to be made, as a call for a thread of its own; told once. Its result goes to `adopt`."""
         taken, self._taken = self._taken, None
-        return None if taken is None else partial(self._controller.plan_from, taken)
+        return None if taken is None or self._controller is None else partial(self._controller.plan_from, taken)
 
     def adopt(self, plan: Plan | None) -> None:
         """Put a plan in force, and into the store with the next batch; None, when planning failed, keeps the last."""
-        self._controller.adopt(plan)
+        self._follower.adopt(plan)
+        if self._controller is not None:
+            self._controller.planned(plan)
         if plan is not None:
             self._next_work.plan = encode_plan(plan)
 

@@ -17,6 +17,7 @@ import struct
 import subprocess
 import sys
 import threading
+import weakref
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -159,6 +160,7 @@ class _Child:
             bufsize=0,
             start_new_session=True,
         )
+        weakref.finalize(self, _dispose, self._process)
         self._asking = threading.Lock()
         self._answers = select.poll()  # descriptors of a large crawl are too high for `select.select`
         self._answers.register(self._pipe(self._process.stdout), select.POLLIN)
@@ -199,10 +201,7 @@ class _Child:
         """Wait for a process that is done, and tell how it ended."""
         if late:
             self.kill()
-        for pipe in (self._process.stdin, self._process.stdout):
-            with contextlib.suppress(OSError):
-                self._pipe(pipe).close()
-        status = self._process.wait()
+        status = _wait(self._process)
         if late or -status in (signal.SIGPROF, signal.SIGXCPU):
             return "parse-time"
         return "parse-crash"
@@ -224,6 +223,21 @@ class _Child:
             pieces.append(piece)
             size -= len(piece)
         return b"".join(pieces)
+
+
+def _dispose(process: subprocess.Popen[bytes]) -> None:
+    """End a child that nobody has a use for any more."""
+    process.kill()
+    _wait(process)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Let go of a child that is done, or about to be; its status."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    return process.wait()
 
 
 def _memory_for(body: bytes) -> int:

@@ -239,8 +239,7 @@ class Examiner:
     def _redirected(self, fetched: Fetched) -> Visit:
         """A redirect is a link and a record of its source (never followed inside the downloader)."""
         record = leased(fetched.fetch)
-        location = fetched.header("location")
-        target = urls.join(record.url, location) if location else None
+        target = urls.join(record.url, fetched.location) if fetched.location else None
         if target is None or target == record.url:
             return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
         links, refused = self._judged([target], fetched.fetch, "redirect", record.depth)
@@ -346,7 +345,7 @@ def old_text(repository: Repository | None, reader: DocumentReader, record: Page
     if repository is None or record.copy is None:
         return None
     try:
-        stored = repository.read(record.copy)
+        stored = repository.read(record.copy, record.url)
     except RepositoryError:
         return None
     document = reader.read(stored.body, content_type(stored.headers))
