@@ -53,7 +53,6 @@ def project(tmp_path: Path, site: Site) -> Project:
 
 def test_shell_fetch_and_parse_ask_for_their_page_alone_and_leave_what_waits(project: Project, site: Site) -> None:
     for command in (
-        ["fetch", "--spider=theirs", "--nolog", site.base + "/one"],
         ["fetch", site.base + "/one"],  # the spider is found by its allowed_domains
         ["parse", "--spider=theirs", site.base + "/one"],
         ["shell", "--spider=theirs", "-c", "response.url", site.base + "/one"],
