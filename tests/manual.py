@@ -57,10 +57,18 @@ MEANING = {
     "discovery.max_url_length": "Longer URLs are refused, characters.",
     "discovery.max_repeated_segments": "A path that repeats a segment more often is a trap.",
     "discovery.calendar_years": "How far ahead of today the pages of a calendar are followed.",
+    "policies.default.trust": "Of its seeds, 0 to 1, and the most for what comes under it from another policy.",
+    "policies.default.dampening": "Trust of a linked page over that of the linking one.",
+    "policies.default.splitting": "A page's trust is divided among its links.",
+    "policies.default.spread": "How far links inherit the policy: on its `site`, its registered `domain`, or `any`.",
+    "policies.default.otherwise": "Policy of links beyond that.",
+    "policies.default.follow": "Whether its links are taken in.",
     "policies.default.allow": "Regular expressions; a URL must match one, if there are any.",
     "policies.default.deny": "Regular expressions; a URL that matches one is refused, also when it is queued already.",
     "policies.default.revisit.min_interval": "A page is not fetched again sooner, unless `now` or a sitemap asks.",
     "policies.default.revisit.max_interval": "A page with a copy is fetched again at the latest then.",
+    "switch": "`[[switch]]`: a page that shows `when` (`text` found `count` times, `language`, `status`) gets `to`.",
+    "conflict.rule": "Which policy a page keeps that is found under several: `most-trusted`, `least-trusted`, `first`.",
 }
 """Each key of a policy file in a sentence."""
 

@@ -148,6 +148,8 @@ def test_status_counts_what_the_crawl_found(crawled: Crawled, capfd: pytest.Capt
     assert 0 < document["freshness"] <= 1
     text = printed(capfd, "status", "--store", crawled.url)
     assert f"{document['known']:,} URLs" in text
+    assert document["crawling"] is False
+    assert "no crawl is running" in text, "the estimate is of nobody's care"
 
 
 def test_sites_and_pages_are_tables_for_people(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:

@@ -19,6 +19,7 @@ FLOORS: list[tuple[int, str]] = [
     (0, "urls"),
     (0, "config"),
     (0, "metrics"),
+    (0, "scratch"),
     (1, "core*"),
     (1, "formats*"),
     (1, "policy*"),

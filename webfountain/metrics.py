@@ -35,6 +35,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "judge/too_long": Stat("URLs", "Refused: more characters than discovery.max_url_length."),
     "judge/trap_repeated": Stat("URLs", "Refused: a path segment or parameter repeats too often."),
     "judge/trap_calendar": Stat("URLs", "Refused: a step out of a calendar's bounds."),
+    "judge/not_followed": Stat("URLs", "Refused: the linking page's policy says follow = false."),
     "due/new": Stat("URLs", "Passed the duplicate URL eliminator: new to the store."),
     "due/duplicate_by_cache": Stat("URLs", "Eliminated by the cache of recent fingerprints."),
     "due/duplicate_by_store": Stat("URLs", "Eliminated by the store."),

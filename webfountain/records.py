@@ -11,6 +11,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from webfountain.urls import from_header
+
 __all__ = [
     "FETCHED",
     "NEVER_BUCKET",
@@ -182,6 +184,12 @@ class Fetched(msgspec.Struct, frozen=True):
     def header(self, name: str) -> str | None:
         """The first value of a header, its name in lower case; None when absent."""
         return next((value for key, value in self.headers if key == name), None)
+
+    @property
+    def location(self) -> str | None:
+        """Where a redirect leads, as it stands in the header and as browsers read it; None when absent."""
+        location = self.header("location")
+        return None if location is None else from_header(location)
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):

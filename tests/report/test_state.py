@@ -10,13 +10,11 @@ import msgspec
 import pytest
 
 from webfountain.clock import ManualClock
-from webfountain.core.buckets import interval_of
 from webfountain.errors import InputError, UrlError
 from webfountain.records import Copy, Fetch, Fetched, Link, Outcome
 from webfountain.report import state
 from webfountain.repository.pages import Pages, Repository
 from webfountain.repository.warc import Capture
-from webfountain.store.contract import BucketCensus
 from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
@@ -172,17 +170,3 @@ def test_a_page_without_a_copy_says_why(store: MemoryStore, folder: Path, url: s
 def test_what_is_no_url_is_refused(store: MemoryStore, folder: Path) -> None:
     with pytest.raises(UrlError, match="not an absolute"):
         state.cat(store, Pages(folder), "a.org/1")
-
-
-def test_freshness_is_that_of_evenly_aged_pages_that_change_as_a_poisson_process() -> None:
-    """The closed form against the mean of e^-age/D over even ages."""
-    fastest, bucket, mean_age = 900.0, 120, 200_000.0
-    interval = interval_of(bucket, fastest)
-    ages = [2 * mean_age * (step + 0.5) / 10_000 for step in range(10_000)]
-    expected = sum(math.exp(-age / interval) for age in ages) / len(ages)
-    assert state.fresh_share(mean_age, bucket, fastest_s=fastest) == pytest.approx(expected, rel=1e-6)
-
-
-def test_a_page_without_a_copy_is_not_fresh() -> None:
-    census = {255: BucketCensus(pages=3, sum_last_crawled=300.0)}
-    assert state.freshness(census, never_crawled=1, at=100.0, fastest_s=900.0) == pytest.approx(0.75)

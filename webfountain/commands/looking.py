@@ -30,7 +30,7 @@ def status(store: str, as_json: bool) -> None:
         fastest_s = opened.period_s / 96
         found = looked.status(opened, at=SystemClock().now(), period_s=opened.period_s, fastest_s=fastest_s)
         plan = _plan(opened)
-    found = {"store": store, **found, "plan": plan}
+    found = {"store": store, **found, "plan": plan, "crawling": options.is_crawled(options.existing_folder(store))}
     options.print_json(found) if as_json else _print_status(found)
 
 
@@ -109,7 +109,8 @@ def _copy_document(copy: Stored) -> dict[str, Any]:
 
 def _print_status(found: Mapping[str, Any]) -> None:
     counts = ", ".join(f"{count:,} {state}" for state, count in found["pages"].items() if count)
-    fresh = "unknown yet" if found["freshness"] is None else f"{found['freshness']:.1%} of the known pages (estimate)"
+    basis = "estimate" if found["crawling"] else "estimate for now; no crawl is running to keep it so"
+    fresh = "unknown yet" if found["freshness"] is None else f"{found['freshness']:.1%} of the known pages ({basis})"
     rate = f"{found['pages_per_second']:.2f} pages/s since {options.spell_time(found['since'])} UTC"
     lines = {
         "store": found["store"],

@@ -26,6 +26,7 @@ __all__ = [
     "copies",
     "existing_folder",
     "inbox_folder",
+    "is_crawled",
     "print_json",
     "print_json_lines",
     "print_table",
@@ -75,6 +76,18 @@ def existing_folder(url: str) -> Path:
     if not folder.is_dir():
         raise InputError(f"--store {url!r}: there is no folder {folder} (`webfountain crawl` or `demo` makes one)")
     return folder
+
+
+def is_crawled(folder: Path) -> bool:
+    """Whether a crawl has the store open: RocksDB's lock on its LOCK file is a POSIX one."""
+    import fcntl  # noqa: PLC0415
+
+    with contextlib.suppress(FileNotFoundError), (folder / "db" / "LOCK").open("rb+") as file:
+        try:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return True
+    return False
 
 
 def inbox_folder(folder: Path) -> Path:

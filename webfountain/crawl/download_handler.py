@@ -115,7 +115,7 @@ class FountainResponse(Response):
         if self._headers is None:
             self._headers = Headers()
             for name, value in self.fetched.headers if self.fetched is not None else ():
-                self._headers.appendlist(name, value)
+                self._headers.appendlist(name, value.encode("latin-1"))
         return self._headers
 
     @headers.setter
@@ -256,9 +256,7 @@ class _Download:
 
     def begin(self, reader: ResponseReader) -> Body:
         """The head is complete: tell who listens, refuse what is announced as too large."""
-        length = next(
-            (int(value) for name, value in reader.headers if name == "content-length" and value.isdigit()), None
-        )
+        length = reader.length
         if length is not None and length > self._max_bytes:
             raise BadResponse("too-large")
         body = _Signalled(self, limit=self._max_bytes)

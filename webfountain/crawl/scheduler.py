@@ -21,6 +21,7 @@ from scrapy import Request
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_f_from_coro_f
 
+from webfountain.core.freshness import freshness
 from webfountain.crawl import engine
 from webfountain.crawl.download_handler import ABORT
 from webfountain.crawl.duplicates import Duplicates
@@ -33,7 +34,6 @@ from webfountain.crawl.worker import Worker
 from webfountain.download.resolver import Resolver
 from webfountain.errors import WebfountainError
 from webfountain.records import Fetch, Fetched
-from webfountain.report.state import freshness
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

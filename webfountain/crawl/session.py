@@ -21,7 +21,6 @@ import logging
 import os
 import random
 import socket
-import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
@@ -39,7 +38,6 @@ from webfountain.frontier.inbox import FOLDER, Inbox
 from webfountain.frontier.seeds import load_seeds
 from webfountain.metrics import Metrics
 from webfountain.policy.files import Collection, read_collection
-from webfountain.policy.rules import Judge
 from webfountain.policy.tables import CollectionTable, NetworkTable, PolicyFile, PolitenessTable
 from webfountain.policy.units import Duration, PositiveDuration
 from webfountain.repository.pages import Repository
@@ -182,9 +180,7 @@ def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
     )
 
     def seeds() -> SeedsLoaded:
-        at = clock.now()
-        judge = Judge(collection, year=time.gmtime(at).tm_year)
-        return load_seeds(collection, judge, frontier.due.discover, at=at)
+        return load_seeds(collection, frontier.judge, frontier.due.discover, at=clock.now())
 
     return Built(frontier, collection, clock, metrics, seeds, endless=True)
 

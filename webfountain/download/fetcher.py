@@ -182,25 +182,23 @@ def _request(
 
 def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
     """Look at the head: whether the body is wanted, and how it is coded. Raises BadResponse."""
-    encoding = content_type = length = ""
+    encoding = content_type = ""
     for name, value in reader.headers:
         if name == "content-encoding":
             encoding = f"{encoding},{value}" if encoding else value
         elif name == "content-type" and not content_type:
             content_type = value
-        elif name == "content-length":
-            length = value
     if kind == "robots":
         return Body(encoding, limit=min(terms.max_bytes, ROBOTS_BYTES), truncate=True)
     if kind == "page" and reader.status == 200:
         _check_type(content_type, terms.accept)
-    if length.isdigit() and int(length) > terms.max_bytes:
+    if reader.length is not None and reader.length > terms.max_bytes:
         raise BadResponse("too-large")
     return Body(encoding, limit=terms.max_bytes)
 
 
 def _check_type(content_type: str, accept: frozenset[str]) -> None:
     """Raise BadResponse("content-type") for a type that the policy does not take; a missing one is taken."""
-    kind = content_type.partition(";")[0].strip().lower()
+    kind = content_type.partition(";")[0].strip(" \t").lower()
     if kind and kind not in accept and f"{kind.partition('/')[0]}/*" not in accept and "*/*" not in accept:
         raise BadResponse("content-type")

@@ -20,7 +20,9 @@ from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, leased, old_text
 from webfountain.frontier.pages.sitemaps import SitemapShelf
 from webfountain.frontier.planning.controller import Controller
+from webfountain.frontier.planning.follower import PlanFollower, plans
 from webfountain.frontier.planning.plan import encode_plan
+from webfountain.frontier.planning.urgent_pages import urgent_pages_of
 from webfountain.frontier.progress import Progress
 from webfountain.frontier.sites.ant import Ant
 from webfountain.frontier.sites.arrivals import Arrivals
@@ -28,7 +30,7 @@ from webfountain.frontier.sites.errands import Errands
 from webfountain.frontier.sites.orders import Orders
 from webfountain.frontier.sites.site import largest_hand
 from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
-from webfountain.policy.rules import Judge
+from webfountain.policy.judge import Judge
 
 if TYPE_CHECKING:
     import random
@@ -83,13 +85,15 @@ class Frontier:
         self._metrics = metrics
         self._config = config
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
-        self._judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
-        self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
-        self._controller.resume(store.plan())
+        self.judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
+        self._follower = PlanFollower(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
+        last = self._follower.resume(store.plan())
+        planning = plans(collection, recrawl=recrawl)
+        self._controller = Controller(collection, start=clock.now(), last=last) if planning else None
         most_ahead = largest_hand(collection.cycle.capacity_pages_per_period, collection.cycle.period_s)
         self._ant = Ant(
             politeness=collection.politeness,
-            schedule=lambda: self._controller.schedule,
+            schedule=lambda: self._follower.schedule,
             now=clock.now,
             rng=rng,
             metrics=metrics,
@@ -100,7 +104,7 @@ class Frontier:
         self._errands = Errands(
             ant=self._ant,
             collection=collection,
-            judge=self._judge,
+            judge=self.judge,
             metrics=metrics,
             rng=rng,
             obey_robots=obey_robots,
@@ -108,7 +112,7 @@ class Frontier:
         )
         self._examiner = Examiner(
             collection=collection,
-            judge=self._judge,
+            judge=self.judge,
             extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
             old_text=partial(old_text, repository),
         )
@@ -117,19 +121,19 @@ class Frontier:
             store=store,
             repository=repository,
             due=self.due,
-            sitemaps=SitemapShelf(self._judge, believe_dates=collection.signals.lastmod),
+            sitemaps=SitemapShelf(self.judge, believe_dates=collection.signals.lastmod),
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
-            watch=self._controller.watch,
+            urgent=urgent_pages_of(collection, recrawl=recrawl),
         )
         self._next_work = Work(clock.now())
         self._arrivals = Arrivals(
             ant=self._ant,
             errands=self._errands,
             examiner=self._examiner,
-            judge=self._judge,
-            controller=self._controller,
+            judge=self.judge,
+            follower=self._follower,
             collection=collection,
             metrics=metrics,
             clock=clock,
@@ -142,6 +146,7 @@ class Frontier:
             ant=self._ant,
             errands=self._errands,
             arrivals=self._arrivals,
+            follower=self._follower,
             controller=self._controller,
             agenda=self._agenda,
         )
@@ -177,7 +182,7 @@ class Frontier:
         """One page of the budget goes out."""
         self._progress.spend(at)
         known = fetch.lease is not None and fetch.lease.record.state != "never-crawled"
-        self._controller.count()
+        self._follower.count()
         self._metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake_at(self) -> float | None:
@@ -190,7 +195,7 @@ class Frontier:
         site = self._ant.landed(fetched)
         kind = fetched.fetch.kind
         if kind == "page":
-            self._arrivals.unanswered(site, fetched.error)
+            self._arrivals.landed(site, fetched)
             return
         site.expected -= 1
         if kind == "robots":
@@ -201,7 +206,7 @@ class Frontier:
             self._next_work.sitemaps.append(fetched)
         else:
             self._metrics.inc("sitemap/failed")
-        self._arrivals.unanswered(site, fetched.error)
+        self._arrivals.landed(site, fetched)
         self._ant.look(site)
 
     def unasked(self, fetch: Fetch) -> None:
@@ -272,7 +277,7 @@ class Frontier:
     @property
     def plan(self) -> Plan | None:
         """The plan in force; None before the first."""
-        return self._controller.plan
+        return self._follower.plan
 
     def statistics(self) -> FrontierStatistics:
         """A frozen snapshot."""
@@ -314,6 +319,7 @@ class Frontier:
             self._metrics.inc(name, many)
         self._orders.sites_due = inf if done.next_site_due is None else done.next_site_due
         self._taken = done.census or self._taken
+        self._follower.rank(done.ranked)
         for name, many in done.settled.items():
             if (site := self._ant.sites.get(name)) is not None:
                 site.expected -= many
@@ -328,6 +334,8 @@ class Frontier:
         for name in sorted(done.hurried & self._ant.sites.keys()):
             self._next_work.released += self._ant.recall(self._ant.sites[name])
         self._ant.freshen(done.fresh)
+        if done.counts["ant/reclaimed"]:
+            self._ant.replenish()
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:
                 self._errands.send_for_sitemaps(site, read.children, at)
@@ -340,11 +348,13 @@ class Frontier:
     def planning(self) -> Callable[[], Plan | None] | None:
         """A plan to be made, as a call for a thread of its own; told once. Its result goes to `adopt`."""
         taken, self._taken = self._taken, None
-        return None if taken is None else partial(self._controller.plan_from, taken)
+        return None if taken is None or self._controller is None else partial(self._controller.plan_from, taken)
 
     def adopt(self, plan: Plan | None) -> None:
         """Put a plan in force, and into the store with the next batch; None, when planning failed, keeps the last."""
-        self._controller.adopt(plan)
+        self._follower.adopt(plan)
+        if self._controller is not None:
+            self._controller.planned(plan)
         if plan is not None:
             self._next_work.plan = encode_plan(plan)
 

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
     from webfountain.frontier.planning.schedule import Wanted
-    from webfountain.frontier.planning.urgent_pages import Watch
+    from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.records import CensusRow, Fetched, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore, Parked, Statistics
@@ -133,6 +133,7 @@ class Done:
     never_crawled_due: float | None = None
     statistics: Statistics | None = None
     census: CensusTaken | None = None
+    ranked: frozenset[str] = frozenset()
 
 
 class Clerk:
@@ -148,7 +149,7 @@ class Clerk:
         inbox: Inbox | None,
         owner: str,
         lease_s: float,
-        watch: Watch | None = None,
+        urgent: UrgentPages | None = None,
     ) -> None:
         self._store = store
         self._repository = repository
@@ -157,7 +158,7 @@ class Clerk:
         self._inbox = inbox
         self._owner = owner
         self._lease_s = lease_s
-        self._watch = watch
+        self._urgent = urgent
         self._has_forgotten = False
         self._told = (0, 0, 0)
 
@@ -173,7 +174,9 @@ class Clerk:
             self._deliver(self._inbox, work, done)
         self._store.release(work.released)
         self._store.park(work.parked, at=work.at)
-        self._look(work, done)
+        self._make_due(work, done)
+        if self._urgent is not None:
+            done.ranked = self._urgent.sites
         if work.reclaim:
             done.counts["ant/reclaimed"] += self._store.reclaim(at=work.at)
         self._activate(work, done)
@@ -205,18 +208,18 @@ class Clerk:
             self._repository.settled(copies)
         done.counts["ant/settled"] += settled.applied
         done.counts["ant/settle_lost"] += settled.lost
-        if self._watch is not None:
-            self._tell(self._watch, visits, work)
+        if self._urgent is not None:
+            self._observe(self._urgent, visits, work)
 
-    def _tell(self, watch: Watch, visits: Sequence[Visit], work: Work) -> None:
-        """The watch hears what was settled, and gets to know the sites that it wants to."""
+    def _observe(self, urgent: UrgentPages, visits: Sequence[Visit], work: Work) -> None:
+        """What was settled teaches how urgent pages are; sites that should be ranked are taken in."""
         for name in dict.fromkeys(visit.fetch.site for visit in visits):
-            site = None if watch.holds(name) else self._store.site(name)
-            if site is not None and watch.wants(name, site.pages[_CRAWLED]):
-                watch.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=work.at)
-        watch.hear(visits)
+            site = None if name in urgent else self._store.site(name)
+            if site is not None and urgent.wants(name, site.pages[_CRAWLED]):
+                urgent.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=work.at)
+        urgent.observe(visits)
         for refusal in work.refusals:
-            watch.refuse(refusal.lease.site, refusal.lease.key)
+            urgent.refuse(refusal.lease.site, refusal.lease.key)
 
     def _is_forgotten(self, visit: Visit) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
@@ -275,19 +278,19 @@ class Clerk:
                 done.fresh.add(fetched.fetch.site)
             done.sitemaps.append(SitemapRead(fetched.fetch.site, fetched.fetch.url, read.children))
 
-    def _look(self, work: Work, done: Done) -> None:
+    def _make_due(self, work: Work, done: Done) -> None:
         """The most urgent pages are due now; after leases went back, for what is leased is not moved."""
-        if self._watch is None or work.wanted is None:
+        if self._urgent is None or work.wanted is None:
             return
         pages = self._store.statistics().pages
         wanted = work.wanted.beside_new if pages["never-crawled"] else work.wanted.alone
-        chosen = self._watch.look(wanted, at=work.at, known=pages["crawled"], ahead_s=work.wanted.ahead_s)
+        chosen = self._urgent.choose(wanted, at=work.at, known=pages["crawled"], ahead_s=work.wanted.ahead_s)
         for site, keys, due, before in chosen:
             moved = self._store.advance(site, keys, due=due, at=work.at)
             done.counts["controller/made_due"] += moved
             for key in keys if moved < len(keys) else ():
                 if self._store.page(site, key) is None:  # forgotten since the site was taken in
-                    self._watch.refuse(site, key)
+                    self._urgent.refuse(site, key)
             done.fresh.add(site)
             if before:
                 done.hurried.add(site)

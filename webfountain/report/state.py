@@ -9,25 +9,24 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
+from webfountain.core.freshness import freshness
 from webfountain.errors import InputError
 from webfountain.formats.html import text_of
 from webfountain.records import STATES
 from webfountain.urls import canonical, fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from webfountain.formats.html import Text
     from webfountain.records import PageRecord, SiteRecord, State
     from webfountain.repository.pages import Pages
     from webfountain.repository.record import Stored
-    from webfountain.store.contract import BucketCensus, FrontierStore
+    from webfountain.store.contract import FrontierStore
 
 __all__ = [
     "PAGE_FIELDS",
     "cat",
-    "fresh_share",
-    "freshness",
     "page_of",
     "pages",
     "sites",
@@ -82,29 +81,6 @@ def status(store: FrontierStore, *, at: float, period_s: float, fastest_s: float
         "freshness": freshness(census, never_crawled=known["never-crawled"], at=at, fastest_s=fastest_s),
         **_rate(store, at, period_s),
     }
-
-
-def freshness(census: Mapping[int, BucketCensus], *, never_crawled: int, at: float, fastest_s: float) -> float | None:
-    """Estimated share of the known live pages whose copy is as they are now; None when none is known.
-
-    A page without a copy is not fresh. Pages of a bucket are taken to be evenly aged, since each lane is served
-    oldest first, and to change as a Poisson process with the bucket's mean interval.
-    """
-    known = never_crawled + sum(row.pages for row in census.values())
-    fresh = sum(
-        row.pages * fresh_share(at - row.sum_last_crawled / row.pages, bucket, fastest_s=fastest_s)
-        for bucket, row in census.items()
-        if row.pages
-    )
-    return fresh / known if known else None
-
-
-def fresh_share(mean_age: float, bucket: int, *, fastest_s: float) -> float:
-    """Expected fresh share of a bucket with ages even from 0 to twice `mean_age`, s: (1 - e^-2x)/2x, x = mean_age/D."""
-    # core.buckets needs numpy, 0.1 s at start; this one line of it does not (a test holds them together).
-    interval = fastest_s * (730 * 96) ** (bucket / 255)
-    twice = 2.0 * max(0.0, mean_age) / interval
-    return -math.expm1(-twice) / twice if twice > 1e-9 else 1.0
 
 
 def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[dict[str, Any]]:

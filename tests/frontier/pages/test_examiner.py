@@ -10,7 +10,7 @@ from webfountain.core.buckets import bucket_of
 from webfountain.core.change_rate import Prior, decode
 from webfountain.formats.links import LinkExtractor
 from webfountain.frontier.pages.examiner import Examiner, content_type, digest_of
-from webfountain.policy.rules import Judge
+from webfountain.policy.judge import Judge
 from webfountain.records import Fetch, Fetched, Lease, PageRecord
 
 URL, SITE, DAY = "http://one.example/dir/page", "http://one.example", 86_400.0
@@ -149,6 +149,8 @@ def test_a_check_s_interval_is_the_time_since_the_last_good_fetch():
 def test_a_redirect_is_a_link_at_the_source_s_depth_and_one_out_of_scope_is_counted():
     visit = visit_of(crawled(), 301, location="/new")
     assert [(link.url, link.depth, link.source) for link in visit.reading.links] == [("http://one.example/new", 2, URL)]
+    raw = visit_of(crawled(), 301, location="/café".encode().decode("latin-1"))
+    assert [link.url for link in raw.reading.links] == ["http://one.example/caf%C3%A9"]
     away = visit_of(crawled(), 301, location="http://two.example/")
     assert away.reading.links == ()
     assert away.reading.refused == {"judge/out_of_scope": 1}

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
@@ -22,6 +22,7 @@ from webfountain.errors import RepositoryError
 from webfountain.formats import html as page_text
 from webfountain.formats.links import MAX_LINKS
 from webfountain.frontier.sites.politeness import page_backoff
+from webfountain.policy.judge import Origin
 from webfountain.records import Link
 
 if TYPE_CHECKING:
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
     from webfountain.formats.links import LinkExtractor
     from webfountain.policy.files import Collection
-    from webfountain.policy.rules import Judge
+    from webfountain.policy.judge import Judge
     from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, State
     from webfountain.repository.pages import Repository
 
@@ -217,11 +218,10 @@ class Examiner:
     def _redirected(self, fetched: Fetched) -> Visit:
         """A redirect is a link and a record of its source (never followed inside the downloader)."""
         record = leased(fetched.fetch)
-        location = fetched.header("location")
-        target = urls.join(record.url, location) if location else None
+        target = urls.join(record.url, fetched.location) if fetched.location else None
         if target is None or target == record.url:
             return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
-        links, refused = self._judged([target], fetched.fetch, record.depth)
+        links, refused = self._judged([target], fetched.fetch, "redirect", record.depth)
         reading = Reading(links=links, links_seen=1, refused=refused)
         return self._without_copy(fetched, "redirected", None, reading)
 
@@ -255,17 +255,24 @@ class Examiner:
         tree = page_text.tree_of(fetched.body, charset)
         title = page_text.title(tree)
         found = self._extractor.extract(tree, fetched.fetch.url, robots_header=fetched.header("x-robots-tag"))
-        links, refused = self._judged(found, fetched.fetch, depth + 1)
+        links, refused = self._judged(found, fetched.fetch, "link", depth + 1)
         if len(found) >= MAX_LINKS:
             refused["links/too_many"] = 1
         return Reading(title, page_text.visible_text(tree), links, len(found), refused)
 
-    def _judged(self, found: Sequence[str], fetch: Fetch, depth: int) -> tuple[tuple[Link, ...], dict[str, int]]:
+    def _judged(
+        self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], depth: int
+    ) -> tuple[tuple[Link, ...], dict[str, int]]:
         """The links that the policy lets in, and how many it refused by reason."""
         refused: dict[str, int] = {}
-        source, policy = fetch.url, leased(fetch).policy
-        kept = self._judge.judge_links(found, depth=depth, source=source, count=refused.__setitem__)
-        links = [Link(url, site, urls.fingerprint(url), depth, policy, 0.0, source) for url, site in kept]
+        links = []
+        source = fetch.url
+        verdicts = self._judge.judge(found, Origin(kind, depth, leased(fetch).policy, source=source))
+        for url, (policy, _, reason) in zip(found, verdicts, strict=True):
+            if reason is None:
+                links.append(Link(url, url[: url.find("/", 8)], urls.fingerprint(url), depth, policy, 0.0, source))
+            else:
+                refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
         return tuple(links), refused
 
 

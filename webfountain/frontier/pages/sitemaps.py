@@ -19,7 +19,7 @@ from webfountain.records import Link
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webfountain.policy.rules import Judge
+    from webfountain.policy.judge import Judge
     from webfountain.records import Fetched
 
 __all__ = ["SITEMAP_DEPTH", "SitemapReading", "SitemapShelf"]
@@ -65,10 +65,14 @@ class SitemapShelf:
         own, base = fetched.fetch.site, fetched.fetch.url
         times = _joined(base, found.pages, counts)
         counts["sitemap/urls"] += len(times)
-        refused: dict[str, int] = {}
-        kept = self._judge.judge_links(list(times), depth=SITEMAP_DEPTH, source="", count=refused.__setitem__)
-        counts.update(refused)
-        links = [Link(url, site, urls.fingerprint(url), SITEMAP_DEPTH) for url, site in kept]
+        verdicts = self._judge.judge(list(times), self._judge.sitemap(own, depth=SITEMAP_DEPTH))
+        links = []
+        for url, verdict in zip(times, verdicts, strict=True):
+            if verdict.reason is None:
+                link = Link(url, urls.site_of(url), urls.fingerprint(url), SITEMAP_DEPTH, verdict.policy)
+                links.append(link)
+            else:
+                counts[f"judge/{verdict.reason}"] += 1
         modified = {
             link.key: time
             for link in links

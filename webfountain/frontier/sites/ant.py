@@ -231,6 +231,10 @@ class Ant:
             site.dry = False
             self.look(site)
 
+    def replenish(self) -> None:
+        """Leases ran out and went back to queues of who knows which sites: all are asked for again."""
+        self.freshen(list(self.sites))
+
     def orders(self, at: float) -> list[Order]:
         """What the hungry sites want; each is ordered for once until it is dealt."""
         orders = []
@@ -272,6 +276,7 @@ class Ant:
             if site.dealt_at < at - older_s:
                 tokens += self.empty_hand(site)
                 site.hand = self._hand
+                site.dry = False  # what goes back now waits in the store
                 self.look(site)
         return tokens
 

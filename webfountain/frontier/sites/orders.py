@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from webfountain.frontier.agenda import Agenda
     from webfountain.frontier.planning.controller import Controller
+    from webfountain.frontier.planning.follower import PlanFollower
     from webfountain.frontier.sites.ant import Ant
     from webfountain.frontier.sites.arrivals import Arrivals
     from webfountain.frontier.sites.errands import Errands
@@ -27,11 +28,19 @@ class Orders:
     """Writes what a batch asks for. `sites_due` is when the first inactive site is due, as the store said last."""
 
     def __init__(
-        self, *, ant: Ant, errands: Errands, arrivals: Arrivals, controller: Controller, agenda: Agenda
+        self,
+        *,
+        ant: Ant,
+        errands: Errands,
+        arrivals: Arrivals,
+        follower: PlanFollower,
+        controller: Controller | None,
+        agenda: Agenda,
     ) -> None:
         self._ant = ant
         self._errands = errands
         self._arrivals = arrivals
+        self._follower = follower
         self._controller = controller
         self._agenda = agenda
         self._put_off: list[tuple[float, list[int]]] = []
@@ -67,13 +76,13 @@ class Orders:
             work.look_for_waiting = self._agenda.due("waiting", at)
 
     def _follow_plan(self, work: Work, at: float) -> None:
-        """The watch's look, corrections, and the census when it is time to plan."""
+        """The choice of urgent pages, corrections, and the census when it is time to plan."""
         starved = self._ant.starved()
-        work.wanted = self._controller.schedule.wanted(at, starved=starved)
-        if self._controller.check(at, starved=starved):
+        work.wanted = self._follower.schedule.wanted(at, starved=starved)
+        if self._follower.check(at, starved=starved):
             self._ant.freshen(list(self._ant.sites))
-        if self._controller.wants_census(at):
-            work.census_since = self._controller.look_back(at)
+        if self._controller is not None:
+            work.census_since = self._controller.census_since(at)
 
     def _renew_robots(self, work: Work, at: float) -> None:
         """Ask again for the robots.txt of sites that stay active past its life; what is in their hand must wait."""
