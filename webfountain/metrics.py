@@ -84,6 +84,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "outcome/refused": Stat("pages", "Not fetched: the policy file, as it is now, refuses."),
     "change/compared": Stat("pages", "Bodies that differ from our copy: texts were compared, unless min_change is 0."),
     # repository
+    "repository/healed": Stat("copies", "Copies that were gone and were written anew."),
     "repository/deleted": Stat("files", "WARC files deleted: superseded, or over repository.max_bytes."),
     # controller
     "controller/plan_adopted": Stat("plans", "Plans put in force."),

@@ -160,6 +160,7 @@ def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
             keep=collection.repository.keep,
             max_bytes=collection.repository.max_bytes,
             rotate_bytes=config.rotate_bytes,
+            given_out=max(store.copies(), default=0),
             software=collection.politeness.user_agent,
         )
     except BaseException:
