@@ -471,7 +471,8 @@ def test_a_second_demo_leaves_a_running_one_alone(tmp_path: Path, capfd: pytest.
         process.stdout.readline()
         (folder / "made-by-webfountain-demo").touch()
         capfd.readouterr()
-        assert "another demo is running there" in refused(capfd, "demo", "--store", f"rocksdb://{folder}")[1]
+        assert cli.main(["demo", "--store", f"rocksdb://{folder}"]) == 2
+        assert "another demo is running there" in capfd.readouterr().err
         assert (folder / "db" / "CURRENT").exists()
         process.stdin.close()
 

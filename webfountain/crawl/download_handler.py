@@ -39,6 +39,7 @@ from twisted.python.failure import Failure
 
 from webfountain.clock import SystemClock
 from webfountain.crawl.flight import flight_of
+from webfountain.crawl.session import Session
 from webfountain.download.connection import ConnectionPool, Endpoint, Exchange, Pace
 from webfountain.download.decoding import Body
 from webfountain.download.fetcher import Fetcher, origin_of, refuse_private, resolve
@@ -219,7 +220,7 @@ class FountainDownloadHandler(BaseDownloadHandler):
 
     def _may_be_private(self) -> bool:
         """What holds for a request that no flight carries: media, robots.txt of Scrapy's own middleware."""
-        terms = getattr(self.crawler.engine.scheduler, "terms", None)
+        terms = Session.of(self.crawler).terms
         return self._allow_private if terms is None else bool(terms.allow_private)
 
     def _response(self, download: _Download, endpoint: Endpoint) -> Response:
