@@ -13,6 +13,7 @@ from tests.download.peers import fetcher, ok, page, peer, terms, tls_of
 from webfountain.clock import SystemClock
 from webfountain.download.connection import ConnectionPool
 from webfountain.download.fetcher import Fetcher
+from webfountain.download.resolver import Resolver
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -264,7 +265,7 @@ def test_an_abort_ends_what_runs_for_good_also_on_a_kept_connection() -> None:
         silent = b""
         async with peer(ok(b"1"), silent, ok(b"2")) as server:
             pool = ConnectionPool(ssl.create_default_context)
-            client = Fetcher(pool, SystemClock())
+            client = Fetcher(pool, SystemClock(), Resolver().resolve)
             await page(client, server.base + "/")
             task = asyncio.create_task(page(client, server.base + "/"))
             while len(server.asked) < 2:

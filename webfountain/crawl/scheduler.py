@@ -26,6 +26,7 @@ from webfountain.crawl import engine
 from webfountain.crawl.building import Built, build_for_project, build_own
 from webfountain.crawl.download_handler import ABORT
 from webfountain.crawl.flight import FLIGHT, Flight, flight_of
+from webfountain.crawl.names import reactor_addresses
 from webfountain.crawl.requests import crawlable
 from webfountain.crawl.settling import Settling, is_one_off
 from webfountain.crawl.shelf import RequestShelf
@@ -119,8 +120,8 @@ class FountainScheduler:
             gc.freeze()  # what was imported stays: no full collection walks it again
             gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
         self.frontier: Frontier = built.frontier
-        self.terms = terms_of(built.collection.politeness, built.collection.network)
-        self._resolver = Resolver(self._resolved)
+        self.terms = terms_of(built.collection.politeness, built.collection.network, built.frontier.detour)
+        self._resolver = Resolver(None if self._own else reactor_addresses)
         engine.watch_ends(self._crawler, self._ended)
         engine.scrape_in_turn(self._crawler)
         self._shelf = RequestShelf(self._crawler, spider, self.metrics, again=built.endless)
@@ -323,7 +324,7 @@ class FountainScheduler:
     def _look(self) -> None:
         """What has to be looked at now and then: names to resolve, the end of the crawl."""
         if hosts := self.frontier.unresolved():
-            self._resolver.ask(hosts)
+            self._resolver.ask(hosts, self._resolved)
         if engine.is_closing(self._crawler):
             self._wind_down()
         elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._settling.untold()):

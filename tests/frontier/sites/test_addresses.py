@@ -44,7 +44,8 @@ class Street:
 
     def land(self, fetch, at, status=200, headers=(), error=None):
         fetched = Fetched(fetch, at, 0.0, status if error is None else None, headers, error=error)
-        return self.addresses.landed(self.sites[fetch.site], fetched)
+        site = self.sites[fetch.site]
+        return self.addresses.landed(site, site.group, fetched)
 
 
 ONE, TWO, FAR = "http://10.0.0.1", "http://10.0.0.1:8080", "http://10.0.0.2"
