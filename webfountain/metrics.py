@@ -84,6 +84,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "outcome/refused": Stat("pages", "Not fetched: the policy file, as it is now, refuses."),
     "change/compared": Stat("pages", "Bodies that differ from our copy: texts were compared, unless min_change is 0."),
     # repository
+    "repository/healed": Stat("copies", "Copies that were gone and were written anew."),
     "repository/deleted": Stat("files", "WARC files deleted: superseded, or over repository.max_bytes."),
     # controller
     "controller/plan_adopted": Stat("plans", "Plans put in force."),
@@ -92,7 +93,9 @@ STATS: Final[Mapping[str, Stat]] = {
     "controller/corrected": Stat("times", "Weights corrected within a cycle: reality differs from the plan."),
     # Scrapy side
     "scheduler/woken": Stat("times", "The engine was woken because a site came due."),
-    "addon/in_memory": Stat("requests", "Requests that are no plain data: kept in memory, lost at a restart."),
+    "addon/in_memory": Stat("requests", "Requests that are no plain data: kept in memory."),
+    "addon/lost_in_memory": Stat("requests", "Were in the memory of another run: who yielded them is asked again."),
+    "addon/withheld": Stat("requests", "Stay in the queue: the project has no such callback or class now."),
 }
 
 

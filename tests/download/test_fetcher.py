@@ -88,18 +88,6 @@ def test_a_fresh_connection_that_is_closed_without_a_word_is_cut_and_not_tried_a
     asyncio.run(run())
 
 
-def test_sites_on_one_address_do_not_share_a_connection_of_another_name() -> None:
-    async def run() -> None:
-        async with peer(ok(b"1"), ok(b"2")) as server, fetcher() as client:
-            other = server.base.replace("127.0.0.1", "other.test")
-            await page(client, server.base + "/")
-            fetched = await page(client, other + "/")
-            assert fetched.body == b"2"
-            assert f"Host: {other.removeprefix('http://')}" in server.asked[1]
-
-    asyncio.run(run())
-
-
 def test_only_the_given_address_is_connected_to_whatever_the_name_resolves_to() -> None:
     async def run() -> None:
         async with peer(ok(b"here")) as server, fetcher() as client:

@@ -108,7 +108,7 @@ def test_forgetting_erases_the_copies_of_what_is_forgotten_only(tmp_path: Path) 
     assert delivered.erased >= 1
     kept = copies[1]
     assert kept is not None
-    assert repository.read(kept).body == b"kept"
+    assert repository.read(kept, "https://a.org/kept").body == b"kept"
     repository.close()
     assert not [
         path for path in (tmp_path / "repository").glob("*.warc.gz") if b"gone" in gzip.decompress(path.read_bytes())

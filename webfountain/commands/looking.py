@@ -15,6 +15,7 @@ from webfountain.report import state as looked
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from webfountain.errors import RepositoryError
     from webfountain.repository.record import Stored
     from webfountain.store.contract import FrontierStore
 
@@ -64,9 +65,16 @@ def sites(store: str, as_json: bool) -> None:
 def texts(store: str, repository: str | None, since: str | None, as_lines: bool) -> None:
     """What changed, as text: url, verdict, fetched, title, text. A gone page has text null."""
     at = 0.0 if since is None else options.time_of(since)
+    lost: list[RepositoryError] = []
     with options.reading(store) as opened, options.copies(store, repository) as kept:
-        rows = looked.texts(opened, kept, since=at)
+        rows = looked.texts(opened, kept, since=at, unreadable=lost.append)
         options.print_json_lines(rows) if as_lines else _print_texts(rows)
+    if lost:
+        print(
+            f"webfountain: warning: {len(lost):,} pages left out, whose copy cannot be read "
+            f"(the first: {lost[0]}); `webfountain check --repair` has them fetched again",
+            file=sys.stderr,
+        )
 
 
 @click.command()

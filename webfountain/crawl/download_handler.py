@@ -43,6 +43,7 @@ from twisted.internet.ssl import Certificate
 from webfountain.clock import SystemClock
 from webfountain.crawl.flight import flight_of
 from webfountain.crawl.names import reactor_addresses
+from webfountain.crawl.session import Session
 from webfountain.download.connection import Bounds, ConnectionPool, Exchange
 from webfountain.download.fetcher import Fetcher, allowed, origin_of
 from webfountain.download.http1 import BadResponse
@@ -228,10 +229,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["_Answer"]):
 
     def _may_be_private(self) -> bool:
         """What holds for a request that no flight carries: media, robots.txt of Scrapy's own middleware."""
-        try:
-            terms = getattr(self.crawler.engine.scheduler, "terms", None)
-        except RuntimeError:  # no crawl has begun
-            terms = None
+        terms = Session.of(self.crawler).terms
         return self._allow_private if terms is None else bool(terms.allow_private)
 
     @staticmethod

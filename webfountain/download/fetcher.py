@@ -124,7 +124,8 @@ class Fetcher:
         self._local = local
 
     async def fetch(self, fetch: Fetch, terms: Terms, *, extra: Sequence[tuple[str, str]] = ()) -> Fetched:
-        """Ask for one page, robots.txt or sitemap; `extra` are headers to send besides the terms' own."""
+        """Ask for one page, robots.txt or sitemap; `extra` are headers to send besides the terms' own, and
+        in the place of those of the same name."""
         slash = fetch.url.find("/", 8)
         site = fetch.url[:slash]
         origin = origin_of(site)
@@ -165,14 +166,19 @@ def _request(
     fetch: Fetch, origin: Origin, target: str, terms: Terms, extra: Sequence[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, str], ...], bytes]:
     """The request's headers as records and its head as bytes."""
+    own = terms.headers
+    if extra:
+        names = {name.lower() for name, _ in extra}
+        own = tuple((name, value) for name, value in own if name.lower() not in names)
     more = [*extra]
     if fetch.etag:
         more.append(("If-None-Match", fetch.etag))
     if fetch.last_modified:
         more.append(("If-Modified-Since", fetch.last_modified))
     tail = "".join(f"{name}: {value}\r\n" for name, value in more) if more else ""
-    head = f"GET {target} HTTP/1.1\r\nHost: {origin.authority}\r\n{terms.head}{tail}\r\n"
-    return (("Host", origin.authority), *terms.headers, *more), head.encode("latin-1", "replace")
+    usual = terms.head if own is terms.headers else "".join(f"{name}: {value}\r\n" for name, value in own)
+    head = f"GET {target} HTTP/1.1\r\nHost: {origin.authority}\r\n{usual}{tail}\r\n"
+    return (("Host", origin.authority), *own, *more), head.encode("latin-1", "replace")
 
 
 def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.store_worker import CensusTaken
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Link, OutcomeKind
+    from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore
 
@@ -58,8 +58,8 @@ class Frontier:
     """One crawling process. Built with an open store (and repository); `close` closes them.
 
     `owner` names this process in leases. `recrawl` False asks every page once; `obey_robots` False is for a project
-    that chose so, `ignores_robots` tells it of one of its requests (`Link.request`). Seeds are loaded by the caller
-    (`seeds`).
+    that chose so, `ignores_robots` tells it of one of its requests (`Link.request`), `robot` is the name, or the whole
+    User-Agent, by which it looks up the groups of robots.txt. Seeds are loaded by the caller (`seeds`).
     """
 
     def __init__(
@@ -76,6 +76,7 @@ class Frontier:
         inbox: Inbox | None = None,
         recrawl: bool = True,
         obey_robots: bool = True,
+        robot: str | None = None,
         ignores_robots: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         self._clock = clock
@@ -101,7 +102,13 @@ class Frontier:
             largest_hand=most_ahead,
         )
         self._errands = Errands(
-            ant=self._ant, collection=collection, judge=self.judge, metrics=metrics, rng=rng, obey_robots=obey_robots
+            ant=self._ant,
+            collection=collection,
+            judge=self.judge,
+            metrics=metrics,
+            rng=rng,
+            obey_robots=obey_robots,
+            robot=robot,
         )
         self._examiner = Examiner(
             collection=collection,
@@ -201,6 +208,19 @@ class Frontier:
             self._metrics.inc("sitemap/failed")
         self._arrivals.landed(site, fetched)
         self._ant.look(site)
+
+    def unasked(self, fetch: Fetch) -> None:
+        """A page that `next` gave is not requested after all, instead of `landed`: nobody has to wait for it."""
+        self._ant.unasked(fetch, self._clock.now())
+
+    def keep(self, lease: Lease) -> None:
+        """The lease of a page that has landed is not settled for a while, or in this run. The crawl does not wait
+        for it, and its site takes nobody's place on the active list."""
+        self._ant.kept[lease.token] = lease.site
+
+    def unkeep(self, lease: Lease) -> None:
+        """The lease is settled now."""
+        del self._ant.kept[lease.token]
 
     def needs_old_copy(self, fetched: Fetched) -> bool:
         """Whether `examine` will read the repository; then it belongs in a thread."""

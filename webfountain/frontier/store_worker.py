@@ -181,7 +181,7 @@ class Clerk:
             done.counts["ant/reclaimed"] += self._store.reclaim(at=work.at)
         self._activate(work, done)
         self._deal(work, done)
-        if work.tidy and self._repository is not None:
+        if self._repository is not None and (work.tidy or self._repository.is_untidy()):
             done.counts["repository/deleted"] += self._repository.tidy(self._store).files
         if work.plan is not None:
             self._store.put_plan(work.plan)
@@ -240,7 +240,11 @@ class Clerk:
     def _outcome(self, visit: Visit, copy: Copy | None, done: Done, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
         links_new = self._discover(visit.reading.links, done, at)
-        record = visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy)
+        record = (
+            visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy, copied=visit.fetched.at)
+        )
+        if copy is not None and visit.kind == "same":
+            done.counts["repository/healed"] += 1
         lease = visit.fetch.lease
         assert lease is not None
         return Outcome(lease.token, visit.kind, record, visit.fetched.seconds, links_new)
@@ -311,7 +315,8 @@ class Clerk:
     def _activate(self, work: Work, done: Done) -> None:
         until = work.at + self._lease_s
         if work.immediate:
-            done.immediate = self._store.lease_immediate(work.immediate, owner=self._owner, until=until, at=work.at)
+            leased = self._store.lease_immediate(work.immediate, owner=self._owner, until=until, at=work.at)
+            done.immediate = self._without_lost_copies(leased)
         for site in work.summoned:
             record = self._store.activate_site(site, owner=self._owner, until=inf, at=work.at)
             (done.missing.append(site) if record is None else done.activated.append(record))
@@ -327,7 +332,19 @@ class Clerk:
         recrawl = self._store.lease(
             order.site, order.recrawl, queue="recrawl", owner=self._owner, until=until, at=at, horizon=order.horizon
         )
-        return Deal(order.site, never, recrawl, self._store.recrawl_due(order.site))
+        return Deal(order.site, never, self._without_lost_copies(recrawl), self._store.recrawl_due(order.site))
+
+    def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
+        """The leases, whose records name no copy that is gone, nor what would make the fetch conditional on it."""
+        repository = self._repository
+        if repository is None:
+            return leases
+        return [
+            lease
+            if lease.record.digest is None or (lease.record.copy is not None and repository.holds(lease.record.copy))
+            else msgspec.structs.replace(lease, record=_without_copy(lease.record))
+            for lease in leases
+        ]
 
     def _take_census(self, since: int, at: float) -> CensusTaken:
         """The store keeps it incrementally: this costs what a few hundred rows cost, at any size."""
@@ -343,8 +360,12 @@ class Clerk:
         return first
 
 
+def _without_copy(record: PageRecord) -> PageRecord:
+    return msgspec.structs.replace(record, copy=None, etag=None, last_modified=None)
+
+
 def _capture(visit: Visit) -> Capture:
     """What the repository archives of a visit; a body that repeats the known copy becomes a revisit record."""
-    before = visit.record.copied
-    repeats = before if visit.kind in ("same", "not_modified") else None
+    record = visit.record
+    repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
     return Capture(visit.fetched, digest=visit.record.digest, repeats=repeats)

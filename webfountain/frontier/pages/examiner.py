@@ -333,7 +333,7 @@ def old_text(repository: Repository | None, record: PageRecord) -> str | None:
     if repository is None or record.copy is None:
         return None
     try:
-        stored = repository.read(record.copy)
+        stored = repository.read(record.copy, record.url)
     except RepositoryError:
         return None
     kind, charset = content_type(stored.headers)

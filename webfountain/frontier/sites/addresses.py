@@ -173,6 +173,13 @@ class Addresses:
         self.wake(site)
         return refuses
 
+    def unasked(self, site: ActiveSite, group: Group, at: float) -> None:
+        """A fetch of a site did not take place."""
+        site.gate.give(at)
+        group.gate.give(at)
+        self.ring.wake(group.sequencer)
+        self.wake(site)
+
     def _back_off(self, site: ActiveSite, fetched: Fetched) -> None:
         """Shut the gate of a site for longer with each refusal, and as long as it asked."""
         site.failures += 1

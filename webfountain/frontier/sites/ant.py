@@ -80,6 +80,8 @@ class Ant:
         self._timers: list[tuple[float, str]] = []
         self._in_flight: dict[int, tuple[ActiveSite, Group]] = {}
         self._numbers = 0
+        self.kept: dict[int, str] = {}
+        """Leases that are not settled for a while, by token, and their sites (`Frontier.keep`)."""
 
     # ------------------------------------------------------------ hot path
 
@@ -127,6 +129,10 @@ class Ant:
             self._in_flight[fetch.id] = (site, site.group)
         return wait
 
+    def unasked(self, fetch: Fetch, at: float) -> None:
+        """A fetch that `next` gave was not requested: the gates it passed are open as before."""
+        self._addresses.unasked(*self._in_flight.pop(fetch.id), at)
+
     def _weights(self) -> Sequence[float]:
         return self._schedule().weights(self._now())
 
@@ -134,7 +140,7 @@ class Ant:
 
     def room(self) -> int:
         """How many more sites the active list takes."""
-        return max(self.active_sites - len(self.sites), 0)
+        return max(self.active_sites + len(set(self.kept.values())) - len(self.sites), 0)
 
     def admit(self, records: Iterable[SiteRecord]) -> list[ActiveSite]:
         """Make sites active that the store gave; each still needs its address (`unresolved`)."""
