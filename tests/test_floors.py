@@ -20,6 +20,7 @@ FLOORS: list[tuple[int, str]] = [
     (0, "config"),
     (0, "metrics"),
     (0, "scratch"),
+    (0, "terminal"),
     (1, "core*"),
     (1, "formats*"),
     (1, "policy*"),
