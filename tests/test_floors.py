@@ -23,6 +23,7 @@ FLOORS: list[tuple[int, str]] = [
     (0, "terminal"),
     (1, "core*"),
     (1, "formats*"),
+    (1, "sandbox*"),
     (1, "policy*"),
     (1, "store.contract"),
     (1, "repository*"),

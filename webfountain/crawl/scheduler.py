@@ -239,10 +239,20 @@ class FountainScheduler:
             fastest_s=built.collection.cycle.fastest_s,
         )
 
-    def examine(self, flight: Flight) -> Visit:
-        """What a landed fetch means for its page."""
+    def examine_at_once(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page; None where to find that out may take long."""
         assert flight.fetched is not None
-        flight.visit = self.frontier.examine(flight.fetched)
+        flight.visit = self.frontier.examine_at_once(flight.fetched)
+        return flight.visit
+
+    async def examine_apart(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page, found out beside the loop; None when the crawl was cut meanwhile."""
+        assert flight.fetched is not None
+        try:
+            visit = await self.frontier.examine_apart(flight.fetched)
+        except RuntimeError:  # no thread takes work any more
+            visit = None
+        flight.visit = None if self._aborted else visit
         return flight.visit
 
     def _ended(self, request: Request) -> None:
@@ -250,7 +260,7 @@ class FountainScheduler:
         flight = arrive(request)
         if flight is None:
             return
-        if not flight.landed and self._aborted:
+        if self._aborted and (not flight.landed or (flight.own and flight.visit is None)):
             return  # its lease goes back when the frontier closes
         self._end(flight)
 
@@ -431,6 +441,7 @@ class FountainScheduler:
             self._stopped_at = now
         elif now - self._stopped_at > GRACE_S and not self._aborted:
             self._aborted = True
+            self.frontier.cut_short()
             self._crawler.signals.send_catch_log(ABORT)
 
     def _stop(self, reason: str) -> None:
