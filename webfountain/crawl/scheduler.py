@@ -26,6 +26,7 @@ from webfountain.crawl import engine
 from webfountain.crawl.download_handler import ABORT
 from webfountain.crawl.duplicates import Duplicates
 from webfountain.crawl.flight import CURRENT, Flight, arrive, depart, flight_of, origin_of
+from webfountain.crawl.names import reactor_addresses
 from webfountain.crawl.refusals import Refusals, is_one_off
 from webfountain.crawl.requests import LostInMemory, RequestStore, crawlable
 from webfountain.crawl.session import Session
@@ -114,7 +115,7 @@ class FountainScheduler:
             engine.refuse(self._crawler, error, crawl=self._running)
             raise
         self.frontier: Frontier = built.frontier
-        self._resolver = Resolver(self._resolved)
+        self._resolver = Resolver(None if self._own else reactor_addresses)
         engine.watch_ends(self._crawler, self._ended)
         engine.scrape_for(self._crawler, CURRENT, flight_of)
         if self._own:
@@ -426,7 +427,7 @@ class FountainScheduler:
     def _look(self) -> None:
         """What has to be looked at now and then: names to resolve, the end of the crawl."""
         if hosts := self.frontier.unresolved():
-            self._resolver.ask(hosts)
+            self._resolver.ask(hosts, self._resolved)
         if engine.is_closing(self._crawler):
             self._wind_down()
         elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals.untold()):

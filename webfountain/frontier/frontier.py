@@ -288,6 +288,13 @@ class Frontier:
         """The addresses of a host name, or none and why."""
         self._arrivals.resolved(host, addresses, error=error or "dns")
 
+    def detour(self, fetch: Fetch, address: str) -> float:
+        """A fetch under way has no answer at its address and would go on at another one of its host.
+
+        Returns the seconds that it must wait before it asks again, 0.0 when it may go on there.
+        """
+        return self._ant.detour(fetch, address, self._clock.now())
+
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
         self._next_work.offers.append(link)
