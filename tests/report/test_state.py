@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from tests.store.stores import lease
 from webfountain.clock import ManualClock
 from webfountain.core.buckets import interval_of
 from webfountain.errors import InputError, UrlError
@@ -39,11 +40,8 @@ def store(folder: Path) -> Iterator[MemoryStore]:
     """a.org/1 crawled with a copy at 100 s, a.org/2 gone at 110 s, b.org never crawled."""
     opened = MemoryStore(period_s=PERIOD_S)
     opened.discover([Link(url=url, site=site_of(url), key=fingerprint(url)) for url in URLS], at=90.0)
-    opened.activate(1, owner="x", until=1e9, at=95.0)
-    leases = {
-        each.record.url: each
-        for each in opened.lease("https://a.org", 9, queue="never-crawled", owner="x", until=1e9, at=95.0)
-    }
+    (site,) = opened.activate(1, owner="x", until=1e9, at=95.0)
+    leases = {each.record.url: each for each in lease(opened, site, 9)}
     first, second = leases[URLS[0]], leases[URLS[1]]
     copy = write(folder, URLS[0], BODY.encode("latin-1"))
     crawled = msgspec.structs.replace(
@@ -61,7 +59,7 @@ def store(folder: Path) -> Iterator[MemoryStore]:
     gone = msgspec.structs.replace(
         second.record, state="gone", last_crawled=110.0, status=404, failures=1, due=1e6, verdict="gone"
     )
-    opened.settle([Outcome(first.token, "new", crawled, 0.1, 2), Outcome(second.token, "gone", gone, 0.1, 0)], at=110.0)
+    opened.settle([Outcome(first.id, "new", crawled, 0.1, 2), Outcome(second.id, "gone", gone, 0.1, 0)], at=110.0)
     yield opened
     opened.close()
 

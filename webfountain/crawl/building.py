@@ -71,7 +71,8 @@ def build_own(config: FountainConfig, metrics: Metrics) -> Built:
     """
     assert config.collection is not None
     collection = read_collection(config.collection)
-    store = open_store(config.store, collection=collection.name, period_s=collection.cycle.period_s)
+    cycle = collection.cycle
+    store = open_store(config.store, collection=collection.name, period_s=cycle.period_s, fastest_s=cycle.fastest_s)
     try:
         repository = Repository(
             config.repository_folder,
@@ -119,7 +120,12 @@ def build_for_project(config: FountainConfig, settings: BaseSettings, spider: st
     before = settings.getdict(ADDON_SETTING)
     clock = SystemClock()
     frontier = Frontier(
-        store=open_store(url, collection=collection.name, period_s=collection.cycle.period_s),
+        store=open_store(
+            url,
+            collection=collection.name,
+            period_s=collection.cycle.period_s,
+            fastest_s=collection.cycle.fastest_s,
+        ),
         repository=None,
         collection=collection,
         config=config,
