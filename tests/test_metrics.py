@@ -10,7 +10,7 @@ import pytest
 
 import webfountain
 from webfountain.metrics import STATS, Metrics
-from webfountain.policy.rules import REASONS
+from webfountain.policy.judge import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -13,7 +13,6 @@ from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.seeds import load_seeds
 from webfountain.metrics import Metrics
 from webfountain.policy.files import parse_collection
-from webfountain.policy.rules import Judge
 from webfountain.records import Fetched
 from webfountain.store.memory.store import MemoryStore
 
@@ -61,8 +60,7 @@ class Drive:
             store=self.store, repository=repository, collection=collection, config=FountainConfig(**config),
             clock=self.clock, rng=random.Random(seed), metrics=self.metrics, owner="test", recrawl=recrawl,
         )  # fmt: skip
-        judge = Judge(collection, year=2026)
-        load_seeds(collection, judge, self.frontier.due.discover, at=self.clock.now())
+        load_seeds(collection, self.frontier.judge, self.frontier.due.discover, at=self.clock.now())
         self.flying: list[tuple[float, int, object]] = []
         self.open: dict[str, int] = {}
         self.most_open = 0

@@ -10,7 +10,7 @@ import pytest
 from tests.policy.collections import collection_of
 from webfountain.errors import PolicyError
 from webfountain.frontier.seeds import SEED_BATCH, load_seeds
-from webfountain.policy.rules import Judge
+from webfountain.policy.judge import Judge
 from webfountain.records import Discovered
 from webfountain.urls import fingerprint
 

@@ -167,10 +167,18 @@ def test_the_robots_name_is_the_first_token_of_the_user_agent() -> None:
             '[policies.default]\nrevisit = { min_interval = "3d", max_interval = "1h" }',
             "policies.default.revisit.max_interval: '1h' is not allowed here (allowed: min_interval or more: 3d)",
         ),
-        ("[policies.default]\ntrust = 1.0", "policies.default.trust: is not in this version of webfountain"),
-        ("[policies.favor]\ntrust = 1.0", "policies.favor: is not in this version of webfountain"),
-        ("[[switch]]\nto = 'distrust'", "switch: is not in this version of webfountain"),
-        ("[conflict]\nrule = 'first'", "conflict: is not in this version of webfountain"),
+        ("[policies.favor]\ntrust = 2", "policies.favor.trust: 2 is not allowed (allowed: a number, 0 to 1)"),
+        (
+            "[policies.mine]\ndampning = 1",
+            "policies.mine.dampning: is an unknown key (did you mean ",
+        ),
+        ("[policies.mine]\nrevisit = { min = 1 }", "policies.mine.revisit.min: is an unknown key"),
+        ("[policies.mine]\notherwise = 'x'", "policies.mine.otherwise: 'x' is not allowed here (allowed: a policy: "),
+        ("[policies]\nmine = 3", "policies.mine: 3 is not allowed here (allowed: a table)"),
+        ("[policies.favor]\nscore = { pagerank = 1 }", "policies.favor.score: is not in this version of webfountain"),
+        ("[[switch]]\nwhen = { status = 99 }\nto = 'favor'", "switch[0].when.status: 99 is not allowed (allowed: "),
+        ("[[switch]]\nwhen = { status = 200 }\nto = 'x'", "switch[0].to: 'x' is not allowed here (allowed: a policy: "),
+        ("[conflict]\nrule = 'last'", "conflict.rule: 'last' is not allowed (allowed: 'first' | "),
         ("[cycle", "is no TOML: "),
     ],
 )
@@ -189,10 +197,10 @@ def test_a_wrong_key_or_value_is_named_with_what_is_allowed(tables: str, expecte
         ('name = "x"\nseeds = [{ url = "ftp://a/" }]\n', "collection.seeds[0].url: 'ftp://a/' is not"),
         ('name = "x"\nseeds = [{ uri = "http://a/" }]\n', "collection.seeds[0].uri: is an unknown key (did you mean "),
         (
-            'name = "x"\nseeds = [{ url = "https://a.example/", policy = "favor" }]\n',
-            "collection.seeds[0].policy: 'favor' is not allowed here",
+            'name = "x"\nseeds = [{ url = "https://a.example/", policy = "mine" }]\n',
+            "collection.seeds[0].policy: 'mine' is not allowed here",
         ),
-        (SEEDS + 'policy = "favor"\n', "collection.policy: 'favor' is not allowed here"),
+        (SEEDS + 'policy = "mine"\n', "collection.policy: 'mine' is not allowed here"),
         (SEEDS + 'scope = "host"\n', "collection.scope: 'host' is not allowed (allowed: 'any' | 'domain' | 'site')"),
         (SEEDS + "limits.pages = 5\n", "collection.limits.pages: is not in this version of webfountain"),
         (SEEDS + "limits.depth = -1\n", "collection.limits.depth: -1 is not allowed (allowed: a whole number, 0 to "),
@@ -298,3 +306,11 @@ def test_any_value_under_any_key_gives_a_collection_or_one_line_that_names_the_f
     complaint = complaint_about("\n".join(f"{name} = {toml_of(each)}" for name, each in {**rest, key: value}.items()))
     assert not complaint or complaint.startswith(f"{FILE}: ")
     assert "\n" not in complaint
+
+
+def test_a_file_that_begins_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    """As Notepad writes it."""
+    path = tmp_path / "notepad.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + b'[collection]\r\nname = "x"\r\nseeds = ["http://127.0.0.1/"]\r\n')
+    path.write_bytes(path.read_bytes() + b"[network]\r\nallow_private = true\r\n")
+    assert read_collection(path).name == "x"

@@ -26,8 +26,10 @@ from webfountain.store.embedded.keys import META
 from webfountain.store.embedded.opening import open_embedded
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
+    from webfountain.store.embedded.disk import Disk
     from webfountain.store.embedded.store import EmbeddedStore
 
 
@@ -110,7 +112,7 @@ def test_a_second_writer_is_told_who_holds_the_store_and_what_to_do(tmp_path: Pa
     with pytest.raises(StoreHeld) as held:
         opened(tmp_path)
     line = str(held.value)
-    assert f"process {os.getpid()} on {socket.gethostname()} since 2" in line
+    assert f"by this process {os.getpid()} on {socket.gethostname()} since 2" in line
     assert "stop that crawl" in line
     assert "\n" not in line
     store.close()
@@ -343,3 +345,134 @@ def test_the_immediate_queue_and_the_active_sites_survive_a_restart(tmp_path: Pa
     assert store.period_s == PERIOD_S
     store.check_valid()
     store.close()
+
+
+def damage(folder: Path) -> None:
+    """Flip one bit in the middle of the largest table."""
+    table = max((folder / "db").glob("*.sst"), key=lambda path: path.stat().st_size)
+    data = bytearray(table.read_bytes())
+    data[len(data) // 3] ^= 1
+    table.write_bytes(data)
+
+
+@pytest.mark.parametrize("reopened", [open_writing, open_reading])
+def test_a_damaged_block_fails_the_scan_that_meets_it(tmp_path: Path, reopened: Callable[[Path], Disk]) -> None:
+    """RocksDB's iterator is at its end there, as if it had read all."""
+    disk = open_writing(tmp_path)
+    batch = WriteBatch(raw_mode=True)
+    for number in range(3000):
+        batch.put(b"P%05d" % number, bytes(100))
+    disk.write(batch)
+    disk.close()
+    damage(tmp_path)
+    disk = reopened(tmp_path)
+    with pytest.raises(StoreError, match=r"cannot read the store \(Corruption") as failed:
+        list(disk.scan(b"P", b"Q"))
+    assert "\n" not in str(failed.value)
+    disk.close()
+
+
+def test_all_files_and_folders_of_a_store_are_the_users_alone(tmp_path: Path) -> None:
+    folder = tmp_path / "deep" / "store"
+    store = opened(folder)
+    store.discover(links(*range(100)), at=1.0)
+    modes(folder)
+    store.close()
+    store = opened(folder)
+    assert modes(folder) == {"file": {0o600}, "folder": {0o700}}
+    store.close()
+    assert modes(folder) == {"file": {0o600}, "folder": {0o700}}
+    assert folder.parent.stat().st_mode & 0o777 == 0o700
+
+
+def test_files_that_were_open_to_others_are_closed_to_them(tmp_path: Path) -> None:
+    opened(tmp_path / "store").close()
+    for path in (tmp_path / "store" / "db").iterdir():
+        path.chmod(0o644)
+    (tmp_path / "store" / "db").chmod(0o755)
+    store = opened(tmp_path / "store")
+    assert modes(tmp_path / "store" / "db") == {"file": {0o600}, "folder": {0o700}}
+    store.close()
+
+
+def modes(folder: Path) -> dict[str, set[int]]:
+    found: dict[str, set[int]] = {"file": set(), "folder": set()}
+    for path in (folder, *folder.rglob("*")):
+        found["folder" if path.is_dir() else "file"].add(path.stat().st_mode & 0o777)
+    return found
+
+
+def test_a_folder_with_lock_in_its_name_is_not_held_by_anybody(tmp_path: Path) -> None:
+    folder = tmp_path / "lock" / "blocks"
+    (folder / "db" / "LOCK").mkdir(parents=True)
+    with pytest.raises(StoreError, match="cannot open the store for writing") as failed:
+        opened(folder)
+    assert not isinstance(failed.value, StoreHeld)
+
+
+HOLDER = textwrap.dedent("""
+    import sys
+    from tests.store.stores import PERIOD_S
+    from webfountain.store import open_store
+
+    store = open_store(f"rocksdb://{sys.argv[1]}", collection="tests", period_s=PERIOD_S)
+    print("open", flush=True)
+    sys.stdin.read()
+    store.close()
+""")
+
+
+def test_a_store_that_another_process_writes_is_held(tmp_path: Path) -> None:
+    run = [sys.executable, "-c", HOLDER, str(tmp_path)]
+    with subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        with pytest.raises(StoreHeld, match=f"held by process {process.pid} on"):
+            opened(tmp_path)
+        process.stdin.close()
+
+
+def test_a_store_is_read_where_nothing_can_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on a read-only file system, which a test cannot make: there `os.access` says so."""
+    store = opened(tmp_path)
+    store.discover(links(1), at=1.0)
+    store.close()
+    store = opened(tmp_path)
+    store.discover(links(2), at=1.0)  # in the log only
+    options = tmp_path / "db" / "rocksdict-config.json"
+    before = options.stat()
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    reader = opened(tmp_path, read_only=True)
+    assert [record.url for _, record in reader.pages()] == [f"{SITE}/1", f"{SITE}/2"]
+    assert options.stat().st_mtime_ns == before.st_mtime_ns
+    assert reader.statistics().pages["never-crawled"] == 2
+    reader.close()
+    store.close()
+
+
+def test_a_small_store_stays_small_while_its_pages_are_written_again_and_again(tmp_path: Path) -> None:
+    disk = open_writing(tmp_path)
+    live, written, most = 1_000_000, 0, 0
+    while written < 150 * live:
+        batch = WriteBatch(raw_mode=True)
+        for number in range(1000):
+            batch.put(b"P%05d" % number, os.urandom(1000))
+        disk.write(batch)
+        written += live
+        most = max(most, bytes_of(tmp_path))
+    disk.close()
+    assert most < 35 * live, "of the log at most 17, and four tables of the same pages"
+
+
+def bytes_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_both_zeros_of_an_importance_are_one(tmp_path: Path) -> None:
+    """The race of the stores found two records of one page that differ in the sign of nothing."""
+    stores = [opened(tmp_path), open_store("memory:", collection="tests", period_s=PERIOD_S)]
+    for store in stores:
+        store.discover([link(1, importance=-0.0), link(2, importance=0.0)], at=1.0)
+        assert {str(record.importance) for _, record in store.pages()} == {"0.0"}
+        store.close()

@@ -8,6 +8,7 @@ Time comes from a `Clock`, so a year passes in a test.
 
 from __future__ import annotations
 
+import logging
 import time
 from functools import partial
 from math import inf
@@ -20,7 +21,9 @@ from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, leased, old_text
 from webfountain.frontier.pages.sitemaps import SitemapShelf
 from webfountain.frontier.planning.controller import Controller
+from webfountain.frontier.planning.follower import PlanFollower, plans
 from webfountain.frontier.planning.plan import encode_plan
+from webfountain.frontier.planning.urgent_pages import urgent_pages_of
 from webfountain.frontier.progress import Progress
 from webfountain.frontier.sites.ant import Ant
 from webfountain.frontier.sites.arrivals import Arrivals
@@ -28,7 +31,8 @@ from webfountain.frontier.sites.errands import Errands
 from webfountain.frontier.sites.orders import Orders
 from webfountain.frontier.sites.site import largest_hand
 from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
-from webfountain.policy.rules import Judge
+from webfountain.policy.judge import Judge
+from webfountain.sandbox.reader import FencedReader
 from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
@@ -43,11 +47,13 @@ if TYPE_CHECKING:
     from webfountain.frontier.store_worker import CensusTaken
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Link, OutcomeKind
+    from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore
 
 __all__ = ["Frontier"]
+
+logger = logging.getLogger(__name__)
 
 PRIOR_PERIODS: Final = 10.0
 """Believed mean change interval, in periods, of the pages of a site that nothing is known of."""
@@ -57,8 +63,8 @@ class Frontier:
     """One crawling process. Built with an open store (and repository); `close` closes them.
 
     `owner` names this process in leases. `recrawl` False asks every page once; `obey_robots` False is for a project
-    that chose so, `ignores_robots` tells it of one of its requests (`Link.request`). Seeds are loaded by the caller
-    (`seeds`).
+    that chose so, `ignores_robots` tells it of one of its requests (`Link.request`), `robot` is the name, or the whole
+    User-Agent, by which it looks up the groups of robots.txt. Seeds are loaded by the caller (`seeds`).
     """
 
     def __init__(
@@ -75,6 +81,7 @@ class Frontier:
         inbox: Inbox | None = None,
         recrawl: bool = True,
         obey_robots: bool = True,
+        robot: str | None = None,
         ignores_robots: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         self._clock = clock
@@ -83,13 +90,15 @@ class Frontier:
         self._metrics = metrics
         self._config = config
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
-        self._judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
-        self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
-        self._controller.resume(store.value(PLAN))
+        self.judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
+        self._follower = PlanFollower(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
+        last = self._follower.resume(store.value(PLAN))
+        planning = plans(collection, recrawl=recrawl)
+        self._controller = Controller(collection, start=clock.now(), last=last) if planning else None
         most_ahead = largest_hand(collection.cycle.capacity_pages_per_period, collection.cycle.period_s)
         self._ant = Ant(
             politeness=collection.politeness,
-            schedule=lambda: self._controller.schedule,
+            schedule=lambda: self._follower.schedule,
             now=clock.now,
             rng=rng,
             metrics=metrics,
@@ -98,32 +107,43 @@ class Frontier:
             largest_hand=most_ahead,
         )
         self._errands = Errands(
-            ant=self._ant, collection=collection, judge=self._judge, metrics=metrics, rng=rng, obey_robots=obey_robots
+            ant=self._ant,
+            collection=collection,
+            judge=self.judge,
+            metrics=metrics,
+            rng=rng,
+            obey_robots=obey_robots,
+            robot=robot,
+        )
+        self._reader = FencedReader(
+            LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token)
         )
         self._examiner = Examiner(
             collection=collection,
-            judge=self._judge,
-            extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
-            old_text=partial(old_text, repository),
+            judge=self.judge,
+            reader=self._reader,
+            old_text=partial(old_text, repository, self._reader),
         )
         self.due = DuplicateEliminator(store, size=config.cache_urls)
         self._clerk = Clerk(
             store=store,
             repository=repository,
             due=self.due,
-            sitemaps=SitemapShelf(self._judge, believe_dates=collection.signals.lastmod),
+            sitemaps=SitemapShelf(
+                self.judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap
+            ),
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
-            watch=self._controller.watch,
+            urgent=urgent_pages_of(collection, recrawl=recrawl),
         )
         self._next_work = Work(clock.now())
         self._arrivals = Arrivals(
             ant=self._ant,
             errands=self._errands,
             examiner=self._examiner,
-            judge=self._judge,
-            controller=self._controller,
+            judge=self.judge,
+            follower=self._follower,
             collection=collection,
             metrics=metrics,
             clock=clock,
@@ -135,6 +155,7 @@ class Frontier:
         self._orders = Orders(
             ant=self._ant,
             errands=self._errands,
+            follower=self._follower,
             controller=self._controller,
             agenda=self._agenda,
         )
@@ -166,7 +187,7 @@ class Frontier:
         """One page of the budget goes out."""
         self._progress.spend(at)
         known = fetch.lease is not None and fetch.lease.record.state != "never-crawled"
-        self._controller.count()
+        self._follower.count()
         self._metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake_at(self) -> float | None:
@@ -179,7 +200,7 @@ class Frontier:
         site = self._ant.landed(fetched)
         kind = fetched.fetch.kind
         if kind == "page":
-            self._arrivals.unanswered(site, fetched.error)
+            self._arrivals.landed(site, fetched)
             return
         site.expected -= 1
         if kind == "robots":
@@ -190,16 +211,48 @@ class Frontier:
             self._next_work.sitemaps.append(fetched)
         else:
             self._metrics.inc("sitemap/failed")
-        self._arrivals.unanswered(site, fetched.error)
+        self._arrivals.landed(site, fetched)
         self._ant.look(site)
 
-    def needs_old_copy(self, fetched: Fetched) -> bool:
-        """Whether `examine` will read the repository; then it belongs in a thread."""
-        return self._examiner.needs_old_copy(fetched)
+    def unasked(self, fetch: Fetch) -> None:
+        """A page that `next` gave is not requested after all, instead of `landed`: nobody has to wait for it."""
+        self._ant.unasked(fetch, self._clock.now())
+
+    def keep(self, lease: Lease) -> None:
+        """The lease of a page that has landed is not settled for a while, or in this run. The crawl does not wait
+        for it, and its site takes nobody's place on the active list."""
+        self._ant.kept[lease.id] = lease.site
+
+    def unkeep(self, lease: Lease) -> None:
+        """The lease is settled now."""
+        del self._ant.kept[lease.id]
 
     def examine(self, fetched: Fetched) -> Visit:
-        """What a fetch means for its page. Any thread; changes nothing."""
-        return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+        """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
+        try:
+            return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+        except Exception as error:
+            return self._broken(fetched, error)
+
+    def examine_at_once(self, fetched: Fetched) -> Visit | None:
+        """As `examine`, where that takes some milliseconds whatever the body holds; else None."""
+        try:
+            return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
+        except Exception as error:
+            return self._broken(fetched, error)
+
+    async def examine_apart(self, fetched: Fetched) -> Visit:
+        """As `examine`, in a thread that is kept for it."""
+        return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
+
+    def cut_short(self) -> None:
+        """Whatever is examined now need not be: the crawl ends, and what was not examined is asked for again."""
+        self._reader.close()
+
+    def _broken(self, fetched: Fetched, error: Exception) -> Visit:
+        """One page that nobody foresaw is one failed page, and a line for whoever mends it."""
+        logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
+        return self._examiner.broken(fetched)
 
     def finish(self, visit: Visit) -> None:
         """The spider is done with a page. Exactly once for each page fetch: queued to be written and settled."""
@@ -229,6 +282,13 @@ class Frontier:
         """The addresses of a host name, or none and why."""
         self._arrivals.resolved(host, addresses, error=error or "dns")
 
+    def detour(self, fetch: Fetch, address: str) -> float:
+        """A fetch under way has no answer at its address and would go on at another one of its host.
+
+        Returns the seconds that it must wait before it asks again, 0.0 when it may go on there.
+        """
+        return self._ant.detour(fetch, address, self._clock.now())
+
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
         self._next_work.offers.append(link)
@@ -248,7 +308,7 @@ class Frontier:
     @property
     def plan(self) -> Plan | None:
         """The plan in force; None before the first."""
-        return self._controller.plan
+        return self._follower.plan
 
     def statistics(self) -> FrontierStatistics:
         """A frozen snapshot."""
@@ -290,6 +350,7 @@ class Frontier:
             self._metrics.inc(name, many)
         self._orders.sites_due = inf if done.next_site_due is None else done.next_site_due
         self._taken = done.census or self._taken
+        self._follower.rank(done.ranked)
         for name, many in done.settled.items():
             if (site := self._ant.sites.get(name)) is not None:
                 site.expected -= many
@@ -327,17 +388,20 @@ class Frontier:
     def planning(self) -> Callable[[], Plan | None] | None:
         """A plan to be made, as a call for a thread of its own; told once. Its result goes to `adopt`."""
         taken, self._taken = self._taken, None
-        return None if taken is None else partial(self._controller.plan_from, taken)
+        return None if taken is None or self._controller is None else partial(self._controller.plan_from, taken)
 
     def adopt(self, plan: Plan | None) -> None:
         """Put a plan in force, and into the store with the next batch; None, when planning failed, keeps the last."""
-        self._controller.adopt(plan)
+        self._follower.adopt(plan)
+        if self._controller is not None:
+            self._controller.planned(plan)
         if plan is not None:
             self._next_work.plan = encode_plan(plan)
 
     def close(self) -> None:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
         at = self._clock.now()
+        self._reader.close()
         parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
         self._store.release([lease for left in parted for lease in left.unused])
         self._store.park([left.parked for left in parted], at=at)

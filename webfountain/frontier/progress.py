@@ -119,8 +119,8 @@ class Progress:
 
     def has_pending(self) -> bool:
         """Whether any URL is left to ask once: never-crawled, leased or offered."""
-        left = self.stored.pages["never-crawled"] or self.stored.immediate
-        return bool(left or self.working or self.busy())
+        left = self.stored.pages["never-crawled"] + self.stored.immediate > len(self._ant.kept)
+        return left or self.working or self.busy()
 
     def finish_reason(self, at: float) -> str | None:
         """Why the crawl should close now; None: it goes on."""

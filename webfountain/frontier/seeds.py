@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webfountain.policy.files import Collection
-    from webfountain.policy.rules import Judge, Reason
+    from webfountain.policy.judge import Judge, Reason
     from webfountain.records import Discovered
 
 __all__ = ["SEED_BATCH", "Discover", "SeedsLoaded", "load_seeds", "seed_links"]
@@ -68,11 +68,13 @@ def load_seeds(collection: Collection, judge: Judge, discover: Discover, *, at: 
 
 def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple[int, str]]) -> Iterator[Link]:
     """The seeds as links, in order; those refused are entered in `refused` as the iteration meets them."""
-    for url in collection.seeds():
-        site = site_of(url)
-        reason = judge.judge(url, site, 0)
-        if reason is None:
-            yield Link(url, site, fingerprint(url))
-        else:
-            many, first = refused.get(reason, (0, url))
-            refused[reason] = (many + 1, first)
+    seeds = collection.seeds_with_policies()
+    while batch := list(itertools.islice(seeds, SEED_BATCH)):
+        for policy, named in itertools.groupby(batch, key=lambda seed: seed[1]):
+            urls = [url for url, _ in named]
+            for url, verdict in zip(urls, judge.judge(urls, judge.seed(policy)), strict=True):
+                if verdict.reason is None:
+                    yield Link(url, site_of(url), fingerprint(url), policy=verdict.policy)
+                else:
+                    many, first = refused.get(verdict.reason, (0, url))
+                    refused[verdict.reason] = (many + 1, first)

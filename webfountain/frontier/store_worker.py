@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
     from webfountain.frontier.planning.schedule import Wanted
-    from webfountain.frontier.planning.urgent_pages import Watch
+    from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.records import CensusRow, Fetched, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore, Parked, Statistics
@@ -120,6 +120,7 @@ class Done:
     never_crawled_due: float | None = None
     statistics: Statistics | None = None
     census: CensusTaken | None = None
+    ranked: frozenset[str] = frozenset()
 
 
 class Clerk:
@@ -135,7 +136,7 @@ class Clerk:
         inbox: Inbox | None,
         owner: str,
         lease_s: float,
-        watch: Watch | None = None,
+        urgent: UrgentPages | None = None,
     ) -> None:
         self._store = store
         self._repository = repository
@@ -144,7 +145,7 @@ class Clerk:
         self._inbox = inbox
         self._owner = owner
         self._lease_s = lease_s
-        self._watch = watch
+        self._urgent = urgent
         self._has_forgotten = False
         self._told = (0, 0, 0)
 
@@ -161,11 +162,12 @@ class Clerk:
             self._deliver(self._inbox, work, done)
         self._store.release(work.released)
         self._store.park(work.parked, at=work.at)
-        self._look(work, done)
+        self._make_due(work, done)
+        if self._urgent is not None:
+            done.ranked = self._urgent.sites
         self._activate(work, done)
-        dealt = zip(work.orders, self._store.lease(work.orders), strict=True)
-        done.deals = [deal or Dealt(order.lease.site, [], [], [], []) for order, deal in dealt]
-        if work.tidy and self._repository is not None:
+        done.deals = [self._answer(*each) for each in zip(work.orders, self._store.lease(work.orders), strict=True)]
+        if self._repository is not None and (work.tidy or self._repository.is_untidy()):
             done.counts["repository/deleted"] += self._repository.tidy(self._store).files
         if work.plan is not None:
             self._store.put_value(PLAN, work.plan)
@@ -192,18 +194,18 @@ class Clerk:
             self._repository.settled(copies)
         done.counts["ant/settled"] += settled.applied
         done.counts["ant/settle_lost"] += settled.lost
-        if self._watch is not None:
-            self._tell(self._watch, visits, work)
+        if self._urgent is not None:
+            self._observe(self._urgent, visits, work)
 
-    def _tell(self, watch: Watch, visits: Sequence[Visit], work: Work) -> None:
-        """The watch hears what was settled, and gets to know the sites that it wants to."""
+    def _observe(self, urgent: UrgentPages, visits: Sequence[Visit], work: Work) -> None:
+        """What was settled teaches how urgent pages are; sites that should be ranked are taken in."""
         for name in dict.fromkeys(visit.fetch.site for visit in visits):
-            site = None if watch.holds(name) else self._store.site(name)
-            if site is not None and watch.wants(name, site.pages[_CRAWLED]):
-                watch.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=work.at)
-        watch.hear(visits)
+            site = None if name in urgent else self._store.site(name)
+            if site is not None and urgent.wants(name, site.pages[_CRAWLED]):
+                urgent.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=work.at)
+        urgent.observe(visits)
         for refusal in work.refusals:
-            watch.refuse(refusal.lease.site, refusal.lease.key)
+            urgent.refuse(refusal.lease.site, refusal.lease.key)
 
     def _is_forgotten(self, visit: Visit) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
@@ -224,7 +226,11 @@ class Clerk:
     def _outcome(self, visit: Visit, copy: Copy | None, done: Done, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
         links_new = self._discover(visit.reading.links, done, at)
-        record = visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy)
+        record = (
+            visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy, copied=visit.fetched.at)
+        )
+        if copy is not None and visit.kind == "same":
+            done.counts["repository/healed"] += 1
         lease = visit.fetch.lease
         assert lease is not None
         return Outcome(lease.id, visit.kind, record, visit.fetched.seconds, links_new)
@@ -262,19 +268,19 @@ class Clerk:
                 done.fresh.add(fetched.fetch.site)
             done.sitemaps.append(SitemapRead(fetched.fetch.site, fetched.fetch.url, read.children))
 
-    def _look(self, work: Work, done: Done) -> None:
+    def _make_due(self, work: Work, done: Done) -> None:
         """The most urgent pages are due now; after leases went back, for what is leased is not moved."""
-        if self._watch is None or work.wanted is None:
+        if self._urgent is None or work.wanted is None:
             return
         pages = self._store.statistics().pages
         wanted = work.wanted.beside_new if pages["never-crawled"] else work.wanted.alone
-        chosen = self._watch.look(wanted, at=work.at, known=pages["crawled"], ahead_s=work.wanted.ahead_s)
+        chosen = self._urgent.choose(wanted, at=work.at, known=pages["crawled"], ahead_s=work.wanted.ahead_s)
         for site, keys, due, before in chosen:
             moved = self._store.advance(site, keys, due=due, at=work.at)
             done.counts["controller/made_due"] += moved
             for key in keys if moved < len(keys) else ():
                 if self._store.page(site, key) is None:  # forgotten since the site was taken in
-                    self._watch.refuse(site, key)
+                    self._urgent.refuse(site, key)
             done.fresh.add(site)
             if before:
                 done.hurried.add(site)
@@ -303,9 +309,27 @@ class Clerk:
             refills = [Refill(lease, immediate=IMMEDIATE_BATCH) for lease in self._store.urgent(self._owner)]
             for dealt in self._store.lease(refills):
                 if dealt is not None:
-                    done.immediate += dealt.immediate
+                    done.immediate += self._without_lost_copies(dealt.immediate)
                     done.overtaken += [dealt.site] if dealt.overtaken else []
             done.immediate_left = self._store.next_site_due() == AT_ONCE or bool(self._store.urgent(self._owner))
+
+    def _answer(self, order: Refill, dealt: Dealt | None) -> Dealt:
+        """What a site got; nothing where its lease was lost."""
+        if dealt is None:
+            return Dealt(order.lease.site, [], [], [], [])
+        return msgspec.structs.replace(dealt, recrawl=self._without_lost_copies(dealt.recrawl))
+
+    def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
+        """The leases, whose records name no copy that is gone, nor what would make the fetch conditional on it."""
+        repository = self._repository
+        if repository is None:
+            return leases
+        return [
+            lease
+            if lease.record.digest is None or (lease.record.copy is not None and repository.holds(lease.record.copy))
+            else msgspec.structs.replace(lease, record=_without_copy(lease.record))
+            for lease in leases
+        ]
 
     def _take_census(self, since: int, at: float) -> CensusTaken:
         """The store keeps it incrementally: this costs what a few hundred rows cost, at any size."""
@@ -321,8 +345,12 @@ class Clerk:
         return first
 
 
+def _without_copy(record: PageRecord) -> PageRecord:
+    return msgspec.structs.replace(record, copy=None, etag=None, last_modified=None)
+
+
 def _capture(visit: Visit) -> Capture:
     """What the repository archives of a visit; a body that repeats the known copy becomes a revisit record."""
-    before = visit.record.copied
-    repeats = before if visit.kind in ("same", "not_modified") else None
+    record = visit.record
+    repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
     return Capture(visit.fetched, digest=visit.record.digest, repeats=repeats)

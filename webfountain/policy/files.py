@@ -2,7 +2,7 @@
 
 Place in the walk: before it. TOML is read with `tomllib` and checked against `tables`; what types cannot say
 (two keys that must agree, seeds that must be URLs, a contact for public crawls) is checked here. A seeds file
-is streamed, never held. Whether a link belongs to the collection is `rules`' business.
+is streamed, never held. Whether a link belongs to the collection is the `judge`'s business.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import msgspec
 from webfountain.errors import PolicyError, UrlError
 from webfountain.policy.messages import at_key, explain
 from webfountain.policy.network import is_private_host
-from webfountain.policy.tables import PolicyFile, SeedTable
+from webfountain.policy.tables import PRESETS, PolicyFile, PolicyTable, SeedTable
 from webfountain.policy.units import Duration, Size, spell_duration, spell_size
 from webfountain.urls import canonical, host_of
 
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
         CycleTable,
         DiscoveryTable,
         NetworkTable,
-        PolicyTable,
         PolitenessTable,
         RepositoryTable,
         Scope,
@@ -42,7 +41,7 @@ __all__ = ["Collection", "describe", "parse_collection", "read_collection"]
 class Collection:
     """A seed collection as its policy file describes it, all values in force."""
 
-    __slots__ = ("_inline", "path", "seeds_file", "tables")
+    __slots__ = ("_inline", "path", "policies", "seeds_file", "tables")
 
     def __init__(self, path: Path, tables: PolicyFile) -> None:
         self.path = path
@@ -50,6 +49,8 @@ class Collection:
         name = tables.collection.seeds_file
         self.seeds_file = None if name is None else path.parent / name
         self._inline = tuple(_inline_seeds(path, tables))
+        presets = {name: msgspec.convert(preset, PolicyTable) for name, preset in PRESETS.items()}
+        self.policies: dict[str, PolicyTable] = {**presets, **tables.policies}
 
     @property
     def name(self) -> str:
@@ -104,19 +105,30 @@ class Collection:
     @property
     def policy(self) -> PolicyTable:
         """The rules of the policy named default."""
-        return self.tables.policies.default
+        return self.policies["default"]
+
+    def named_seeds(self) -> Iterator[tuple[str, str]]:
+        """(canonical URL, policy) of those seeds of the policy file that name a policy."""
+        return ((url, policy) for url, policy in self._inline if policy is not None)
 
     def seeds(self) -> Iterator[str]:
-        """Canonical seed URLs, those of the policy file first, then the seeds file's, line by line.
+        """Canonical seed URLs: `seeds_with_policies` without the policies."""
+        return (url for url, _ in self.seeds_with_policies())
+
+    def seeds_with_policies(self) -> Iterator[tuple[str, str]]:
+        """(canonical URL, policy) of each seed, those of the policy file first, then the seeds file's, line by line.
 
         Raises
         ------
         PolicyError
             at a line of the seeds file that is no URL; the text names file and line.
         """
-        yield from self._inline
+        standard = self.tables.collection.policy
+        for url, policy in self._inline:
+            yield url, policy or standard
         if self.seeds_file is not None:
-            yield from _read_seeds(self.seeds_file, self.path)
+            for url in _read_seeds(self.seeds_file, self.path):
+                yield url, standard
 
 
 def read_collection(path: str | Path) -> Collection:
@@ -129,7 +141,7 @@ def read_collection(path: str | Path) -> Collection:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # Notepad begins a file with a mark
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"{path}: cannot be read: {_reason(error)}") from None
     return parse_collection(text, path)
@@ -142,13 +154,33 @@ def parse_collection(text: str, path: Path) -> Collection:
     except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise PolicyError(f"{path}: is no TOML: {error}") from None
     try:
-        tables = msgspec.convert(data, PolicyFile, dec_hook=_convert)
+        tables = msgspec.convert({**data, "policies": {}}, PolicyFile, dec_hook=_convert)
     except msgspec.ValidationError as error:
         raise PolicyError(f"{path}: {explain(str(error), data)}") from None
+    tables = msgspec.structs.replace(tables, policies=_read_policies(data.get("policies", {}), path))
     _check_keys(path, tables)
     collection = Collection(path, tables)
     _check_seeds(collection)
     return collection
+
+
+def _read_policies(written: object, path: Path) -> dict[str, PolicyTable]:
+    """The policies by name, each checked alone, for msgspec's errors do not name the key of a dictionary.
+
+    Keys that the table of a preset policy leaves out are the preset's.
+    """
+    if not isinstance(written, dict):
+        raise at_key(path, "policies", written, "a table for each policy, as [policies.favor]")
+    policies = {}
+    for name, table in written.items():
+        if not isinstance(table, dict):
+            raise at_key(path, f"policies.{name}", table, "a table")
+        try:
+            policies[name] = msgspec.convert({**PRESETS.get(name, {}), **table}, PolicyTable, dec_hook=_convert)
+        except msgspec.ValidationError as error:
+            reason = explain(str(error), table, within=f"policies.{name}", root=PolicyTable)
+            raise PolicyError(f"{path}: {reason}") from None
+    return policies
 
 
 def _reason(error: Exception) -> str:
@@ -169,29 +201,42 @@ def _convert(kind: type, value: object) -> object:
 
 def _check_keys(path: Path, tables: PolicyFile) -> None:
     """What two keys must keep together."""
-    politeness, cycle, revisit = tables.politeness, tables.cycle, tables.policies.default.revisit
+    politeness, cycle = tables.politeness, tables.cycle
     if politeness.max_delay < politeness.min_delay:
         allowed = f"politeness.min_delay or more: {spell_duration(politeness.min_delay)}"
         raise at_key(path, "politeness.max_delay", spell_duration(politeness.max_delay), allowed)
     if cycle.fastest_s > cycle.period_s:
         allowed = f"cycle.period at most: {spell_duration(cycle.period)}"
         raise at_key(path, "cycle.fastest", spell_duration(cycle.fastest_s), allowed)
-    if revisit.max_interval is not None and revisit.max_interval < revisit.min_interval:
-        allowed = f"min_interval or more: {spell_duration(revisit.min_interval)}"
-        raise at_key(path, "policies.default.revisit.max_interval", spell_duration(revisit.max_interval), allowed)
-    if tables.collection.policy != "default":
-        raise at_key(path, "collection.policy", tables.collection.policy, '"default", the only one in this version')
+    for name, policy in tables.policies.items():
+        revisit = policy.revisit
+        if revisit.max_interval is not None and revisit.max_interval < revisit.min_interval:
+            allowed = f"min_interval or more: {spell_duration(revisit.min_interval)}"
+            raise at_key(path, f"policies.{name}.revisit.max_interval", spell_duration(revisit.max_interval), allowed)
+    for key, name in _named_policies(tables):
+        if name not in PRESETS and name not in tables.policies:
+            raise at_key(path, key, name, f"a policy: {', '.join(sorted({*PRESETS, *tables.policies}))}")
 
 
-def _inline_seeds(path: Path, tables: PolicyFile) -> Iterator[str]:
+def _named_policies(tables: PolicyFile) -> Iterator[tuple[str, str]]:
+    """(key, policy) wherever a policy file names one."""
+    yield "collection.policy", tables.collection.policy
+    for number, seed in enumerate(tables.collection.seeds):
+        if isinstance(seed, SeedTable) and seed.policy is not None:
+            yield f"collection.seeds[{number}].policy", seed.policy
+    for name, policy in tables.policies.items():
+        yield f"policies.{name}.otherwise", policy.otherwise
+    for number, switch in enumerate(tables.switch):
+        yield f"switch[{number}].to", switch.to
+
+
+def _inline_seeds(path: Path, tables: PolicyFile) -> Iterator[tuple[str, str | None]]:
     for number, seed in enumerate(tables.collection.seeds):
         key = f"collection.seeds[{number}]"
         if isinstance(seed, SeedTable):
-            if seed.policy != "default":
-                raise at_key(path, f"{key}.policy", seed.policy, '"default", the only one in this version')
-            yield _seed(seed.url, f"{path}: {key}.url")
+            yield _seed(seed.url, f"{path}: {key}.url"), seed.policy
         else:
-            yield _seed(seed, f"{path}: {key}")
+            yield _seed(seed, f"{path}: {key}"), None
 
 
 def _seed(url: str, place: str) -> str:
@@ -239,6 +284,8 @@ def _check_seeds(collection: Collection) -> None:
 def describe(collection: Collection) -> dict[str, Any]:
     """What is in force, units spelled out: one dictionary per table, for people and for JSON."""
     shown: dict[str, Any] = {field: _shown(getattr(collection.tables, field)) for field in PolicyFile.__struct_fields__}
+    written = {"default", *collection.tables.policies, *(name for _, name in _named_policies(collection.tables))}
+    shown["policies"] = {name: _shown(table) for name, table in collection.policies.items() if name in written}
     shown["collection"]["seeds"] = sum(1 for _ in collection.seeds())
     shown["politeness"]["robots_token"] = collection.politeness.robots_token
     shown["cycle"]["fastest"] = spell_duration(collection.cycle.fastest_s)
@@ -251,6 +298,8 @@ def _shown(value: object) -> Any:
         return {field: _shown(getattr(value, field)) for field in value.__struct_fields__}
     if isinstance(value, tuple):
         return [_shown(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _shown(item) for name, item in value.items()}
     if isinstance(value, Duration):
         return spell_duration(value)
     if isinstance(value, Size):

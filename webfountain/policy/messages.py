@@ -25,10 +25,7 @@ _PLACE: Final = re.compile(r" - at `\$\.?(.*)`$", re.DOTALL)
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`$")
 _STEP: Final = re.compile(r"[^.\[\]]+")
-_LATER: Final = re.compile(
-    r"collection\.limits\.(pages|domain_share)|switch|conflict|policies\.default\."
-    r"(trust|dampening|splitting|spread|otherwise|score|topic|follow)"
-)
+_LATER: Final = re.compile(r"collection\.limits\.(pages|domain_share)|policies\.[^.]+\.(score|topic)")
 """Keys of the whole format (DESIGN.md section 8) whose feature this version does not have."""
 
 
@@ -37,24 +34,28 @@ def at_key(path: Path, key: str, value: object, allowed: str) -> PolicyError:
     return PolicyError(f"{path}: {key}: {_cut(value)} is not allowed here (allowed: {allowed})")
 
 
-def explain(message: str, data: dict[str, Any]) -> str:
-    """``key.path: VALUE what is wrong (allowed …)`` from msgspec's message and the data that it checked."""
+def explain(message: str, data: dict[str, Any], *, within: str = "", root: type[msgspec.Struct] = PolicyFile) -> str:
+    """``key.path: VALUE what is wrong (allowed …)`` from msgspec's message and the data that it checked.
+
+    `root` is the table that the data was to be, `within` the key path where it stands in the file.
+    """
     found = _PLACE.search(message)
     place = found[1] if found else ""
     complaint = message[: found.start()] if found else message
     unknown, missing = _UNKNOWN.match(complaint), _MISSING.match(complaint)
     if unknown:
-        return _explain_unknown(place, unknown[1])
+        return _explain_unknown(place, unknown[1], within, root)
     if missing:
-        return f"{_under(place, missing[1])}: is missing (required)"
+        return f"{_under(_under(within, place), missing[1])}: is missing (required)"
     value = _cut(_value_at(data, place))
+    shown = _under(within, place)
     if complaint.startswith(("(", "is ")):
-        return f"{place}: {value} {complaint if complaint.startswith('is ') else f'is not allowed {complaint}'}"
-    return f"{place}: {value} is not allowed (allowed: {_allowed(complaint, place)})"
+        return f"{shown}: {value} {complaint if complaint.startswith('is ') else f'is not allowed {complaint}'}"
+    return f"{shown}: {value} is not allowed (allowed: {_words(_type_at(place, root)) or complaint})"
 
 
 def _under(place: str, key: str) -> str:
-    return f"{place}.{key}" if place else key
+    return f"{place}.{key}" if place and key else place or key
 
 
 def _cut(value: object) -> str:
@@ -62,13 +63,11 @@ def _cut(value: object) -> str:
     return shown if len(shown) <= 100 else shown[:97] + "..."
 
 
-def _explain_unknown(place: str, key: str) -> str:
-    name = _under(place, key)
+def _explain_unknown(place: str, key: str, within: str, root: type[msgspec.Struct]) -> str:
+    name = _under(_under(within, place), key)
     if _LATER.fullmatch(name):
         return f"{name}: is not in this version of webfountain"
-    if place == "policies":
-        return f"{name}: is not in this version of webfountain (allowed: policies.default)"
-    keys = _table_at(place).__struct_fields__
+    keys = _table_at(place, root).__struct_fields__
     near = difflib.get_close_matches(key, keys, n=1)
     hint = f"did you mean {near[0]}? " if near else ""
     return f"{name}: is an unknown key ({hint}allowed: {', '.join(keys)})"
@@ -85,9 +84,9 @@ def _value_at(data: Any, place: str) -> object:
     return data
 
 
-def _type_at(place: str) -> msgspec.inspect.Type:
-    """What msgspec expects at a key path."""
-    kind: msgspec.inspect.Type = msgspec.inspect.type_info(PolicyFile)
+def _type_at(place: str, root: type[msgspec.Struct]) -> msgspec.inspect.Type:
+    """What msgspec expects at a key path below `root`."""
+    kind: msgspec.inspect.Type = msgspec.inspect.type_info(root)
     for step in _steps(place):
         if isinstance(kind, msgspec.inspect.VarTupleType):
             kind = kind.item_type
@@ -103,15 +102,10 @@ def _field(kind: msgspec.inspect.StructType, name: str) -> msgspec.inspect.Type:
     return next(field.type for field in kind.fields if field.name == name)
 
 
-def _table_at(place: str) -> type[msgspec.Struct]:
-    kind = _type_at(place)
+def _table_at(place: str, root: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    kind = _type_at(place, root)
     types = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
     return next(t.cls for t in types if isinstance(t, msgspec.inspect.StructType))
-
-
-def _allowed(complaint: str, place: str) -> str:
-    """All that a key allows, in words."""
-    return _words(_type_at(place)) or complaint
 
 
 def _words(kind: msgspec.inspect.Type) -> str:

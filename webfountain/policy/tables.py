@@ -7,7 +7,7 @@ together is checked in `files`, which also reads the TOML and words the errors. 
 from __future__ import annotations
 
 import re
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import msgspec
 
@@ -15,13 +15,14 @@ from webfountain.policy.units import Duration, PositiveDuration, Size
 from webfountain.urls import MAX_URL_LENGTH
 
 __all__ = [
+    "PRESETS",
     "ChangeTable",
     "CollectionTable",
+    "ConflictTable",
     "CycleTable",
     "DiscoveryTable",
     "LimitsTable",
     "NetworkTable",
-    "PoliciesTable",
     "PolicyFile",
     "PolicyTable",
     "PolitenessTable",
@@ -31,12 +32,15 @@ __all__ = [
     "SeedTable",
     "SignalsTable",
     "Strategy",
+    "SwitchTable",
+    "WhenTable",
 ]
 
 Scope = Literal["site", "domain", "any"]
 Strategy = Literal[1, 2, 3, "fountain"]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Pattern = re.Pattern[str]
+Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 
 
 class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -44,10 +48,10 @@ class Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class SeedTable(Table, frozen=True):
-    """A seed with its policy."""
+    """A seed with its policy, None: `collection.policy`."""
 
     url: Text
-    policy: Text = "default"
+    policy: Text | None = None
 
 
 class LimitsTable(Table, frozen=True):
@@ -155,7 +159,7 @@ class SignalsTable(Table, frozen=True):
 
 
 class DiscoveryTable(Table, frozen=True):
-    """How new URLs are found, and where a spider trap begins (`rules` and `frontier.traps` tell the rules).
+    """How new URLs are found, and where a spider trap begins (`judge` and `traps` tell the rules).
 
     `nofollow`: honour rel=nofollow, robots meta and X-Robots-Tag. `calendar_years`: how far ahead of today the
     pages of a calendar are followed.
@@ -176,17 +180,52 @@ class RevisitTable(Table, frozen=True):
 
 
 class PolicyTable(Table, frozen=True):
-    """Rules of the pages under one policy: patterns searched in the canonical URL, deny wins, empty allow is all."""
+    """Rules of the pages under one policy: patterns searched in the canonical URL, deny wins, empty allow is all.
 
+    `trust`: of its seeds, and the most that a page gets that comes under it from another policy. `dampening`: the
+    factor with each hop; `splitting`: whether a page's trust is divided among its links. `spread`: how far its links
+    inherit it; beyond that they get `otherwise`. `follow`: whether its links are taken in at all.
+    """
+
+    trust: Share = 0.5
+    dampening: Share = 0.85
+    splitting: bool = False
+    spread: Literal["site", "domain", "any"] = "any"
+    otherwise: Text = "default"
+    follow: bool = True
     allow: tuple[Pattern, ...] = ()
     deny: tuple[Pattern, ...] = ()
     revisit: RevisitTable = RevisitTable()
 
 
-class PoliciesTable(Table, frozen=True):
-    """The policies by name."""
+PRESETS: Final[dict[str, dict[str, object]]] = {
+    "default": {},
+    "favor": {"trust": 1.0},
+    "distrust": {"trust": 0.0, "follow": False},
+}
+"""The policies that exist unasked, after Policies 2006; a table of the same name changes single keys of them."""
 
-    default: PolicyTable = PolicyTable()
+
+class WhenTable(Table, frozen=True):
+    """What a fetched page must show, all of it: `text` found `count` times, the declared `language`, the `status`."""
+
+    text: Pattern | None = None
+    count: Annotated[int, msgspec.Meta(ge=1)] = 1
+    language: Text | None = None
+    status: Annotated[int, msgspec.Meta(ge=100, le=599)] | None = None
+
+
+class SwitchTable(Table, frozen=True):
+    """After a fetch that shows `when` the page is under the policy `to`, and those that it links are from then on."""
+
+    when: WhenTable
+    to: Text
+
+
+class ConflictTable(Table, frozen=True):
+    """Which policy a page keeps that is found under several."""
+
+    rule: Literal["most-trusted", "least-trusted", "first"] = "most-trusted"
 
 
 class PolicyFile(Table, frozen=True):
@@ -200,4 +239,6 @@ class PolicyFile(Table, frozen=True):
     cycle: CycleTable = CycleTable()
     signals: SignalsTable = SignalsTable()
     discovery: DiscoveryTable = DiscoveryTable()
-    policies: PoliciesTable = PoliciesTable()
+    policies: dict[str, PolicyTable] = msgspec.field(default_factory=dict)
+    switch: tuple[SwitchTable, ...] = ()
+    conflict: ConflictTable = ConflictTable()

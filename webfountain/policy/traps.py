@@ -18,7 +18,7 @@ and memory stays what it is. The rules, in the words that are counted:
     archive's index, a seed list or a sitemap; ``/thread/2105/2`` is kept on ``/thread/2105/1``. A date is
     a year with a month beside it, or a year in a parameter named for time.
 
-Numbered archives (``?page=7``) are no trap: depth bounds them. `rules` asks these; nothing here counts or keeps.
+Numbered archives (``?page=7``) are no trap: depth bounds them. `judge` asks these; nothing here counts or keeps.
 """
 
 from __future__ import annotations

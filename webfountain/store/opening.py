@@ -13,7 +13,7 @@ from webfountain.errors import InputError
 if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["DEFAULT_STORE", "folder_of", "open_store"]
+__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "open_store"]
 
 DEFAULT_STORE: Final = "rocksdb://.webfountain"
 _ROCKSDB = "rocksdb://"
@@ -25,6 +25,13 @@ def folder_of(url: str) -> Path | None:
     return Path(folder) if url.startswith(_ROCKSDB) and folder else None
 
 
+def is_held(folder: Path) -> bool:
+    """Whether another process has the embedded store in a folder open for writing; not to be asked by that process."""
+    from webfountain.store.embedded.lock import is_locked  # noqa: PLC0415
+
+    return is_locked(folder)
+
+
 def open_store(
     url: str,
     *,
@@ -32,6 +39,7 @@ def open_store(
     period_s: float | None,
     fastest_s: float | None = None,
     read_only: bool = False,
+    fresh: bool = False,
 ) -> FrontierStore:
     """Open a store, creating it when it is not there.
 
@@ -39,7 +47,7 @@ def open_store(
     bucket byte. None means what the store was made with; of a new one `fastest_s` is then period_s / 96. Opened for
     writing with others than it was made with, the census rows and the plan of a store go, and with another
     unit its bucket bytes are made anew. `read_only` gives an up-to-date view, also of a store that another process
-    is writing, in the units that it has.
+    is writing, in the units that it has. `fresh` deletes what the store holds.
 
     Raises
     ------
@@ -59,4 +67,6 @@ def open_store(
         raise InputError(f"--store {url!r}: use memory:, rocksdb:///absolute/folder or rocksdb://relative/folder")
     from webfountain.store.embedded.opening import open_embedded  # noqa: PLC0415
 
-    return open_embedded(folder, collection=collection, period_s=period_s, fastest_s=fastest_s, read_only=read_only)
+    return open_embedded(
+        folder, collection=collection, period_s=period_s, fastest_s=fastest_s, read_only=read_only, fresh=fresh
+    )

@@ -20,7 +20,7 @@ from webfountain.formats.sitemap import (
 )
 from webfountain.frontier.pages.sitemaps import SitemapReading, SitemapShelf
 from webfountain.metrics import STATS, Metrics
-from webfountain.policy.rules import Judge
+from webfountain.policy.judge import Judge
 from webfountain.records import Fetch, Fetched
 from webfountain.urls import fingerprint
 

@@ -13,6 +13,7 @@ from webfountain.frontier.pages.examiner import acknowledged, leased
 from webfountain.frontier.sites import politeness
 from webfountain.frontier.sites.site import ALLOW_ALL
 from webfountain.frontier.store_worker import Refusal
+from webfountain.policy.judge import Origin
 from webfountain.policy.network import is_private_host
 from webfountain.store.contract import lane_of, order_of
 
@@ -21,15 +22,15 @@ if TYPE_CHECKING:
 
     from webfountain.clock import Clock
     from webfountain.frontier.pages.examiner import Examiner
-    from webfountain.frontier.planning.controller import Controller
+    from webfountain.frontier.planning.follower import PlanFollower
     from webfountain.frontier.sites.ant import Ant
     from webfountain.frontier.sites.errands import Errands
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.frontier.store_worker import Work
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.policy.rules import Judge
-    from webfountain.records import Fetch, Lease, OutcomeKind, PageRecord
+    from webfountain.policy.judge import Judge
+    from webfountain.records import Fetch, Fetched, Lease, OutcomeKind, PageRecord
     from webfountain.store.contract import Dealt
 
 __all__ = ["Arrivals"]
@@ -40,6 +41,9 @@ RELOOK: Final = 0.02
 """Share of a period after which a site whose pages were not due after all is looked at again."""
 
 _PRIVATE: Final = "private-address"
+_NO_ROBOTS: Final = "robots.txt"
+_BARRED: Final[dict[str, OutcomeKind]] = {_PRIVATE: "refused", _NO_ROBOTS: "refused_by_robots"}
+"""How pages of a barred site end, by why it is; all others have failed."""
 
 
 class Arrivals:
@@ -57,7 +61,7 @@ class Arrivals:
         errands: Errands,
         examiner: Examiner,
         judge: Judge,
-        controller: Controller,
+        follower: PlanFollower,
         collection: Collection,
         metrics: Metrics,
         clock: Clock,
@@ -69,7 +73,7 @@ class Arrivals:
         self._errands = errands
         self._examiner = examiner
         self._judge = judge
-        self._controller = controller
+        self._follower = follower
         self._metrics = metrics
         self._clock = clock
         self._gather = gather
@@ -91,7 +95,7 @@ class Arrivals:
     def due_again(self, site: ActiveSite, record: PageRecord) -> None:
         """Note when a page of the site comes due once this record is settled."""
         heads = [(lane_of(record), order_of(record))]
-        due = self._controller.schedule.due_times(site.site, heads, self._clock.now())[0]
+        due = self._follower.schedule.due_times(site.site, heads, self._clock.now())[0]
         self._ant.due_again(site, due)
 
     def greet(self, site: ActiveSite, at: float) -> None:
@@ -119,10 +123,15 @@ class Arrivals:
         self._metrics.inc(f"fetch/error/{error}")
         self._ant.look(site)
 
-    def unanswered(self, site: ActiveSite, error: str | None) -> None:
-        """A fetch of a site ended without an answer, and that has been heard of by all others."""
-        if not self._patient and error in politeness.SITE_ERRORS and site.failures >= TRIES:
-            self._give_up(site, error)
+    def landed(self, site: ActiveSite, fetched: Fetched) -> None:
+        """A fetch of a site ended; called last. An impatient ant gives up a site that answers no more, or that has
+        no robots.txt to show."""
+        if self._patient:
+            return
+        if fetched.error in politeness.SITE_ERRORS and site.failures >= TRIES:
+            self._give_up(site, fetched.error)
+        elif fetched.fetch.kind == "robots" and site.robots_failures >= TRIES:
+            self._give_up(site, _NO_ROBOTS)
 
     def _give_up(self, site: ActiveSite, error: str) -> None:
         """What is known of the site has failed; when it is active again it is tried again."""
@@ -172,7 +181,7 @@ class Arrivals:
         )
         # What was due and was not dealt (the hand was full, a horizon is used for a while) is looked at again soon.
         soonest = at + self._relook_s
-        for due in self._controller.schedule.due_times(site.site, deal.lanes, at):
+        for due in self._follower.schedule.due_times(site.site, deal.lanes, at):
             self._ant.due_again(site, due if due > at else soonest)
         self._ant.deal(site, never, recrawl, full=bool(deal.never_crawled or deal.recrawl))
 
@@ -196,11 +205,11 @@ class Arrivals:
 
     def _objection(self, site: ActiveSite, record: PageRecord) -> tuple[OutcomeKind | None, str]:
         if site.barred is not None:
-            return "refused" if site.barred == _PRIVATE else "failed", site.barred
+            return _BARRED.get(site.barred, "failed"), site.barred
         if record.request is None:
-            reason = self._judge.judge(record.url, site.site, record.depth)
-            if reason is not None:
-                return "refused", reason
+            [verdict] = self._judge.judge([record.url], Origin("queued", record.depth, record.policy))
+            if verdict.reason is not None:
+                return "refused", verdict.reason
         if (
             site.robots is not ALLOW_ALL
             and not site.robots.allowed(record.url)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.policy.rules import Judge
+    from webfountain.policy.judge import Judge
     from webfountain.records import Fetched
 
 __all__ = ["ROBOTS_LIFE_S", "Errands"]
@@ -46,6 +46,7 @@ class Errands:
         metrics: Metrics,
         rng: random.Random,
         obey_robots: bool = True,
+        robot: str | None = None,
     ) -> None:
         self._ant = ant
         self._judge = judge
@@ -54,8 +55,9 @@ class Errands:
         self._obey_robots = obey_robots
         self._with_sitemaps = collection.discovery.sitemaps
         self._reread_s = collection.cycle.period_s
+        self._max_delay_s = float(collection.politeness.max_delay)
         self.base_s = max(1.0, 10.0 * collection.politeness.min_delay)
-        token = collection.politeness.robots_token
+        token = robot or collection.politeness.robots_token
         self._rules = functools.lru_cache(maxsize=1024)(lambda body: RobotsRules.parse(body, token))
 
     def prepare(self, site: ActiveSite, at: float) -> None:
@@ -99,7 +101,7 @@ class Errands:
 
     def robots_landed(self, site: ActiveSite, fetched: Fetched) -> None:
         """Follow, obey or refuse."""
-        target = urls.join(fetched.fetch.url, fetched.header("location") or "") if _redirects(fetched.status) else None
+        target = urls.join(fetched.fetch.url, fetched.location or "") if _redirects(fetched.status) else None
         if target is not None and site.robots_hops < MAX_HOPS:
             site.robots_hops += 1
             self._send_for_robots(site, target)
@@ -117,6 +119,7 @@ class Errands:
         site.robots_ok = True
         site.robots_failures = 0
         site.crawl_delay = site.robots.crawl_delay or 0.0
+        site.gate.hold(fetched.at + min(site.crawl_delay, self._max_delay_s))  # it also holds before the first page
         self._open(site, fetched.at)
 
     def _shut(self, site: ActiveSite, at: float) -> None:
@@ -140,7 +143,7 @@ class Errands:
         """Fetch those sitemaps that were not read within a period, newly named ones at once."""
         for name in found:
             url = urls.join(site.site + "/", name)
-            if url is None or self._judge.judge(url, urls.site_of(url), 0) == "out_of_scope":
+            if url is None or not self._judge.is_in_scope(urls.site_of(url)):
                 self._metrics.inc("sitemap/out_of_scope")
             elif url not in site.sitemaps and len(site.sitemaps) >= MAX_SITEMAPS:
                 self._metrics.inc("sitemap/too_many")

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from webfountain.frontier.agenda import Agenda
     from webfountain.frontier.planning.controller import Controller
+    from webfountain.frontier.planning.follower import PlanFollower
     from webfountain.frontier.sites.ant import Ant
     from webfountain.frontier.sites.errands import Errands
     from webfountain.frontier.store_worker import Work
@@ -22,9 +23,12 @@ __all__ = ["Orders"]
 class Orders:
     """Writes what a batch asks for. `sites_due` is when the first inactive site is due, as the store said last."""
 
-    def __init__(self, *, ant: Ant, errands: Errands, controller: Controller, agenda: Agenda) -> None:
+    def __init__(
+        self, *, ant: Ant, errands: Errands, follower: PlanFollower, controller: Controller | None, agenda: Agenda
+    ) -> None:
         self._ant = ant
         self._errands = errands
+        self._follower = follower
         self._controller = controller
         self._agenda = agenda
         self.sites_due: float = -inf
@@ -56,13 +60,13 @@ class Orders:
             work.look_for_waiting = self._agenda.due("waiting", at)
 
     def _follow_plan(self, work: Work, at: float) -> None:
-        """The watch's look, corrections, and the census when it is time to plan."""
+        """The choice of urgent pages, corrections, and the census when it is time to plan."""
         starved = self._ant.starved()
-        work.wanted = self._controller.schedule.wanted(at, starved=starved)
-        if self._controller.check(at, starved=starved):
+        work.wanted = self._follower.schedule.wanted(at, starved=starved)
+        if self._follower.check(at, starved=starved):
             self._ant.freshen(list(self._ant.sites))
-        if self._controller.wants_census(at):
-            work.census_since = self._controller.look_back(at)
+        if self._controller is not None:
+            work.census_since = self._controller.census_since(at)
 
     def _renew_robots(self, work: Work, at: float) -> None:
         """Ask again for the robots.txt of sites that stay active past its life; what is in their hand must wait."""

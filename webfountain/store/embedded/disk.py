@@ -2,6 +2,7 @@
 
 Nothing here knows what the keys mean. Every failure of the disk leaves as one `StoreError` line. Writes reach the
 operating system before they return, so a killed process loses none; a power cut may lose the last seconds.
+Files are the user's alone, and their size stays within a few times what lives in them.
 """
 
 from __future__ import annotations
@@ -10,10 +11,8 @@ import json
 import os
 import shutil
 import socket
-import tempfile
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, cast
 
 from rocksdict import (
@@ -28,9 +27,12 @@ from rocksdict import (
 )
 
 from webfountain.errors import StoreError, StoreHeld
+from webfountain.scratch import Scratch
+from webfountain.store.embedded.lock import is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
 __all__ = ["CACHE_BYTES", "Disk", "WriteBatch", "open_reading", "open_writing"]
 
@@ -42,16 +44,25 @@ CACHE_BYTES: Final = 128 * MEBIBYTE
 BLOOM_BITS: Final = 10
 MEMTABLE_BLOOM: Final = 0.02
 """Share of a memtable that its Bloom filter takes: two bytes an entry at 100 bytes each."""
+LOG_BYTES: Final = 16 * MEBIBYTE
+"""A log of what was written is kept up to this size, or half of what the tables hold if that is more."""
+FEWEST_TABLES: Final = 3
+MOST_TABLES: Final = 8
 
 
 class Disk:
     """One open database. `refresh` brings a reading copy up to date; it has no effect on a writing one."""
 
-    def __init__(self, folder: Path, db: Rdict, *, secondary: Path | None) -> None:
+    def __init__(self, folder: Path, db: Rdict, *, secondary: Scratch | None) -> None:
         self.folder = folder
         self._db = db
         self._secondary = secondary
         self._open = True
+        self._logged = 0
+        self._log_most = LOG_BYTES
+        self._tables = MOST_TABLES
+        if secondary is None:
+            self._bound_size()
 
     @property
     def read_only(self) -> bool:
@@ -83,12 +94,18 @@ class Disk:
     def scan(self, start: bytes, end: bytes) -> Iterator[tuple[bytes, bytes]]:
         """Keys and values from `start` up to but without `end`, as they stood when the scan began.
 
-        The bound also keeps the scan from walking over the deleted entries that lie behind it.
+        The bound also keeps the scan from walking over the deleted entries that lie behind it. An iterator that
+        meets a damaged block is at its end, as one that has read all: only its status tells, so that is asked.
         """
         options = ReadOptions()
         options.set_iterate_upper_bound(end)
         try:
-            yield from cast("Iterator[tuple[bytes, bytes]]", self._db.items(from_key=start, read_opt=options))
+            found = self._db.iter(options)
+            found.seek(start)
+            while found.valid():
+                yield found.key(), found.value()
+                found.next()
+            found.status()
         except Exception as error:
             raise self._unreadable(error) from None
         del options  # RocksDB only points at the bound: without this name it would be freed during the scan
@@ -103,12 +120,33 @@ class Disk:
         """
         if self.read_only:
             raise StoreError(f"{self.folder}: the store was opened for reading only")
+        self._logged += batch.size_in_bytes()
         try:
             self._db.write(batch)
         except Exception as error:
             raise StoreError(
                 f"{self.folder}: cannot write ({_first_line(error)}); nothing of this step is kept"
             ) from None
+        if self._logged > self._log_most:
+            self._logged = 0
+            # What it cannot flush now RocksDB says at a later write.
+            with suppress(Exception):
+                self._db.flush(False)
+                self._bound_size()
+
+    def _bound_size(self) -> None:
+        """Fit the log and the number of overlapping tables to what the store holds.
+
+        A small store whose pages are crawled again and again wrote 64 MB of log and eight tables of the same pages
+        before they were merged: 100 MB for 6. A large one is merged as seldom as before, which filling it needs.
+        """
+        held = self._db.property_int_value("rocksdb.total-sst-files-size") or 0
+        self._log_most = max(LOG_BYTES, held // 2)
+        tables = max(FEWEST_TABLES, min(held // MEMTABLE_BYTES, MOST_TABLES))
+        if tables != self._tables:
+            self._db.set_options({"level0_file_num_compaction_trigger": str(tables)})
+            self._tables = tables
+        _make_private(self.folder)
 
     def _unreadable(self, error: Exception) -> StoreError:
         return StoreError(f"{self.folder}: cannot read the store ({_first_line(error)})")
@@ -125,8 +163,10 @@ class Disk:
             if not self.read_only:
                 self._db.flush_wal(True)
             self._db.close()
-        if self._secondary is not None:
-            shutil.rmtree(self._secondary, ignore_errors=True)
+        if self._secondary is None:
+            _make_private(self.folder)
+        else:
+            self._secondary.close()
 
 
 def open_writing(folder: Path) -> Disk:
@@ -140,16 +180,17 @@ def open_writing(folder: Path) -> Disk:
         when the folder cannot be made, written or read.
     """
     try:
-        (folder / "db").mkdir(parents=True, exist_ok=True)
-        db = _database(folder, _options(), AccessType.read_write())
+        with _private_files():
+            (folder / "db").mkdir(parents=True, exist_ok=True)
+            db = _database(folder / "db", _options(), AccessType.read_write())
+            disk = Disk(folder, db, secondary=None)
     except Exception as error:
-        line = _first_line(error)
-        if "lock" in line.lower():
+        if _is_held(folder, error):
             raise StoreHeld(_held(folder)) from None
-        raise StoreError(f"{folder}: cannot open the store for writing ({line})") from None
-    disk = Disk(folder, db, secondary=None)
+        raise StoreError(f"{folder}: cannot open the store for writing ({_first_line(error)})") from None
     try:
-        (folder / "holder").write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
+        with _private_files():
+            (folder / "holder").write_text(json.dumps({"pid": os.getpid(), "host": socket.gethostname()}))
     except OSError as error:
         disk.close()
         raise StoreError(f"{folder}: cannot open the store for writing ({_first_line(error)})") from None
@@ -159,6 +200,8 @@ def open_writing(folder: Path) -> Disk:
 def open_reading(folder: Path) -> Disk:
     """Open a private, up-to-date view, also while another process writes.
 
+    On a file system that cannot be written it stays as it was when it was opened.
+
     Raises
     ------
     StoreError
@@ -166,24 +209,62 @@ def open_reading(folder: Path) -> Disk:
     """
     if not (folder / "db" / "CURRENT").exists():
         raise StoreError(f"{folder}: there is no store here; a crawl makes one")
-    private = Path(tempfile.mkdtemp(prefix="webfountain-reading-"))
+    private = None
     try:
+        private = Scratch()
         options = _options()
         options.create_if_missing(False)
         options.set_max_open_files(-1)
-        db = _database(folder, options, AccessType.secondary(str(private)))
+        db = _database(_writable(folder / "db", private), options, AccessType.secondary(str(private.path)))
         db.try_catch_up_with_primary()
     except Exception as error:
-        shutil.rmtree(private, ignore_errors=True)
+        if private is not None:
+            private.close()
         raise StoreError(f"{folder}: cannot read the store ({_first_line(error)})") from None
     return Disk(folder, db, secondary=private)
 
 
-def _database(folder: Path, options: Options, access: AccessType) -> Rdict:
-    """The database in a folder. Unless its one column family is named, a reopened one gets the default block cache of
+def _writable(database: Path, private: Scratch) -> Path:
+    """The database's folder, or where it cannot be written one of links to its files.
+
+    rocksdict writes its own options into the folder of a database, also of one that is only read.
+    """
+    if os.access(database, os.W_OK):
+        return database
+    linked = private.path / "db"
+    linked.mkdir()
+    for file in database.iterdir():
+        if file.suffix == ".json":
+            shutil.copyfile(file, linked / file.name)
+        else:
+            (linked / file.name).symlink_to(file.resolve())
+    return linked
+
+
+@contextmanager
+def _private_files() -> Iterator[None]:
+    """What is made meanwhile is the user's alone. The mask is the process's: other threads' files are, too."""
+    before = os.umask(0o077)
+    try:
+        yield
+    finally:
+        os.umask(before)
+
+
+def _make_private(folder: Path) -> None:
+    """Close to others what RocksDB's threads have made, or an older version."""
+    with suppress(OSError):
+        (folder / "db").chmod(0o700)
+        for file in (folder / "db").iterdir():
+            with suppress(FileNotFoundError):  # a table that was merged away meanwhile
+                file.chmod(0o600)
+
+
+def _database(database: Path, options: Options, access: AccessType) -> Rdict:
+    """The database in its folder. Unless its one column family is named, a reopened one gets the default block cache of
     8 MB and writes no Bloom filters: rocksdict gives `options` to the families that it creates, not to those it finds.
     """
-    return Rdict(str(folder / "db"), options, column_families={"default": options}, access_type=access)
+    return Rdict(str(database), options, column_families={"default": options}, access_type=access)
 
 
 def _options() -> Options:
@@ -207,7 +288,7 @@ def _options() -> Options:
     # and the dearer are leases, which look into all of them: with six files the compaction of 2.8 million links took
     # 3.5 CPU seconds, with twelve 1.9, and leases ran 11 % slower. Universal compaction of six runs took 2.4, of eight
     # 2.2, and its leases look into as many. (One run each on a busy machine, sizes divided by five or seven.)
-    options.set_level_zero_file_num_compaction_trigger(8)
+    options.set_level_zero_file_num_compaction_trigger(MOST_TABLES)
     options.set_max_bytes_for_level_base(512 * MEBIBYTE)
     options.set_compression_type(DBCompressionType.none())
     options.set_max_background_jobs(2)
@@ -216,13 +297,25 @@ def _options() -> Options:
     return options
 
 
+def _is_held(folder: Path, error: Exception) -> bool:
+    """Whether a database could not be opened because it is open, here or in another process.
+
+    RocksDB's words for it may name any path, so the lock itself is asked, but not when this process has it.
+    """
+    line = _first_line(error)
+    if line.startswith("IO error: lock hold by current process"):
+        return True
+    return line.startswith("IO error: While lock file") and is_locked(folder)
+
+
 def _held(folder: Path) -> str:
     """Who holds the store, as its own note says; the note's age is the file's, for a store reads no clock."""
     note = folder / "holder"
     try:
         holder = json.loads(note.read_text())
         since = datetime.fromtimestamp(note.stat().st_mtime, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
-        who = f"process {holder['pid']} on {holder['host']} since {since}"
+        mine = (holder["pid"], holder["host"]) == (os.getpid(), socket.gethostname())
+        who = f"{'this ' if mine else ''}process {holder['pid']} on {holder['host']} since {since}"
     except (OSError, ValueError, KeyError, TypeError):
         who = "another process"
     return (

@@ -53,11 +53,19 @@ class _Meta(msgspec.Struct, frozen=True, array_like=True):
 
 
 def open_embedded(
-    folder: Path, *, collection: str | None, period_s: float | None, fastest_s: float | None = None, read_only: bool
+    folder: Path,
+    *,
+    collection: str | None,
+    period_s: float | None,
+    fastest_s: float | None = None,
+    read_only: bool,
+    fresh: bool = False,
 ) -> EmbeddedStore:
     """Open the store in a folder; see `open_store` for what it raises."""
     disk = open_reading(folder) if read_only else open_writing(folder)
     with _closing_on_error(disk):
+        if fresh:
+            _empty(disk)
         meta = _agreed(disk, collection, period_s, fastest_s)
         if not read_only:
             if meta.unit is not None:
@@ -81,6 +89,14 @@ class _closing_on_error:  # noqa: N801  reads as the statement that it is
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._disk.close()
+
+
+def _empty(disk: Disk) -> None:
+    """Delete all that a store holds, in one step."""
+    batch = WriteBatch(raw_mode=True)
+    for first in range(256):
+        batch.delete_range(bytes([first]), after(bytes([first])))
+    disk.write(batch)
 
 
 def _agreed(disk: Disk, collection: str | None, period_s: float | None, fastest_s: float | None) -> _Meta:
