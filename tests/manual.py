@@ -39,8 +39,8 @@ MEANING = {
     "network.allow_private": "Whether loopback and private addresses may be asked.",
     "change.min_change": "A change counts when the resemblance of the texts is below 1 - this; 0 counts every byte.",
     "repository.keep": "`newest` deletes WARC files whose copies are all superseded; `all` keeps every version.",
-    "repository.max_bytes": "Bound of the folder, kept while it is written; the crawl ends when only newest copies are left "
-    "above it. Without it `newest` keeps to about three times what is live.",
+    "repository.max_bytes": "Bound of the folder, kept while it is written; the crawl ends when only newest copies are "
+    "left above it. Without it `newest` keeps to about three times what is live.",
     "cycle.periods": "Time periods that are planned together.",
     "cycle.period": "Length of a time period.",
     "cycle.fastest": "Mean change interval of bucket 0, the fastest.",
