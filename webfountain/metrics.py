@@ -71,7 +71,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "fetch/bytes": Stat("bytes", "Bodies received, after content decoding."),
     "fetch/seconds": Stat("s", "Sum of the time from request to last byte."),
     "fetch/status/*": Stat("answers", "Page fetches by HTTP status."),
-    "fetch/error/*": Stat("fetches", "Page fetches without an answer, by error word."),
+    "fetch/error/*": Stat("fetches", "Page fetches without an answer, or with one that cannot be read, by error word."),
     "outcome/new": Stat("pages", "First copies."),
     "outcome/changed": Stat("pages", "Changes that count."),
     "outcome/minor": Stat("pages", "Bytes differ, by less than change.min_change."),

@@ -11,6 +11,8 @@ from webfountain.clock import SystemClock
 from webfountain.commands import options
 from webfountain.records import STATES
 from webfountain.report import state as looked
+from webfountain.store import is_held
+from webfountain.terminal import shown, shown_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +33,7 @@ def status(store: str, as_json: bool) -> None:
         fastest_s = opened.period_s / 96
         found = looked.status(opened, at=SystemClock().now(), period_s=opened.period_s, fastest_s=fastest_s)
         plan = _plan(opened)
-    found = {"store": store, **found, "plan": plan, "crawling": options.is_crawled(options.existing_folder(store))}
+    found = {"store": store, **found, "plan": plan, "crawling": is_held(options.existing_folder(store))}
     options.print_json(found) if as_json else _print_status(found)
 
 
@@ -91,9 +93,9 @@ def cat(url: str, store: str, repository: str | None, part: str | None, as_json:
     if as_json:
         options.print_json(_copy_document(copy))
     elif part == "text":
-        print(looked.text_of_copy(copy).text)
+        print(shown_lines(looked.text_of_copy(copy).text))
     elif part == "headers":
-        print("\n".join([str(copy.status), *(f"{name}: {value}" for name, value in copy.headers)]))
+        print("\n".join([str(copy.status), *(shown(f"{name}: {value}") for name, value in copy.headers)]))
     else:
         sys.stdout.buffer.write(copy.body)
         sys.stdout.buffer.flush()

@@ -26,6 +26,7 @@ from webfountain.crawl import engine
 from webfountain.crawl.download_handler import ABORT
 from webfountain.crawl.duplicates import Duplicates
 from webfountain.crawl.flight import CURRENT, Flight, arrive, depart, flight_of, origin_of
+from webfountain.crawl.names import reactor_addresses
 from webfountain.crawl.refusals import Refusals, is_one_off
 from webfountain.crawl.requests import LostInMemory, RequestStore, crawlable
 from webfountain.crawl.session import Session
@@ -114,7 +115,7 @@ class FountainScheduler:
             engine.refuse(self._crawler, error, crawl=self._running)
             raise
         self.frontier: Frontier = built.frontier
-        self._resolver = Resolver(self._resolved)
+        self._resolver = Resolver(None if self._own else reactor_addresses)
         engine.watch_ends(self._crawler, self._ended)
         engine.scrape_for(self._crawler, CURRENT, flight_of)
         if self._own:
@@ -238,10 +239,20 @@ class FountainScheduler:
             fastest_s=built.collection.cycle.fastest_s,
         )
 
-    def examine(self, flight: Flight) -> Visit:
-        """What a landed fetch means for its page."""
+    def examine_at_once(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page; None where to find that out may take long."""
         assert flight.fetched is not None
-        flight.visit = self.frontier.examine(flight.fetched)
+        flight.visit = self.frontier.examine_at_once(flight.fetched)
+        return flight.visit
+
+    async def examine_apart(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page, found out beside the loop; None when the crawl was cut meanwhile."""
+        assert flight.fetched is not None
+        try:
+            visit = await self.frontier.examine_apart(flight.fetched)
+        except RuntimeError:  # no thread takes work any more
+            visit = None
+        flight.visit = None if self._aborted else visit
         return flight.visit
 
     def _ended(self, request: Request) -> None:
@@ -249,7 +260,7 @@ class FountainScheduler:
         flight = arrive(request)
         if flight is None:
             return
-        if not flight.landed and self._aborted:
+        if self._aborted and (not flight.landed or (flight.own and flight.visit is None)):
             return  # its lease goes back when the frontier closes
         self._end(flight)
 
@@ -416,7 +427,7 @@ class FountainScheduler:
     def _look(self) -> None:
         """What has to be looked at now and then: names to resolve, the end of the crawl."""
         if hosts := self.frontier.unresolved():
-            self._resolver.ask(hosts)
+            self._resolver.ask(hosts, self._resolved)
         if engine.is_closing(self._crawler):
             self._wind_down()
         elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals.untold()):
@@ -430,6 +441,7 @@ class FountainScheduler:
             self._stopped_at = now
         elif now - self._stopped_at > GRACE_S and not self._aborted:
             self._aborted = True
+            self.frontier.cut_short()
             self._crawler.signals.send_catch_log(ABORT)
 
     def _stop(self, reason: str) -> None:

@@ -132,7 +132,8 @@ class Session:
             raise InputError("the fountain spider needs a collection: -a collection=FILE")
         else:
             self.built = _build_own(self.config, self.config.collection, self.metrics)
-        self.terms = terms_of(self.built.collection.politeness, self.built.collection.network)
+        collection = self.built.collection
+        self.terms = terms_of(collection.politeness, collection.network, self.built.frontier.detour)
         return self.built
 
 

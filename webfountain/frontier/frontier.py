@@ -8,6 +8,7 @@ Time comes from a `Clock`, so a year passes in a test.
 
 from __future__ import annotations
 
+import logging
 import time
 from functools import partial
 from math import inf
@@ -31,6 +32,7 @@ from webfountain.frontier.sites.orders import Orders
 from webfountain.frontier.sites.site import largest_hand
 from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
 from webfountain.policy.judge import Judge
+from webfountain.sandbox.reader import FencedReader
 
 if TYPE_CHECKING:
     import random
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
     from webfountain.store.contract import BucketCensus, FrontierStore
 
 __all__ = ["Frontier"]
+
+logger = logging.getLogger(__name__)
 
 PRIOR_PERIODS: Final = 10.0
 """Believed mean change interval, in periods, of the pages of a site that nothing is known of."""
@@ -110,18 +114,23 @@ class Frontier:
             obey_robots=obey_robots,
             robot=robot,
         )
+        self._reader = FencedReader(
+            LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token)
+        )
         self._examiner = Examiner(
             collection=collection,
             judge=self.judge,
-            extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
-            old_text=partial(old_text, repository),
+            reader=self._reader,
+            old_text=partial(old_text, repository, self._reader),
         )
         self.due = DuplicateEliminator(store, size=config.cache_urls)
         self._clerk = Clerk(
             store=store,
             repository=repository,
             due=self.due,
-            sitemaps=SitemapShelf(self.judge, believe_dates=collection.signals.lastmod),
+            sitemaps=SitemapShelf(
+                self.judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap
+            ),
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
@@ -222,13 +231,32 @@ class Frontier:
         """The lease is settled now."""
         del self._ant.kept[lease.token]
 
-    def needs_old_copy(self, fetched: Fetched) -> bool:
-        """Whether `examine` will read the repository; then it belongs in a thread."""
-        return self._examiner.needs_old_copy(fetched)
-
     def examine(self, fetched: Fetched) -> Visit:
-        """What a fetch means for its page. Any thread; changes nothing."""
-        return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+        """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
+        try:
+            return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+        except Exception as error:
+            return self._broken(fetched, error)
+
+    def examine_at_once(self, fetched: Fetched) -> Visit | None:
+        """As `examine`, where that takes some milliseconds whatever the body holds; else None."""
+        try:
+            return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
+        except Exception as error:
+            return self._broken(fetched, error)
+
+    async def examine_apart(self, fetched: Fetched) -> Visit:
+        """As `examine`, in a thread that is kept for it."""
+        return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
+
+    def cut_short(self) -> None:
+        """Whatever is examined now need not be: the crawl ends, and what was not examined is asked for again."""
+        self._reader.close()
+
+    def _broken(self, fetched: Fetched, error: Exception) -> Visit:
+        """One page that nobody foresaw is one failed page, and a line for whoever mends it."""
+        logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
+        return self._examiner.broken(fetched)
 
     def finish(self, visit: Visit) -> None:
         """The spider is done with a page. Exactly once for each page fetch: queued to be written and settled."""
@@ -257,6 +285,13 @@ class Frontier:
     def resolved(self, host: str, addresses: Sequence[str], *, error: str | None = None) -> None:
         """The addresses of a host name, or none and why."""
         self._arrivals.resolved(host, addresses, error=error or "dns")
+
+    def detour(self, fetch: Fetch, address: str) -> float:
+        """A fetch under way has no answer at its address and would go on at another one of its host.
+
+        Returns the seconds that it must wait before it asks again, 0.0 when it may go on there.
+        """
+        return self._ant.detour(fetch, address, self._clock.now())
 
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
@@ -361,6 +396,7 @@ class Frontier:
     def close(self) -> None:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
         at = self._clock.now()
+        self._reader.close()
         parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
         self._store.release([token for left in parted for token in left.unused + left.urgent])
         self._store.release([lease.token for leases in self._arrivals.strays.values() for lease in leases])

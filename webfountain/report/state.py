@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webfountain.core.freshness import freshness
 from webfountain.errors import InputError, RepositoryError
-from webfountain.formats.html import text_of
+from webfountain.formats.content_type import content_type
+from webfountain.formats.document import text_of
 from webfountain.records import STATES
 from webfountain.urls import canonical, fingerprint, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webfountain.formats.html import Text
+    from webfountain.formats.document import Document
     from webfountain.records import PageRecord, SiteRecord, State
     from webfountain.repository.pages import Pages
     from webfountain.repository.record import Stored
@@ -155,9 +156,9 @@ def cat(store: FrontierStore, repository: Pages, url: str) -> Stored:
     return repository.read(record.copy, name)
 
 
-def text_of_copy(copy: Stored) -> Text:
+def text_of_copy(copy: Stored) -> Document:
     """Title and visible text of a copy."""
-    return text_of(copy.body, *_content_type(copy))
+    return text_of(copy.body, content_type(copy.headers))
 
 
 def _rate(store: FrontierStore, at: float, period_s: float) -> dict[str, Any]:
@@ -196,11 +197,3 @@ def _text(record: PageRecord, copy: Stored) -> dict[str, Any]:
     found = text_of_copy(copy)
     verdict = record.verdict if record.verdict in _COPIED else "changed" if record.changes else "new"
     return {"url": record.url, "verdict": verdict, "fetched": record.copied, "title": found.title, "text": found.text}
-
-
-def _content_type(copy: Stored) -> tuple[str, str | None]:
-    """Media type in lower case and charset of a copy."""
-    header = next((value for name, value in copy.headers if name.lower() == "content-type"), "")
-    kind, *parameters = (part.strip() for part in header.split(";"))
-    named = (part.partition("=")[2].strip("\"' ") for part in parameters if part.lower().startswith("charset="))
-    return kind.lower(), next(named, None)

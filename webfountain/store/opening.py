@@ -13,7 +13,7 @@ from webfountain.errors import InputError
 if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["DEFAULT_STORE", "folder_of", "open_store"]
+__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "open_store"]
 
 DEFAULT_STORE: Final = "rocksdb://.webfountain"
 _ROCKSDB = "rocksdb://"
@@ -23,6 +23,13 @@ def folder_of(url: str) -> Path | None:
     """The folder of an embedded store, whose inbox and repository lie beside its data; None for other stores."""
     folder = url.removeprefix(_ROCKSDB)
     return Path(folder) if url.startswith(_ROCKSDB) and folder else None
+
+
+def is_held(folder: Path) -> bool:
+    """Whether another process has the embedded store in a folder open for writing; not to be asked by that process."""
+    from webfountain.store.embedded.lock import is_locked  # noqa: PLC0415
+
+    return is_locked(folder)
 
 
 def open_store(

@@ -11,6 +11,8 @@ import heapq
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
 from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.site import LARGEST_HAND, ActiveSite
 from webfountain.frontier.store_worker import Order
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
     from webfountain.frontier.planning.schedule import Schedule
+    from webfountain.frontier.sites.site import Group
     from webfountain.metrics import Metrics
     from webfountain.policy.tables import PolitenessTable
     from webfountain.records import Fetched, FetchKind, Lease, SiteRecord
@@ -75,7 +78,7 @@ class Ant:
         self._quiet: dict[str, ActiveSite] = {}
         self._blocked: dict[str, ActiveSite] = {}
         self._timers: list[tuple[float, str]] = []
-        self._in_flight: dict[int, ActiveSite] = {}
+        self._in_flight: dict[int, tuple[ActiveSite, Group]] = {}
         self._numbers = 0
         self.kept: dict[int, str] = {}
         """Leases that are not settled for a while, by token, and their sites (`Frontier.keep`)."""
@@ -90,7 +93,10 @@ class Ant:
         site = self.sites[fetch.site]
         site.expected += 1
         site.served += 1
-        self._in_flight[fetch.id] = site
+        assert site.group is not None
+        self._in_flight[fetch.id] = (site, site.group)
+        if fetch.address != site.group.address:  # the site has moved since
+            fetch = msgspec.structs.replace(fetch, address=site.group.address, fallbacks=site.fallbacks)
         if site.hungry():
             self._hungry[site.site] = site
         return fetch
@@ -109,14 +115,23 @@ class Ant:
 
         Returns the site. Call exactly once per fetch that `next` gave.
         """
-        site = self._in_flight.pop(fetched.fetch.id)
-        if self._addresses.landed(site, fetched):
+        site, group = self._in_flight.pop(fetched.fetch.id)
+        if self._addresses.landed(site, group, fetched):
             self._blocked[site.site] = site
         return site
 
+    def detour(self, fetch: Fetch, address: str, at: float) -> float:
+        """Seconds that a fetch under way must wait before it may ask another address; see `Addresses.detour`."""
+        site, group = self._in_flight[fetch.id]
+        wait = self._addresses.detour(site, group, address, at)
+        if wait <= 0.0:
+            assert site.group is not None
+            self._in_flight[fetch.id] = (site, site.group)
+        return wait
+
     def unasked(self, fetch: Fetch, at: float) -> None:
         """A fetch that `next` gave was not requested: the gates it passed are open as before."""
-        self._addresses.unasked(self._in_flight.pop(fetch.id), at)
+        self._addresses.unasked(*self._in_flight.pop(fetch.id), at)
 
     def _weights(self) -> Sequence[float]:
         return self._schedule().weights(self._now())
@@ -193,7 +208,7 @@ class Ant:
         """A numbered fetch for a site."""
         self._numbers += 1
         address = None if site.group is None else site.group.address
-        return Fetch(self._numbers, kind, url, site.site, address, **more)
+        return Fetch(self._numbers, kind, url, site.site, address, fallbacks=site.fallbacks, **more)
 
     def look(self, site: ActiveSite) -> None:
         """Note what a site needs after anything about it changed, and when it is available again."""

@@ -61,6 +61,7 @@ class ActiveSite:
         "errands",
         "expected",
         "failures",
+        "fallbacks",
         "gate",
         "group",
         "hand",
@@ -106,6 +107,8 @@ class ActiveSite:
         queues = FirstOf((self.immediate, self.errands, joined))
         self.sequencer: Polite[Fetch] = Polite(queues, self.gate)
         self.group: Group | None = None
+        self.fallbacks: tuple[str, ...] = ()
+        """Other addresses of its host, in the order in which they are tried when that of `group` does not answer."""
         self.hand = hand
         self.held: list[Fetch] = []  # immediate fetches that wait for robots.txt or DNS
         self.expected = 0
