@@ -203,6 +203,8 @@ class Frontier:
             self._arrivals.landed(site, fetched)
             return
         site.expected -= 1
+        if self._repository is not None and self._repository.keep_answers:
+            self._next_work.answers.append(fetched)
         if kind == "robots":
             self._metrics.inc("robots/fetched")
             self._errands.robots_landed(site, fetched)

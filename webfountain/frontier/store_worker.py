@@ -62,6 +62,7 @@ class Work:
     refusals: list[Refusal] = field(default_factory=list)
     offers: list[Link] = field(default_factory=list)
     sitemaps: list[Fetched] = field(default_factory=list)
+    answers: list[Fetched] = field(default_factory=list)
     parked: list[Parked] = field(default_factory=list)
     released: list[LeaseId] = field(default_factory=list)
     renewals: list[SiteLease] = field(default_factory=list)
@@ -77,7 +78,7 @@ class Work:
 
     def is_needed(self) -> bool:
         """Whether there is anything to do."""
-        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.plan, self.wanted)
+        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.answers, self.plan, self.wanted)
         sites = (self.parked, self.released, self.renewals, self.orders, self.room)
         chores = (self.inbox, self.tidy, self.look_for_waiting, self.census_since is not None)
         return any(news) or any(sites) or any(chores)
@@ -153,6 +154,7 @@ class Clerk:
         """Do a batch. StoreError and RepositoryError pass through: what was not done is not acknowledged."""
         done = Done(work)
         done.renewed = self._store.renew(work.renewals, until=work.at + self._lease_s)
+        self._record(work.answers)
         self._settle(work, done)
         done.settled.update(visit.fetch.site for visit in work.visits)
         done.settled.update(refusal.lease.site for refusal in work.refusals)
@@ -216,12 +218,19 @@ class Clerk:
         """Where each visit's body lies now; None where it brought none."""
         if self._repository is None or not visits:
             return [None] * len(visits)
+        if self._repository.keep_answers:
+            self._record([visit.fetched for visit in visits if visit.kind not in _WRITTEN])
         written = [i for i, visit in enumerate(visits) if visit.kind in _WRITTEN]
         homes = self._repository.write([_capture(visits[i]) for i in written])
         copies: list[Copy | None] = [None] * len(visits)
         for i, home in zip(written, homes, strict=True):
             copies[i] = home
         return copies
+
+    def _record(self, answers: Sequence[Fetched]) -> None:
+        """Archive answers that are nobody's copy: redirects, what is gone, errors, robots.txt, sitemaps."""
+        if answers and self._repository is not None:
+            self._repository.settled(self._repository.write([Capture(fetched) for fetched in answers]))
 
     def _outcome(self, visit: Visit, copy: Copy | None, done: Done, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
