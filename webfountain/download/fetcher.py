@@ -143,7 +143,7 @@ class Fetcher:
             endpoints = [
                 authority.at(each, self._local) for each in allowed(addresses, allow_private=terms.allow_private)
             ]
-            turn = functools.partial(_turn, terms, fetch) if site == fetch.site else None
+            turn = functools.partial(_turn, terms, fetch) if fetch.fallbacks and site == fetch.site else None
             address = (await self._pool.run(endpoints, data, exchange, repeatable=True, turn=turn)).address
         except BadResponse as bad:
             exchange.error = bad.word
