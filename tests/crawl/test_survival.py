@@ -202,6 +202,33 @@ def test_a_page_is_settled_after_all_that_came_of_it_in_memory_also_through_redi
     assert site.paths[before:] == []
 
 
+def test_callbacks_that_take_longer_than_a_lease_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        """
+        import asyncio, time
+        class Theirs(scrapy.Spider):
+            name = "theirs"
+            async def start(self):
+                for path in ("/waits", "/blocks", "/after"):
+                    yield scrapy.Request(self._base + path)
+            async def parse(self, response):
+                if response.url.endswith("/waits"):
+                    await asyncio.sleep(2.5)
+                if response.url.endswith("/blocks"):
+                    time.sleep(2.5)
+                yield {"path": response.url.removeprefix(self._base)}
+        """,
+        settings="WEBFOUNTAIN_LEASE_SECONDS = 1",
+    )
+    with Site(slow) as site:
+        log = project.crawl("theirs", _base=site.base)
+    assert sorted(item["path"] for item in project.items) == ["/after", "/blocks", "/waits"]
+    assert sorted(site.paths) == ["/after", "/blocks", "/waits"]
+    assert "'ant/settle_lost': 0" in log
+    assert "'finish_reason': 'finished'" in log
+
+
 OVER_THERE = """
     class Theirs(scrapy.Spider):
         name = "theirs"

@@ -33,6 +33,7 @@ from webfountain.frontier.sites.site import largest_hand
 from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
 from webfountain.policy.judge import Judge
 from webfountain.sandbox.reader import FencedReader
+from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
     import random
@@ -91,7 +92,7 @@ class Frontier:
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
         self.judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
         self._follower = PlanFollower(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
-        last = self._follower.resume(store.plan())
+        last = self._follower.resume(store.value(PLAN))
         planning = plans(collection, recrawl=recrawl)
         self._controller = Controller(collection, start=clock.now(), last=last) if planning else None
         most_ahead = largest_hand(collection.cycle.capacity_pages_per_period, collection.cycle.period_s)
@@ -154,14 +155,12 @@ class Frontier:
         self._orders = Orders(
             ant=self._ant,
             errands=self._errands,
-            arrivals=self._arrivals,
             follower=self._follower,
             controller=self._controller,
             agenda=self._agenda,
         )
         self._progress = Progress(
             ant=self._ant,
-            arrivals=self._arrivals,
             gather=lambda: self._next_work,
             config=config,
             cycle=collection.cycle,
@@ -177,9 +176,6 @@ class Frontier:
         at = self._clock.now()
         if self._progress.open_at() > at:
             return None
-        if self._agenda.due("hands", at):
-            # Whatever time has passed, no lease is handed out that may have run out.
-            self._next_work.released += self._ant.stale_hands(at, older_s=self._config.lease_seconds / 2)
         fetch = self._ant.next(at)
         if fetch is not None:
             self._metrics.inc("fetch/started")
@@ -227,11 +223,11 @@ class Frontier:
     def keep(self, lease: Lease) -> None:
         """The lease of a page that has landed is not settled for a while, or in this run. The crawl does not wait
         for it, and its site takes nobody's place on the active list."""
-        self._ant.kept[lease.token] = lease.site
+        self._ant.kept[lease.id] = lease.site
 
     def unkeep(self, lease: Lease) -> None:
         """The lease is settled now."""
-        del self._ant.kept[lease.token]
+        del self._ant.kept[lease.id]
 
     def examine(self, fetched: Fetched) -> Visit:
         """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
@@ -363,20 +359,29 @@ class Frontier:
                 self._ant.look(site)
         for site in self._ant.admit(done.activated):
             self._arrivals.greet(site, at)
-        self._arrivals.call_immediate(done)
+        for lease in done.renewed:
+            if (site := self._ant.sites.get(lease.site)) is not None:
+                site.lease = lease
+        for urgent in done.immediate:
+            self._arrivals.hurry(urgent)
         for deal in done.deals:
-            self._metrics.inc("ant/leased", len(deal.never) + len(deal.recrawl))
+            self._metrics.inc("ant/leased", len(deal.never_crawled) + len(deal.recrawl))
             self._arrivals.take_deal(deal, at)
         self._metrics.inc("ant/released", len(work.released))
-        for name in sorted(done.hurried & self._ant.sites.keys()):
-            self._next_work.released += self._ant.recall(self._ant.sites[name])
+        self._recall(done)
         self._ant.freshen(done.fresh)
-        if done.counts["ant/reclaimed"]:
-            self._ant.replenish()
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:
                 self._errands.send_for_sitemaps(site, read.children, at)
                 self._ant.look(site)
+
+    def _recall(self, done: Done) -> None:
+        """Give back the hands in which others go before what was leased, or something leased is immediate now."""
+        for name in sorted({*done.hurried, *done.overtaken} & self._ant.sites.keys()):
+            site = self._ant.sites[name]
+            self._next_work.released += self._ant.recall(site)
+            if name in done.overtaken:
+                self._next_work.released += self._ant.empty_hand(site)
 
     def census(self) -> dict[int, BucketCensus]:
         """Crawled pages by bucket, as the store counts them now; for the worker thread."""
@@ -400,9 +405,7 @@ class Frontier:
         at = self._clock.now()
         self._reader.close()
         parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
-        self._store.release([token for left in parted for token in left.unused + left.urgent])
-        self._store.release([lease.token for leases in self._arrivals.strays.values() for lease in leases])
-        self._store.release(self._orders.put_off())
+        self._store.release([lease for left in parted for lease in left.unused])
         self._store.park([left.parked for left in parted], at=at)
         if self._repository is not None:
             self._repository.close()

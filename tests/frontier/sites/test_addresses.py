@@ -11,7 +11,7 @@ from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.site import ActiveSite
 from webfountain.metrics import Metrics
 from webfountain.policy.tables import PolitenessTable
-from webfountain.records import Fetch, Fetched, SiteRecord
+from webfountain.records import Fetch, Fetched, SiteLease, SiteRecord
 
 
 class Street:
@@ -25,8 +25,9 @@ class Street:
         self.numbers = 0
 
     def enter(self, name, pages=3):
+        record = SiteRecord(name, pages=(0,) * 6, due=0.0, first_seen=0.0)
         site = ActiveSite(
-            SiteRecord(name, pages=(0,) * 6, due=0.0, first_seen=0.0), concurrency=self.rules.concurrency,
+            SiteLease(name, 1, 1e9, record), concurrency=self.rules.concurrency,
             weights=lambda: (1.0, 1.0), rng=random.Random(1), hand=1,
         )  # fmt: skip
         for _ in range(pages):
