@@ -31,7 +31,7 @@ from webfountain.demo.process import DemoServer
 from webfountain.formats.html import text_of
 from webfountain.frontier.planning.make_plan import census_of, make_plan
 from webfountain.frontier.planning.schedule import Bounds
-from webfountain.frontier.store_worker import CensusTaken
+from webfountain.frontier.batch import CensusTaken
 from webfountain.policy.tables import CycleTable
 from webfountain.records import CensusRow
 from webfountain.store.contract import BucketCensus

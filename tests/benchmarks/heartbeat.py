@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from webfountain.core.census import Census
     from webfountain.frontier.planning.plan import Plan
-    from webfountain.frontier.store_worker import CensusTaken
+    from webfountain.frontier.batch import CensusTaken
 
 
 class Heartbeat:

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from webfountain.download.fetcher import Terms
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.store_worker import Refusal
+    from webfountain.frontier.batch import Refusal
     from webfountain.records import Fetch, Fetched
 
 __all__ = ["FLIGHT", "Flight", "flight_of"]

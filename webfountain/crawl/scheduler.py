@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from webfountain.download.fetcher import Terms
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.store_worker import Refusal
+    from webfountain.frontier.batch import Refusal
 
 __all__ = ["FountainScheduler"]
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.store_worker import Work
+from webfountain.frontier.batch import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webfountain.frontier.frontier import Frontier
-    from webfountain.frontier.store_worker import Refusal
-    from webfountain.records import Lease
+    from webfountain.frontier.batch import Refusal
+    from webfountain.records import Lease, LeaseId
 
 __all__ = ["Settling", "is_one_off"]
 
@@ -50,28 +50,28 @@ class Settling:
         self._refused: deque[Refusal] = deque()
         self._in_engine = 0
         self._ended: list[Refusal] = []
-        self._once: set[int] = set()
+        self._once: set[LeaseId] = set()
 
-    def take_work(self) -> Work | None:
+    def take_work(self) -> Batch | None:
         """The frontier's next batch without what is refused in it, with what has been told to its errback."""
         work = self._frontier.take_work() if self.untold() <= MOST else None
         if work is not None:
             self._refused += [each for each in work.refusals if not each.asked]
             work.refusals = [self._last(each) for each in work.refusals if each.asked]
         if self._ended:
-            work = work or Work(self._now())
+            work = work or Batch(self._now())
             work.refusals += self._ended
             self._ended = []
         return work
 
     def once(self, lease: Lease) -> None:
         """The request of a lease that is acknowledged now is not made again."""
-        self._once.add(lease.token)
+        self._once.add(lease.id)
 
     def _last(self, acknowledged: Refusal) -> Refusal:
-        if acknowledged.lease.token not in self._once:
+        if acknowledged.lease.id not in self._once:
             return acknowledged
-        self._once.remove(acknowledged.lease.token)
+        self._once.remove(acknowledged.lease.id)
         record = msgspec.structs.replace(acknowledged.record, due=inf)
         return msgspec.structs.replace(acknowledged, record=record)
 

@@ -2,59 +2,18 @@
 
 from __future__ import annotations
 
-import random
+from typing import Any
 
 import pytest
 
-from webfountain.frontier.sites.addresses import Addresses
-from webfountain.frontier.sites.site import ActiveSite
-from webfountain.metrics import Metrics
-from webfountain.policy.tables import PolitenessTable
-from webfountain.records import Fetch, Fetched, SiteRecord
-
-
-class Street:
-    """Addresses and sites that always have a page to ask."""
-
-    def __init__(self, **rules):
-        self.metrics = Metrics()
-        self.rules = PolitenessTable(min_delay=1.0, delay_factor=0.0, **rules)
-        self.addresses = Addresses(self.rules, rng=random.Random(1), metrics=self.metrics)
-        self.sites = {}
-        self.numbers = 0
-
-    def enter(self, name, pages=3):
-        site = ActiveSite(
-            SiteRecord(name, pages=(0,) * 6, due=0.0, first_seen=0.0), concurrency=self.rules.concurrency,
-            weights=lambda: (1.0, 1.0), rng=random.Random(1), hand=1,
-        )  # fmt: skip
-        for _ in range(pages):
-            self.numbers += 1
-            site.never.load([Fetch(self.numbers, "page", f"{name}/{self.numbers}", name, None)])
-        self.sites[name] = site
-        self.addresses.enter(site)
-        return site
-
-    def ask(self, at):
-        """The sites that may be asked at a time, in their turn."""
-        fetches = []
-        while (fetch := self.addresses.ring.next(at)) is not None:
-            fetches.append(fetch)
-        return fetches
-
-    def land(self, fetch, at, status=200, headers=(), error=None):
-        fetched = Fetched(fetch, at, 0.0, status if error is None else None, headers, error=error)
-        return self.addresses.landed(self.sites[fetch.site], fetched)
-
+from tests.frontier.sites.street import Street, sites_of
+from webfountain.frontier.sites.site import State
+from webfountain.records import SiteState
 
 ONE, TWO, FAR = "http://10.0.0.1", "http://10.0.0.1:8080", "http://10.0.0.2"
 
 
-def sites_of(fetches):
-    return [fetch.site for fetch in fetches]
-
-
-def test_sites_behind_one_address_take_turns_and_others_do_not_wait_for_them():
+def test_sites_behind_one_address_take_turns_and_others_do_not_wait_for_them() -> None:
     street = Street()
     for name in (ONE, TWO, FAR):
         street.enter(name)
@@ -68,16 +27,16 @@ def test_sites_behind_one_address_take_turns_and_others_do_not_wait_for_them():
     assert [FAR in names for names in asked] == [True, True, True, False], "three pages, one a second"
 
 
-def test_without_per_ip_each_site_keeps_only_its_own_distance():
-    street = Street(per_ip=False)
+def test_without_per_ip_each_site_keeps_only_its_own_distance() -> None:
+    street = Street(policy="per_ip = false")
     street.enter(ONE)
     street.enter(TWO)
     assert sites_of(street.ask(0.0)) == [ONE, TWO]
 
 
-def test_a_crawl_delay_binds_the_site_and_not_its_neighbours():
+def test_a_crawl_delay_binds_the_site_and_not_its_neighbours() -> None:
     street = Street()
-    street.enter(ONE).crawl_delay = 30.0
+    street.enter(ONE, state=SiteState(crawl_delay=30.0))
     street.enter(TWO)
     asked = []
     for at in (0.0, 1.0, 29.0, 30.0):
@@ -87,61 +46,69 @@ def test_a_crawl_delay_binds_the_site_and_not_its_neighbours():
     assert asked == [ONE, TWO, TWO, ONE]
 
 
-def test_a_host_is_asked_for_once_and_all_its_sites_stand_behind_its_first_address():
+def test_a_host_is_asked_for_once_and_all_its_sites_stand_behind_its_first_address() -> None:
     street = Street()
-    sites = [street.enter(f"http://one.example:{port}") for port in (80, 81)]
+    names = [f"http://one.example:{port}" for port in (80, 81)]
+    leases = [street.lease_of(name) for name in names]
+    street.take_in(activated=leases)
     assert street.ask(0.0) == []
-    assert street.addresses.unresolved() == ["one.example"]
-    late = street.enter("http://one.example:82")
-    assert street.addresses.unresolved() == []
-    assert street.addresses.resolved("one.example", ["203.0.113.9", "203.0.113.10"]) == [*sites, late]
-    assert {site.group.address for site in sites} == {"203.0.113.9"}
+    assert street.list.unresolved() == ["one.example"]
+    late = street.lease_of("http://one.example:82")
+    street.take_in(activated=[late])
+    assert street.list.unresolved() == []
+    street.list.resolved("one.example", ["203.0.113.9", "203.0.113.10"], "dns", street.at(0.0))
+    assert {street.site(lease.site).address for lease in (*leases, late)} == {"203.0.113.9"}
+    street.list.refill(street.at(0.0))
+    assert [refill.lease for refill in street.batch.refills] == [*leases, late]
+    for lease in leases:
+        street.deal(lease, "ab")
     assert len(street.ask(0.0)) == 1
-    assert street.addresses.resolved("one.example", ["203.0.113.9"]) == []
 
 
-def test_a_host_without_an_address_leaves_its_sites_shut():
+def test_a_host_without_an_address_leaves_its_sites_shut() -> None:
     street = Street()
-    site = street.enter("http://one.example")
-    assert street.addresses.resolved("one.example", []) == [site]
-    assert site.shut
-    assert not site.resolving
+    street.take_in(activated=[street.lease_of("http://one.example")])
+    street.list.resolved("one.example", [], "dns", street.at(0.0))
+    assert street.site("http://one.example").state is State.SHUT
+    assert street.ask(0.0) == []
+    street.list.let_leave(street.at(0.0), others_wait=False)
+    (parked,) = street.batch.parked
+    assert 7.5 <= parked.due <= 12.5
+    assert parked.state.failures == 1
+
+
+def test_a_site_that_left_before_its_host_was_resolved_takes_no_place() -> None:
+    street = Street()
+    street.take_in(activated=[street.lease_of("http://one.example")])
+    street.list.leave_all(street.at(0.0))
+    street.list.resolved("one.example", ["203.0.113.9"], "dns", street.at(0.0))
+    assert street.list.statistics().addresses.addresses == 0
     assert street.ask(0.0) == []
 
 
-def test_a_site_that_left_before_its_host_was_resolved_takes_no_place():
+def test_an_address_is_remembered_until_its_gate_is_open_again() -> None:
     street = Street()
-    gone = street.enter("http://one.example")
-    street.addresses.leave(gone)
-    assert street.addresses.resolved("one.example", ["203.0.113.9"]) == []
-    assert gone.group is None
-    assert street.ask(0.0) == []
-
-
-def test_an_address_is_remembered_until_its_gate_is_open_again():
-    street = Street()
-    first = street.enter(ONE)
+    street.enter(ONE)
     (fetch,) = street.ask(0.0)
     street.land(fetch, 5.0)
-    street.addresses.leave(first)
-    street.addresses.sweep(5.5)
-    second = street.enter(TWO)
-    assert second.group is first.group
+    street.list.leave_all(street.at(5.0))
+    street.list.ripen(street.at(5.5))
+    street.enter(TWO, at=5.5)
     assert street.ask(5.5) == []
     (fetch,) = street.ask(6.0)
     street.land(fetch, 6.0)
-    street.addresses.leave(second)
-    street.addresses.sweep(7.0)
-    assert len(street.addresses.ring) == 0
-    assert street.enter(ONE).group is not first.group
+    street.list.leave_all(street.at(6.0))
+    street.list.ripen(street.at(7.0))
+    assert street.list.statistics().addresses.addresses == 0
 
 
-def test_an_address_that_has_a_site_again_is_not_swept():
+def test_an_address_that_has_a_site_again_is_not_swept() -> None:
     street = Street()
-    street.addresses.leave(street.enter(ONE))
+    street.enter(ONE)
+    street.list.leave_all(street.at(0.0))
     street.enter(TWO)
-    street.addresses.sweep(1e9)
-    assert sites_of(street.ask(1e9)) == [TWO]
+    street.list.ripen(street.at(1e6))
+    assert sites_of(street.ask(1e6)) == [TWO]
 
 
 @pytest.mark.parametrize(
@@ -150,27 +117,29 @@ def test_an_address_that_has_a_site_again_is_not_swept():
         ({"status": 429, "headers": (("retry-after", "500"),)}, 500.0),
         ({"status": 503}, 7.5),
         ({"error": "connect"}, 7.5),
+        ({"error": "cut"}, 7.5),
     ],
 )
-def test_a_refusal_shuts_the_site_for_long_and_its_neighbour_waits_no_longer_than_always(answer, least):
+def test_a_refusal_shuts_the_site_for_long_and_its_neighbour_waits_no_longer_than_always(
+    answer: dict[str, Any], least: float
+) -> None:
     street = Street()
     street.enter(ONE)
     street.enter(TWO)
     (fetch,) = street.ask(0.0)
-    assert street.land(fetch, 0.0, **answer)
-    assert street.sites[ONE].failures == 1
-    assert street.sites[ONE].gate.open_at() >= least
+    street.land(fetch, 0.0, **answer)
+    assert street.site(ONE).failures == 1
+    assert street.site(ONE).opens_at >= least
     assert street.metrics.get("politeness/backed_off") == 1
     assert sites_of(street.ask(1.0)) == [TWO]
 
 
-def test_an_answer_forgives_earlier_refusals_and_an_error_of_one_page_does_not():
+def test_an_answer_forgives_earlier_refusals_and_an_error_of_one_page_does_not() -> None:
     street = Street()
-    site = street.enter(ONE)
-    site.failures = 4
+    street.enter(ONE, state=SiteState(failures=4))
     (fetch,) = street.ask(0.0)
-    assert not street.land(fetch, 0.0, error="too-large")
-    assert site.failures == 4
+    street.land(fetch, 0.0, error="too-large")
+    assert street.site(ONE).failures == 4
     (fetch,) = street.ask(1.0)
-    assert not street.land(fetch, 1.0, status=404)
-    assert site.failures == 0
+    street.land(fetch, 1.0, status=404)
+    assert street.site(ONE).failures == 0
