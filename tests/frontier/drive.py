@@ -60,7 +60,8 @@ class Drive:
         **config,
     ):
         self.clock = clock or ManualClock(1_000_000.0)
-        self.store = store or MemoryStore(period_s=collection.cycle.period_s, fastest_s=collection.cycle.fastest_s)
+        cycle = collection.cycle
+        self.store = store or MemoryStore(period_s=cycle.period_s, fastest_s=cycle.fastest_s)
         self.metrics = Metrics()
         self.log: list[tuple[float, str, str]] = []
         self.items = []

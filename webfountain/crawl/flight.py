@@ -12,8 +12,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webfountain.download.fetcher import Terms
-    from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.batch import Refusal
+    from webfountain.frontier.pages.examiner import Visit
     from webfountain.records import Fetch, Fetched
 
 __all__ = ["FLIGHT", "Flight", "flight_of"]

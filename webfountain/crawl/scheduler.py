@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webfountain.download.fetcher import Terms
+    from webfountain.frontier.batch import Refusal
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.batch import Refusal
 
 __all__ = ["FountainScheduler"]
 

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.batch import Refusal
+    from webfountain.frontier.frontier import Frontier
     from webfountain.records import Lease, LeaseId
 
 __all__ = ["Settling", "is_one_off"]

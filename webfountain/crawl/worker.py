@@ -17,9 +17,9 @@ from webfountain.errors import WebfountainError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from webfountain.frontier.batch import Batch
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.planning.plan import Plan
-    from webfountain.frontier.batch import Batch
 
 __all__ = ["Worker"]
 

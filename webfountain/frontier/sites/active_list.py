@@ -95,7 +95,7 @@ class ActiveList:
         return min(self._addresses.ring.wake_at(), self._timers[0][0] if self._timers else inf)
 
     def landed(self, fetched: Fetched, batch: Batch) -> None:
-        """A fetch ended, however: exactly once for each that `next` gave. What one of a lost site brought is dropped."""
+        """A fetch ended, however: exactly once for each that `next` gave. What it brought of a lost site is dropped."""
         fetch = fetched.fetch
         site = self._in_flight.pop(fetch.id)
         site.landed(fetched, batch)

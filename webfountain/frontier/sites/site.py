@@ -258,10 +258,8 @@ class ActiveSite:
 
     def must_renew_robots(self, at: float) -> bool:
         """Whether its robots.txt has lived its time; with a refill out it must wait for that."""
-        open_ = self._state is State.OPEN or self._state is State.EMPTY
-        return (
-            open_ and self._lease is not None and not (self._ordered or self._barred) and self._robots.is_outdated(at)
-        )
+        bound = self._lease is None or self._ordered or self._barred is not None
+        return not bound and (self._state is State.OPEN or self._state is State.EMPTY) and self._robots.is_outdated(at)
 
     def is_lost(self) -> bool:
         """Whether somebody took it over."""
@@ -628,10 +626,11 @@ class ActiveSite:
             [verdict] = context.judge.judge([record.url], Origin("queued", record.depth, record.policy))
             if verdict.reason is not None:
                 return "refused", verdict.reason
-        if context.obey_robots and not self._robots.allows(record.url):
-            if record.request is None or not context.ignores_robots(record.request):
-                return "refused_by_robots", _NO_ROBOTS
-        return None, ""
+        if not context.obey_robots or self._robots.allows(record.url):
+            return None, ""
+        if record.request is not None and context.ignores_robots(record.request):
+            return None, ""
+        return "refused_by_robots", _NO_ROBOTS
 
     def _note_due(self, record: PageRecord) -> None:
         """When a page comes due once this record is settled."""
