@@ -70,6 +70,9 @@ class FountainConfig(
             "stopped or one of its limits ends it.",
         ),
     ] = False
+    fresh: Annotated[
+        bool, _meta("", "With the add-on: what is known and waits is forgotten first, and the crawl begins anew.")
+    ] = False
     allow_private: Annotated[
         bool, _meta("", "With the add-on and no collection file: loopback and private addresses may be asked.")
     ] = True

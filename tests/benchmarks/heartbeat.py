@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webfountain.core.census import Census
-    from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.batch import CensusTaken
+    from webfountain.frontier.planning.plan import Plan
 
 
 class Heartbeat:

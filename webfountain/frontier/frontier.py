@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import logging
 import time
 from functools import partial
 from math import inf
@@ -33,6 +34,7 @@ from webfountain.frontier.sites.hand import largest_hand
 from webfountain.frontier.sites.site import PRIOR_PERIODS, SiteContext
 from webfountain.frontier.store_worker import StoreWorker
 from webfountain.policy.judge import Judge
+from webfountain.sandbox.reader import FencedReader
 from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
@@ -47,11 +49,13 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.site import SiteStatistics
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Link, OutcomeKind
+    from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore
 
 __all__ = ["Frontier"]
+
+logger = logging.getLogger(__name__)
 
 _ROBOTS_MEMO: Final = 1024
 """Sites whose parsed rules are kept: many sites have the same robots.txt."""
@@ -61,8 +65,8 @@ class Frontier:
     """One crawling process. Built with an open store (and repository); `close` closes them.
 
     `owner` names this process in leases. `recrawl` False asks every page once; `obey_robots` False is for a project
-    that chose so, `ignores_robots` tells it of one of its requests (`Link.request`). Seeds are loaded by the caller
-    (`seeds`).
+    that chose so, `ignores_robots` tells it of one of its requests (`Link.request`), `robot` is the name, or the whole
+    User-Agent, by which it looks up the groups of robots.txt. Seeds are loaded by the caller (`seeds`).
     """
 
     def __init__(
@@ -79,6 +83,7 @@ class Frontier:
         inbox: Inbox | None = None,
         recrawl: bool = True,
         obey_robots: bool = True,
+        robot: str | None = None,
         ignores_robots: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         self._clock = clock
@@ -93,11 +98,14 @@ class Frontier:
         self._controller = (
             Controller(collection, start=start, last=last) if plans(collection, recrawl=recrawl) else None
         )
+        self._reader = FencedReader(
+            LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token)
+        )
         self._examiner = Examiner(
             collection=collection,
             judge=self.judge,
-            extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
-            old_text=partial(old_text, repository),
+            reader=self._reader,
+            old_text=partial(old_text, repository, self._reader),
         )
         most_ahead = largest_hand(cycle.capacity_pages_per_period, cycle.period_s)
         context = SiteContext(
@@ -110,7 +118,7 @@ class Frontier:
             rng=rng,
             numbers=itertools.count(1),
             parse_robots=functools.lru_cache(_ROBOTS_MEMO)(
-                partial(RobotsRules.parse, token=collection.politeness.robots_token)
+                partial(RobotsRules.parse, token=robot or collection.politeness.robots_token)
             ),
             hand=min(config.hand, most_ahead),
             largest_hand=most_ahead,
@@ -125,7 +133,9 @@ class Frontier:
             store=store,
             repository=repository,
             due=self.due,
-            sitemaps=SitemapShelf(self.judge, believe_dates=collection.signals.lastmod),
+            sitemaps=SitemapShelf(
+                self.judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap
+            ),
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
@@ -167,13 +177,49 @@ class Frontier:
         """A download ended, whatever its end. Exactly once for each fetch that `next` gave."""
         self._sites.landed(fetched, self._gathered())
 
-    def needs_old_copy(self, fetched: Fetched) -> bool:
-        """Whether `examine` will read the repository; then it belongs in a thread."""
-        return self._examiner.needs_old_copy(fetched)
+    def unasked(self, fetch: Fetch) -> None:
+        """A page that `next` gave is not requested after all, instead of `landed`: nobody has to wait for it."""
+        self._sites.unasked(fetch, self._clock.now())
+
+    def keep(self, lease: Lease) -> None:
+        """The lease of a page that has landed is not settled for a while, or in this run. The crawl does not wait
+        for it, and its site takes nobody's place on the active list."""
+        self._sites.keep(lease.id)
+
+    def unkeep(self, lease: Lease) -> None:
+        """The lease is settled now."""
+        self._sites.unkeep(lease.id)
 
     def examine(self, fetched: Fetched) -> Visit:
-        """What a fetch means for its page. Any thread; changes nothing."""
-        return self._examiner.examine(fetched, self._sites.prior(fetched.fetch.site) or self._believed)
+        """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
+        try:
+            return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+        except Exception as error:
+            return self._broken(fetched, error)
+
+    def examine_at_once(self, fetched: Fetched) -> Visit | None:
+        """As `examine`, where that takes some milliseconds whatever the body holds; else None."""
+        try:
+            return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
+        except Exception as error:
+            return self._broken(fetched, error)
+
+    async def examine_apart(self, fetched: Fetched) -> Visit:
+        """As `examine`, in a thread that is kept for it."""
+        return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
+
+    def cut_short(self) -> None:
+        """Whatever is examined now need not be: the crawl ends, and what was not examined is asked for again."""
+        self._reader.close()
+
+    def _broken(self, fetched: Fetched, error: Exception) -> Visit:
+        """One page that nobody foresaw is one failed page, and a line for whoever mends it."""
+        logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
+        return self._examiner.broken(fetched)
+
+    def _prior(self, site: str) -> Prior:
+        """What is believed of the change rates of a site's pages."""
+        return self._sites.prior(site) or self._believed
 
     def finish(self, visit: Visit) -> None:
         """The spider is done with a page. Exactly once for each page fetch: queued to be written and settled."""
@@ -198,6 +244,13 @@ class Frontier:
     def resolved(self, host: str, addresses: Sequence[str], *, error: str | None = None) -> None:
         """The addresses of a host name, or none and why."""
         self._sites.resolved(host, addresses, error or "dns", self._gathered())
+
+    def detour(self, fetch: Fetch, address: str) -> float:
+        """A fetch under way has no answer at its address and would go on at another one of its host.
+
+        Returns the seconds that it must wait before it asks again, 0.0 when it may go on there.
+        """
+        return self._sites.detour(fetch, address, self._clock.now())
 
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
@@ -313,6 +366,7 @@ class Frontier:
 
     def close(self) -> None:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
+        self._reader.close()
         batch = self._gathered()
         self._sites.leave_all(batch)
         self._store.release(batch.released)

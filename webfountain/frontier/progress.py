@@ -104,8 +104,8 @@ class Progress:
 
     def has_pending(self, sites: ActiveList, batch: Batch) -> bool:
         """Whether any URL is left to ask once: never-crawled, leased or offered."""
-        left = self.stored.pages["never-crawled"] or self.stored.immediate
-        return bool(left or self.working or self.is_busy(sites, batch))
+        left = self.stored.pages["never-crawled"] + self.stored.immediate > sites.kept
+        return left or self.working or self.is_busy(sites, batch)
 
     def finish_reason(self, at: float, sites: ActiveList, batch: Batch) -> str | None:
         """Why the crawl should close now; None: it goes on."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
     from webfountain.frontier.planning.urgent_pages import UrgentPages
-    from webfountain.records import Link
+    from webfountain.records import Lease, Link, PageRecord
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import FrontierStore
 
@@ -82,7 +82,7 @@ class StoreWorker:
         self._activate(batch, result)
         self._lease(batch, result)
         result.guests = [(name, self._store.site(name)) for name in batch.guests]
-        if batch.tidy and self._repository is not None:
+        if self._repository is not None and (batch.tidy or self._repository.is_untidy()):
             result.counts["repository/deleted"] += self._repository.tidy(self._store).files
         if batch.plan is not None:
             self._store.put_value(PLAN, batch.plan)
@@ -149,7 +149,10 @@ class StoreWorker:
     def _outcome(self, visit: Visit, copy: Copy | None, result: BatchResult, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
         links_new = self._discover(visit.reading.links, result, at)
-        record = visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy)
+        record = visit.record
+        if copy is not None:
+            record = msgspec.structs.replace(record, copy=copy, copied=visit.fetched.at)
+            result.counts["repository/healed"] += visit.kind == "same"
         lease = visit.fetch.lease
         assert lease is not None
         return Outcome(lease.id, visit.kind, record, visit.fetched.seconds, links_new)
@@ -227,14 +230,27 @@ class StoreWorker:
             urgent = [Refill(lease, immediate=IMMEDIATE_BATCH) for lease in self._store.urgent(self._owner)]
             for dealt in self._store.lease(urgent):
                 if dealt is not None:
-                    result.immediate[dealt.site] = dealt.immediate
+                    result.immediate[dealt.site] = self._without_lost_copies(dealt.immediate)
             result.immediate_left = self._store.next_site_due() == AT_ONCE or bool(self._store.urgent(self._owner))
         for refill, dealt in zip(batch.refills, self._store.lease(batch.refills), strict=True):
             if dealt is None:
                 result.lost.append(refill.lease.site)
             else:
-                result.dealt.append(dealt)
+                recrawl = self._without_lost_copies(dealt.recrawl)
+                result.dealt.append(msgspec.structs.replace(dealt, recrawl=recrawl))
                 result.counts["ant/leased"] += len(dealt.never_crawled) + len(dealt.recrawl)
+
+    def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
+        """The leases, whose records name no copy that is gone, nor what would make the fetch conditional on it."""
+        repository = self._repository
+        if repository is None:
+            return leases
+        return [
+            lease
+            if lease.record.digest is None or (lease.record.copy is not None and repository.holds(lease.record.copy))
+            else msgspec.structs.replace(lease, record=_without_copy(lease.record))
+            for lease in leases
+        ]
 
     def _take_census(self, since: int, at: float) -> CensusTaken:
         """The store keeps it incrementally: this costs what a few hundred rows cost, at any size."""
@@ -250,8 +266,12 @@ class StoreWorker:
         return first
 
 
+def _without_copy(record: PageRecord) -> PageRecord:
+    return msgspec.structs.replace(record, copy=None, etag=None, last_modified=None)
+
+
 def _capture(visit: Visit) -> Capture:
     """What the repository archives of a visit; a body that repeats the known copy becomes a revisit record."""
-    before = visit.record.copied
-    repeats = before if visit.kind in ("same", "not_modified") else None
+    record = visit.record
+    repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
     return Capture(visit.fetched, digest=visit.record.digest, repeats=repeats)

@@ -42,6 +42,7 @@ __all__ = [
     "Member",
     "WarcWriter",
     "date_of",
+    "target_uri",
 ]
 
 Kind = Literal["warcinfo", "response", "request", "revisit"]
@@ -148,7 +149,7 @@ def _revisit(capture: Capture, head: str) -> Member:
     if not not_modified or capture.digest is not None:
         head += f"WARC-Payload-Digest: {_payload_digest(capture)}\r\n"
     if capture.repeats is not None:
-        head += f"WARC-Refers-To-Target-URI: {_uri(fetched.fetch.url)}\r\n"
+        head += f"WARC-Refers-To-Target-URI: {target_uri(fetched.fetch.url)}\r\n"
         head += f"WARC-Refers-To-Date: {date_of(capture.repeats)}\r\n"
     answer = _answer_head(fetched, None if not_modified else len(fetched.body))
     return _member("revisit", f"{head}{_HTTP_ANSWER}", answer)
@@ -169,14 +170,14 @@ def _member(kind: Kind, head: str, block: bytes, body: bytes = b"") -> Member:
 
 def _target(fetched: Fetched) -> str:
     address = fetched.fetch.address
-    uri = f"WARC-Target-URI: {_uri(fetched.fetch.url)}\r\n"
+    uri = f"WARC-Target-URI: {target_uri(fetched.fetch.url)}\r\n"
     if address is None or not _ADDRESS.fullmatch(address):
         return uri
     return f"{uri}WARC-IP-Address: {address}\r\n"
 
 
-def _uri(url: str) -> str:
-    """A canonical URL is printable ASCII already; anything else is percent-encoded, never written as it is."""
+def target_uri(url: str) -> str:
+    """How a URL is written. A canonical one is printable ASCII already; all else is percent-encoded."""
     return url if _PRINTABLE.fullmatch(url) else quote(url, safe="!#$%&'()*+,/:;=?@[]~")
 
 
@@ -196,7 +197,7 @@ def _renamed(name: str, value: str) -> tuple[str, str]:
 
 def _request_head(capture: Capture) -> bytes:
     fetched = capture.fetched
-    url = _uri(fetched.fetch.url)
+    url = target_uri(fetched.fetch.url)
     site = site_of(url)
     headers = [pair for pair in fetched.request_headers if pair[0].lower() not in _PRIVATE]
     if not any(name.lower() == "host" for name, _ in headers):

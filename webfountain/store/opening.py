@@ -13,7 +13,7 @@ from webfountain.errors import InputError
 if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["DEFAULT_STORE", "folder_of", "open_store"]
+__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "open_store"]
 
 DEFAULT_STORE: Final = "rocksdb://.webfountain"
 _ROCKSDB = "rocksdb://"
@@ -25,11 +25,20 @@ def folder_of(url: str) -> Path | None:
     return Path(folder) if url.startswith(_ROCKSDB) and folder else None
 
 
-def open_store(url: str, *, collection: str | None, period_s: float | None, read_only: bool = False) -> FrontierStore:
+def is_held(folder: Path) -> bool:
+    """Whether another process has the embedded store in a folder open for writing; not to be asked by that process."""
+    from webfountain.store.embedded.lock import is_locked  # noqa: PLC0415
+
+    return is_locked(folder)
+
+
+def open_store(
+    url: str, *, collection: str | None, period_s: float | None, read_only: bool = False, fresh: bool = False
+) -> FrontierStore:
     """Open a store, creating it when it is not there; `period_s` is the length of a census period.
 
     None for either means what the store was made with, which only one that exists can tell. `read_only` gives
-    an up-to-date view, also of a store that another process is writing.
+    an up-to-date view, also of a store that another process is writing. `fresh` deletes what the store holds.
 
     Raises
     ------
@@ -49,4 +58,4 @@ def open_store(url: str, *, collection: str | None, period_s: float | None, read
         raise InputError(f"--store {url!r}: use memory:, rocksdb:///absolute/folder or rocksdb://relative/folder")
     from webfountain.store.embedded.opening import open_embedded  # noqa: PLC0415
 
-    return open_embedded(folder, collection=collection, period_s=period_s, read_only=read_only)
+    return open_embedded(folder, collection=collection, period_s=period_s, read_only=read_only, fresh=fresh)

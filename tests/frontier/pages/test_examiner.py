@@ -8,8 +8,9 @@ import pytest
 from tests.frontier.drive import collection_of
 from webfountain.core.buckets import bucket_of
 from webfountain.core.change_rate import Prior, decode
+from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
-from webfountain.frontier.pages.examiner import Examiner, content_type, digest_of
+from webfountain.frontier.pages.examiner import Examiner, digest_of
 from webfountain.policy.judge import Judge
 from webfountain.records import Fetch, Fetched, Lease, PageRecord
 
@@ -26,7 +27,7 @@ def examiner(old_text=lambda record: WORDS, **policy):
     return Examiner(
         collection=collection,
         judge=Judge(collection, year=2026),
-        extractor=LinkExtractor(nofollow=True, robot="tester"),
+        reader=PlainReader(LinkExtractor(nofollow=True, robot="tester")),
         old_text=old_text,
     )
 
@@ -177,10 +178,21 @@ def test_without_the_old_text_a_new_digest_counts_as_a_change():
     assert visit_of(crawled(), body=MINOR, on=on).kind == "changed"
     exact = examiner(rest="[change]\nmin_change = 0")
     assert visit_of(crawled(), body=MINOR, on=exact).kind == "changed"
-    assert not exact.needs_old_copy(fetched(crawled(), body=MINOR))
-    assert examiner().needs_old_copy(fetched(crawled(), body=MINOR))
-    assert not examiner().needs_old_copy(fetched(crawled()))
-    assert not examiner().needs_old_copy(fetched(PageRecord(URL)))
+
+
+def test_a_page_is_examined_at_once_unless_its_text_must_be_compared_with_the_old_copys() -> None:
+    at_once = examiner().examine_at_once
+    exact = examiner(rest="[change]\nmin_change = 0").examine_at_once
+    assert at_once(fetched(crawled(), body=MINOR), PRIOR) is None
+    for quick, record, fields in (
+        (exact, crawled(), {"body": MINOR}),
+        (at_once, crawled(), {}),
+        (at_once, PageRecord(URL), {}),
+        (at_once, crawled(), {"status": 404}),
+    ):
+        assert quick(fetched(record, **fields), PRIOR) == visit_of(
+            record, on=None if quick is at_once else examiner(rest="[change]\nmin_change = 0"), **fields
+        )
 
 
 def test_an_item_is_given_for_new_changed_and_gone_and_once_for_what_stays_gone():
@@ -198,20 +210,3 @@ def test_a_refused_page_keeps_what_is_known_of_it_and_backs_off():
     record = examiner().refused(fetched(crawled(failures=2)).fetch, "robots.txt", at=9 * DAY)
     assert (record.state, record.error, record.due) == ("refused", "robots.txt", 9 * DAY + 4 * DAY)
     assert msgspec.structs.replace(record, state="crawled", error=None, due=None, failures=2) == crawled(failures=2)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("text/html", ("text/html", None)),
-        (" Text/HTML ; Charset='Latin-1'", ("text/html", "Latin-1")),
-        ("text/html; boundary=x; charset=\"utf-8\"", ("text/html", "utf-8")),
-        ("text/html; charset=", ("text/html", None)),
-    ],
-)  # fmt: skip
-def test_a_content_type_is_read_in_any_spelling(value, expected):
-    assert content_type([("content-type", value)]) == expected
-
-
-def test_no_content_type_is_none():
-    assert content_type([]) == ("", None)

@@ -19,6 +19,7 @@ from webfountain.frontier.sites.site import SiteContext, SiteStatistics
 from webfountain.metrics import Metrics
 from webfountain.policy.judge import Judge
 from webfountain.records import Fetch, Fetched, Lease, LeaseId, PageRecord, SiteLease, SiteRecord, SiteState
+from webfountain.sandbox.reader import FencedReader
 from webfountain.store.contract import Dealt
 from webfountain.urls import fingerprint
 
@@ -43,7 +44,7 @@ class Street:
                 collection=collection,
                 judge=judge,
                 examiner=Examiner(
-                    collection=collection, judge=judge, extractor=LinkExtractor(nofollow=True, robot="tester"),
+                    collection=collection, judge=judge, reader=FencedReader(LinkExtractor(nofollow=True, robot="tester")),
                     old_text=lambda record: None,
                 ),
                 follower=PlanFollower(collection, metrics=self.metrics, start=0.0, recrawl=False),
@@ -110,10 +111,10 @@ class Street:
 
     def land(
         self, fetch: Fetch, at: float, *, status: int | None = 200, seconds: float = 0.0, error: str | None = None,
-        headers: tuple[tuple[str, str], ...] = (), body: bytes = b"",
+        headers: tuple[tuple[str, str], ...] = (), body: bytes = b"", address: str | None = None,
     ) -> None:  # fmt: skip
         status = None if error is not None else status
-        self.list.landed(Fetched(fetch, at, seconds, status, headers, body, error), self.at(at))
+        self.list.landed(Fetched(fetch, at, seconds, status, headers, body, error, address=address), self.at(at))
 
     def site(self, name: str) -> SiteStatistics:
         found = self.list.statistics_of(name)

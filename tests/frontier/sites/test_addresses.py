@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import pytest
 
 from tests.frontier.sites.street import Street, sites_of
 from webfountain.frontier.sites.site import State
-from webfountain.records import SiteState
+from webfountain.records import Fetch, SiteState
 
 ONE, TWO, FAR = "http://10.0.0.1", "http://10.0.0.1:8080", "http://10.0.0.2"
+DOUBLE, DEAD, ALIVE = "http://two.example", "10.0.0.9", "10.0.0.2"
 
 
 def test_sites_behind_one_address_take_turns_and_others_do_not_wait_for_them() -> None:
@@ -143,3 +145,77 @@ def test_an_answer_forgives_earlier_refusals_and_an_error_of_one_page_does_not()
     (fetch,) = street.ask(1.0)
     street.land(fetch, 1.0, status=404)
     assert street.site(ONE).failures == 0
+
+
+def at_two_addresses(street: Street, pages: int = 3) -> Fetch:
+    """A site whose host has two addresses, and the fetch of it that is under way at the first."""
+    lease = street.lease_of(DOUBLE)
+    street.take_in(activated=[lease])
+    assert street.list.unresolved() == ["two.example"]
+    street.list.resolved("two.example", [DEAD, ALIVE], "dns", street.at(0.0))
+    street.list.refill(street.at(0.0))
+    street.deal(lease, map(str, range(pages)))
+    return next(fetch for fetch in street.ask(0.0) if fetch.site == DOUBLE)
+
+
+def test_a_fetch_goes_on_at_another_address_when_that_one_may_be_asked() -> None:
+    """A host's first address is dead; at its second one stands another site, whose gate is kept as ever."""
+    street = Street()
+    street.enter(FAR)
+    [other] = street.ask(0.0)
+    fetch = at_two_addresses(street)
+    assert (fetch.address, fetch.fallbacks) == (DEAD, (ALIVE,))
+    assert street.list.detour(fetch, ALIVE, 0.0) == inf  # one request at once at that address
+    street.land(other, 0.0)
+    assert street.list.detour(fetch, ALIVE, 0.4) == 0.6  # and a delay after it
+    assert street.list.detour(fetch, ALIVE, 1.0) == 0.0
+    assert street.site(DOUBLE).address == ALIVE
+    assert street.ask(1.0) == []  # neither site: the detour took the slot
+    street.land(fetch, 2.0)
+    assert street.ask(2.9) == []
+    [later] = street.ask(3.0)
+    assert later.site == FAR
+    street.land(later, 3.0)
+    [moved] = street.ask(4.0)
+    assert (moved.site, moved.address, moved.fallbacks) == (DOUBLE, ALIVE, (DEAD,))
+    street.enter(f"http://{DEAD}", at=4.0)
+    assert sites_of(street.ask(4.0)) == [f"http://{DEAD}"], "the slot at the dead address was given back"
+
+
+def test_fetches_under_way_at_the_old_address_give_their_slots_back_there() -> None:
+    street = Street(policy="concurrency = 2")
+    first = at_two_addresses(street, pages=6)
+    second = street.list.next(0.0)
+    assert second is None, "both slots are out"
+    fetches = street.list.in_flight
+    assert fetches == 2
+    assert street.list.detour(first, ALIVE, 0.0) == 0.0
+    street.land(first, 1.0)
+    assert street.site(DOUBLE).address == ALIVE
+    assert len(street.ask(2.0)) == 1, "one slot of the site is still out, at the old address"
+
+
+def test_a_site_stands_where_it_was_answered_though_its_turn_there_did_not_come() -> None:
+    street = Street()
+    fetch = at_two_addresses(street)
+    street.land(fetch, 1.0, error="connect", address=ALIVE)
+    assert street.site(DOUBLE).address == ALIVE
+
+
+def test_where_addresses_are_not_told_apart_a_site_keeps_its_gate_on_a_detour() -> None:
+    street = Street(policy="per_ip = false")
+    fetch = at_two_addresses(street)
+    assert street.list.detour(fetch, ALIVE, 0.0) == 0.0
+    assert street.site(DOUBLE).address == ALIVE
+    assert street.ask(0.0) == []
+    street.land(fetch, 0.0)
+    assert len(street.ask(1.0)) == 1
+
+
+def test_a_fetch_that_was_not_requested_makes_nobody_wait() -> None:
+    street = Street()
+    street.enter(ONE)
+    (fetch,) = street.ask(0.0)
+    street.list.unasked(fetch, 0.0)
+    assert len(street.ask(0.0)) == 1
+    assert street.list.in_flight == 1

@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from webfountain.core.change_rate import Prior
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.sites.addresses import AddressStatistics
+    from webfountain.frontier.sites.addresses import AddressStatistics, Group
     from webfountain.frontier.sites.site import Errand, SiteContext, SiteStatistics
-    from webfountain.records import SiteLease, SiteRecord
+    from webfountain.records import LeaseId, SiteLease, SiteRecord
 
 __all__ = ["ActiveList", "ActiveListStatistics"]
 
@@ -72,7 +72,8 @@ class ActiveList:
         self._resting: dict[str, ActiveSite] = {}
         self._timers: list[tuple[float, str]] = []
         self._timer_of: dict[str, float] = {}
-        self._in_flight: dict[int, ActiveSite] = {}
+        self._in_flight: dict[int, tuple[ActiveSite, Group]] = {}
+        self._kept: dict[LeaseId, str] = {}  # leases that are not settled for a while, and their sites
         self._askers: dict[str, list[str]] = {}  # URL of a file -> the sites that wait for it from another
         self._invited: dict[str, list[Errand]] = {}  # site -> errands, until the store has told what it knows of it
 
@@ -84,8 +85,12 @@ class ActiveList:
         if fetch is None:
             return None
         site = self._sites[fetch.site]
+        group = site.group
+        assert group is not None
         site.sent()
-        self._in_flight[fetch.id] = site
+        self._in_flight[fetch.id] = (site, group)
+        if fetch.address != group.address:  # the site has moved since
+            fetch = msgspec.structs.replace(fetch, address=group.address, fallbacks=site.fallbacks)
         if site.is_hungry():
             self._hungry[site.name] = site
         return fetch
@@ -97,13 +102,47 @@ class ActiveList:
     def landed(self, fetched: Fetched, batch: Batch) -> None:
         """A fetch ended, however: exactly once for each that `next` gave. What it brought of a lost site is dropped."""
         fetch = fetched.fetch
-        site = self._in_flight.pop(fetch.id)
-        site.landed(fetched, batch)
+        site, group = self._in_flight.pop(fetch.id)
+        site.landed(fetched, group, batch)
+        self._addresses.wake_group(group)
+        if fetched.address in site.fallbacks and not site.is_lost():
+            self._addresses.move(site, fetched.address)  # it answered, but its turn there did not come
         if fetch.kind != "page" and not site.is_lost():
             if fetch.kind == "robots":
                 self._context.metrics.inc("robots/fetched")
             self._deliver(fetched, batch, own=site)
         self._note(site, batch.at)
+
+    def unasked(self, fetch: Fetch, at: float) -> None:
+        """A fetch that `next` gave was not requested: the gates it passed are open as before."""
+        site, group = self._in_flight.pop(fetch.id)
+        site.unasked(group, at)
+        self._addresses.wake_group(group)
+        self._addresses.wake(site)
+
+    def detour(self, fetch: Fetch, address: str, at: float) -> float:
+        """Seconds that a fetch under way must wait before it may ask another address; see `Addresses.detour`."""
+        site, group = self._in_flight[fetch.id]
+        if site.is_lost():
+            return inf
+        wait = self._addresses.detour(site, group, address, at)
+        if wait <= 0.0:
+            assert site.group is not None
+            self._in_flight[fetch.id] = (site, site.group)
+        return wait
+
+    def keep(self, lease: LeaseId) -> None:
+        """A lease is not settled for a while, or in this run: its site takes nobody's place."""
+        self._kept[lease] = lease.site
+
+    def unkeep(self, lease: LeaseId) -> None:
+        """The lease is settled now."""
+        del self._kept[lease]
+
+    @property
+    def kept(self) -> int:
+        """Leases that are kept."""
+        return len(self._kept)
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
         """A page was examined: it is to be settled. What came of one of a lost site is dropped; False then."""
@@ -129,7 +168,7 @@ class ActiveList:
 
     def room(self) -> int:
         """How many more sites the list takes."""
-        return max(self._size - len(self._sites) + len(self._guests), 0)
+        return max(self._size - len(self._sites) + len(self._guests) + len(set(self._kept.values())), 0)
 
     def unresolved(self) -> list[str]:
         """Hosts whose address is needed; each is named once until `resolved` answers."""
@@ -141,7 +180,8 @@ class ActiveList:
             addresses = [address for address in addresses if not is_private_host(address)] or addresses
         for site in self._addresses.waiting_for(host):
             if addresses:
-                self._send(site.resolved(self._addresses.place(site, addresses[0]), batch), batch)
+                group = self._addresses.place(site, addresses[0])
+                self._send(site.resolved(group, tuple(addresses[1:]), batch), batch)
             else:
                 self._send(site.unreachable(error, batch), batch)
             self._note(site, batch.at)
@@ -227,7 +267,7 @@ class ActiveList:
         self._sites[site.name] = site
         group = self._addresses.enter(site)
         if group is not None:
-            self._send(site.resolved(group, batch), batch)
+            self._send(site.resolved(group, (), batch), batch)
         self._note(site, batch.at)
 
     # ------------------------------------------ files that sites need of others

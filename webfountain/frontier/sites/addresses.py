@@ -4,6 +4,7 @@ The two upper tiers of Figure 1 of Edwards 2001: a round robin over addresses, u
 sites, every address and every site behind its own gate. A site enters once its address is known: at once where its
 name is one, else when its host is resolved. Whoever takes a fetch out of `ring` shuts the gates it passed; the site
 opens them again when its fetch has landed (`politeness.Standing`), and is then to be looked at again (`wake`).
+Where an address does not answer, a site stands at the next of its host that does (`detour`).
 """
 
 from __future__ import annotations
@@ -82,15 +83,46 @@ class Addresses:
 
     def place(self, site: ActiveSite, address: str) -> Group:
         """A site's place under its address, or alone where addresses are told apart by `per_ip = false`."""
+        group = self._group_at(site, address)
+        group.address = address
+        group.ring.add(site.sequencer)
+        self.ring.wake(group.sequencer)
+        return group
+
+    def _group_at(self, site: ActiveSite, address: str) -> Group:
         key = address if self._rules.per_ip else site.name
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Group(key, address, self._rules.concurrency)
             self.ring.add(group.sequencer)
-        group.address = address
-        group.ring.add(site.sequencer)
-        self.ring.wake(group.sequencer)
+            self._empty.append(group)  # until `sweep` finds somebody there
         return group
+
+    def detour(self, site: ActiveSite, group: Group, address: str, at: float) -> float:
+        """A fetch under way, let out by `group`, has no answer there and would ask another address of its host.
+
+        Returns how many seconds it must wait, and is to ask again then (inf: until somebody else has landed); 0.0 when
+        it may go on: its slot is that address's now, and the site stands there.
+        """
+        there = self._group_at(site, address)
+        if there is not group:
+            opens = there.gate.open_at()
+            if opens > at:
+                return opens - at
+            there.gate.take()
+            group.gate.give(at)  # nothing was asked there
+            self.ring.wake(group.sequencer)
+        self.move(site, address)
+        return 0.0
+
+    def move(self, site: ActiveSite, address: str) -> None:
+        """Let a site stand at another address of its host; the one before comes last among its fallbacks."""
+        before = site.group
+        assert before is not None
+        addresses = (before.address, *site.fallbacks)
+        at = addresses.index(address)
+        self.leave(site)
+        site.moved(self.place(site, address), (*addresses[at + 1 :], *addresses[:at]))
 
     def leave(self, site: ActiveSite) -> None:
         """A site is active no more. Its address is remembered until `sweep` finds it free."""
@@ -125,6 +157,10 @@ class Addresses:
         if group is not None:
             group.ring.wake(site.sequencer)
             self.ring.wake(group.sequencer)
+
+    def wake_group(self, group: Group) -> None:
+        """Look again when an address is available, whose gate was given back."""
+        self.ring.wake(group.sequencer)
 
     def statistics(self) -> AddressStatistics:
         """A frozen snapshot."""

@@ -81,7 +81,7 @@ class Standing:
     Invariant: whoever took a slot of the gate (and of the address's) has it given back by `landed`, exactly once.
     """
 
-    __slots__ = ("_metrics", "_rng", "_rules", "crawl_delay", "failures", "gate", "group", "rests_until")
+    __slots__ = ("_metrics", "_rng", "_rules", "crawl_delay", "failures", "fallbacks", "gate", "group", "rests_until")
 
     def __init__(self, state: SiteState, rules: PolitenessTable, *, rng: random.Random, metrics: Metrics) -> None:
         self._rules = rules
@@ -90,6 +90,8 @@ class Standing:
         self.gate = Gate(rules.concurrency, open_at=state.next_at)
         self.group: Group | None = None
         """The sites at its address, of which it is one; None until its host is resolved."""
+        self.fallbacks: tuple[str, ...] = ()
+        """Other addresses of its host, in the order in which they are tried when that of `group` does not answer."""
         self.crawl_delay = state.crawl_delay
         self.failures = state.failures
         """Refusals in a row (429, 503, no connection): the exponent of its back-off."""
@@ -111,17 +113,21 @@ class Standing:
         rules = self._rules
         return opens if opens < inf else at + max(rules.min_delay, min(self.crawl_delay, rules.max_delay))
 
-    def move(self, group: Group) -> None:
+    def move(self, group: Group, fallbacks: tuple[str, ...]) -> None:
         """Take a place at an address."""
         self.group = group
+        self.fallbacks = fallbacks
 
     def obey(self, crawl_delay: float, *, at: float) -> None:
         """A robots.txt was read `at`; its Crawl-delay (0: none) also holds before the first page."""
         self.crawl_delay = crawl_delay
         self.gate.hold(at + min(crawl_delay, self._rules.max_delay))
 
-    def landed(self, fetched: Fetched) -> None:
-        """A fetch ended, however: the gates of site and address open again when politeness says."""
+    def landed(self, fetched: Fetched, group: Group) -> None:
+        """A fetch ended, however: the gates of site and address open again when politeness says.
+
+        `group` let it out: the site may have moved to another address since.
+        """
         rules = self._rules
         wait = delay_after(
             fetched.seconds,
@@ -131,12 +137,16 @@ class Standing:
             max_delay=rules.max_delay,
         )
         self.gate.give(fetched.at + wait)
-        assert self.group is not None
-        self.group.gate.give(fetched.at + min(wait, max(rules.min_delay, rules.delay_factor * fetched.seconds)))
+        group.gate.give(fetched.at + min(wait, max(rules.min_delay, rules.delay_factor * fetched.seconds)))
         if refuses(fetched.status, fetched.error):
             self._back_off(fetched)
         elif fetched.status is not None:
             self.failures = 0
+
+    def unasked(self, group: Group, at: float) -> None:
+        """A fetch did not take place."""
+        self.gate.give(at)
+        group.gate.give(at)
 
     def unreachable(self, at: float) -> float:
         """Its host has no address; until when to leave it alone."""

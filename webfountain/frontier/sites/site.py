@@ -209,6 +209,11 @@ class ActiveSite:
         """The sites at its address, of which it is one; None until its host is resolved."""
         return self._standing.group
 
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        """Other addresses of its host, in the order in which they are tried."""
+        return self._standing.fallbacks
+
     def is_hungry(self) -> bool:
         """Whether the hand runs low and the store may have more."""
         return self._state is State.OPEN and not self._ordered and self._hand.runs_low()
@@ -300,9 +305,13 @@ class ActiveSite:
 
     # ------------------------------------------------------- events: its place
 
-    def resolved(self, group: Group, batch: Batch) -> list[Errand]:
+    def moved(self, group: Group, fallbacks: tuple[str, ...]) -> None:
+        """It stands at another address of its host from now on."""
+        self._standing.move(group, fallbacks)
+
+    def resolved(self, group: Group, fallbacks: tuple[str, ...], batch: Batch) -> list[Errand]:
         """Its host has an address, or is one: bar it when that is private, else see to its robots.txt."""
-        self._standing.move(group)
+        self._standing.move(group, fallbacks)
         if not self._context.collection.network.allow_private and is_private_host(group.address):
             self._barred = _PRIVATE
             return self.give_files_up(_PRIVATE) + self._prepare(batch)
@@ -386,9 +395,13 @@ class ActiveSite:
         self._under_way += 1
         self._served += 1
 
-    def landed(self, fetched: Fetched, batch: Batch) -> None:
-        """A fetch of it ended, however: its gate opens again when politeness says."""
-        self._standing.landed(fetched)
+    def unasked(self, group: Group, at: float) -> None:
+        """A fetch of it that went out did not take place; its page is still to end."""
+        self._standing.unasked(group, at)
+
+    def landed(self, fetched: Fetched, group: Group, batch: Batch) -> None:
+        """A fetch of it, let out by `group`, ended, however: the gates open again when politeness says."""
+        self._standing.landed(fetched, group)
         if fetched.fetch.kind != "page":
             self._under_way -= 1
         elif self._state is not State.LOST:
@@ -654,7 +667,9 @@ class ActiveSite:
         )
 
     def _fetch(self, kind: FetchKind, url: str, **more: Any) -> Fetch:
-        return Fetch(next(self._context.numbers), kind, url, self.name, self._standing.address, **more)
+        standing = self._standing
+        number = next(self._context.numbers)
+        return Fetch(number, kind, url, self.name, standing.address, fallbacks=standing.fallbacks, **more)
 
 
 def state_of(record: SiteRecord) -> SiteState:

@@ -28,7 +28,9 @@ class _Meta(msgspec.Struct, frozen=True, array_like=True):
     generation: int = 0
 
 
-def open_embedded(folder: Path, *, collection: str | None, period_s: float | None, read_only: bool) -> EmbeddedStore:
+def open_embedded(
+    folder: Path, *, collection: str | None, period_s: float | None, read_only: bool, fresh: bool = False
+) -> EmbeddedStore:
     """Open the store in a folder; see `open_store` for what it raises."""
     if read_only:
         disk = open_reading(folder)
@@ -37,6 +39,8 @@ def open_embedded(folder: Path, *, collection: str | None, period_s: float | Non
             return EmbeddedStore(disk, period_s=meta.period_s, generation=meta.generation)
     disk = open_writing(folder)
     with _closing_on_error(disk):
+        if fresh:
+            _empty(disk)
         meta = _agreed(disk, collection, period_s)
         meta = msgspec.structs.replace(meta, period_s=period_s or meta.period_s, generation=meta.generation + 1)
         _write_meta(disk, meta)
@@ -55,6 +59,14 @@ class _closing_on_error:  # noqa: N801  reads as the statement that it is
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         if kind is not None:
             self._disk.close()
+
+
+def _empty(disk: Disk) -> None:
+    """Delete all that a store holds, in one step."""
+    batch = WriteBatch(raw_mode=True)
+    for first in range(256):
+        batch.delete_range(bytes([first]), after(bytes([first])))
+    disk.write(batch)
 
 
 def _agreed(disk: Disk, collection: str | None, period_s: float | None) -> _Meta:

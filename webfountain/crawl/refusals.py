@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.frontier import Frontier
     from webfountain.records import Lease, LeaseId
 
-__all__ = ["Settling", "is_one_off"]
+__all__ = ["Refusals", "is_one_off"]
 
 MOST: Final = 1000
 """Refused requests in the engine or before it: above that the worker gets no batch that could bring more."""
@@ -41,7 +41,7 @@ def is_one_off(request: Request) -> bool:
     return request.dont_filter and not is_start
 
 
-class Settling:
+class Refusals:
     """Stands between a frontier and its worker; used in the loop thread. `now` is UTC seconds."""
 
     def __init__(self, frontier: Frontier, now: Callable[[], float]) -> None:
@@ -86,6 +86,10 @@ class Settling:
         """The engine is done with one that `next_refused` gave: it may be settled."""
         self._in_engine -= 1
         self._ended.append(refusal)
+
+    def withheld(self) -> None:
+        """One that `next_refused` gave cannot be ended by this version of the project: it stays in its queue."""
+        self._in_engine -= 1
 
     def untold(self) -> int:
         """How many refused requests the engine is not done with."""
