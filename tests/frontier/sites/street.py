@@ -44,7 +44,8 @@ class Street:
                 collection=collection,
                 judge=judge,
                 examiner=Examiner(
-                    collection=collection, judge=judge, reader=FencedReader(LinkExtractor(nofollow=True, robot="tester")),
+                    collection=collection, judge=judge,
+                    reader=FencedReader(LinkExtractor(nofollow=True, robot="tester")),
                     old_text=lambda record: None,
                 ),
                 follower=PlanFollower(collection, metrics=self.metrics, start=0.0, recrawl=False),
