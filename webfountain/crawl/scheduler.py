@@ -34,7 +34,7 @@ from webfountain.crawl.values import ClassMissing
 from webfountain.crawl.worker import Worker
 from webfountain.download.resolver import Resolver
 from webfountain.errors import WebfountainError
-from webfountain.records import Fetch, Fetched
+from webfountain.records import Fetch, Fetched, LeaseId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -82,7 +82,7 @@ class FountainScheduler:
         self._stopped_at: float | None = None
         self._own = False
         self._running = engine.running_crawl()
-        self._waiting: dict[int, Flight] = {}
+        self._waiting: dict[LeaseId, Flight] = {}
         """By lease: pages that the engine is done with, but not with all that came of them in memory alone."""
         self._told: set[str] = set()
         self._known = 0
