@@ -73,7 +73,8 @@ def test_nothing_in_the_frontier_reaches_into_the_private_parts_of_another_objec
 
 
 def test_the_tests_of_the_sites_ask_for_statistics_and_not_for_private_attributes() -> None:
-    tests = [*(ROOT / "tests" / "frontier" / "sites").glob("*.py"), *(ROOT / "tests" / "frontier").glob("*.py")]
+    frontier = ROOT / "tests" / "frontier"
+    tests = [*(frontier / "sites").glob("*.py"), frontier / "drive.py", frontier / "test_frontier.py"]
     pokes = [
         f"{path.relative_to(ROOT)}:{node.lineno}: {ast.unparse(node)}"
         for path in sorted(tests)
