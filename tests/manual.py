@@ -41,6 +41,8 @@ MEANING = {
     "repository.keep": "`newest` deletes WARC files whose copies are all superseded; `all` keeps every version.",
     "repository.max_bytes": "Bound of the folder, kept while it is written; the crawl ends when only newest copies are "
     "left above it. Without it `newest` keeps to about three times what is live.",
+    "repository.answers": "Whether redirects, 404s and other answers that are no copy, robots.txt and sitemaps are "
+    'recorded, too; on with `keep = "all"`.',
     "cycle.periods": "Time periods that are planned together.",
     "cycle.period": "Length of a time period.",
     "cycle.fastest": "Mean change interval of bucket 0, the fastest.",

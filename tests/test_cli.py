@@ -461,8 +461,8 @@ def test_a_second_demo_leaves_a_running_one_alone(tmp_path: Path, capfd: pytest.
     """It deleted the store under it."""
     folder = tmp_path / "demo"
     holder = (
-        "import sys; from webfountain.store import open_store; "
-        f"store = open_store('rocksdb://{folder}', collection='x', period_s=1.0); "
+        "import sys; from webfountain.store import open_store\n"
+        f"store = open_store('rocksdb://{folder}', collection='x', period_s=1.0)\n"
         "print('open', flush=True); sys.stdin.read()"
     )
     run = [sys.executable, "-c", holder]

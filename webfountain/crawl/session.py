@@ -161,6 +161,7 @@ def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
             config.repository_folder,
             keep=collection.repository.keep,
             max_bytes=collection.repository.max_bytes,
+            keep_answers=collection.repository.keep_answers,
             rotate_bytes=config.rotate_bytes,
             given_out=max(store.copies(), default=0),
             software=collection.politeness.user_agent,

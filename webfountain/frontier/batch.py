@@ -63,6 +63,7 @@ class Batch:
     refusals: list[Refusal] = field(default_factory=list)
     offers: list[Link] = field(default_factory=list)
     sitemaps: list[NamedSitemap] = field(default_factory=list)
+    answers: list[Fetched] = field(default_factory=list)
     learned: dict[str, tuple[SiteLease, SiteState]] = field(default_factory=dict)
     parked: list[Parked] = field(default_factory=list)
     released: list[LeaseId] = field(default_factory=list)
@@ -98,6 +99,10 @@ class Batch:
         """A sitemap that a site named is to be read."""
         self.sitemaps.append(NamedSitemap(of, fetched))
 
+    def record(self, fetched: Fetched) -> None:
+        """An answer that is nobody's copy is to be archived."""
+        self.answers.append(fetched)
+
     def remember(self, lease: SiteLease, state: SiteState) -> None:
         """What was learned of a site must outlive a kill, also while it stays active."""
         self.learned[lease.site] = (lease, state)
@@ -121,7 +126,16 @@ class Batch:
 
     def is_needed(self) -> bool:
         """Whether there is anything to do."""
-        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.learned, self.plan, self.wanted)
+        news = (
+            self.visits,
+            self.refusals,
+            self.offers,
+            self.sitemaps,
+            self.answers,
+            self.learned,
+            self.plan,
+            self.wanted,
+        )
         sites = (self.parked, self.released, self.renewals, self.refills, self.guests, self.room)
         chores = (self.inbox, self.tidy, self.look_for_waiting, self.census_since is not None)
         return any(news) or any(sites) or any(chores)

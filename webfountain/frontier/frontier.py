@@ -175,7 +175,10 @@ class Frontier:
 
     def landed(self, fetched: Fetched) -> None:
         """A download ended, whatever its end. Exactly once for each fetch that `next` gave."""
-        self._sites.landed(fetched, self._gathered())
+        batch = self._gathered()
+        self._sites.landed(fetched, batch)
+        if fetched.fetch.kind != "page" and self._repository is not None and self._repository.keep_answers:
+            batch.record(fetched)
 
     def unasked(self, fetch: Fetch) -> None:
         """A page that `next` gave is not requested after all, instead of `landed`: nobody has to wait for it."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
     from webfountain.frontier.planning.urgent_pages import UrgentPages
-    from webfountain.records import Lease, Link, PageRecord
+    from webfountain.records import Fetched, Lease, Link, PageRecord
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import FrontierStore
 
@@ -67,6 +67,7 @@ class StoreWorker:
         """Do a batch. StoreError and RepositoryError pass through: what was not done is not acknowledged."""
         result = BatchResult(batch)
         self._renew(batch, result)
+        self._record(batch.answers)
         self._settle(batch, result)
         result.settled.update(visit.fetch.site for visit in batch.visits)
         result.settled.update(refusal.lease.site for refusal in batch.refusals)
@@ -144,7 +145,14 @@ class StoreWorker:
         copies: list[Copy | None] = [None] * len(visits)
         for i, home in zip(written, homes, strict=True):
             copies[i] = home
+        if self._repository.keep_answers:
+            self._record([visit.fetched for visit in visits if visit.kind not in _WRITTEN])
         return copies
+
+    def _record(self, answers: Sequence[Fetched]) -> None:
+        """Archive answers that are nobody's copy: redirects, what is gone, errors, robots.txt, sitemaps."""
+        if answers and self._repository is not None:
+            self._repository.settled(self._repository.write([Capture(fetched) for fetched in answers]))
 
     def _outcome(self, visit: Visit, copy: Copy | None, result: BatchResult, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
