@@ -31,6 +31,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "sites": ("looking", "One line per known site."),
     "texts": ("looking", "What changed, as text for a search or RAG index."),
     "cat": ("looking", "Print the newest copy of a page."),
+    "check": ("checking", "Whether a store and its copies are whole; --repair mends what can be."),
     "policy": ("policies", "Check policy files."),
     "plan": ("planning", "Solve and draw the optimisation model of Edwards 2001."),
     "rank": ("ranking", "Rank pages by their links."),

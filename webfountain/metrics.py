@@ -42,10 +42,10 @@ STATS: Final[Mapping[str, Stat]] = {
     # the ant
     "ant/sites_activated": Stat("sites", "Sites that joined the active list."),
     "ant/sites_parked": Stat("sites", "Sites that left the active list."),
+    "ant/sites_lost": Stat("sites", "Sites that another process took over: what was under way there is dropped."),
     "ant/unreachable": Stat("sites", "Host names without an address: the site waits, longer each time."),
     "ant/leased": Stat("URLs", "URLs leased into the hand."),
     "ant/released": Stat("URLs", "Leases given back unused."),
-    "ant/reclaimed": Stat("URLs", "Leases that ran out and went back to their queue."),
     "ant/settled": Stat("URLs", "Leases settled with an outcome."),
     "ant/settle_lost": Stat("URLs", "Settlements without effect: the lease was lost."),
     "ant/immediate": Stat("URLs", "URLs put on the immediate queue."),

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     Times = npt.NDArray[np.int64]
 
 BYTES_PER_URL: Final = 224
-"""Memory of one entry at worst: a fingerprint (an int of 36 bytes) and its place in an ordered dict that has just grown;
-CLOCK takes a fifth less."""
+"""Memory of one entry at worst: a fingerprint (an int of 36 bytes) and its place in an ordered dict that has just
+grown; CLOCK takes a fifth less."""
 
 
 def entries_within(size_bytes: int) -> int:

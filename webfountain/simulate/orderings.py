@@ -318,7 +318,7 @@ def _ranked(seen: Seen, graph: LinkGraph, last: Array | None) -> Array:
 
 
 def _pop(heap: list[Any], seen: Seen) -> int | None:
-    """The page of the least entry (…, page) that was not crawled; a page's entries of lower worth come after its best."""
+    """The page of the least entry (…, page) that was not crawled; a page's entries of lower worth come later."""
     while heap:
         page = int(heapq.heappop(heap)[-1])
         if not seen.crawled[page]:
