@@ -16,6 +16,8 @@ BENCHMARKS = {
     "live": [],
     "revisit": [],
     "planning": [],
+    "scheduler": [],
+    "startup": [],
 }
 
 
