@@ -7,6 +7,7 @@ import multiprocessing
 import os
 import signal
 import zipfile
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -51,18 +52,19 @@ def test_a_near_duplicate_is_told_its_representative(tmp_path: Path) -> None:
         assert len(opened) == 100
         opened.close()
     assert len(list(tmp_path.glob("run-*"))) <= 4
-    both = DuplicateIndex(tmp_path / "other").add([1, 2], [originals[0], copies[0]])
+    with closing(DuplicateIndex(tmp_path / "other")) as index:
+        both = index.add([1, 2], [originals[0], copies[0]])
     assert both[0] is None
     assert both[1] is not None
     assert both[1].representative == 1
 
 
 def test_a_page_is_no_duplicate_of_itself_and_unlike_pages_are_none(tmp_path: Path) -> None:
-    index = DuplicateIndex(tmp_path)
     pages = drawn(3)
-    index.add([1, 2], pages[:2])
-    assert index.add([1, 3], [near(pages[0], 0.99, 5), near(pages[1], 0.7, 5)]) == [None, None]
-    assert len(index) == 3
+    with closing(DuplicateIndex(tmp_path)) as index:
+        index.add([1, 2], pages[:2])
+        assert index.add([1, 3], [near(pages[0], 0.99, 5), near(pages[1], 0.7, 5)]) == [None, None]
+        assert len(index) == 3
 
 
 def _add_until(folder: Path, calls: int) -> None:
@@ -90,10 +92,10 @@ def test_killed_at_any_file_no_page_that_was_answered_for_is_lost(tmp_path: Path
     assert process.exitcode == -signal.SIGKILL
     with (tmp_path / "records").open("ab") as file:
         file.write(b"torn")
-    index = DuplicateIndex(tmp_path, pages_a_run=8)
-    assert len(index) == 8 * (1 + calls // 2)
-    found = index.add(range(1000, 1000 + len(index)), drawn(len(index)))
-    assert [one.representative for one in found if one is not None] == list(range(len(index)))
+    with closing(DuplicateIndex(tmp_path, pages_a_run=8)) as index:
+        assert len(index) == 8 * (1 + calls // 2)
+        found = index.add(range(1000, 1000 + len(index)), drawn(len(index)))
+        assert [one.representative for one in found if one is not None] == list(range(len(index)))
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
@@ -123,11 +125,14 @@ def test_on_real_pages_and_their_mirrors_recall_and_precision_are_97_per_cent(
                 texts += [visible_text(tree_of(web.read(f"blobs/{sha}"), None)) for sha in kept]
     texts = [text for text in texts if len(text.split()) > 100]
     texts += ["Mirror of the documentation, kindly hosted by example.net. " + text for text in texts[::3]]
-    duplicates = DuplicateIndex(tmp_path)
+    with closing(DuplicateIndex(tmp_path)) as duplicates:
+        answers = [
+            duplicates.add([k], [signature(text)], exact=lambda a, b: exact_resemblance(texts[a], texts[b]))[0]
+            for k, text in enumerate(texts)
+        ]
     kept: list[int] = []
     right = wrong = missed = 0
-    for number, text in enumerate(texts):
-        found = duplicates.add([number], [signature(text)])[0]
+    for number, (text, found) in enumerate(zip(texts, answers, strict=True)):
         if found is not None:
             similar = exact_resemblance(text, texts[found.representative]) >= 0.9
             right, wrong = right + similar, wrong + (not similar)

@@ -23,7 +23,7 @@ from webfountain.core.near_duplicates import BANDS, SKETCH_BYTES, band_keys, ske
 from webfountain.errors import RepositoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 PAGES_A_RUN: Final = 10_000
 _CANDIDATES: Final = 4
 """Pages of one band that are looked at in a run; representatives do not resemble each other, so there are few."""
+_MARGIN: Final = 0.1
 _RATIO: Final = 4
 """A run is merged with the one before while that is less than so many times as long."""
 _RECORD: Final = np.dtype([("page", "<u8"), ("sketch", "u1", (SKETCH_BYTES,))])
@@ -68,14 +69,14 @@ class DuplicateIndex:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             self._index = self._load()
-            self._records = (folder / "records").open("ab")
-            self._size = self._records.tell() // _RECORD.itemsize
-            self._records.truncate(self._size * _RECORD.itemsize)  # a record cut in two by a kill
             for stray in set(folder.glob("run-*")) - {folder / name for name in self._index.runs}:
                 stray.unlink()
             self._map()
+            self._records = (folder / "records").open("ab")
         except (OSError, ValueError, msgspec.MsgspecError) as error:
             raise RepositoryError(f"{folder}: the index of near-duplicates cannot be opened: {error}") from error
+        self._size = self._records.tell() // _RECORD.itemsize
+        self._records.truncate(self._size * _RECORD.itemsize)  # a record cut in two by a kill
         behind = np.arange(self._index.records, self._size)
         for number, keys in zip(behind.tolist(), band_keys(self._read(behind)["sketch"]).tolist(), strict=True):
             self._remember(keys, number)
@@ -84,7 +85,13 @@ class DuplicateIndex:
         """Representatives."""
         return self._size
 
-    def add(self, pages: Sequence[int], signatures: Sequence[bytes]) -> list[NearDuplicate | None]:
+    def add(
+        self,
+        pages: Sequence[int],
+        signatures: Sequence[bytes],
+        *,
+        exact: Callable[[int, int], float | None] | None = None,
+    ) -> list[NearDuplicate | None]:
         """For each page the representative that it resembles most, or None: then it is one from now on.
 
         Parameters
@@ -92,6 +99,8 @@ class DuplicateIndex:
         pages : fingerprints; a page that is added again is compared with others only, and kept once more when it has
             changed beyond recognition
         signatures : of `shingles.signature`, one a page
+        exact : (page, representative) -> resemblance of their texts, None when one is not at hand; asked where the
+            estimate is within .1 of the threshold, which it would get wrong for one pair in ten. None: never asked
 
         Raises RepositoryError when the disk refuses; the pages of the batch may be added again then.
         """
@@ -110,11 +119,13 @@ class DuplicateIndex:
                 against = np.concatenate([stored["sketch"], drawn[own]])
                 names = [*stored["page"].tolist(), *(pages[each] for each in own)]
                 found = sketch_resemblance(np.broadcast_to(drawn[place], against.shape), against)
-                best = int(np.argmax(found)) if len(found) else 0
-                if len(found) and found[best] >= self._least:
-                    answers.append(None if names[best] == page else NearDuplicate(names[best], float(found[best])))
+                nearest = sorted(zip(found.tolist(), names, strict=True), reverse=True)
+                if any(name == page and alike >= self._least for alike, name in nearest):
+                    answers.append(None)
                     continue
-                answers.append(None)
+                answers.append(self._judged(page, nearest, exact))
+                if answers[-1] is not None:
+                    continue
                 self._remember(keys[place].tolist(), batch + len(new))
                 new.append(place)
             self._append(np.array([pages[each] for each in new], dtype=np.uint64), drawn[new])
@@ -126,6 +137,19 @@ class DuplicateIndex:
 
     def close(self) -> None:
         self._records.close()
+
+    def _judged(
+        self, page: int, nearest: list[tuple[float, int]], exact: Callable[[int, int], float | None] | None
+    ) -> NearDuplicate | None:
+        """The first of these (estimate, representative) that the page does resemble."""
+        for estimate, name in nearest:
+            alike = estimate
+            if exact is not None and abs(estimate - self._least) <= _MARGIN and name != page:
+                counted = exact(page, name)
+                alike = estimate if counted is None else counted
+            if alike >= self._least:
+                return NearDuplicate(name, alike)
+        return None
 
     def _remember(self, keys: list[int], number: int) -> None:
         self._fresh.update(dict.fromkeys(keys, number))
