@@ -313,3 +313,15 @@ def test_a_process_with_few_files_fetches_from_many_sites_at_once(spare: str) ->
             return said
 
     assert asyncio.run(run()).strip() == b"None"
+
+
+def test_a_crawl_of_our_own_leaves_by_the_address_it_was_told_to() -> None:
+    async def run() -> None:
+        pool = ConnectionPool(ssl.create_default_context)
+        async with peer(ok(b"page")) as served:
+            await page(Fetcher(pool, SystemClock(), Resolver().resolve, local=("127.0.0.3", 0)), served.base + "/")
+            assert served.writers[0].get_extra_info("peername")[0] == "127.0.0.3"
+            pool.close()
+            await asyncio.sleep(0.01)
+
+    asyncio.run(run())
