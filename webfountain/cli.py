@@ -30,6 +30,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "pages": ("looking", "One record per known URL."),
     "sites": ("looking", "One line per known site."),
     "texts": ("looking", "What changed, as text for a search or RAG index."),
+    "changes": ("looking", "The change log: what became of each page, in order."),
     "cat": ("looking", "Print the newest copy of a page."),
     "policy": ("policies", "Check policy files."),
     "plan": ("planning", "Solve and draw the optimisation model of Edwards 2001."),

@@ -135,6 +135,7 @@ class Frontier:
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
+            log=collection.changes,
             urgent=urgent_pages_of(collection, recrawl=recrawl),
         )
         self._next_work = Work(clock.now())

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.sitemaps import SitemapShelf
     from webfountain.frontier.planning.schedule import Wanted
     from webfountain.frontier.planning.urgent_pages import UrgentPages
+    from webfountain.policy.tables import ChangesTable
     from webfountain.records import CensusRow, Fetched, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore, Parked, Statistics
@@ -137,6 +138,7 @@ class Clerk:
         inbox: Inbox | None,
         owner: str,
         lease_s: float,
+        log: ChangesTable,
         urgent: UrgentPages | None = None,
     ) -> None:
         self._store = store
@@ -146,6 +148,7 @@ class Clerk:
         self._inbox = inbox
         self._owner = owner
         self._lease_s = lease_s
+        self._log = log
         self._urgent = urgent
         self._has_forgotten = False
         self._told = (0, 0, 0)
@@ -171,6 +174,8 @@ class Clerk:
         done.deals = [self._answer(*each) for each in zip(work.orders, self._store.lease(work.orders), strict=True)]
         if self._repository is not None and (work.tidy or self._repository.is_untidy()):
             done.counts["repository/deleted"] += self._repository.tidy(self._store).files
+        if work.tidy:
+            self._store.trim_changes(before=work.at - self._log.keep, most=self._log.max_entries)
         if work.plan is not None:
             self._store.put_value(PLAN, work.plan)
         if work.census_since is not None:
@@ -242,7 +247,17 @@ class Clerk:
             done.counts["repository/healed"] += 1
         lease = visit.fetch.lease
         assert lease is not None
-        return Outcome(lease.id, visit.kind, record, visit.fetched.seconds, links_new)
+        return Outcome(
+            lease.id,
+            visit.kind,
+            record,
+            visit.fetched.seconds,
+            links_new,
+            title=visit.reading.title,
+            resemblance=visit.resemblance,
+            target=visit.target,
+            diff=visit.diff,
+        )
 
     def _discover(self, links: Sequence[Link], done: Done, at: float) -> int:
         if not links:

@@ -8,6 +8,7 @@ was killed goes on at the next opening, whatever unit that asks for. About 20 µ
 from __future__ import annotations
 
 import logging
+import secrets
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -40,6 +41,8 @@ _logger = logging.getLogger(__name__)
 class _Meta(msgspec.Struct, frozen=True, array_like=True):
     """What a store says of itself. `generation` counts its openings: no lease token is ever given out twice.
 
+    `log` names its change log.
+
     `unit` is what the bytes of the pages from `come_to` on are still counted in, while they are made anew.
     """
 
@@ -48,6 +51,7 @@ class _Meta(msgspec.Struct, frozen=True, array_like=True):
     period_s: float
     fastest_s: float
     generation: int = 0
+    log: str = ""
     unit: float | None = None
     come_to: bytes = PAGE
 
@@ -73,7 +77,9 @@ def open_embedded(
             meta = _in_units_of(disk, meta, period_s or meta.period_s, fastest_s or meta.fastest_s)
             meta = msgspec.structs.replace(meta, generation=meta.generation + 1)
             _write_meta(disk, meta, WriteBatch(raw_mode=True))
-        store = EmbeddedStore(disk, period_s=meta.period_s, fastest_s=meta.fastest_s, generation=meta.generation)
+        store = EmbeddedStore(
+            disk, period_s=meta.period_s, fastest_s=meta.fastest_s, generation=meta.generation, log=meta.log
+        )
         if not read_only:
             store.recover()
         return store
@@ -104,7 +110,7 @@ def _agreed(disk: Disk, collection: str | None, period_s: float | None, fastest_
     if value is None:
         if collection is None or period_s is None:
             raise InputError(f"{disk.folder}: there is no store here; a crawl of a collection makes one")
-        return _Meta(FORMAT, collection, period_s, fastest_s or period_s / _FASTEST)
+        return _Meta(FORMAT, collection, period_s, fastest_s or period_s / _FASTEST, log=secrets.token_hex(4))
     meta = _read_meta(disk, value)
     if collection is not None and meta.collection != collection:
         raise StoreBound(
