@@ -176,10 +176,9 @@ class EmbeddedStore:
         """See `SiteList.park`. Four writes a site."""
         leaving: dict[str, tuple[Parked, ActiveSite]] = {}
         for one in parked:
-            active = self._leases.under(one.lease)
             if one.lease.site in leaving:
                 self._leases.fenced += 1
-            elif active is not None:
+            elif (active := self._leases.under(one.lease)) is not None:
                 leaving[one.lease.site] = one, active
         if not leaving:
             return 0
