@@ -223,11 +223,11 @@ class Frontier:
     def keep(self, lease: Lease) -> None:
         """The lease of a page that has landed is not settled for a while, or in this run. The crawl does not wait
         for it, and its site takes nobody's place on the active list."""
-        self._ant.kept[lease.id] = lease.site
+        self._ant.keep(lease)
 
     def unkeep(self, lease: Lease) -> None:
         """The lease is settled now."""
-        del self._ant.kept[lease.id]
+        self._ant.unkeep(lease)
 
     def examine(self, fetched: Fetched) -> Visit:
         """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
@@ -369,6 +369,7 @@ class Frontier:
             self._arrivals.take_deal(deal, at)
         self._metrics.inc("ant/released", len(work.released))
         self._recall(done)
+        self._next_work.released += self._ant.recall_outranked(work.offers)
         self._ant.freshen(done.fresh)
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:

@@ -119,7 +119,7 @@ class Progress:
 
     def has_pending(self) -> bool:
         """Whether any URL is left to ask once: never-crawled, leased or offered."""
-        left = self.stored.pages["never-crawled"] + self.stored.immediate > len(self._ant.kept)
+        left = self.stored.pages["never-crawled"] + self.stored.immediate > self._ant.kept
         return left or self.working or self.busy()
 
     def finish_reason(self, at: float) -> str | None:

@@ -8,6 +8,7 @@ clerk (`work`) carries out. All of it is cheap enough for the loop thread: O(log
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.site import Group
     from webfountain.metrics import Metrics
     from webfountain.policy.tables import PolitenessTable
-    from webfountain.records import Fetched, FetchKind, Lease, LeaseId, SiteLease
+    from webfountain.records import Fetched, FetchKind, Lease, LeaseId, Link, PageRecord, SiteLease
 
 __all__ = ["Ant", "Left"]
 
@@ -78,8 +79,7 @@ class Ant:
         self._timers: list[tuple[float, str]] = []
         self._in_flight: dict[int, tuple[ActiveSite, Group]] = {}
         self._numbers = 0
-        self.kept: dict[LeaseId, str] = {}
-        """Leases that are not settled for a while, by token, and their sites (`Frontier.keep`)."""
+        self._kept: Counter[str] = Counter()
 
     # ------------------------------------------------------------ hot path
 
@@ -131,6 +131,21 @@ class Ant:
         """A fetch that `next` gave was not requested: the gates it passed are open as before."""
         self._addresses.unasked(*self._in_flight.pop(fetch.id), at)
 
+    @property
+    def kept(self) -> int:
+        """Leases that are not settled for a while (`Frontier.keep`)."""
+        return self._kept.total()
+
+    def keep(self, lease: Lease) -> None:
+        """A lease is not settled for a while: its site takes no place on the active list meanwhile."""
+        self._kept[lease.site] += 1
+
+    def unkeep(self, lease: Lease) -> None:
+        """It is settled now."""
+        self._kept[lease.site] -= 1
+        if not self._kept[lease.site]:
+            del self._kept[lease.site]
+
     def _weights(self) -> Sequence[float]:
         return self._schedule().weights(self._now())
 
@@ -138,7 +153,7 @@ class Ant:
 
     def room(self) -> int:
         """How many more sites the active list takes."""
-        return max(self.active_sites + len(set(self.kept.values())) - len(self.sites), 0)
+        return max(self.active_sites + len(self._kept) - len(self.sites), 0)
 
     def admit(self, leases: Iterable[SiteLease]) -> list[ActiveSite]:
         """Make sites active that the store gave; each still needs its address (`unresolved`)."""
@@ -289,6 +304,22 @@ class Ant:
         self.look(site)
         return held
 
+    def recall_outranked(self, offers: Iterable[Link]) -> list[LeaseId]:
+        """Requests were offered: where one goes before some that are leased, these are given back, which are
+        returned. The hand is small again there: more would be given back with each."""
+        best: dict[str, float] = {}
+        for link in offers:
+            best[link.site] = max(link.importance, best.get(link.site, -inf))
+        given_back: list[LeaseId] = []
+        for name, importance in best.items():
+            site = self.sites.get(name)
+            if site is not None and any(_record(fetch).importance < importance for fetch in site.never):
+                given_back += _leases(site.never.flush())
+                site.hand = self._hand
+                site.dry = False
+                self.look(site)
+        return given_back
+
     def empty_hand(self, site: ActiveSite) -> list[LeaseId]:
         """Take the leased pages out of a site's hand; their leases, to be given back."""
         return _leases(site.never.flush() + site.recrawl.flush())
@@ -339,3 +370,9 @@ class Ant:
 def _leases(fetches: Iterable[Fetch]) -> list[LeaseId]:
     """The leases of pages."""
     return [fetch.lease.id for fetch in fetches if fetch.lease is not None]
+
+
+def _record(fetch: Fetch) -> PageRecord:
+    """Of a page that is leased."""
+    assert fetch.lease is not None
+    return fetch.lease.record
