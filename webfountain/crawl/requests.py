@@ -61,7 +61,8 @@ class Packer:
 
     def __init__(self, spider: Spider) -> None:
         self._spider = spider
-        modules = [type(spider).__module__, *getattr(spider, "settings", {}).get("SPIDER_MODULES", ())]
+        settings = getattr(spider, "settings", None)
+        modules = [type(spider).__module__, *(() if settings is None else settings.getlist("SPIDER_MODULES"))]
         self._values = Values(module.partition(".")[0] for module in modules)
         self._names: dict[Any, str] = {}
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.sites.addresses import AddressStatistics, Group
     from webfountain.frontier.sites.site import Errand, SiteContext, SiteStatistics
-    from webfountain.records import LeaseId, SiteLease, SiteRecord
+    from webfountain.records import LeaseId, Link, SiteLease, SiteRecord
 
 __all__ = ["ActiveList", "ActiveListStatistics"]
 
@@ -212,6 +212,7 @@ class ActiveList:
         for name in sorted(result.hurried & self._sites.keys()):
             self._sites[name].recall(batch)
             self._note(self._sites[name], batch.at)
+        self._outrank(result.batch.offers, batch)
         self.refresh(result.new_pages, batch.at)
         for read in result.sitemaps:
             if (site := self._sites.get(read.site)) is not None:
@@ -231,6 +232,16 @@ class ActiveList:
                 batch.release(lease.id for lease in dealt.never_crawled + dealt.recrawl)
             else:
                 site.dealt(dealt, batch)
+                self._note(site, batch.at)
+
+    def _outrank(self, offers: Iterable[Link], batch: Batch) -> None:
+        """Requests of another project were offered: the greater importance goes first, also before what is leased."""
+        best: dict[str, float] = {}
+        for link in offers:
+            best[link.site] = max(link.importance, best.get(link.site, -inf))
+        for name, importance in best.items():
+            if (site := self._sites.get(name)) is not None:
+                site.outrank(importance, batch)
                 self._note(site, batch.at)
 
     def refresh(self, names: Iterable[str], at: float) -> None:

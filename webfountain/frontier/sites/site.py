@@ -600,6 +600,12 @@ class ActiveSite:
         batch.release(self._hand.flush_recrawl())
         self.refresh()
 
+    def outrank(self, importance: float, batch: Batch) -> None:
+        """A request of this importance was offered: if it goes before some that are leased, these are given back."""
+        if outranked := self._hand.flush_outranked(importance):
+            batch.release(outranked)
+            self.refresh()
+
     def ripen(self, batch: Batch) -> list[Errand]:
         """`look_at` has come."""
         if self.look_at > batch.at:
