@@ -121,7 +121,7 @@ class Drive:
             self.ranked = result.ranked
             if (planning := self.frontier.planning()) is not None:
                 self.frontier.adopt(planning())
-            settled = batch.visits or batch.refusals or batch.sitemaps or batch.guests
+            settled = batch.ended or batch.sitemaps or batch.guests
             moved = batch.parked or batch.room or batch.refills or batch.released
             did = did or bool(settled or moved or result.activated or result.immediate)
         return did

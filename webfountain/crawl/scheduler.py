@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from webfountain.frontier.batch import Batch, Refusal
+    from webfountain.frontier.batch import Batch, Ended
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.pages.examiner import Visit
 
@@ -185,9 +185,7 @@ class FountainScheduler:
         depart(request, self._flight(fetch, own=True))
         return request
 
-    def _flight(
-        self, fetch: Fetch, *, own: bool, refusal: Refusal | None = None, parent: Flight | None = None
-    ) -> Flight:
+    def _flight(self, fetch: Fetch, *, own: bool, refusal: Ended | None = None, parent: Flight | None = None) -> Flight:
         assert self._session.terms is not None
         return Flight(fetch, self._session.terms, self, own=own, refusal=refusal, parent=parent)
 
@@ -315,7 +313,7 @@ class FountainScheduler:
 
     # ------------------------------------------------- requests of projects
 
-    def _foreign_request(self, fetch: Fetch, refusal: Refusal | None = None) -> Request | None:
+    def _foreign_request(self, fetch: Fetch, refusal: Ended | None = None) -> Request | None:
         assert fetch.lease is not None
         try:
             taken = self._requests.take(fetch.lease)
@@ -331,7 +329,7 @@ class FountainScheduler:
         self._crawler.stats.inc_value("scheduler/dequeued")
         return taken.request
 
-    def _withhold(self, fetch: Fetch, refusal: Refusal | None, why: ClassMissing) -> None:
+    def _withhold(self, fetch: Fetch, refusal: Ended | None, why: ClassMissing) -> None:
         """A request that only another version of the project can make keeps its place in the queue."""
         assert fetch.lease is not None
         if refusal is None:
@@ -345,7 +343,7 @@ class FountainScheduler:
             logger.error("Requests stay in the queue, because %s (counted in addon/withheld): %s", why, fetch.url)
         engine.wake(self._crawler)
 
-    def _forget(self, fetch: Fetch, refusal: Refusal | None, error: Exception) -> None:
+    def _forget(self, fetch: Fetch, refusal: Ended | None, error: Exception) -> None:
         """A request that nobody can make again is settled."""
         if isinstance(error, LostInMemory):
             self.metrics.inc(
@@ -361,7 +359,7 @@ class FountainScheduler:
         self._end(flight)
         engine.wake(self._crawler)
 
-    def _refused_request(self, refusal: Refusal) -> Request | None:
+    def _refused_request(self, refusal: Ended) -> Request | None:
         """A request that the engine ends at once: `RefusingMiddleware` sees to it."""
         lease = refusal.lease
         return self._foreign_request(Fetch(0, "page", lease.record.url, lease.site, None, lease=lease), refusal)
@@ -410,7 +408,7 @@ class FountainScheduler:
     def _take_work(self) -> Batch | None:
         """The next batch. What it settles is in the feeds by then: an item of a settled page must not be lost."""
         work = self.frontier.take_work() if self._own else self._refusals.take_work()
-        if work is not None and (work.visits or work.refusals):
+        if work is not None and work.ended:
             engine.flush_feeds(self._crawler)
         return work
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.site import SiteStatistics
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind
+    from webfountain.records import Fetch, Fetched, Lease, Link
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore
 
@@ -236,10 +236,9 @@ class Frontier:
         """Another project's spider is done with its request (instead of `examine` and `finish`)."""
         assert fetch.lease is not None
         batch = self._gathered()
-        record = acknowledged(fetch.lease.record, status=status, error=error, at=batch.at)
-        kind: OutcomeKind = "new" if error is None else "failed"
-        batch.acknowledge(fetch.lease, kind, record, seconds=seconds)
-        self._metrics.inc(f"outcome/{kind}")
+        outcome = acknowledged(fetch.lease, status=status, error=error, at=batch.at, seconds=seconds)
+        batch.settle(fetch.lease, outcome)
+        self._metrics.inc(f"outcome/{outcome.kind}")
 
     def unresolved(self) -> list[str]:
         """Host names whose addresses are needed; each is named once until `resolved`."""

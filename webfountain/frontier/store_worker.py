@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, SitemapRead
+from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, Ended, SitemapRead
 from webfountain.records import STATES, Copy, Outcome
 from webfountain.repository.warc import Capture
 from webfountain.store.contract import AT_ONCE, PLAN, Refill
@@ -72,8 +72,7 @@ class StoreWorker:
         self._renew(batch, result)
         self._record(batch.answers)
         self._settle(batch, result)
-        result.settled.update(visit.fetch.site for visit in batch.visits)
-        result.settled.update(refusal.lease.site for refusal in batch.refusals)
+        result.settled.update(ended.lease.site for ended in batch.ended)
         self._discover(batch.offers, result, batch.at)
         self._read_sitemaps(batch, result)
         if batch.inbox and self._inbox is not None:
@@ -111,10 +110,16 @@ class StoreWorker:
     # ------------------------------------------------- write, discover, settle
 
     def _settle(self, batch: Batch, result: BatchResult) -> None:
-        visits = [visit for visit in batch.visits if not self._is_forgotten(visit)]
+        kept = [ended for ended in batch.ended if not self._is_forgotten(ended)]
+        visits = [ended.visit for ended in kept if ended.visit is not None]
         copies = self._write(visits)
-        outcomes = [self._outcome(visit, copy, result, batch.at) for visit, copy in zip(visits, copies, strict=True)]
-        outcomes += [Outcome(each.lease.id, each.kind, each.record, each.seconds) for each in batch.refusals]
+        copy_of = {id(visit): copy for visit, copy in zip(visits, copies, strict=True)}
+        outcomes = [
+            ended.outcome
+            if ended.visit is None
+            else self._completed(ended.outcome, ended.visit, copy_of[id(ended.visit)], result, batch.at)
+            for ended in kept
+        ]
         learned = [(lease, msgspec.msgpack.encode(state)) for lease, state in batch.learned.values()]
         if not (outcomes or learned):
             return
@@ -133,13 +138,15 @@ class StoreWorker:
             if site is not None and urgent.wants(name, site.pages[_CRAWLED]):
                 urgent.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=batch.at)
         urgent.observe(visits)
-        for refusal in batch.refusals:
-            urgent.refuse(refusal.lease.site, refusal.lease.key)
+        for ended in batch.ended:
+            if ended.visit is None:
+                urgent.refuse(ended.lease.site, ended.lease.key)
 
-    def _is_forgotten(self, visit: Visit) -> bool:
+    def _is_forgotten(self, ended: Ended) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
-        lease = visit.fetch.lease
-        return self._has_forgotten and lease is not None and self._store.page(lease.site, lease.key) is None
+        lease = ended.lease
+        known = ended.visit is None or not self._has_forgotten or self._store.page(lease.site, lease.key) is not None
+        return not known
 
     def _write(self, visits: Sequence[Visit]) -> Sequence[Copy | None]:
         """Where each visit's body lies now; None where it brought none."""
@@ -159,26 +166,14 @@ class StoreWorker:
         if answers and self._repository is not None:
             self._repository.settled(self._repository.write([Capture(fetched) for fetched in answers]))
 
-    def _outcome(self, visit: Visit, copy: Copy | None, result: BatchResult, at: float) -> Outcome:
+    def _completed(self, outcome: Outcome, visit: Visit, copy: Copy | None, result: BatchResult, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
         links_new = self._discover(visit.reading.links, result, at)
-        record = visit.record
+        record = outcome.record
         if copy is not None:
             record = msgspec.structs.replace(record, copy=copy, copied=visit.fetched.at)
             result.counts["repository/healed"] += visit.kind == "same"
-        lease = visit.fetch.lease
-        assert lease is not None
-        return Outcome(
-            lease.id,
-            visit.kind,
-            record,
-            visit.fetched.seconds,
-            links_new,
-            title=visit.reading.title,
-            resemblance=visit.resemblance,
-            target=visit.target,
-            diff=visit.diff,
-        )
+        return msgspec.structs.replace(outcome, record=record, links_new=links_new)
 
     def _discover(self, links: Sequence[Link], result: BatchResult, at: float) -> int:
         if not links:

@@ -25,7 +25,7 @@ from webfountain.formats.document import UNREADABLE
 from webfountain.formats.links import MAX_LINKS
 from webfountain.frontier.sites.politeness import page_backoff
 from webfountain.policy.judge import Origin
-from webfountain.records import Link
+from webfountain.records import Link, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from webfountain.formats.document import Document, DocumentReader
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Judge
-    from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, State
+    from webfountain.records import Fetch, Fetched, Lease, OutcomeKind, PageRecord, State
     from webfountain.repository.pages import Repository
 
 __all__ = [
@@ -89,6 +89,22 @@ class Visit:
     def fetch(self) -> Fetch:
         """The request that this is the end of."""
         return self.fetched.fetch
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the store keeps of it, but for its copy and the number of its new links."""
+        lease = self.fetched.fetch.lease
+        assert lease is not None
+        return Outcome(
+            lease.id,
+            self.kind,
+            self.record,
+            self.fetched.seconds,
+            title=self.reading.title,
+            resemblance=self.resemblance,
+            target=self.target,
+            diff=self.diff,
+        )
 
     def item(self) -> dict[str, Any] | None:
         """What the spider yields: one plain item per new, changed or gone page, None for all else.
@@ -175,12 +191,12 @@ class Examiner:
             return self._without_copy(fetched, "gone", None)
         return self._without_copy(fetched, "failed", fetched.error or f"status {status}")
 
-    def refused(self, fetch: Fetch, error: str, *, at: float) -> PageRecord:
-        """The record of a leased page that may not be asked: robots.txt, an edited policy, a private address."""
-        record = leased(fetch)
-        failures = record.failures + 1
+    def refused(self, lease: Lease, kind: OutcomeKind, error: str, *, at: float) -> Outcome:
+        """The end of a leased page that may not be asked: robots.txt, an edited policy, a private address."""
+        failures = lease.record.failures + 1
         due = at + page_backoff(failures, period=self._period)
-        return msgspec.structs.replace(record, state="refused", error=error, failures=failures, due=due)
+        record = msgspec.structs.replace(lease.record, state="refused", error=error, failures=failures, due=due)
+        return Outcome(lease.id, kind, record)
 
     def _read(self, fetched: Fetched, digest: str, document: Document, prior: change_rate.Prior) -> Visit:
         """The visit of a new body, once it was read."""
@@ -328,16 +344,17 @@ def leased(fetch: Fetch) -> PageRecord:
     return fetch.lease.record
 
 
-def acknowledged(record: PageRecord, *, status: int | None, error: str | None, at: float) -> PageRecord:
-    """The record of another project's request that has ended; one that failed is not made again."""
-    return msgspec.structs.replace(
-        record,
+def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
+    """The end of another project's request, and of what is known of a site that was given up: not made again."""
+    record = msgspec.structs.replace(
+        lease.record,
         state="crawled" if error is None else "failed",
         status=status,
         error=error,
         last_crawled=at,
         due=None if error is None else inf,
     )
+    return Outcome(lease.id, "new" if error is None else "failed", record, seconds)
 
 
 def _is_conditional(fetch: Fetch) -> bool:
