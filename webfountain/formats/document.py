@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from webfountain.formats.content_type import ContentType
     from webfountain.formats.links import LinkExtractor
 
-__all__ = ["UNREADABLE", "Document", "DocumentReader", "PlainReader", "ReadError", "is_ordinary", "text_of"]
+__all__ = ["Document", "DocumentReader", "PlainReader", "ReadError", "is_ordinary", "text_of"]
 
 ReadError = Literal["parse-time", "parse-memory", "parse-crash"]
-UNREADABLE: Final[frozenset[ReadError]] = frozenset({"parse-time", "parse-memory", "parse-crash"})
 """Why a body has no document: it took too long, too much memory, or its reader broke on it."""
 _MAX_XML_BYTES: Final = 8_192
 _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr", "hz"})

@@ -20,6 +20,7 @@ from webfountain.frontier.agenda import Agenda, chores
 from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, leased, old_text
 from webfountain.frontier.pages.sitemaps import SitemapShelf
+from webfountain.frontier.pages.suspects import Suspects
 from webfountain.frontier.planning.controller import Controller
 from webfountain.frontier.planning.follower import PlanFollower, plans
 from webfountain.frontier.planning.plan import encode_plan
@@ -78,6 +79,7 @@ class Frontier:
         metrics: Metrics,
         owner: str,
         inbox: Inbox | None = None,
+        suspects: Suspects | None = None,
         recrawl: bool = True,
         obey_robots: bool = True,
         robot: str | None = None,
@@ -114,6 +116,10 @@ class Frontier:
             obey_robots=obey_robots,
             robot=robot,
         )
+        self._suspects = suspects or Suspects(None)
+        if found := self._suspects.found:
+            metrics.inc("suspects/found", len(found))
+            logger.warning("The last process died over %d pages; they go last in their sites: %s", len(found), found[0])
         self._reader = FencedReader(
             LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token)
         )
@@ -132,6 +138,7 @@ class Frontier:
                 self.judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap
             ),
             inbox=inbox,
+            suspects=self._suspects,
             owner=owner,
             lease_s=config.lease_seconds,
             urgent=urgent_pages_of(collection, recrawl=recrawl),
@@ -233,15 +240,23 @@ class Frontier:
 
     def examine(self, fetched: Fetched) -> Visit:
         """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
+        url = fetched.fetch.url
+        if self._suspects.has_crashed(url):
+            return self._examiner.unreadable(fetched, "crashed")
         try:
-            return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+            with self._suspects.examining(url):
+                return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
         except Exception as error:
             return self._broken(fetched, error)
 
     def examine_at_once(self, fetched: Fetched) -> Visit | None:
         """As `examine`, where that takes some milliseconds whatever the body holds; else None."""
+        url = fetched.fetch.url
+        if not self._suspects.may_examine_at_once(url):
+            return None
         try:
-            return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
+            with self._suspects.examining(url):
+                return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
         except Exception as error:
             return self._broken(fetched, error)
 
@@ -256,7 +271,7 @@ class Frontier:
     def _broken(self, fetched: Fetched, error: Exception) -> Visit:
         """One page that nobody foresaw is one failed page, and a line for whoever mends it."""
         logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
-        return self._examiner.broken(fetched)
+        return self._examiner.unreadable(fetched, "parse-crash")
 
     def finish(self, visit: Visit) -> None:
         """The spider is done with a page. Exactly once for each page fetch: queued to be written and settled."""
@@ -390,6 +405,7 @@ class Frontier:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
         at = self._clock.now()
         self._reader.close()
+        self._suspects.close()
         parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
         self._store.release([token for left in parted for token in left.unused + left.urgent])
         self._store.release([lease.token for leases in self._arrivals.strays.values() for lease in leases])

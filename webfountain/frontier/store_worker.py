@@ -7,6 +7,7 @@ and loses nothing.
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from dataclasses import dataclass, field
 from math import inf
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from webfountain.frontier.pages.sitemaps import SitemapReading
 from webfountain.records import STATES, Copy, Lease, Link, Outcome, PageRecord, SiteRecord
 from webfountain.repository.warc import Capture
 
@@ -24,11 +26,14 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.duplicates import DuplicateEliminator
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
+    from webfountain.frontier.pages.suspects import Suspects
     from webfountain.frontier.planning.schedule import Wanted
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.records import CensusRow, Fetched, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore, Parked, Statistics
+
+logger = logging.getLogger(__name__)
 
 _NEVER_CRAWLED, _CRAWLED = STATES.index("never-crawled"), STATES.index("crawled")
 _WRITTEN = frozenset({"new", "changed", "minor", "same", "not_modified"})
@@ -147,6 +152,7 @@ class Clerk:
         due: DuplicateEliminator,
         sitemaps: SitemapShelf,
         inbox: Inbox | None,
+        suspects: Suspects,
         owner: str,
         lease_s: float,
         urgent: UrgentPages | None = None,
@@ -156,6 +162,7 @@ class Clerk:
         self._due = due
         self._sitemaps = sitemaps
         self._inbox = inbox
+        self._suspects = suspects
         self._owner = owner
         self._lease_s = lease_s
         self._urgent = urgent
@@ -270,7 +277,11 @@ class Clerk:
 
     def _read_sitemaps(self, work: Work, done: Done) -> None:
         for fetched in work.sitemaps:
-            read = self._sitemaps.read(fetched, at=work.at)
+            try:
+                read = self._sitemaps.read(fetched, at=work.at)
+            except Exception as error:  # one file that nobody foresaw
+                logger.error("A sitemap could not be read (%r): %s", error, fetched.fetch.url)
+                read = SitemapReading([], {}, [], {"sitemap/error/parse-crash": 1})
             done.counts.update(read.counts)
             self._discover(read.links, done, work.at)
             stale = [
@@ -332,6 +343,8 @@ class Clerk:
         recrawl = self._store.lease(
             order.site, order.recrawl, queue="recrawl", owner=self._owner, until=until, at=at, horizon=order.horizon
         )
+        never, recrawl, suspect = self._suspects.put_last(never, recrawl)
+        self._store.release([lease.token for lease in suspect])
         return Deal(order.site, never, self._without_lost_copies(recrawl), self._store.recrawl_due(order.site))
 
     def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
