@@ -461,8 +461,9 @@ def test_a_second_demo_leaves_a_running_one_alone(tmp_path: Path, capfd: pytest.
     """It deleted the store under it."""
     folder = tmp_path / "demo"
     holder = (
-        "import sys; from webfountain.store import open_store; "
-        f"store = open_store('rocksdb://{folder}', collection='x', period_s=1.0); print('open', flush=True); sys.stdin.read()"
+        "import sys; from webfountain.store import open_store\n"
+        f"store = open_store('rocksdb://{folder}', collection='x', period_s=1.0)\n"
+        "print('open', flush=True); sys.stdin.read()"
     )
     run = [sys.executable, "-c", holder]
     with subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:

@@ -51,7 +51,8 @@ class FountainConfig(
     active_sites: Annotated[int, _meta("sites", "Sites crawled at a time, the active list.", ge=1, le=1_000_000)] = 1000
     hand: Annotated[int, _meta("URLs", "URLs leased at once for one site.", ge=1, le=10_000)] = 16
     lease_seconds: Annotated[
-        float, _meta("s", "A lease that is not settled by then goes back to its queue.", ge=1, le=604_800)
+        float,
+        _meta("s", "A site whose process is not heard of for so long may be taken over.", ge=1, le=604_800),
     ] = 600.0
     cache_urls: Annotated[
         int, _meta("URLs", "Fingerprints in the cache before the duplicate URL eliminator.", ge=0, le=100_000_000)

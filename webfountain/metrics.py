@@ -45,7 +45,6 @@ STATS: Final[Mapping[str, Stat]] = {
     "ant/unreachable": Stat("sites", "Host names without an address: the site waits, longer each time."),
     "ant/leased": Stat("URLs", "URLs leased into the hand."),
     "ant/released": Stat("URLs", "Leases given back unused."),
-    "ant/reclaimed": Stat("URLs", "Leases that ran out and went back to their queue."),
     "ant/settled": Stat("URLs", "Leases settled with an outcome."),
     "ant/settle_lost": Stat("URLs", "Settlements without effect: the lease was lost."),
     "ant/immediate": Stat("URLs", "URLs put on the immediate queue."),

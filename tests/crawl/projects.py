@@ -39,9 +39,12 @@ class Answer(NamedTuple):
 
 
 class Site:
-    """A site on loopback; `answer` is asked for every request but robots.txt, which does not exist unless given."""
+    """A site on loopback; `answer` is asked for every request but robots.txt, which does not exist unless given, or
+    `answers_robots` says that it is asked for that too."""
 
-    def __init__(self, answer: Callable[[Asked], Answer], *, robots: str | None = None) -> None:
+    def __init__(
+        self, answer: Callable[[Asked], Answer], *, robots: str | None = None, answers_robots: bool = False
+    ) -> None:
         self.asked: list[Asked] = []
         site = self
 
@@ -53,7 +56,7 @@ class Site:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 asked = Asked(self.command, self.path, headers, self.rfile.read(length).decode())
                 site.asked.append(asked)
-                if self.path == "/robots.txt":
+                if self.path == "/robots.txt" and not answers_robots:
                     given = Answer("", 404) if robots is None else Answer(robots)
                 else:
                     given = answer(asked)
@@ -117,6 +120,11 @@ class Project:
         """`scrapy crawl`, not waited for."""
         given = [option for name, value in arguments.items() for option in ("-a", f"{name}={value}")]
         command = [sys.executable, "-m", "scrapy", "crawl", spider, "-o", "items.jsonl", *given, *options]
+        return subprocess.Popen(command, cwd=self.folder, env=_environment(), stderr=subprocess.PIPE, text=True)
+
+    def start_script(self, script: str, *arguments: str) -> subprocess.Popen[str]:
+        """`python SCRIPT`, not waited for."""
+        command = [sys.executable, script, *arguments]
         return subprocess.Popen(command, cwd=self.folder, env=_environment(), stderr=subprocess.PIPE, text=True)
 
     def run(self, *command: str) -> subprocess.CompletedProcess[str]:

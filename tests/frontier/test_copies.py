@@ -9,6 +9,7 @@ import pytest
 
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.test_frontier import linked
+from tests.repository.captures import records
 from webfountain.clock import ManualClock
 from webfountain.frontier.inbox import Inbox, Now
 from webfountain.records import Link
@@ -129,3 +130,38 @@ def test_the_folder_stays_within_its_bound_between_two_periods(tmp_path: Path) -
     assert drive.outcomes["changed"] * 3000 > 5 * bound, drive.outcomes
     assert max(sizes) <= bound
     repository.close()
+
+
+@pytest.mark.parametrize(("keep_answers", "kinds"), [(False, []), (True, [200, 301, 404, 404])])
+def test_answers_that_are_no_copy_are_recorded_where_the_collection_says_so(
+    tmp_path: Path, keep_answers: bool, kinds: list[int]
+) -> None:
+    """robots.txt, a sitemap, a redirect and a page that is gone; none of them is the page's copy."""
+
+    def answer(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
+        path = fetch.url.removeprefix(HOME)
+        if path == "robots.txt":
+            return 200, {}, b"Sitemap: http://one.example/sitemap.xml", 0.01
+        if path == "moved":
+            return 301, {"location": HOME}, b"", 0.01
+        found = path == ""
+        return 200 if found else 404, {"content-type": "text/html"}, linked("moved", "gone") if found else b"no", 0.01
+
+    clock = ManualClock(1_000_000.0)
+    repository = Repository(tmp_path, clock=clock, keep_answers=keep_answers)
+    drive = Drive(collection_of([HOME]), answer, repository=repository, clock=clock)
+    drive.run(seconds=120)
+    repository.close()
+    found = [record for record, _ in records(tmp_path) if record.rec_type == "response"]
+    others = [record for record in found if record.rec_headers["WARC-Target-URI"] != HOME]
+    assert sorted(int(record.http_headers.get_statuscode()) for record in others) == kinds
+    assert [record.url for _, record in drive.store.pages() if record.copy is not None] == [HOME]
+    assert not repository._unsettled
+
+
+@pytest.mark.parametrize(
+    ("table", "kept"),
+    [("", False), ('keep = "all"', True), ('keep = "all"\nanswers = false', False), ("answers = true", True)],
+)
+def test_an_archive_records_all_answers_unless_told_otherwise(table: str, kept: bool) -> None:
+    assert collection_of([HOME], rest=f"[repository]\n{table}").repository.keep_answers is kept

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.store.stores import active, lease
 from webfountain.clock import ManualClock
 from webfountain.errors import StoreError
 from webfountain.frontier.inbox import REFUSED_KEPT, Delivered, Forget, Inbox, Now
@@ -155,8 +156,8 @@ def test_delivered_urls_are_on_the_immediate_queue_and_their_note_is_gone(tmp_pa
     store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path)
     inbox.put(Now(("https://a.org/2", "https://a.org/1")))
     assert inbox.deliver(store, None, at=5.0) == Delivered(immediate=2)
-    leases = store.lease_immediate(10, owner="a", until=9.0, at=5.0)
-    assert [lease.record.url for lease in leases] == ["https://a.org/2", "https://a.org/1"]
+    leases = lease(store, active(store, "https://a.org"), 10, queue="immediate")
+    assert [one.record.url for one in leases] == ["https://a.org/2", "https://a.org/1"]
     assert inbox.waiting() == []
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from tests.store.stores import active, lease
 from webfountain.clock import ManualClock
 from webfountain.errors import InputError, RepositoryError, UrlError
 from webfountain.records import Copy, Fetch, Fetched, Link, Move, Outcome
@@ -37,11 +38,8 @@ def store(folder: Path) -> Iterator[MemoryStore]:
     """a.org/1 crawled with a copy at 100 s, a.org/2 gone at 110 s, b.org never crawled."""
     opened = MemoryStore(period_s=PERIOD_S)
     opened.discover([Link(url=url, site=site_of(url), key=fingerprint(url)) for url in URLS], at=90.0)
-    opened.activate(1, owner="x", until=1e9, at=95.0)
-    leases = {
-        each.record.url: each
-        for each in opened.lease("https://a.org", 9, queue="never-crawled", owner="x", until=1e9, at=95.0)
-    }
+    (site,) = opened.activate(1, owner="x", until=1e9, at=95.0)
+    leases = {each.record.url: each for each in lease(opened, site, 9)}
     first, second = leases[URLS[0]], leases[URLS[1]]
     copy = write(folder, URLS[0], BODY.encode("latin-1"))
     crawled = msgspec.structs.replace(
@@ -59,7 +57,7 @@ def store(folder: Path) -> Iterator[MemoryStore]:
     gone = msgspec.structs.replace(
         second.record, state="gone", last_crawled=110.0, status=404, failures=1, due=1e6, verdict="gone"
     )
-    opened.settle([Outcome(first.token, "new", crawled, 0.1, 2), Outcome(second.token, "gone", gone, 0.1, 0)], at=110.0)
+    opened.settle([Outcome(first.id, "new", crawled, 0.1, 2), Outcome(second.id, "gone", gone, 0.1, 0)], at=110.0)
     yield opened
     opened.close()
 
@@ -153,13 +151,12 @@ def test_texts_tell_what_came_and_what_went_since(store: MemoryStore, folder: Pa
 
 def test_a_copy_that_cannot_be_read_stops_no_other_text(store: MemoryStore, folder: Path) -> None:
     url = "https://b.org/1"
-    (lease,) = store.lease_immediate(
-        store.immediate([Link(url, site_of(url), fingerprint(url))], at=100.0), owner="x", until=1e9, at=100.0
-    )
+    store.immediate([Link(url, site_of(url), fingerprint(url))], at=100.0)
+    (one,) = lease(store, active(store, site_of(url)), 1, queue="immediate")
     there = msgspec.structs.replace(
-        lease.record, state="crawled", last_crawled=100.0, copied=100.0, copy=write(folder, url, b"here"), verdict="new"
+        one.record, state="crawled", last_crawled=100.0, copied=100.0, copy=write(folder, url, b"here"), verdict="new"
     )
-    store.settle([Outcome(lease.token, "new", there)], at=100.0)
+    store.settle([Outcome(one.id, "new", there)], at=100.0)
     first = store.page("https://a.org", fingerprint(URLS[0]))
     assert first is not None
     assert first.copy is not None

@@ -12,6 +12,7 @@ from webfountain.commands import options
 from webfountain.records import STATES
 from webfountain.report import state as looked
 from webfountain.store import is_held
+from webfountain.store.contract import PLAN
 from webfountain.terminal import shown, shown_lines
 
 if TYPE_CHECKING:
@@ -30,8 +31,7 @@ __all__ = ["cat", "pages", "sites", "status", "texts"]
 def status(store: str, as_json: bool) -> None:
     """Counts by state, rate, freshness estimate, plan in force."""
     with options.reading(store) as opened:
-        fastest_s = opened.period_s / 96
-        found = looked.status(opened, at=SystemClock().now(), period_s=opened.period_s, fastest_s=fastest_s)
+        found = looked.status(opened, at=SystemClock().now(), period_s=opened.period_s, fastest_s=opened.fastest_s)
         plan = _plan(opened)
     found = {"store": store, **found, "plan": plan, "crawling": is_held(options.existing_folder(store))}
     options.print_json(found) if as_json else _print_status(found)
@@ -103,7 +103,7 @@ def cat(url: str, store: str, repository: str | None, part: str | None, as_json:
 
 def _plan(store: FrontierStore) -> dict[str, Any] | None:
     """The plan in force; what reads it is imported only where there is one."""
-    if store.plan() is None:
+    if store.value(PLAN) is None:
         return None
     from webfountain.report.planned import plan_in_force  # noqa: PLC0415  numpy, 0.1 s
 

@@ -12,11 +12,14 @@ it stands Scrapy's own middleware for robots.txt, for requests that never were t
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.exceptions import IgnoreRequest
+from scrapy.utils.httpobj import urlparse_cached
 
 from webfountain.crawl.download_handler import download_error, error_word
 from webfountain.crawl.flight import flight_of
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
     from scrapy.http import Response
+    from scrapy.robotstxt import RobotParser
 
     from webfountain.crawl.flight import Flight
 
@@ -83,11 +87,21 @@ class BesideMiddleware(RobotsTxtMiddleware):
     """Scrapy's middleware for robots.txt, for what does not come from the scheduler: files, images, the project's own
     `engine.download_async`. For all else the ant has asked."""
 
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+
     async def process_request(self, request: Request, spider: Spider | None = None) -> None:
         """Raises IgnoreRequest for what robots.txt refuses."""
         del spider  # Scrapy passes none; its own signature still has it
         if flight_of(request) is None:
             await super().process_request(request)
+
+    async def robot_parser(self, request: Request) -> RobotParser | None:
+        """One after the other: of those that wait for a robots.txt Scrapy 2.19 tells the first its rules, and all
+        others that there are none. Files come many at once; pages seldom do."""
+        async with self._turns[urlparse_cached(request).netloc]:
+            return await super().robot_parser(request)
 
 
 def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> Fetched:

@@ -96,6 +96,20 @@ def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any
     if crawl is not None:
         # Scrapy leaves the exception to asyncio, which logs one that nobody asked for.
         crawl.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+    else:
+        logging.getLogger("twisted").addFilter(_Said(error))
+
+
+class _Said(logging.Filter):
+    """Keeps Twisted from logging an error that a Deferred of nobody's holds: it has been said."""
+
+    def __init__(self, error: WebfountainError) -> None:
+        super().__init__()
+        self._error = error
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        failed = record.exc_info[1] if record.exc_info else None
+        return failed is not self._error and not record.getMessage().startswith("Unhandled error in Deferred")
 
 
 def watch_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:

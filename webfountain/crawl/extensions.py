@@ -1,8 +1,8 @@
 """The extension that tells what a crawl does: stats while it runs, a live display, the report at its end.
 
-It reads the session's metrics and the frontier's snapshots and changes nothing. Settings read:
-WEBFOUNTAIN_REPORT (a file for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a display on
-standard error).
+It reads the session's metrics and the frontier's snapshots and changes nothing. Without the display a line in the log
+tells the progress once a minute and at the end, unless Scrapy's LogStats does. Settings read: WEBFOUNTAIN_REPORT (a
+file for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a display on standard error).
 """
 
 from __future__ import annotations
@@ -29,13 +29,17 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webfountain.report.progress import Progress
+    from webfountain.report.progress import Moment, Progress
 
 __all__ = ["Reporter", "report_of"]
 
 logger = logging.getLogger(__name__)
 
 EVERY_S: Final = 0.5
+_LOG_STATS: Final = "scrapy.extensions.logstats.LogStats"
+FIRST_LINE_S: Final = 10.0
+LINE_EVERY_S: Final = 60.0
+"""Seconds between lines in the log where there is no display, after the first."""
 FRESHNESS_EVERY: Final = 4
 """Moments between two estimates of the freshness, which cost the store a look at its census."""
 _COUNTS: Final = {
@@ -85,6 +89,9 @@ class Reporter:
         self._progress: Progress | None = None
         self._task: asyncio.Task[None] | None = None
         self._freshness: float | None = None
+        has_log_stats = crawler.settings.getwithbase("EXTENSIONS").get(_LOG_STATS) is not None
+        self._logs = not has_log_stats and logger.isEnabledFor(logging.INFO)
+        self._next_line = FIRST_LINE_S
         self._began = time.monotonic()
 
     @classmethod
@@ -120,6 +127,8 @@ class Reporter:
         self._tell()
         if self._progress is not None:
             self._progress.close()
+        elif self._logs:
+            self._log(self._moment())
         now = time.monotonic()
         report = report_of(
             self._session,
@@ -143,16 +152,29 @@ class Reporter:
         for name, many in counts.items():
             stats.set_value(name, many)
         if self._progress is not None:
-            from webfountain.report.planned import plan_words  # noqa: PLC0415
-            from webfountain.report.progress import moment_of  # noqa: PLC0415
+            self._progress.show(self._moment())
+        elif self._logs and time.monotonic() - self._began >= self._next_line:
+            self._log(self._moment())
 
-            seconds = time.monotonic() - self._began
-            frontier = self._session.frontier
-            plan = frontier.plan
-            words = None if plan is None else plan_words(plan, at=self._session.now())
-            self._progress.show(
-                moment_of(frontier.statistics(), counts, seconds=seconds, freshness=self._freshness, plan=words)
-            )
+    def _moment(self) -> Moment:
+        from webfountain.report.planned import plan_words  # noqa: PLC0415
+        from webfountain.report.progress import moment_of  # noqa: PLC0415
+
+        seconds = time.monotonic() - self._began
+        frontier = self._session.frontier
+        plan = frontier.plan
+        words = None if plan is None else plan_words(plan, at=self._session.now())
+        counts = self._session.metrics.snapshot()
+        return moment_of(frontier.statistics(), counts, seconds=seconds, freshness=self._freshness, plan=words)
+
+    def _log(self, moment: Moment) -> None:
+        """Where nobody watches, the log tells how it goes, as Scrapy's LogStats does."""
+        from webfountain.report.progress import line  # noqa: PLC0415
+
+        rate = moment.fetched / moment.seconds if moment.seconds else 0.0
+        assert self._crawler.spider is not None
+        logger.info("%s", line(moment, title=self._crawler.spider.name, rate=rate))
+        self._next_line = moment.seconds + LINE_EVERY_S
 
     def _write(self, report: dict[str, Any]) -> None:
         """Whole or not at all: a reader may wait for the file to appear."""

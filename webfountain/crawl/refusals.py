@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.store_worker import Refusal
-    from webfountain.records import Lease
+    from webfountain.records import Lease, LeaseId
 
 __all__ = ["Refusals", "is_one_off"]
 
@@ -50,7 +50,7 @@ class Refusals:
         self._refused: deque[Refusal] = deque()
         self._in_engine = 0
         self._ended: list[Refusal] = []
-        self._once: set[int] = set()
+        self._once: set[LeaseId] = set()
 
     def take_work(self) -> Work | None:
         """The frontier's next batch without what is refused in it, with what has been told to its errback."""
@@ -66,12 +66,12 @@ class Refusals:
 
     def once(self, lease: Lease) -> None:
         """The request of a lease that is acknowledged now is not made again."""
-        self._once.add(lease.token)
+        self._once.add(lease.id)
 
     def _last(self, acknowledged: Refusal) -> Refusal:
-        if acknowledged.lease.token not in self._once:
+        if acknowledged.lease.id not in self._once:
             return acknowledged
-        self._once.remove(acknowledged.lease.token)
+        self._once.remove(acknowledged.lease.id)
         record = msgspec.structs.replace(acknowledged.record, due=inf)
         return msgspec.structs.replace(acknowledged, record=record)
 

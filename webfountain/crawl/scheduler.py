@@ -26,6 +26,7 @@ from webfountain.crawl import engine
 from webfountain.crawl.download_handler import ABORT
 from webfountain.crawl.duplicates import Duplicates
 from webfountain.crawl.flight import CURRENT, Flight, arrive, depart, flight_of, origin_of
+from webfountain.crawl.names import reactor_addresses
 from webfountain.crawl.refusals import Refusals, is_one_off
 from webfountain.crawl.requests import LostInMemory, RequestStore, crawlable
 from webfountain.crawl.session import Session
@@ -33,7 +34,7 @@ from webfountain.crawl.values import ClassMissing
 from webfountain.crawl.worker import Worker
 from webfountain.download.resolver import Resolver
 from webfountain.errors import WebfountainError
-from webfountain.records import Fetch, Fetched
+from webfountain.records import Fetch, Fetched, LeaseId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -81,7 +82,7 @@ class FountainScheduler:
         self._stopped_at: float | None = None
         self._own = False
         self._running = engine.running_crawl()
-        self._waiting: dict[int, Flight] = {}
+        self._waiting: dict[LeaseId, Flight] = {}
         """By lease: pages that the engine is done with, but not with all that came of them in memory alone."""
         self._told: set[str] = set()
         self._known = 0
@@ -114,7 +115,7 @@ class FountainScheduler:
             engine.refuse(self._crawler, error, crawl=self._running)
             raise
         self.frontier: Frontier = built.frontier
-        self._resolver = Resolver(self._resolved)
+        self._resolver = Resolver(None if self._own else reactor_addresses)
         engine.watch_ends(self._crawler, self._ended)
         engine.scrape_for(self._crawler, CURRENT, flight_of)
         if self._own:
@@ -270,13 +271,13 @@ class FountainScheduler:
         for done in flight.end():
             self._settle(done)
         if flight.waits and flight.fetch.lease is not None:
-            self._waiting[flight.fetch.lease.token] = flight
+            self._waiting[flight.fetch.lease.id] = flight
             self.frontier.keep(flight.fetch.lease)
         self._worker.stir()
 
     def _settle(self, flight: Flight) -> None:
         lease = flight.fetch.lease
-        if lease is not None and self._waiting.pop(lease.token, None) is not None:
+        if lease is not None and self._waiting.pop(lease.id, None) is not None:
             self.frontier.unkeep(lease)
         if flight.refusal is not None:
             self._refusals.ended(flight.refusal)
@@ -426,7 +427,7 @@ class FountainScheduler:
     def _look(self) -> None:
         """What has to be looked at now and then: names to resolve, the end of the crawl."""
         if hosts := self.frontier.unresolved():
-            self._resolver.ask(hosts)
+            self._resolver.ask(hosts, self._resolved)
         if engine.is_closing(self._crawler):
             self._wind_down()
         elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals.untold()):

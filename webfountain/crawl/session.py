@@ -133,7 +133,8 @@ class Session:
             raise InputError("the fountain spider needs a collection: -a collection=FILE")
         else:
             self.built = _build_own(self.config, self.config.collection, self.metrics)
-        self.terms = terms_of(self.built.collection.politeness, self.built.collection.network)
+        collection = self.built.collection
+        self.terms = terms_of(collection.politeness, collection.network, self.built.frontier.detour)
         return self.built
 
 
@@ -154,12 +155,14 @@ def store_url(config: FountainConfig, spider: str, arguments: Mapping[str, str])
 def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
     """For the fountain spider: everything from the collection file, with a repository."""
     collection = read_collection(file)
-    store = open_store(config.store, collection=collection.name, period_s=collection.cycle.period_s)
+    cycle = collection.cycle
+    store = open_store(config.store, collection=collection.name, period_s=cycle.period_s, fastest_s=cycle.fastest_s)
     try:
         repository = Repository(
             config.repository_folder,
             keep=collection.repository.keep,
             max_bytes=collection.repository.max_bytes,
+            keep_answers=collection.repository.keep_answers,
             rotate_bytes=config.rotate_bytes,
             given_out=max(store.copies(), default=0),
             software=collection.politeness.user_agent,
@@ -194,7 +197,10 @@ def _build_for_project(
     """For another project's spider: no seeds, no repository, its own requests only, in a store of its own."""
     collection = _collection_of(config, settings, spider)
     url = store_url(config, spider, arguments)
-    store = open_store(url, collection=collection.name, period_s=collection.cycle.period_s, fresh=config.fresh)
+    cycle = collection.cycle
+    store = open_store(
+        url, collection=collection.name, period_s=cycle.period_s, fastest_s=cycle.fastest_s, fresh=config.fresh
+    )
     waiting = store.statistics().pages["never-crawled"]
     known = sum(store.statistics().pages.values())
     logger.info("The requests of %s wait in %s: %d of %d known ones are to be made", spider, url, waiting, known)

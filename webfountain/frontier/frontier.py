@@ -34,6 +34,7 @@ from webfountain.frontier.sites.site import largest_hand
 from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
 from webfountain.policy.judge import Judge
 from webfountain.sandbox.reader import FencedReader
+from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
     import random
@@ -93,7 +94,7 @@ class Frontier:
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
         self.judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
         self._follower = PlanFollower(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
-        last = self._follower.resume(store.plan())
+        last = self._follower.resume(store.value(PLAN))
         planning = plans(collection, recrawl=recrawl)
         self._controller = Controller(collection, start=clock.now(), last=last) if planning else None
         most_ahead = largest_hand(collection.cycle.capacity_pages_per_period, collection.cycle.period_s)
@@ -161,14 +162,12 @@ class Frontier:
         self._orders = Orders(
             ant=self._ant,
             errands=self._errands,
-            arrivals=self._arrivals,
             follower=self._follower,
             controller=self._controller,
             agenda=self._agenda,
         )
         self._progress = Progress(
             ant=self._ant,
-            arrivals=self._arrivals,
             gather=lambda: self._next_work,
             config=config,
             cycle=collection.cycle,
@@ -184,9 +183,6 @@ class Frontier:
         at = self._clock.now()
         if self._progress.open_at() > at:
             return None
-        if self._agenda.due("hands", at):
-            # Whatever time has passed, no lease is handed out that may have run out.
-            self._next_work.released += self._ant.stale_hands(at, older_s=self._config.lease_seconds / 2)
         fetch = self._ant.next(at)
         if fetch is not None:
             self._metrics.inc("fetch/started")
@@ -214,6 +210,8 @@ class Frontier:
             self._arrivals.landed(site, fetched)
             return
         site.expected -= 1
+        if self._repository is not None and self._repository.keep_answers:
+            self._next_work.answers.append(fetched)
         if kind == "robots":
             self._metrics.inc("robots/fetched")
             self._errands.robots_landed(site, fetched)
@@ -232,11 +230,11 @@ class Frontier:
     def keep(self, lease: Lease) -> None:
         """The lease of a page that has landed is not settled for a while, or in this run. The crawl does not wait
         for it, and its site takes nobody's place on the active list."""
-        self._ant.kept[lease.token] = lease.site
+        self._ant.kept[lease.id] = lease.site
 
     def unkeep(self, lease: Lease) -> None:
         """The lease is settled now."""
-        del self._ant.kept[lease.token]
+        del self._ant.kept[lease.id]
 
     def examine(self, fetched: Fetched) -> Visit:
         """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
@@ -300,6 +298,13 @@ class Frontier:
     def resolved(self, host: str, addresses: Sequence[str], *, error: str | None = None) -> None:
         """The addresses of a host name, or none and why."""
         self._arrivals.resolved(host, addresses, error=error or "dns")
+
+    def detour(self, fetch: Fetch, address: str) -> float:
+        """A fetch under way has no answer at its address and would go on at another one of its host.
+
+        Returns the seconds that it must wait before it asks again, 0.0 when it may go on there.
+        """
+        return self._ant.detour(fetch, address, self._clock.now())
 
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
@@ -369,20 +374,29 @@ class Frontier:
                 self._ant.look(site)
         for site in self._ant.admit(done.activated):
             self._arrivals.greet(site, at)
-        self._arrivals.call_immediate(done)
+        for lease in done.renewed:
+            if (site := self._ant.sites.get(lease.site)) is not None:
+                site.lease = lease
+        for urgent in done.immediate:
+            self._arrivals.hurry(urgent)
         for deal in done.deals:
-            self._metrics.inc("ant/leased", len(deal.never) + len(deal.recrawl))
+            self._metrics.inc("ant/leased", len(deal.never_crawled) + len(deal.recrawl))
             self._arrivals.take_deal(deal, at)
         self._metrics.inc("ant/released", len(work.released))
-        for name in sorted(done.hurried & self._ant.sites.keys()):
-            self._next_work.released += self._ant.recall(self._ant.sites[name])
+        self._recall(done)
         self._ant.freshen(done.fresh)
-        if done.counts["ant/reclaimed"]:
-            self._ant.replenish()
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:
                 self._errands.send_for_sitemaps(site, read.children, at)
                 self._ant.look(site)
+
+    def _recall(self, done: Done) -> None:
+        """Give back the hands in which others go before what was leased, or something leased is immediate now."""
+        for name in sorted({*done.hurried, *done.overtaken} & self._ant.sites.keys()):
+            site = self._ant.sites[name]
+            self._next_work.released += self._ant.recall(site)
+            if name in done.overtaken:
+                self._next_work.released += self._ant.empty_hand(site)
 
     def census(self) -> dict[int, BucketCensus]:
         """Crawled pages by bucket, as the store counts them now; for the worker thread."""
@@ -407,9 +421,7 @@ class Frontier:
         self._reader.close()
         self._suspects.close()
         parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
-        self._store.release([token for left in parted for token in left.unused + left.urgent])
-        self._store.release([lease.token for leases in self._arrivals.strays.values() for lease in leases])
-        self._store.release(self._orders.put_off())
+        self._store.release([lease for left in parted for lease in left.unused])
         self._store.park([left.parked for left in parted], at=at)
         if self._repository is not None:
             self._repository.close()

@@ -65,6 +65,7 @@ class Repository:
     directory : made, readable by the user only, when it is not there
     keep : "newest" deletes files whose copies are all superseded; "all" deletes nothing
     max_bytes : size of the folder that `tidy` keeps to, bytes; None: no limit
+    keep_answers : whether the caller should write answers that are no copy, too; they are nobody's newest copy
     rotate_bytes : size at which a file is closed and the next begun, bytes
     given_out : the greatest file number that the store names; a lost file's number is not given out again
     software : what the warcinfo records name as the writer, with its user agent
@@ -81,6 +82,7 @@ class Repository:
         *,
         keep: Keep = "newest",
         max_bytes: int | None = None,
+        keep_answers: bool = False,
         rotate_bytes: int = GIGABYTE,
         given_out: int = 0,
         software: str = "webfountain",
@@ -89,6 +91,7 @@ class Repository:
         clock = clock or SystemClock()
         if max_bytes is not None:
             rotate_bytes = max(1, min(rotate_bytes, max_bytes // FILES_PER_LIMIT))
+        self.keep_answers = keep_answers
         self._records = WarcWriter(software=software)
         self._writer = Writer(
             Path(directory), records=self._records, clock=clock, rotate_bytes=rotate_bytes, given_out=given_out

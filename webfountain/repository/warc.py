@@ -151,7 +151,9 @@ def _revisit(capture: Capture, head: str) -> Member:
     if capture.repeats is not None:
         head += f"WARC-Refers-To-Target-URI: {target_uri(fetched.fetch.url)}\r\n"
         head += f"WARC-Refers-To-Date: {date_of(capture.repeats)}\r\n"
-    answer = _answer_head(fetched, None if not_modified else len(fetched.body))
+    # A player shows the head that it finds here: with that of a 304 it would show nothing. Without one it takes head
+    # and body of the record that is referred to (pywb 2.10); WARC/1.1 section 6.7.3 leaves it out or in.
+    answer = b"" if not_modified else _answer_head(fetched, len(fetched.body))
     return _member("revisit", f"{head}{_HTTP_ANSWER}", answer)
 
 
@@ -181,11 +183,10 @@ def target_uri(url: str) -> str:
     return url if _PRINTABLE.fullmatch(url) else quote(url, safe="!#$%&'()*+,/:;=?@[]~")
 
 
-def _answer_head(fetched: Fetched, length: int | None) -> bytes:
-    """Status line and headers; `length` is the body's in bytes, None for an answer that has none to speak of."""
+def _answer_head(fetched: Fetched, length: int) -> bytes:
+    """Status line and headers; `length` is the body's in bytes."""
     headers = [_renamed(name, value) for name, value in fetched.headers]
-    if length is not None:
-        headers.append(("content-length", str(length)))
+    headers.append(("content-length", str(length)))
     status = fetched.status or 0
     reason = _REASONS.get(status, "Unknown")
     return f"HTTP/1.1 {status:03d} {reason}\r\n".encode() + _lines(headers) + b"\r\n"

@@ -33,12 +33,21 @@ def is_held(folder: Path) -> bool:
 
 
 def open_store(
-    url: str, *, collection: str | None, period_s: float | None, read_only: bool = False, fresh: bool = False
+    url: str,
+    *,
+    collection: str | None,
+    period_s: float | None,
+    fastest_s: float | None = None,
+    read_only: bool = False,
+    fresh: bool = False,
 ) -> FrontierStore:
-    """Open a store, creating it when it is not there; `period_s` is the length of a census period.
+    """Open a store, creating it when it is not there.
 
-    None for either means what the store was made with, which only one that exists can tell. `read_only` gives
-    an up-to-date view, also of a store that another process is writing. `fresh` deletes what the store holds.
+    `period_s` is the length of a census period, `fastest_s` the mean change interval of bucket 0, the unit of the
+    bucket byte. None means what the store was made with; of a new one `fastest_s` is then period_s / 96. Opened for
+    writing with others than it was made with, the census rows and the plan of a store go, and with another
+    unit its bucket bytes are made anew. `read_only` gives an up-to-date view, also of a store that another process
+    is writing, in the units that it has. `fresh` deletes what the store holds.
 
     Raises
     ------
@@ -52,10 +61,12 @@ def open_store(
             raise InputError("--store memory: a new store needs a period")
         from webfountain.store.memory.store import MemoryStore  # noqa: PLC0415  a backend is imported when it is asked for
 
-        return MemoryStore(period_s=period_s)
+        return MemoryStore(period_s=period_s, fastest_s=fastest_s)
     folder = folder_of(url)
     if folder is None:
         raise InputError(f"--store {url!r}: use memory:, rocksdb:///absolute/folder or rocksdb://relative/folder")
     from webfountain.store.embedded.opening import open_embedded  # noqa: PLC0415
 
-    return open_embedded(folder, collection=collection, period_s=period_s, read_only=read_only, fresh=fresh)
+    return open_embedded(
+        folder, collection=collection, period_s=period_s, fastest_s=fastest_s, read_only=read_only, fresh=fresh
+    )

@@ -12,7 +12,7 @@ from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
 from webfountain.frontier.pages.examiner import Examiner, digest_of
 from webfountain.policy.judge import Judge
-from webfountain.records import Fetch, Fetched, Lease, PageRecord
+from webfountain.records import Fetch, Fetched, Lease, LeaseId, PageRecord
 
 URL, SITE, DAY = "http://one.example/dir/page", "http://one.example", 86_400.0
 PRIOR = Prior(10 * DAY)
@@ -42,7 +42,7 @@ def crawled(body=BODY, **fields):
 
 def fetched(record, status=200, body=BODY, *, at=8 * DAY, error=None, asked=True, **headers):
     conditional = {"etag": record.etag, "last_modified": record.last_modified} if asked else {}
-    fetch = Fetch(1, "page", URL, SITE, None, Lease(1, SITE, b"k", record), **conditional)
+    fetch = Fetch(1, "page", URL, SITE, None, Lease(LeaseId(SITE, 1, 1), b"k", record), **conditional)
     if error:
         return Fetched(fetch, at, 0.5, error=error)
     given = {"content-type": "text/html"} | {name.replace("_", "-"): value for name, value in headers.items()}

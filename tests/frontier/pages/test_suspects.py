@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webfountain.frontier.pages.suspects import CRASHES, Suspects
-from webfountain.records import Lease, PageRecord
+from webfountain.records import Lease, LeaseId, PageRecord
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ def die_over(folder: Path, *urls: str) -> None:
 
 
 def lease(url: str) -> Lease:
-    return Lease(1, "http://a.example", url.encode()[-8:], PageRecord(url))
+    return Lease(LeaseId("http://a.example", 1, 1), url.encode()[-8:], PageRecord(url))
 
 
 def test_a_page_that_a_process_died_of_is_a_suspect_until_it_is_examined_well(tmp_path: Path) -> None:

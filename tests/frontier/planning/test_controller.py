@@ -270,9 +270,9 @@ class CountingStore(MemoryStore):
         super().__init__(period_s=DAY)
         self.settled = self.advanced = 0
 
-    def settle(self, outcomes, *, at):
+    def settle(self, outcomes, *, at, learned=()):
         self.settled += len(outcomes)
-        return super().settle(outcomes, at=at)
+        return super().settle(outcomes, at=at, learned=learned)
 
     def advance(self, site, keys, *, due, at):
         self.advanced += len(keys)

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frontier.plans import DAY, hand_made
+from tests.store.stores import lease
 from webfountain.core.buckets import BUCKETS, interval_of
 from webfountain.core.phases import Phases
 from webfountain.frontier.planning.schedule import (
@@ -111,16 +112,18 @@ def a_crawled_page(site, *, bucket, at):
     """A store with one page, crawled at a time."""
     store = MemoryStore(period_s=DAY)
     store.discover([Link(f"{site}/x", site, b"x")], at=at)
-    (lease,) = store.lease(site, 1, queue="never-crawled", owner="o", until=at + 60, at=at)
+    (home,) = store.activate(1, owner="o", until=at + 60, at=at)
+    (new,) = lease(store, home, 1)
     record = PageRecord(f"{site}/x", state="crawled", bucket=bucket, last_crawled=at)
-    store.settle([Outcome(lease.token, "new", record)], at=at)
+    store.settle([Outcome(new.id, "new", record)], at=at)
     return store
 
 
 def leased(store, schedule, site, at):
     horizon = schedule.horizon(site, at)
-    found = store.lease(site, 1, queue="recrawl", owner="o", until=at + 60, at=at, horizon=horizon)
-    store.release([lease.token for lease in found])
+    (home,) = store.activate(1, owner="o", until=at, at=inf)
+    found = lease(store, home, 1, queue="recrawl", horizon=horizon)
+    store.release([one.id for one in found])
     return len(found)
 
 
