@@ -7,12 +7,15 @@ sandbox, and in whole crawls (`tests.servers.markup`).
 from __future__ import annotations
 
 import itertools
+import zlib
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["BOMBS", "MARKUP"]
+__all__ = ["BOMBS", "MARKUP", "MEGABYTES", "packed"]
+
+MEGABYTES: Final = 50
 
 _LETTERS = "abcdefghijklmnopqrstuvwxyz0123456789"
 _FORMATTING = ["b", "big", "code", "em", "font", "i", "nobr", "s", "small", "strike", "strong", "tt", "u"]
@@ -101,3 +104,12 @@ BOMBS: Final = (
     "formatting elements opened again in each table row",
 )
 """Those that cannot be read within bounds, at a megabyte, however much is made harmless before."""
+
+
+def packed(start: bytes, part: bytes, *, megabytes: int = MEGABYTES) -> bytes:
+    """`start`, then `part` again and again for so many megabytes, as gzip; packed once and repeated."""
+    packer = zlib.compressobj(6, wbits=-15)
+    head = packer.compress(start) + packer.flush(zlib.Z_FULL_FLUSH)
+    block = packer.compress(part * (1_000_000 // len(part))) + packer.flush(zlib.Z_FULL_FLUSH)
+    body = b"\x1f\x8b\x08" + bytes(6) + b"\xff" + head + block * megabytes + packer.flush()
+    return body + bytes(8)  # a wrong checksum, which is found at the end

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import gzip
 import resource
-import zlib
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from tests.formats.markup import MEGABYTES, packed
 from webfountain.formats.content_type import ContentType
 from webfountain.formats.document import text_of
 from webfountain.formats.links import LinkExtractor
@@ -23,18 +23,8 @@ from webfountain.sandbox.reader import FencedReader
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-MEGABYTES = 50
 FIRST = b"<urlset><url><loc>http://a.example/1</loc></url>"
 GOOD = [("http://a.example/1", None)]
-
-
-def packed(start: bytes, part: bytes, *, megabytes: int = MEGABYTES) -> bytes:
-    """`start`, then `part` again and again for so many megabytes, as gzip; packed once and repeated."""
-    packer = zlib.compressobj(6, wbits=-15)
-    head = packer.compress(start) + packer.flush(zlib.Z_FULL_FLUSH)
-    block = packer.compress(part * (1_000_000 // len(part))) + packer.flush(zlib.Z_FULL_FLUSH)
-    body = b"\x1f\x8b\x08" + bytes(6) + b"\xff" + head + block * megabytes + packer.flush()
-    return body + bytes(8)  # a wrong checksum, which is found at the end
 
 
 PARTS = {
