@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+from functools import cache
 from typing import TYPE_CHECKING
 
 from tests.formats.markup import MARKUP
@@ -60,3 +62,24 @@ async def xml_in_euc_jp(_: Ask, writer: StreamWriter) -> None:
 async def deadly(_: Ask, writer: StreamWriter) -> None:
     """A page for `tests.crawl.dying`, which kills whoever examines it; else a good one."""
     await send(writer, "<title>D</title><p>whoever reads this dies</p>")
+
+
+@behaviour("new", "failed")
+async def many_bombs(ask: Ask, writer: StreamWriter) -> None:
+    """Links to 20 pages of a megabyte each, which a parser takes minutes for."""
+    if ask.path == "/bad":
+        await send(writer, "".join(f'<a href="/bad/{i}">{i}</a>' for i in range(20)))
+    else:
+        await send(writer, MARKUP["attributes with greater-than signs"](1_000_000))
+
+
+@behaviour("new", "failed")
+async def large_pages(ask: Ask, writer: StreamWriter) -> None:
+    """7.5 MB of paragraphs, as 40 kB of gzip."""
+    await send(writer, _large(), "Content-Encoding: gzip")
+
+
+@cache
+def _large() -> bytes:
+    words = " ".join(f"word{i}" for i in range(60))
+    return gzip.compress(b"<title>L</title>" + f"<p>{words}</p>".encode() * (7_500_000 // (len(words) + 7)))
