@@ -224,7 +224,8 @@ class Frontier:
 
     async def examine_apart(self, fetched: Fetched) -> Visit:
         """As `examine`, in a thread that is kept for it."""
-        return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
+        with self._progress.examining(fetched):
+            return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
 
     def cut_short(self) -> None:
         """Whatever is examined now need not be: the crawl ends, and what was not examined is asked for again."""

@@ -7,6 +7,7 @@ and compares; whose turn it is the ant knows, and what is waiting in the store t
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -15,11 +16,14 @@ import msgspec
 from webfountain.frontier.agenda import Pace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from webfountain.config import FountainConfig
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.policy.tables import CycleTable
+    from webfountain.records import Fetched
     from webfountain.store.contract import Statistics
 
 __all__ = ["MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Progress"]
@@ -55,6 +59,7 @@ class Progress:
         self._handed_out = 0
         self._pending_visits = 0
         self._pending_bytes = 0
+        self._examined_bytes = 0
         self.stored = stored
         """What the store held after the last batch."""
         self.working = False
@@ -72,7 +77,8 @@ class Progress:
 
     def congested(self) -> bool:
         """Whether the worker is so far behind that nothing more should be fetched."""
-        return self._pending_bytes > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
+        held = self._pending_bytes + self._examined_bytes
+        return held > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
 
     def spend(self, at: float) -> None:
         """One page of the budget goes out."""
@@ -80,6 +86,15 @@ class Progress:
         self._handed_out += 1
 
     # ---------------------------------------------------------- with the worker
+
+    @contextmanager
+    def examining(self, fetched: Fetched) -> Iterator[None]:
+        """While a body waits for a thread that examines it, and for the end of that, it is in memory."""
+        self._examined_bytes += len(fetched.body)
+        try:
+            yield
+        finally:
+            self._examined_bytes -= len(fetched.body)
 
     def wait_for_worker(self, visit: Visit) -> None:
         """A visit is in memory until the worker has written it."""
