@@ -31,7 +31,8 @@ MEANING = {
     "politeness.delay_factor": "… and at least so many times as long as the last request took.",
     "politeness.max_delay": "The longest Crawl-delay that is honoured.",
     "politeness.concurrency": "Requests at once per site (and IP).",
-    "politeness.per_ip": "Sites behind one address are asked as one.",
+    "politeness.per_ip": "Sites behind one address are asked as one; of a host with several, the first that "
+    "answers counts.",
     "politeness.timeout": "A fetch takes no longer, from the first attempt to connect to the last byte.",
     "politeness.max_bytes": "A body is cut (and the fetch failed) above this, also while it is unpacked.",
     "politeness.min_bytes_per_second": "Slower servers are cut sooner: within ten seconds of a body that brings less.",
