@@ -225,6 +225,9 @@ class Frontier:
     async def examine_apart(self, fetched: Fetched) -> Visit:
         """As `examine`, in a thread that is kept for it."""
         with self._progress.examining(fetched):
+            if fetched.fetch.url in self._suspects:
+                # Its death would be the end of what others brought, and of its site's other pages each time.
+                await self._progress.all_written(within_s=2.0)
             return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
 
     def cut_short(self) -> None:

@@ -7,7 +7,8 @@ and compares; whose turn it is the ant knows, and what is waiting in the store t
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import asyncio
+from contextlib import contextmanager, suppress
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -31,6 +32,7 @@ __all__ = ["MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Pro
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
 """Bodies and visits that wait for the worker; above either no new fetch goes out, so memory stays bounded."""
+_POLL_S: Final = 0.02
 IDLE_S: Final = 60.0
 """`--until-idle`: idle is when no never-crawled URL comes due within this time (DESIGN.md section 7)."""
 
@@ -58,6 +60,7 @@ class Progress:
         self._immediate_left = False
         self._handed_out = 0
         self._pending_visits = 0
+        self._written_visits = 0
         self._pending_bytes = 0
         self._examined_bytes = 0
         self.stored = stored
@@ -101,10 +104,19 @@ class Progress:
         self._pending_visits += 1
         self._pending_bytes += _size_of(visit)
 
+    async def all_written(self, *, within_s: float) -> None:
+        """Until what waits for the worker now is in the store, or the time is over."""
+        awaited = self._written_visits + self._pending_visits
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while self._written_visits < awaited:
+                    await asyncio.sleep(_POLL_S)
+
     def absorb(self, result: BatchResult) -> None:
         """A batch came back."""
         self.working = False
         self._pending_visits -= len(result.batch.visits)
+        self._written_visits += len(result.batch.visits)
         self._pending_bytes -= sum(map(_size_of, result.batch.visits))
         if result.statistics is not None:
             self.stored = result.statistics
