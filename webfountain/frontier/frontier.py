@@ -180,7 +180,7 @@ class Frontier:
 
     def wake_at(self) -> float | None:
         """When `next` may have something by time alone; None: only after a landing or work."""
-        due = max(self._ant.wake_at(), self._progress.open_at())
+        due = min(max(self._ant.wake_at(), self._progress.open_at()), self._follower.check_at())
         return None if due == inf else due
 
     def landed(self, fetched: Fetched) -> None:
@@ -299,7 +299,7 @@ class Frontier:
             self._metrics.inc(name, many)
         self._orders.sites_due = inf if done.next_site_due is None else done.next_site_due
         self._taken = done.census or self._taken
-        self._follower.rank(done.ranked)
+        self._follower.hand_over(ranks=done.ranks, waiting=done.waiting)
         for name, many in done.settled.items():
             if (site := self._ant.sites.get(name)) is not None:
                 site.expected -= many

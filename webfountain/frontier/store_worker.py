@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
@@ -16,15 +17,15 @@ import msgspec
 
 from webfountain.records import STATES, Copy, Lease, Link, Outcome, PageRecord, SiteRecord
 from webfountain.repository.warc import Capture
+from webfountain.store.contract import ADVANCED
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from webfountain.frontier.inbox import Inbox
     from webfountain.frontier.pages.duplicates import DuplicateEliminator
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
-    from webfountain.frontier.planning.schedule import Wanted
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.records import CensusRow, Fetched, OutcomeKind
     from webfountain.repository.pages import Repository
@@ -77,13 +78,13 @@ class Work:
     inbox: bool = False
     tidy: bool = False
     look_for_waiting: bool = False
-    wanted: Wanted | None = None
+    price: float | None = None
     census_since: int | None = None
     plan: bytes | None = None
 
     def is_needed(self) -> bool:
         """Whether there is anything to do."""
-        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.plan, self.wanted)
+        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.plan)
         sites = (self.parked, self.released, self.summoned, self.orders, self.room)
         chores = (self.inbox, self.reclaim, self.tidy, self.look_for_waiting, self.census_since is not None)
         return any(news) or any(sites) or any(chores)
@@ -133,7 +134,8 @@ class Done:
     never_crawled_due: float | None = None
     statistics: Statistics | None = None
     census: CensusTaken | None = None
-    ranked: frozenset[str] = frozenset()
+    ranks: bool = False
+    waiting: int = 0
 
 
 class Clerk:
@@ -159,6 +161,7 @@ class Clerk:
         self._owner = owner
         self._lease_s = lease_s
         self._urgent = urgent
+        self._learned: dict[str, bytes] = {}
         self._has_forgotten = False
         self._told = (0, 0, 0)
 
@@ -173,10 +176,11 @@ class Clerk:
         if work.inbox and self._inbox is not None:
             self._deliver(self._inbox, work, done)
         self._store.release(work.released)
-        self._store.park(work.parked, at=work.at)
-        self._make_due(work, done)
         if self._urgent is not None:
-            done.ranked = self._urgent.sites
+            self._rest(self._urgent, work.parked, work.at)
+        self._store.park(work.parked, at=work.at)
+        if self._urgent is not None and work.price is not None:
+            self._make_due(self._urgent, work.price, work, done)
         if work.reclaim:
             done.counts["ant/reclaimed"] += self._store.reclaim(at=work.at)
         self._activate(work, done)
@@ -209,17 +213,9 @@ class Clerk:
         done.counts["ant/settled"] += settled.applied
         done.counts["ant/settle_lost"] += settled.lost
         if self._urgent is not None:
-            self._observe(self._urgent, visits, work)
-
-    def _observe(self, urgent: UrgentPages, visits: Sequence[Visit], work: Work) -> None:
-        """What was settled teaches how urgent pages are; sites that should be ranked are taken in."""
-        for name in dict.fromkeys(visit.fetch.site for visit in visits):
-            site = None if name in urgent else self._store.site(name)
-            if site is not None and urgent.wants(name, site.pages[_CRAWLED]):
-                urgent.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=work.at)
-        urgent.observe(visits)
-        for refusal in work.refusals:
-            urgent.refuse(refusal.lease.site, refusal.lease.key)
+            self._urgent.observe(visits)
+            for refusal in work.refusals:
+                self._urgent.refuse(refusal.lease.site, refusal.lease.key)
 
     def _is_forgotten(self, visit: Visit) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
@@ -278,22 +274,43 @@ class Clerk:
                 done.fresh.add(fetched.fetch.site)
             done.sitemaps.append(SitemapRead(fetched.fetch.site, fetched.fetch.url, read.children))
 
-    def _make_due(self, work: Work, done: Done) -> None:
-        """The most urgent pages are due now; after leases went back, for what is leased is not moved."""
-        if self._urgent is None or work.wanted is None:
-            return
-        pages = self._store.statistics().pages
-        wanted = work.wanted.beside_new if pages["never-crawled"] else work.wanted.alone
-        chosen = self._urgent.choose(wanted, at=work.at, known=pages["crawled"], ahead_s=work.wanted.ahead_s)
-        for site, keys, due, before in chosen:
-            moved = self._store.advance(site, keys, due=due, at=work.at)
-            done.counts["controller/made_due"] += moved
-            for key in keys if moved < len(keys) else ():
-                if self._store.page(site, key) is None:  # forgotten since the site was taken in
-                    self._urgent.refuse(site, key)
-            done.fresh.add(site)
-            if before:
+    def _make_due(self, urgent: UrgentPages, price: float, work: Work, done: Done) -> None:
+        """Pages that are worth the price are due now; after leases went back, for what is leased is not moved."""
+        known = self._store.statistics()
+        urgent.divide(known.pages["crawled"], known.sites)
+        for order in work.orders:
+            if urgent.wants(order.site):
+                records = partial(self._crawled, order.site)
+                urgent.admit(order.site, self._learned.pop(order.site, None), records, at=work.at)
+        for site in sorted({visit.fetch.site for visit in work.visits if visit.kind == "changed"}):
+            if site in urgent and (keys := urgent.outranking(site, price, at=work.at)):
+                self._advance(urgent, site, keys, work.at - urgent.interval, done)
                 done.hurried.add(site)
+                done.fresh.add(site)
+        for order in work.orders:
+            if order.site in urgent:
+                keys = urgent.due(order.site, price, most=order.recrawl, at=work.at)
+                self._advance(urgent, order.site, keys, work.at, done)
+        done.ranks, done.waiting = urgent.ranks, urgent.demand(price, work.at)
+
+    def _crawled(self, site: str) -> Iterator[PageRecord]:
+        return (record for _, record in self._store.pages(site=site, state="crawled"))
+
+    def _advance(self, urgent: UrgentPages, site: str, keys: Sequence[bytes], due: float, done: Done) -> None:
+        if not keys:
+            return
+        moved = self._store.advance(site, keys, due=due, at=done.work.at)
+        done.counts["controller/made_due"] += moved
+        for key in keys if moved < len(keys) else ():
+            if self._store.page(site, key) is None:  # forgotten since the site was taken in
+                urgent.refuse(site, key)
+
+    def _rest(self, urgent: UrgentPages, parked: Sequence[Parked], at: float) -> None:
+        """What sites have learned that are not active any more."""
+        for each in parked:
+            learned = urgent.leave(each.site, at)
+            if learned is not None:
+                self._learned[each.site] = learned
 
     def _is_older(self, site: str, key: bytes, modified: float) -> bool:
         """Whether our copy was fetched before the time at which the sitemap says that the page changed."""
@@ -319,15 +336,18 @@ class Clerk:
             done.activated += self._store.activate(work.room, owner=self._owner, until=inf, at=work.at)
 
     def _deal(self, work: Work, done: Done) -> None:
-        done.deals = [self._fill(order, work.at) for order in work.orders]
+        done.deals = [self._fill(order, work.at, work.price) for order in work.orders]
 
-    def _fill(self, order: Order, at: float) -> Deal:
+    def _fill(self, order: Order, at: float, price: float | None) -> Deal:
         until = at + self._lease_s
         never = self._store.lease(order.site, order.never, queue="never-crawled", owner=self._owner, until=until, at=at)
         recrawl = self._store.lease(
             order.site, order.recrawl, queue="recrawl", owner=self._owner, until=until, at=at, horizon=order.horizon
         )
-        return Deal(order.site, never, recrawl, self._store.recrawl_due(order.site))
+        lanes = self._store.recrawl_due(order.site)
+        if self._urgent is not None and price is not None and order.site in self._urgent:
+            lanes.append((ADVANCED, self._urgent.next_at(order.site, price, at)))
+        return Deal(order.site, never, recrawl, lanes)
 
     def _take_census(self, since: int, at: float) -> CensusTaken:
         """The store keeps it incrementally: this costs what a few hundred rows cost, at any size."""

@@ -18,7 +18,7 @@ from webfountain.frontier.planning.controller import Controller
 from webfountain.frontier.planning.follower import LATER, SOONER, PlanFollower, plans
 from webfountain.frontier.planning.make_plan import census_of
 from webfountain.frontier.planning.plan import decode_plan, encode_plan
-from webfountain.frontier.planning.schedule import CHOICES_PER_PERIOD, BucketSchedule, NoRecrawl, PlanSchedule
+from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD, BucketSchedule, NoRecrawl, PlanSchedule
 from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
 from webfountain.metrics import Metrics
 from webfountain.records import CensusRow
@@ -158,7 +158,7 @@ def test_unspent_fetches_bring_pages_sooner_and_spent_ones_a_little_later():
     follower, metrics = follower_of()
     follower.adopt(some_plan(start=10 * DAY))
     noted = follower.schedule = Corrections()
-    stretch = DAY / CHOICES_PER_PERIOD
+    stretch = DAY / CHECKS_PER_PERIOD
     assert not follower.check(10 * DAY + 0.9 * stretch)
     assert follower.check(10 * DAY + stretch), "nothing was fetched"
     for _ in range(3):

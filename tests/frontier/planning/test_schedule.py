@@ -13,7 +13,7 @@ from tests.frontier.plans import DAY, hand_made
 from webfountain.core.buckets import BUCKETS, interval_of
 from webfountain.core.phases import Phases
 from webfountain.frontier.planning.schedule import (
-    CHOICES_PER_PERIOD,
+    CHECKS_PER_PERIOD,
     REFRESH,
     VISITS_PER_CHANGE,
     Bounds,
@@ -156,18 +156,18 @@ def test_only_fountain_s_own_schedule_has_urgent_pages_chosen(name):
 
 def test_pages_are_chosen_by_the_clock_for_what_the_plan_fetches_until_the_next_choice():
     schedule = MAKERS["ranked"](Bounds())
-    every = DAY / CHOICES_PER_PERIOD
-    assert schedule.wanted(0.0, starved=False).alone == pytest.approx(1 + 15 / CHOICES_PER_PERIOD)
+    every = DAY / CHECKS_PER_PERIOD
+    assert schedule.wanted(0.0, starved=False).alone == pytest.approx(1 + 15 / CHECKS_PER_PERIOD)
     assert schedule.wanted(0.9 * every, starved=False) is None
     assert schedule.wanted(every, starved=False) is not None
     second = DAY  # where 20 pages are planned
-    assert schedule.wanted(second, starved=False).alone == pytest.approx(1 + 20 / CHOICES_PER_PERIOD)
+    assert schedule.wanted(second, starved=False).alone == pytest.approx(1 + 20 / CHECKS_PER_PERIOD)
 
 
 def test_while_new_pages_wait_known_ones_have_what_the_plan_means_for_them_unless_fetches_are_left():
     schedule = MAKERS["ranked"](Bounds())
     planned_recrawls = schedule.wanted(0.0, starved=False).beside_new
-    assert planned_recrawls == pytest.approx(1 + 10 / CHOICES_PER_PERIOD)
+    assert planned_recrawls == pytest.approx(1 + 10 / CHECKS_PER_PERIOD)
     schedule.correct(0.9)
     unspent = schedule.wanted(0.1 * DAY, starved=True)
     assert unspent.beside_new == unspent.alone
@@ -177,7 +177,7 @@ def test_while_new_pages_wait_known_ones_have_what_the_plan_means_for_them_unles
 
 def test_an_ant_that_starves_has_pages_chosen_sooner_but_not_all_the_time():
     schedule = MAKERS["ranked"](Bounds())
-    every = DAY / CHOICES_PER_PERIOD
+    every = DAY / CHECKS_PER_PERIOD
     assert schedule.wanted(0.0, starved=True) is not None
     assert schedule.wanted(0.05 * every, starved=True) is None
     assert schedule.wanted(0.15 * every, starved=True) is not None
@@ -185,7 +185,7 @@ def test_an_ant_that_starves_has_pages_chosen_sooner_but_not_all_the_time():
 
 
 def test_in_a_period_of_seconds_a_choice_provides_for_longer_than_until_the_next():
-    assert MAKERS["ranked"](Bounds()).wanted(0.0, starved=False).ahead_s == DAY / CHOICES_PER_PERIOD
+    assert MAKERS["ranked"](Bounds()).wanted(0.0, starved=False).ahead_s == DAY / CHECKS_PER_PERIOD
     plan = hand_made(Phases.running(SPEED, start=0.0), period=1.0, intervals=INTERVALS)
     short = UrgencySchedule(plan, bounds=Bounds(), ranked=frozenset({"s"}))
     assert short.wanted(0.0, starved=False).ahead_s == 0.2

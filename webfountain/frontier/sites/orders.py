@@ -59,12 +59,12 @@ class Orders:
         self._ant.sweep(at)
         if self._agenda.due("robots", at):
             self._renew_robots(work, at)
+        self._follow_plan(work, at)
         if not congested:
             work.orders = self._ant.orders(at)
         while self._put_off and self._put_off[0][0] <= at:
             work.released += heapq.heappop(self._put_off)[1]
         work.summoned = [name for name in self._arrivals.strays if name not in self._ant.sites]
-        self._follow_plan(work, at)
         work.inbox = self._agenda.due("inbox", at)
         work.tidy = self._agenda.due("tidy", at)
         work.immediate = IMMEDIATE_BATCH if immediate or work.inbox else 0
@@ -76,11 +76,11 @@ class Orders:
             work.look_for_waiting = self._agenda.due("waiting", at)
 
     def _follow_plan(self, work: Work, at: float) -> None:
-        """The choice of urgent pages, corrections, and the census when it is time to plan."""
-        starved = self._ant.starved()
-        work.wanted = self._follower.schedule.wanted(at, starved=starved)
-        if self._follower.check(at, starved=starved):
-            self._ant.freshen(list(self._ant.sites))
+        """The price, more pages where too few were due, and the census when it is time to plan."""
+        work.price = self._follower.schedule.price
+        if short := self._follower.check(at, starved=self._ant.starved()):
+            dry = [site for site in self._ant.sites.values() if site.dry]
+            self._ant.freshen(site.site for site in heapq.nsmallest(short + 1, dry, key=lambda site: site.recrawl_at))
         if self._controller is not None:
             work.census_since = self._controller.census_since(at)
 
