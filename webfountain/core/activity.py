@@ -23,7 +23,6 @@ from __future__ import annotations
 
 __all__ = ["WINDOW", "Activity"]
 
-from math import lgamma
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -46,8 +45,9 @@ if TYPE_CHECKING:
 WINDOW = 60
 """Steps whose activity is still being revised; older steps keep what was last believed of them."""
 
-_SHAPES = np.array([1.0, 4.0, 16.0])
-"""Factors of `Signals.page_events` between which a site's own record decides."""
+TELLABLE = 4.0
+"""Changes from one visit to the next, at most, that a mean rate is believed to bring: then all but one check in fifty
+finds one. Faster rates cannot be told apart, and the slowest by chance would have all of a small budget."""
 _SWEEPS = 2
 _STEPS_KEPT = 512
 _TINY = 1e-12
@@ -88,7 +88,6 @@ class Activity:
         )  # summed over the steps before the window
         self._mean = np.zeros(0)
         self._week = Week(day=signals.day)
-        self._surprise = np.zeros(len(_SHAPES))  # nats that the checks cost under each shape, fading
         self._size = np.zeros(0)  # pages under watch at once, at most so far, weighted with their relative rates
         self._grow_sections()
 
@@ -121,9 +120,7 @@ class Activity:
         self._size = np.maximum(self._size, told[:, 2])
         nothing = np.zeros((len(self._mean), 1))
         self._estimate_means(nothing, nothing)
-        exposure = np.asarray(watched * self._mean[section])
-        self._surprise = self._surprise_of_totals(events, exposure)
-        return exposure
+        return np.asarray(watched * self._mean[section])
 
     def encode(self, *, oldest: int) -> list[object]:
         """All that is known, as plain data and bytes; `oldest` is the first step from which a page may be asked for.
@@ -132,6 +129,7 @@ class Activity:
         """
         self._grow_sections()
         now, first = self._step - self._start, max(self._step - self._start - WINDOW, 0)
+        oldest = min(oldest, int(self._checks.since.min(initial=oldest)))
         begin = min(max(oldest - self._start, now - _STEPS_KEPT, 0), first)
         by_section = [self._mean, self._size, self._before, self._old_events, self._old_exposure]
         window, events, exposure = self._window
@@ -142,14 +140,13 @@ class Activity:
             _packed(self._opened[:, first : now + 1], np.float32),
             _packed(np.array([events, exposure]), np.float32),
             [_packed(each, np.int32) for each in self._checks],
-            _packed(self._surprise, np.float32),
             self._week.encode(),
         ]
 
     @classmethod
     def decode(cls, data: Sequence[Any], sections: Sections, *, signals: Signals) -> Activity:
         """What `encode` told, for the same sections and signals."""
-        (start, first, step, window, width, count), by_section, hazard, opened, revised, checks, surprise, week = data
+        (start, first, step, window, width, count), by_section, hazard, opened, revised, checks, week = data
         site = cls(sections, signals=signals, step=start)
         site._make_room(step - start)
         site._step = step
@@ -162,7 +159,6 @@ class Activity:
         site._window = (window, *_unpacked(revised, np.float32).reshape(2, count, width))
         section, since, at, changed = (np.frombuffer(each, dtype="<i4").astype(np.int64) for each in checks)
         site._checks = _Checks(section, since, at, changed.astype(np.bool_))
-        site._surprise = _unpacked(surprise, np.float32)
         site._week.decode(week)
         return site
 
@@ -185,7 +181,7 @@ class Activity:
         """
         mean = self._mean[section]
         hazard = self.hazard(section, since) if self._signals.siblings else mean * (self._step - since)
-        weight = self._page_events()
+        weight = self._signals.page_events
         fade = self._fade(since, ahead=ahead)
         return urgency(hazard + mean * ahead, mean, weight + fade * events, weight + fade * exposure)
 
@@ -194,7 +190,7 @@ class Activity:
 
         It is the limit of `urgency` where a change is certain, at the page's mean rate.
         """
-        weight = self._page_events()
+        weight = self._signals.page_events
         return np.asarray((weight + exposure) / (weight + events) / self._mean[section])
 
     def observe(
@@ -209,8 +205,7 @@ class Activity:
         events, exposure : (pages,) as for `urgency`
         """
         fade = self._fade(since)
-        self._judge_shapes(section, since, changed, fade * events, fade * exposure)
-        weight = self._page_events()
+        weight = self._signals.page_events
         relative = (weight + fade * events) / (weight + fade * exposure)
         self._record(section, since, changed, relative)
         self._revise()
@@ -219,35 +214,6 @@ class Activity:
         passed = self.hazard(section, since)
         watched = np.where(changed, passed * _watched_share(relative * passed), passed)
         return fade * events + changed, fade * exposure + watched
-
-    def _page_events(self) -> float:
-        """Changes that the section's rate is worth to a page: by the shape that foretold this site's checks best."""
-        odds = np.exp(self._surprise.min() - self._surprise)
-        return float(self._signals.page_events * np.exp(odds @ np.log(_SHAPES) / odds.sum()))
-
-    def _surprise_of_totals(self, events: Array, exposure: Array) -> Array:
-        """(shapes,) nats that pages' totals cost under each shape: negative binomial, rates being gamma distributed."""
-        counts, page = np.unique(events, return_inverse=True)
-        surprise = np.zeros(len(_SHAPES))
-        for number, weight in enumerate(self._signals.page_events * _SHAPES):
-            gammas = np.array([lgamma(weight + count) - lgamma(weight) for count in counts.tolist()])
-            share = exposure / (weight + exposure)
-            told = gammas[page] + weight * np.log1p(-share) + events * np.log(np.maximum(share, _TINY))
-            surprise[number] = -told.sum()
-        return surprise
-
-    def _judge_shapes(self, section: Ints, since: Ints, changed: Flags, events: Array, exposure: Array) -> None:
-        """Hold each shape to what was found now: the posterior odds of how unlike the pages of a section are.
-
-        Where whole sites are released pages are alike, and a few checks that found no change, between two releases,
-        must not set a page apart; elsewhere most pages hardly ever change and a few change all the time.
-        """
-        seen = since < self._step
-        hazard = self.hazard(section, since)[seen]
-        weight = self._signals.page_events * _SHAPES[:, None]
-        kept = (weight + events[seen]) * np.log1p(-hazard / (weight + exposure[seen] + hazard))  # ln P(unchanged)
-        kept = np.minimum(kept, -_TINY)
-        self._surprise -= np.where(changed[seen], np.log(-np.expm1(kept)), kept).sum(axis=1)
 
     def _fade(self, since: Ints, *, ahead: float = 0.0) -> Array:
         """(pages,) what a page's evidence counts, `ahead` steps from now."""
@@ -310,6 +276,7 @@ class Activity:
             inherited = self._mean[self._parents[level]]
             own = (seen[level] + lent[level] * inherited) / (watched[level] + lent[level])
             self._mean[level] = own if signals.sections else inherited
+        np.minimum(self._mean, TELLABLE / signals.visit, out=self._mean)
 
     def _estimate_activity(self, events: Array, exposure: Array, first: int, last: int) -> None:
         """u = (found + s u_parent)/(expected + s), from the site down; the site's own parent is its week."""
@@ -351,7 +318,6 @@ class Activity:
             expected = float(exposure[0, step] * self._mean[0])
             self._week.close(first + step, float(events[0, step]), expected, keep=keep)
         fades = keep ** np.arange(closed - 1, -1, -1)
-        self._surprise *= keep**closed
         self._old_events = keep**closed * self._old_events + events @ fades
         self._old_exposure = keep**closed * self._old_exposure + exposure @ fades
         column = first - self._start

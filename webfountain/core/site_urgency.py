@@ -130,28 +130,23 @@ class SiteUrgency:
             return inf
         self._activity.advance(step)
         low, high = 0.0, 1.0
-        while not (reach := self._ahead(pages, high) >= price).any():
+        while not self._any_worth(pages, price, ahead=high):
             low, high = high, 2.0 * high
             if high > _FARTHEST:
                 return inf
-        pages = pages[reach]
         while high - low > max(0.1 * high, 0.25):
             middle = (low + high) / 2
-            reach = self._ahead(pages, middle) >= price
-            if reach.any():
-                pages, high = pages[reach], middle
+            if self._any_worth(pages, price, ahead=middle):
+                high = middle
             else:
                 low = middle
         return low
 
-    def _ahead(self, pages: Ints, ahead: float) -> Array:
+    def _any_worth(self, pages: Ints, price: float, *, ahead: float) -> bool:
+        """Whether one of `pages` is worth the price so many steps from now."""
         evidence = self._events[pages], self._exposure[pages]
         found = self._activity.urgency(self._section[pages], self._since[pages], *evidence, ahead=ahead)
-        return self._importance[pages] * found
-
-    def since(self, pages: Ints) -> Ints:
-        """(pages,) step of the last fetch."""
-        return self._since[pages]
+        return bool((self._importance[pages] * found >= price).any())
 
     def encode(self) -> bytes:
         """All that is known of the site, to go on from; about 20 bytes a page and 1 kB a section."""
