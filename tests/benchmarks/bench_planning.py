@@ -28,7 +28,8 @@ from tests.acceptance.crawls import policy, run
 from webfountain import settings as door
 from webfountain.core.buckets import BUCKETS, intervals_of
 from webfountain.demo.process import DemoServer
-from webfountain.formats.html import text_of
+from webfountain.formats.content_type import ContentType
+from webfountain.formats.document import text_of
 from webfountain.frontier.planning.make_plan import census_of, make_plan
 from webfountain.frontier.planning.schedule import Bounds
 from webfountain.frontier.store_worker import CensusTaken
@@ -127,7 +128,7 @@ async def _turns(stop: threading.Event) -> list[float]:
     """Seconds between two turns of the loop while it reads pages."""
     gaps, before = [], time.monotonic()
     while not stop.is_set():
-        text_of(PAGE, "text/html", "utf-8")
+        text_of(PAGE, ContentType("text/html", "utf-8"))
         await asyncio.sleep(0)
         now = time.monotonic()
         gaps.append(now - before)

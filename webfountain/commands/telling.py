@@ -12,7 +12,7 @@ from webfountain.clock import SystemClock
 from webfountain.commands import options
 from webfountain.errors import InputError, StoreHeld
 from webfountain.frontier.inbox import Delivered, Forget, Inbox, Now
-from webfountain.store import open_store
+from webfountain.store import is_held, open_store
 from webfountain.urls import canonical, site_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def now(urls: tuple[str, ...], store: str, as_json: bool) -> None:
     note = Now(tuple(canonical(url) for url in urls))
     folder = options.existing_folder(store)
     path = Inbox(options.inbox_folder(folder)).put(note)
-    taken = options.is_crawled(folder) and _gone_soon(path)
+    taken = is_held(folder) and _gone_soon(path)
     if as_json:
         options.print_json({"urls": note.urls, "taken": taken})
     else:

@@ -11,13 +11,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from functools import partial
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.records import STATES, Copy, Lease, Link, Outcome, PageRecord, SiteRecord
+from webfountain.records import STATES, Copy, Lease, LeaseId, Link, Outcome, PageRecord, SiteLease
 from webfountain.repository.warc import Capture
-from webfountain.store.contract import ADVANCED
+from webfountain.store.contract import ADVANCED, AT_ONCE, PLAN, Dealt, Refill
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,16 +34,10 @@ if TYPE_CHECKING:
 _NEVER_CRAWLED, _CRAWLED = STATES.index("never-crawled"), STATES.index("crawled")
 _WRITTEN = frozenset({"new", "changed", "minor", "same", "not_modified"})
 
-__all__ = ["Clerk", "Deal", "Done", "Order", "Refusal", "Work"]
+__all__ = ["IMMEDIATE_BATCH", "Clerk", "Done", "Refusal", "Work"]
 
-
-class Order(msgspec.Struct, frozen=True):
-    """A hungry site: how many URLs of each queue its hand has room for, and which recrawls are due."""
-
-    site: str
-    never: int
-    recrawl: int
-    horizon: list[float]
+IMMEDIATE_BATCH: Final = 100
+"""Immediate URLs of a site, and sites that have some, that one batch takes."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -68,13 +62,13 @@ class Work:
     refusals: list[Refusal] = field(default_factory=list)
     offers: list[Link] = field(default_factory=list)
     sitemaps: list[Fetched] = field(default_factory=list)
+    answers: list[Fetched] = field(default_factory=list)
     parked: list[Parked] = field(default_factory=list)
-    released: list[int] = field(default_factory=list)
-    summoned: list[str] = field(default_factory=list)
-    orders: list[Order] = field(default_factory=list)
+    released: list[LeaseId] = field(default_factory=list)
+    renewals: list[SiteLease] = field(default_factory=list)
+    orders: list[Refill] = field(default_factory=list)
     room: int = 0
-    immediate: int = 0
-    reclaim: bool = False
+    immediate: bool = False
     inbox: bool = False
     tidy: bool = False
     look_for_waiting: bool = False
@@ -84,19 +78,10 @@ class Work:
 
     def is_needed(self) -> bool:
         """Whether there is anything to do."""
-        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.plan)
-        sites = (self.parked, self.released, self.summoned, self.orders, self.room)
-        chores = (self.inbox, self.reclaim, self.tidy, self.look_for_waiting, self.census_since is not None)
+        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.answers, self.plan)
+        sites = (self.parked, self.released, self.renewals, self.orders, self.room)
+        chores = (self.inbox, self.tidy, self.look_for_waiting, self.census_since is not None)
         return any(news) or any(sites) or any(chores)
-
-
-class Deal(msgspec.Struct, frozen=True):
-    """Answer to an `Order`: leases of both queues, and the first order of each recrawl lane that has more."""
-
-    site: str
-    never: list[Lease]
-    recrawl: list[Lease]
-    lanes: list[tuple[int, float]]
 
 
 class SitemapRead(msgspec.Struct, frozen=True):
@@ -124,10 +109,12 @@ class Done:
     settled: Counter[str] = field(default_factory=Counter)
     fresh: set[str] = field(default_factory=set)
     hurried: set[str] = field(default_factory=set)
-    deals: list[Deal] = field(default_factory=list)
-    activated: list[SiteRecord] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    deals: list[Dealt] = field(default_factory=list)
+    activated: list[SiteLease] = field(default_factory=list)
+    renewed: list[SiteLease] = field(default_factory=list)
     immediate: list[Lease] = field(default_factory=list)
+    overtaken: list[str] = field(default_factory=list)
+    immediate_left: bool = False
     sitemaps: list[SitemapRead] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     next_site_due: float | None = None
@@ -161,13 +148,14 @@ class Clerk:
         self._owner = owner
         self._lease_s = lease_s
         self._urgent = urgent
-        self._learned: dict[str, bytes] = {}
         self._has_forgotten = False
         self._told = (0, 0, 0)
 
     def run(self, work: Work) -> Done:
         """Do a batch. StoreError and RepositoryError pass through: what was not done is not acknowledged."""
         done = Done(work)
+        done.renewed = self._store.renew(work.renewals, until=work.at + self._lease_s)
+        self._record(work.answers)
         self._settle(work, done)
         done.settled.update(visit.fetch.site for visit in work.visits)
         done.settled.update(refusal.lease.site for refusal in work.refusals)
@@ -181,14 +169,13 @@ class Clerk:
         self._store.park(work.parked, at=work.at)
         if self._urgent is not None and work.price is not None:
             self._make_due(self._urgent, work.price, work, done)
-        if work.reclaim:
-            done.counts["ant/reclaimed"] += self._store.reclaim(at=work.at)
         self._activate(work, done)
-        self._deal(work, done)
-        if work.tidy and self._repository is not None:
+        dealt = self._store.lease(work.orders)
+        done.deals = [self._answer(*each, work.price, work.at) for each in zip(work.orders, dealt, strict=True)]
+        if self._repository is not None and (work.tidy or self._repository.is_untidy()):
             done.counts["repository/deleted"] += self._repository.tidy(self._store).files
         if work.plan is not None:
-            self._store.put_plan(work.plan)
+            self._store.put_value(PLAN, work.plan)
         if work.census_since is not None:
             done.census = self._take_census(work.census_since, work.at)
         if work.look_for_waiting:
@@ -204,18 +191,19 @@ class Clerk:
         visits = [visit for visit in work.visits if not self._is_forgotten(visit)]
         copies = self._write(visits)
         outcomes = [self._outcome(visit, copy, done, work.at) for visit, copy in zip(visits, copies, strict=True)]
-        outcomes += [Outcome(each.lease.token, each.kind, each.record, each.seconds) for each in work.refusals]
+        outcomes += [Outcome(each.lease.id, each.kind, each.record, each.seconds) for each in work.refusals]
         if not outcomes:
             return
-        settled = self._store.settle(outcomes, at=work.at)
+        learned: list[tuple[SiteLease, bytes]] = []
+        if self._urgent is not None:
+            for refusal in work.refusals:
+                self._urgent.refuse(refusal.lease.site, refusal.lease.key)
+            learned = self._urgent.observe(visits, at=work.at)
+        settled = self._store.settle(outcomes, at=work.at, learned=learned)
         if self._repository is not None:
             self._repository.settled(copies)
         done.counts["ant/settled"] += settled.applied
         done.counts["ant/settle_lost"] += settled.lost
-        if self._urgent is not None:
-            self._urgent.observe(visits)
-            for refusal in work.refusals:
-                self._urgent.refuse(refusal.lease.site, refusal.lease.key)
 
     def _is_forgotten(self, visit: Visit) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
@@ -226,6 +214,8 @@ class Clerk:
         """Where each visit's body lies now; None where it brought none."""
         if self._repository is None or not visits:
             return [None] * len(visits)
+        if self._repository.keep_answers:
+            self._record([visit.fetched for visit in visits if visit.kind not in _WRITTEN])
         written = [i for i, visit in enumerate(visits) if visit.kind in _WRITTEN]
         homes = self._repository.write([_capture(visits[i]) for i in written])
         copies: list[Copy | None] = [None] * len(visits)
@@ -233,13 +223,22 @@ class Clerk:
             copies[i] = home
         return copies
 
+    def _record(self, answers: Sequence[Fetched]) -> None:
+        """Archive answers that are nobody's copy: redirects, what is gone, errors, robots.txt, sitemaps."""
+        if answers and self._repository is not None:
+            self._repository.settled(self._repository.write([Capture(fetched) for fetched in answers]))
+
     def _outcome(self, visit: Visit, copy: Copy | None, done: Done, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
         links_new = self._discover(visit.reading.links, done, at)
-        record = visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy)
+        record = (
+            visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy, copied=visit.fetched.at)
+        )
+        if copy is not None and visit.kind == "same":
+            done.counts["repository/healed"] += 1
         lease = visit.fetch.lease
         assert lease is not None
-        return Outcome(lease.token, visit.kind, record, visit.fetched.seconds, links_new)
+        return Outcome(lease.id, visit.kind, record, visit.fetched.seconds, links_new)
 
     def _discover(self, links: Sequence[Link], done: Done, at: float) -> int:
         if not links:
@@ -279,38 +278,38 @@ class Clerk:
         known = self._store.statistics()
         urgent.divide(known.pages["crawled"], known.sites)
         for order in work.orders:
-            if urgent.wants(order.site):
-                records = partial(self._crawled, order.site)
-                urgent.admit(order.site, self._learned.pop(order.site, None), records, at=work.at)
+            if urgent.wants(order.lease):
+                urgent.admit(order.lease, partial(self._crawled, order.lease.site), at=work.at)
         for site in sorted({visit.fetch.site for visit in work.visits if visit.kind == "changed"}):
             if site in urgent and (keys := urgent.outranking(site, price, at=work.at)):
                 self._advance(urgent, site, keys, work.at - urgent.interval, done)
                 done.hurried.add(site)
                 done.fresh.add(site)
         for order in work.orders:
-            if order.site in urgent:
-                keys = urgent.due(order.site, price, most=order.recrawl, at=work.at)
-                self._advance(urgent, order.site, keys, work.at, done)
+            if (site := order.lease.site) in urgent:
+                room = order.recrawl
+                while room and (keys := urgent.due(site, price, most=room, at=work.at)):
+                    room = self._advance(urgent, site, keys, work.at, done)
         done.ranks, done.waiting = urgent.ranks, urgent.demand(price, work.at)
 
     def _crawled(self, site: str) -> Iterator[PageRecord]:
         return (record for _, record in self._store.pages(site=site, state="crawled"))
 
-    def _advance(self, urgent: UrgentPages, site: str, keys: Sequence[bytes], due: float, done: Done) -> None:
-        if not keys:
-            return
+    def _advance(self, urgent: UrgentPages, site: str, keys: Sequence[bytes], due: float, done: Done) -> int:
+        """Make pages due; how many of them are no longer known."""
         moved = self._store.advance(site, keys, due=due, at=done.work.at)
         done.counts["controller/made_due"] += moved
-        for key in keys if moved < len(keys) else ():
-            if self._store.page(site, key) is None:  # forgotten since the site was taken in
-                urgent.refuse(site, key)
+        # What was forgotten since the site was taken in stands for no fetch.
+        lost = [key for key in keys if self._store.page(site, key) is None] if moved < len(keys) else []
+        for key in lost:
+            urgent.refuse(site, key)
+        return len(lost)
 
     def _rest(self, urgent: UrgentPages, parked: Sequence[Parked], at: float) -> None:
-        """What sites have learned that are not active any more."""
-        for each in parked:
-            learned = urgent.leave(each.site, at)
-            if learned is not None:
-                self._learned[each.site] = learned
+        """Sites that are not active any more keep what was learned of them."""
+        learned = [kept for each in parked if (kept := urgent.leave(each.lease.site, at)) is not None]
+        if learned:
+            self._store.settle([], at=at, learned=learned)
 
     def _is_older(self, site: str, key: bytes, modified: float) -> bool:
         """Whether our copy was fetched before the time at which the sitemap says that the page changed."""
@@ -326,28 +325,41 @@ class Clerk:
         self._has_forgotten = self._has_forgotten or delivered.forgotten > 0
 
     def _activate(self, work: Work, done: Done) -> None:
+        """More sites: those with new immediate URLs whether there is room or not, others where there is."""
         until = work.at + self._lease_s
         if work.immediate:
-            done.immediate = self._store.lease_immediate(work.immediate, owner=self._owner, until=until, at=work.at)
-        for site in work.summoned:
-            record = self._store.activate_site(site, owner=self._owner, until=inf, at=work.at)
-            (done.missing.append(site) if record is None else done.activated.append(record))
+            done.activated += self._store.activate(IMMEDIATE_BATCH, owner=self._owner, until=until, at=AT_ONCE)
         if work.room > 0:
-            done.activated += self._store.activate(work.room, owner=self._owner, until=inf, at=work.at)
+            done.activated += self._store.activate(work.room, owner=self._owner, until=until, at=work.at)
+        if work.immediate:
+            refills = [Refill(lease, immediate=IMMEDIATE_BATCH) for lease in self._store.urgent(self._owner)]
+            for dealt in self._store.lease(refills):
+                if dealt is not None:
+                    done.immediate += self._without_lost_copies(dealt.immediate)
+                    done.overtaken += [dealt.site] if dealt.overtaken else []
+            done.immediate_left = self._store.next_site_due() == AT_ONCE or bool(self._store.urgent(self._owner))
 
-    def _deal(self, work: Work, done: Done) -> None:
-        done.deals = [self._fill(order, work.at, work.price) for order in work.orders]
+    def _answer(self, order: Refill, dealt: Dealt | None, price: float | None, at: float) -> Dealt:
+        """What a site got; nothing where its lease was lost. It is asked again when a page may be worth the price."""
+        site = order.lease.site
+        if dealt is None:
+            return Dealt(site, [], [], [], [])
+        lanes = dealt.lanes
+        if price is not None and self._urgent is not None and site in self._urgent:
+            lanes = [*lanes, (ADVANCED, self._urgent.next_at(site, price, at))]
+        return msgspec.structs.replace(dealt, recrawl=self._without_lost_copies(dealt.recrawl), lanes=lanes)
 
-    def _fill(self, order: Order, at: float, price: float | None) -> Deal:
-        until = at + self._lease_s
-        never = self._store.lease(order.site, order.never, queue="never-crawled", owner=self._owner, until=until, at=at)
-        recrawl = self._store.lease(
-            order.site, order.recrawl, queue="recrawl", owner=self._owner, until=until, at=at, horizon=order.horizon
-        )
-        lanes = self._store.recrawl_due(order.site)
-        if self._urgent is not None and price is not None and order.site in self._urgent:
-            lanes.append((ADVANCED, self._urgent.next_at(order.site, price, at)))
-        return Deal(order.site, never, recrawl, lanes)
+    def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
+        """The leases, whose records name no copy that is gone, nor what would make the fetch conditional on it."""
+        repository = self._repository
+        if repository is None:
+            return leases
+        return [
+            lease
+            if lease.record.digest is None or (lease.record.copy is not None and repository.holds(lease.record.copy))
+            else msgspec.structs.replace(lease, record=_without_copy(lease.record))
+            for lease in leases
+        ]
 
     def _take_census(self, since: int, at: float) -> CensusTaken:
         """The store keeps it incrementally: this costs what a few hundred rows cost, at any size."""
@@ -363,8 +375,12 @@ class Clerk:
         return first
 
 
+def _without_copy(record: PageRecord) -> PageRecord:
+    return msgspec.structs.replace(record, copy=None, etag=None, last_modified=None)
+
+
 def _capture(visit: Visit) -> Capture:
     """What the repository archives of a visit; a body that repeats the known copy becomes a revisit record."""
-    before = visit.record.copied
-    repeats = before if visit.kind in ("same", "not_modified") else None
+    record = visit.record
+    repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
     return Capture(visit.fetched, digest=visit.record.digest, repeats=repeats)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.policy.files import Collection
-    from webfountain.records import PageRecord
+    from webfountain.records import PageRecord, SiteLease
 
 __all__ = ["UrgentPages", "urgent_pages_of"]
 
@@ -31,6 +31,8 @@ EARLY: Final = 0.8
 """A site comes back when a page reaches this share of the price, once: the price may have fallen meanwhile."""
 RELEASE: Final = 64
 """Pages of a site, at most, that go before what waits in one batch."""
+KEEP: Final = 0.002
+"""Share of a site's pages whose visits may not have been kept with it yet: with up to 500 pages each visit is."""
 SAMPLE: Final = 32
 """Sites that are asked how many of their pages are worth the price, at each check."""
 WAKES: Final = 0.1
@@ -77,6 +79,7 @@ class UrgentPages:
         self._demand, self._demand_at = 0, 0.0
         self._sleep_s = 0.0  # a site is asked again after so long at most
         self._sites: dict[str, UrgentSite] = {}
+        self._leases: dict[str, SiteLease] = {}
 
     def __contains__(self, site: str) -> bool:
         return site in self._sites
@@ -106,28 +109,42 @@ class UrgentPages:
         self._terms = self._terms._replace(interval=max(pages, 1) / self._capacity * period)
         self._sleep_s = period * max(1 / CHECKS_PER_PERIOD, sites / max(WAKES * self._capacity, LEAST_WAKES))
 
-    def wants(self, site: str) -> bool:
+    def wants(self, lease: SiteLease) -> bool:
         """Whether a site should be taken in: it is not, or its steps no longer fit the interval between visits."""
-        return self.ranks and (site not in self._sites or not self._sites[site].fits(self._terms))
+        if not self.ranks:
+            return False
+        if lease.site in self._sites:
+            self._leases[lease.site] = lease
+            return not self._sites[lease.site].fits(self._terms)
+        return True
 
-    def admit(
-        self, site: str, learned: bytes | None, records: Callable[[], Iterable[PageRecord]], *, at: float
-    ) -> None:
-        """A site is active: go on from what it had learned, or begin with its crawled pages as the store holds them."""
-        found = None if learned is None else UrgentSite.decode(learned, self._terms)
-        self._sites[site] = UrgentSite.begun(records(), self._terms, at=at) if found is None else found
+    def admit(self, lease: SiteLease, records: Callable[[], Iterable[PageRecord]], *, at: float) -> None:
+        """A site is active: go on from what was learned of it, or begin with its pages as the store holds them."""
+        learned = lease.record.learned
+        found = UrgentSite.decode(learned, self._terms) if learned and lease.site not in self._sites else None
+        self._sites[lease.site] = UrgentSite.begun(records(), self._terms, at=at) if found is None else found
+        self._leases[lease.site] = lease
 
-    def leave(self, site: str, at: float) -> bytes | None:
-        """A site is not active any more; what it has learned, None where it never was."""
-        found = self._sites.pop(site, None)
-        return None if found is None else found.encode(at)
+    def leave(self, site: str, at: float) -> tuple[SiteLease, bytes] | None:
+        """A site is not active any more: what is to be kept of it, None where nothing is new."""
+        found, lease = self._sites.pop(site, None), self._leases.pop(site, None)
+        return None if found is None or lease is None or not found.news else (lease, found.encode(at))
 
-    def observe(self, visits: Sequence[Visit]) -> None:
-        """Pages were fetched and settled."""
+    def observe(self, visits: Sequence[Visit], *, at: float) -> list[tuple[SiteLease, bytes]]:
+        """Pages were fetched; what is to be kept with their sites when they are settled.
+
+        Of a large site that is now and then, for it costs what its pages cost; a crash then forgets few visits.
+        """
         for visit in visits:
             site = self._sites.get(visit.fetch.site)
             if site is not None:
                 site.observe(visit)
+        learned = []
+        for name in dict.fromkeys(visit.fetch.site for visit in visits):
+            site = self._sites.get(name)
+            if site is not None and site.news >= KEEP * len(site):
+                learned.append((self._leases[name], site.encode(at)))
+        return learned
 
     def refuse(self, site: str, key: bytes) -> None:
         """A page may not be fetched."""

@@ -84,6 +84,8 @@ class UrgentSite:
         self._waits: dict[int, float] = {}  # pages made due and not fetched yet, and when, oldest first
         self._met: dict[bytes, PageRecord] = {}  # first copies since pages were added last
         self._observed: list[tuple[int, int, bool]] = []  # page, step, changed: to be learned from
+        self.news = 0
+        """Visits and refusals since it was encoded last."""
 
     @classmethod
     def begun(cls, records: Iterable[PageRecord], terms: Terms, *, at: float) -> UrgentSite:
@@ -120,6 +122,7 @@ class UrgentSite:
 
     def observe(self, visit: Visit) -> None:
         """A page was fetched and settled."""
+        self.news += 1
         key = fingerprint(visit.record.url)
         if visit.record.state != "crawled" or visit.kind == "failed":
             self.drop(key)
@@ -134,6 +137,7 @@ class UrgentSite:
 
     def drop(self, key: bytes) -> None:
         """A page is no candidate until it is fetched well again."""
+        self.news += 1
         self._met.pop(key, None)
         page = self._number.get(key)
         if page is not None:
@@ -212,6 +216,7 @@ class UrgentSite:
     def encode(self, at: float) -> bytes:
         """To go on from later (`decode`): about 40 bytes a page. What waits is asked for again then."""
         self._learn(at)
+        self.news = 0
         own = [self._terms.interval, b"".join(self._keys), self._fetched.tobytes(), self._urgencies.encode()]
         return msgspec.msgpack.encode(own)
 

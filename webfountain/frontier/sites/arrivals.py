@@ -26,11 +26,12 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.ant import Ant
     from webfountain.frontier.sites.errands import Errands
     from webfountain.frontier.sites.site import ActiveSite
-    from webfountain.frontier.store_worker import Deal, Done, Work
+    from webfountain.frontier.store_worker import Work
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Judge
     from webfountain.records import Fetch, Fetched, Lease, OutcomeKind, PageRecord
+    from webfountain.store.contract import Dealt
 
 __all__ = ["Arrivals"]
 
@@ -80,8 +81,6 @@ class Arrivals:
         self._ignores_robots = ignores_robots
         self._allow_private = collection.network.allow_private
         self._relook_s = RELOOK * collection.cycle.period_s
-        self.strays: dict[str, list[Lease]] = {}
-        """Immediate leases whose site is not active yet: it is summoned for them."""
 
     def resolved(self, host: str, addresses: Sequence[str], *, error: str) -> None:
         """The addresses of a host name; a public one is taken where there is one and private ones are refused."""
@@ -101,8 +100,6 @@ class Arrivals:
 
     def greet(self, site: ActiveSite, at: float) -> None:
         """A site joined the active list."""
-        for lease in self.strays.pop(site.site, ()):
-            site.held.append(self._ant.fetch_of(site, lease))
         if not site.resolving:
             self.receive(site, at)
 
@@ -158,18 +155,12 @@ class Arrivals:
             site.immediate.load([fetch])
             self._ant.hurry(site)
 
-    def call_immediate(self, done: Done) -> None:
-        """Immediate URLs go to their sites, which become active for them."""
-        for name in done.missing:
-            self._gather().released += [lease.token for lease in self.strays.pop(name, ())]
-        for lease in done.immediate:
-            site = self._ant.sites.get(lease.site)
-            if site is None:
-                self.strays.setdefault(lease.site, []).append(lease)
-            else:
-                self._hurry(site, lease)
-
-    def _hurry(self, site: ActiveSite, lease: Lease) -> None:
+    def hurry(self, lease: Lease) -> None:
+        """An immediate URL goes before all others of its site, and its site before all others."""
+        site = self._ant.sites.get(lease.site)
+        if site is None:
+            self._gather().released.append(lease.id)
+            return
         fetch = self._ant.fetch_of(site, lease)
         if site.robots_pending or site.shut:
             site.held.append(fetch)
@@ -178,21 +169,21 @@ class Arrivals:
         else:
             self._urge(site, fetch)
 
-    def take_deal(self, deal: Deal, at: float) -> None:
+    def take_deal(self, deal: Dealt, at: float) -> None:
         """Leased pages go into their site's hand, but for those that policy or robots.txt refuse now."""
         site = self._ant.sites.get(deal.site)
         if site is None:
-            self._gather().released += [lease.token for lease in deal.never + deal.recrawl]
+            self._gather().released += [lease.id for lease in deal.never_crawled + deal.recrawl]
             return
         never, recrawl = (
             [fetch for fetch in (self._ant.fetch_of(site, lease) for lease in leases) if self._may_ask(site, fetch)]
-            for leases in (deal.never, deal.recrawl)
+            for leases in (deal.never_crawled, deal.recrawl)
         )
         # What was due and was not dealt (the hand was full, a horizon is used for a while) is looked at again soon.
         soonest = at + self._relook_s
         for due in self._follower.schedule.due_times(site.site, deal.lanes, at):
             self._ant.due_again(site, due if due > at else soonest)
-        self._ant.deal(site, never, recrawl, full=bool(deal.never or deal.recrawl), at=at)
+        self._ant.deal(site, never, recrawl, full=bool(deal.never_crawled or deal.recrawl))
 
     def _may_ask(self, site: ActiveSite, fetch: Fetch) -> bool:
         """Whether a leased page may be fetched; if not it is settled as refused, or as failed."""
