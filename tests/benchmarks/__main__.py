@@ -15,6 +15,8 @@ BENCHMARKS = {
     "live": [],
     "revisit": [],
     "planning": [],
+    "scheduler": [],
+    "startup": [],
 }
 
 

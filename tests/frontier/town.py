@@ -36,8 +36,8 @@ def visit_of(url, kind="same", *, at=NOW, state="crawled", **more):
     return Visit(Fetched(Fetch(1, "page", url, site_of(url), None), at, 0.1, 200), kind, record)
 
 
-def lease_of(site, *, learned=b""):
-    return SiteLease(site, 1, NOW + DAY, SiteRecord(site, NOW, 0.0, (0, 0, 0, 0, 0), SiteState(), learned=learned))
+def lease_of(site):
+    return SiteLease(site, 1, NOW + DAY, SiteRecord(site, NOW, 0.0, (0, 0, 0, 0, 0), SiteState()))
 
 
 class Crawl:
@@ -58,10 +58,10 @@ class Crawl:
 
     def admit(self, site, *, at=NOW, learned=b""):
         """Whether the site was taken in."""
-        lease = lease_of(site, learned=learned)
+        lease = lease_of(site)
         if not self.urgent.wants(lease):
             return False
-        self.urgent.admit(lease, lambda: [each for each in self.records if site_of(each.url) == site], at=at)
+        self.urgent.admit(lease, learned, lambda: [each for each in self.records if site_of(each.url) == site], at=at)
         return True
 
     def due(self, most=5, *, price=0.0, at=NOW, site=ONE):

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webfountain.download.fetcher import Terms
+    from webfountain.frontier.batch import Refusal
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.store_worker import Refusal
     from webfountain.records import Fetch, Fetched
 
 __all__ = ["CURRENT", "Flight", "Landing", "arrive", "depart", "flight_of", "origin_of", "replaced"]
@@ -41,6 +41,12 @@ class Landing(Protocol):
 
     def now(self) -> float:
         """The frontier's clock, UTC seconds."""
+
+    def examine_at_once(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page; None where to find that out may take long."""
+
+    async def examine_apart(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page, found out beside the loop; None when the crawl was cut meanwhile."""
 
 
 class Flight:

@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
+    from webfountain.frontier.batch import Batch, Refusal
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.store_worker import Refusal, Work
 
 __all__ = ["FountainScheduler"]
 
@@ -117,7 +117,7 @@ class FountainScheduler:
         self.frontier: Frontier = built.frontier
         self._resolver = Resolver(None if self._own else reactor_addresses)
         engine.watch_ends(self._crawler, self._ended)
-        engine.scrape_for(self._crawler, CURRENT, flight_of)
+        engine.scrape_for(self._crawler, None if self._own else CURRENT, flight_of)
         if self._own:
             gc.freeze()  # what was imported stays: no full collection walks it again
             gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
@@ -268,6 +268,8 @@ class FountainScheduler:
         """A flight is over: settle its page, unless requests came of it that live in memory alone."""
         if not flight.landed:
             self.land(flight, self._unanswered(flight, "filtered"))
+        if flight.refusal is not None:
+            self._refusals.ended()
         for done in flight.end():
             self._settle(done)
         if flight.waits and flight.fetch.lease is not None:
@@ -280,7 +282,7 @@ class FountainScheduler:
         if lease is not None and self._waiting.pop(lease.id, None) is not None:
             self.frontier.unkeep(lease)
         if flight.refusal is not None:
-            self._refusals.ended(flight.refusal)
+            self._refusals.settle(flight.refusal)
         elif flight.fetch.kind == "page":
             self._finish(flight)
 
@@ -334,7 +336,7 @@ class FountainScheduler:
         if refusal is None:
             self.frontier.unasked(fetch)
         else:
-            self._refusals.withheld()
+            self._refusals.ended()
         self.frontier.keep(fetch.lease)
         self.metrics.inc("addon/withheld")
         if str(why) not in self._told:
@@ -404,7 +406,7 @@ class FountainScheduler:
         for reason, (many, first) in loaded.refused.items():
             logger.warning("%d seeds are refused by the collection's own rules (%s): %s", many, reason, first)
 
-    def _take_work(self) -> Work | None:
+    def _take_work(self) -> Batch | None:
         """The next batch. What it settles is in the feeds by then: an item of a settled page must not be lost."""
         work = self.frontier.take_work() if self._own else self._refusals.take_work()
         if work is not None and (work.visits or work.refusals):

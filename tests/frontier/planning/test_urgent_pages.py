@@ -219,8 +219,7 @@ def test_of_a_large_site_visits_are_kept_now_and_then_and_when_it_rests():
     crawl = Crawl(pages_of(ONE, 1500), known=1500)
     assert [len(crawl.fetch(f"{ONE}/a/{page}")) for page in range(6)] == [0, 0, 1, 0, 0, 1]
     assert crawl.fetch(f"{ONE}/a/9") == []
-    lease, kept = crawl.urgent.leave(ONE, NOW)
-    assert (lease.site, len(kept) < 60 * 1500) == (ONE, True)
+    assert len(crawl.urgent.leave(ONE, NOW)) < 60 * 1500
 
 
 @pytest.mark.parametrize("kept", [b"another version", b"\x80"])

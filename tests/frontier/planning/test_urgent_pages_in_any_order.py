@@ -37,18 +37,18 @@ class Asking(RuleBasedStateMachine):
 
     @rule(site=SITES)
     def activate(self, site):
-        lease = lease_of(site, learned=self.kept.get(site, b""))
+        lease = lease_of(site)
         if self.urgent.wants(lease):
             pages = [url for url in self.last if site_of(url) == site]
             records = [crawled(url, at=self.last[url], failures=int(url in self.barred)) for url in pages]
-            self.urgent.admit(lease, lambda: records, at=self.at)
+            self.urgent.admit(lease, self.kept.get(site, b""), lambda: records, at=self.at)
             self.waits = {url for url in self.waits if site_of(url) != site}
         assert site in self.urgent
 
     @rule(site=SITES)
     def park(self, site):
         learned = self.urgent.leave(site, self.at)
-        self.keep([] if learned is None else [learned])
+        self.kept |= {} if learned is None else {site: learned}
         assert site not in self.urgent
 
     @rule(data=st.data(), kind=st.sampled_from(["same", "changed", "minor", "failed", "gone", "refused"]))

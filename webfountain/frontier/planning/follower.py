@@ -11,6 +11,8 @@ import logging
 from math import ceil, inf
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from webfountain.core.price import TOLERANCE
 from webfountain.errors import StoreVersion
 from webfountain.frontier.planning.plan import decode_plan
@@ -53,14 +55,18 @@ class PlanFollower:
         self._made = 0
         self._unspent = 0.0
         self._starved = False  # whether nothing was due at some moment since the last check
+        self._price: float | None = None  # of an earlier crawl
         self._ranks, self._waiting = False, 0  # what the worker said of urgent pages
         self.plan: Plan | None = None
         self.schedule: Schedule = NoRecrawl()
         if recrawl:
             self.schedule = BucketSchedule(fastest=self._cycle.fastest_s, bounds=self._bounds)
 
-    def resume(self, data: bytes | None) -> Plan | None:
-        """Go on with the plan that the store kept, and return it; another version's, period's or strategy's is left."""
+    def resume(self, data: bytes | None, price: bytes | None = None) -> Plan | None:
+        """Go on with the plan and the price that the store kept, and return the plan.
+
+        One of another version, period or strategy is left.
+        """
         if data is None or not self._follows:
             return None
         try:
@@ -71,6 +77,7 @@ class PlanFollower:
         asked = self._cycle.strategy
         if plan.period != self._cycle.period_s or asked != ("fountain" if plan.fountain else plan.strategy):
             return None
+        self._price = None if price is None else msgspec.msgpack.decode(price, type=float)
         self._follow(plan)
         return plan
 
@@ -95,7 +102,7 @@ class PlanFollower:
         self.plan = plan
         self._made, self._checked_at = 0, max(plan.start, self._checked_at)
         if plan.fountain:
-            price = self.schedule.price  # it has followed the budget; a plan's is from its census
+            price = self.schedule.price or self._price  # it has followed the budget; a plan's is from its census
             self.schedule = UrgencySchedule(plan, bounds=self._bounds, price=price, ranks=self._ranks)
         else:
             self.schedule = PlanSchedule(plan, bounds=self._bounds)

@@ -118,17 +118,19 @@ class UrgentPages:
             return not self._sites[lease.site].fits(self._terms)
         return True
 
-    def admit(self, lease: SiteLease, records: Callable[[], Iterable[PageRecord]], *, at: float) -> None:
+    def admit(
+        self, lease: SiteLease, learned: bytes, records: Callable[[], Iterable[PageRecord]], *, at: float
+    ) -> None:
         """A site is active: go on from what was learned of it, or begin with its pages as the store holds them."""
-        learned = lease.record.learned
-        found = UrgentSite.decode(learned, self._terms) if learned and lease.site not in self._sites else None
+        found = UrgentSite.decode(learned, self._terms) if learned else None
         self._sites[lease.site] = UrgentSite.begun(records(), self._terms, at=at) if found is None else found
         self._leases[lease.site] = lease
 
-    def leave(self, site: str, at: float) -> tuple[SiteLease, bytes] | None:
+    def leave(self, site: str, at: float) -> bytes | None:
         """A site is not active any more: what is to be kept of it, None where nothing is new."""
-        found, lease = self._sites.pop(site, None), self._leases.pop(site, None)
-        return None if found is None or lease is None or not found.news else (lease, found.encode(at))
+        found = self._sites.pop(site, None)
+        self._leases.pop(site, None)
+        return found.encode(at) if found is not None and found.news else None
 
     def observe(self, visits: Sequence[Visit], *, at: float) -> list[tuple[SiteLease, bytes]]:
         """Pages were fetched; what is to be kept with their sites when they are settled.
