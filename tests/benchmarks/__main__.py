@@ -10,6 +10,7 @@ import sys
 
 BENCHMARKS = {
     "crawl": [],
+    "fetch": [],
     "frontier": ["--full"],
     "optimizer": [],
     "live": [],

@@ -232,7 +232,7 @@ class UrgentSite:
         numbers = range(0, len(keys), _KEY_BYTES)
         times = np.frombuffer(fetched, dtype=np.float64).copy()
         site = cls(known, [keys[begin : begin + _KEY_BYTES] for begin in numbers], times, own)
-        return site if site.fits(terms) and len(site._keys) == len(known) == len(times) else None
+        return site if site.fits(terms) and len(site) == len(known) == len(times) else None
 
 
 def _step(at: float, step_s: float) -> int:
