@@ -91,7 +91,6 @@ class Drive:
         self.flying: list[tuple[float, int, Fetched]] = []
         self.open: dict[str, int] = {}
         self.most_open = 0
-        self.ranked: frozenset[str] = frozenset()  # sites whose pages are chosen by their urgency
 
     def run(
         self, *, seconds: float | None = None, steps: int = 200_000, until: Callable[[], object] | None = None
@@ -133,7 +132,6 @@ class Drive:
         if batch is not None:
             result = self.frontier.run(batch)
             self.frontier.absorb(result)
-            self.ranked = result.ranked
             if (planning := self.frontier.planning()) is not None:
                 self.frontier.adopt(planning())
             settled = batch.ended or batch.sitemaps or batch.guests
