@@ -235,7 +235,7 @@ class StoreWorker:
             if urgent.wants(refill.lease):
                 learned = self._learned_of(refill.lease).urgency
                 urgent.admit(refill.lease, learned, partial(self._crawled, refill.lease.site), at=batch.at)
-        for site in sorted({visit.fetch.site for visit in batch.visits if visit.kind == "changed"}):
+        for site in sorted({ended.lease.site for ended in batch.ended if ended.outcome.kind == "changed"}):
             if site in urgent and (keys := urgent.outranking(site, price, at=batch.at)):
                 self._advance(urgent, site, keys, batch.at - urgent.interval, result)
                 result.hurried.add(site)
