@@ -60,7 +60,9 @@ MEANING = {
     "signals.importance": "A page's freshness counts as much as the page: by its importance, else by its depth.",
     "signals.lastmod": "Under every strategy: a page is due when a sitemap or feed dates it later than our copy.",
     "discovery.nofollow": "Honour rel=nofollow, robots meta and X-Robots-Tag.",
-    "discovery.sitemaps": "Read the sitemaps that robots.txt names.",
+    "discovery.sitemaps": (
+        "Read the sitemaps that robots.txt names; one on another host waits for that host's turn, and obeys its robots.txt."
+    ),
     "discovery.max_url_length": "Longer URLs are refused, characters.",
     "discovery.max_repeated_segments": "A path that repeats a segment more often is a trap.",
     "discovery.calendar_years": "How far ahead of today the pages of a calendar are followed.",
