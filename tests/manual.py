@@ -74,8 +74,7 @@ MEANING = {
     "policies.default.deny": "Regular expressions; a URL that matches one is refused, also when it is queued already.",
     "policies.default.revisit.min_interval": "A page is not fetched again sooner, unless `now` or a sitemap asks.",
     "policies.default.revisit.max_interval": "A page with a copy is fetched again at the latest then.",
-    "switch": "`[[switch]]`: a page that shows `when` (`text` found `count` times, `language`, `status`) gets `to`.",
-    "conflict.rule": "Which policy a page keeps that is found under several: `most-trusted`, `least-trusted`, `first`.",
+    "switch": "`[[switch]]`: a page that shows `when` (`text` found `count` times, `status`) gets `to`.",
 }
 """Each key of a policy file in a sentence."""
 
