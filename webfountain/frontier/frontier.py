@@ -35,7 +35,7 @@ from webfountain.frontier.sites.site import PRIOR_PERIODS, SiteContext
 from webfountain.frontier.store_worker import StoreWorker
 from webfountain.policy.judge import Judge
 from webfountain.sandbox.reader import FencedReader
-from webfountain.store.contract import PLAN
+from webfountain.store.contract import PLAN, PRICE
 
 if TYPE_CHECKING:
     import random
@@ -94,7 +94,7 @@ class Frontier:
         start, cycle = clock.now(), collection.cycle
         self.judge = Judge(collection, year=time.gmtime(start).tm_year)
         self._follower = PlanFollower(collection, metrics=metrics, start=start, recrawl=recrawl)
-        last = self._follower.resume(store.value(PLAN))
+        last = self._follower.resume(store.value(PLAN), store.value(PRICE))
         self._controller = (
             Controller(collection, start=start, last=last) if plans(collection, recrawl=recrawl) else None
         )
@@ -171,7 +171,7 @@ class Frontier:
 
     def wake_at(self) -> float | None:
         """When `next` may have something by time alone; None: only after a landing or work."""
-        due = max(self._sites.wake_at(), self._progress.open_at())
+        due = min(max(self._sites.wake_at(), self._progress.open_at()), self._follower.check_at())
         return None if due == inf else due
 
     def landed(self, fetched: Fetched) -> None:
@@ -316,10 +316,10 @@ class Frontier:
             sites.renew_robots(batch)
         if agenda.due("renew", at):
             sites.renew_leases(batch)
+        self._follow_plan(batch)
         if not self._progress.congested():
             sites.refill(batch)
         sites.invite(batch)
-        self._follow_plan(batch)
         batch.inbox = agenda.due("inbox", at)
         batch.tidy = agenda.due("tidy", at)
         batch.immediate = batch.inbox or bool(self._progress.stored.immediate)
@@ -329,11 +329,11 @@ class Frontier:
             batch.look_for_waiting = agenda.due("waiting", at)
 
     def _follow_plan(self, batch: Batch) -> None:
-        """The choice of urgent pages, corrections, and the census when it is time to plan."""
+        """The price, more pages where too few were due, and the census when it is time to plan."""
         starved = self._sites.is_starved()
-        batch.wanted = self._follower.schedule.wanted(batch.at, starved=starved)
-        if self._follower.check(batch.at, starved=starved):
-            self._sites.refresh_all(batch.at)
+        batch.price = self._follower.schedule.price
+        if short := self._follower.check(batch.at, starved=starved):
+            self._sites.refresh_soonest(short + 1, batch.at)
         if self._controller is not None:
             batch.census_since = self._controller.census_since(batch.at)
 
@@ -348,7 +348,7 @@ class Frontier:
             self._metrics.inc(name, many)
         self._sites_due = inf if result.next_site_due is None else result.next_site_due
         self._taken = result.census or self._taken
-        self._follower.rank(result.ranked)
+        self._follower.hand_over(ranks=result.ranks, waiting=result.waiting)
         self._sites.take_in(result, self._gathered())
 
     def census(self) -> dict[int, BucketCensus]:
