@@ -450,7 +450,7 @@ class FountainScheduler:
             self._poll_policy()
 
     def _poll_policy(self) -> None:
-        """Now and then: whether the policy file was edited. A poll is a look at its folder entry, in the worker thread."""
+        """Now and then: whether the policy file was edited. A poll is a `stat`, in the worker thread."""
         now = time.monotonic()
         if self._policy is not None and self._polling is None and now >= self._poll_at:
             self._poll_at = now + POLICY_POLL_S
