@@ -7,6 +7,7 @@ and loses nothing.
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Final
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, Learned, SitemapRead
+from webfountain.frontier.pages.sitemaps import SitemapReading
 from webfountain.records import STATES, Copy, Outcome
 from webfountain.repository.warc import Capture
 from webfountain.store.contract import ADVANCED, AT_ONCE, PLAN, PRICE, Refill
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.duplicates import DuplicateEliminator
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
+    from webfountain.frontier.pages.suspects import Suspects
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.policy.tables import ChangesTable
     from webfountain.records import Fetched, Lease, Link, PageRecord, SiteLease
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore, Parked
 
 __all__ = ["IMMEDIATE_BATCH", "StoreWorker"]
+
+logger = logging.getLogger(__name__)
 
 IMMEDIATE_BATCH: Final = 100
 """Immediate URLs of a site, and sites that have some, that one batch takes."""
@@ -50,6 +55,7 @@ class StoreWorker:
         due: DuplicateEliminator,
         sitemaps: SitemapShelf,
         inbox: Inbox | None,
+        suspects: Suspects,
         owner: str,
         lease_s: float,
         log: ChangesTable,
@@ -60,6 +66,7 @@ class StoreWorker:
         self._due = due
         self._sitemaps = sitemaps
         self._inbox = inbox
+        self._suspects = suspects
         self._owner = owner
         self._lease_s = lease_s
         self._log = log
@@ -211,7 +218,11 @@ class StoreWorker:
     def _read_sitemaps(self, batch: Batch, result: BatchResult) -> None:
         for named in batch.sitemaps:
             site = named.site
-            read = self._sitemaps.read(named.fetched, site=site, at=batch.at)
+            try:
+                read = self._sitemaps.read(named.fetched, site=site, at=batch.at)
+            except Exception as error:  # one file that nobody foresaw
+                logger.error("A sitemap could not be read (%r): %s", error, named.fetched.fetch.url)
+                read = SitemapReading([], {}, [], {"sitemap/error/parse-crash": 1})
             result.counts.update(read.counts)
             self._discover(read.links, result, batch.at)
             stale = [key for key, modified in read.modified.items() if self._is_older(site, key, modified)]
@@ -302,11 +313,13 @@ class StoreWorker:
             if dealt is None:
                 result.lost.append(refill.lease.site)
             else:
-                recrawl, lanes = self._without_lost_copies(dealt.recrawl), dealt.lanes
+                never, recrawl, suspects = self._suspects.put_last(dealt.never_crawled, dealt.recrawl)
+                self._store.release([lease.id for lease in suspects])
+                recrawl, lanes = self._without_lost_copies(recrawl), dealt.lanes
                 if batch.price is not None and self._urgent is not None and dealt.site in self._urgent:
                     lanes = [*lanes, (ADVANCED, self._urgent.next_at(dealt.site, batch.price, batch.at))]
-                result.dealt.append(msgspec.structs.replace(dealt, recrawl=recrawl, lanes=lanes))
-                result.counts["ant/leased"] += len(dealt.never_crawled) + len(dealt.recrawl)
+                result.dealt.append(msgspec.structs.replace(dealt, never_crawled=never, recrawl=recrawl, lanes=lanes))
+                result.counts["ant/leased"] += len(never) + len(recrawl)
 
     def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
         """The leases, whose records name no copy that is gone, nor what would make the fetch conditional on it."""
