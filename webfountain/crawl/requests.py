@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import os
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,7 +31,17 @@ if TYPE_CHECKING:
     from webfountain.metrics import Metrics
     from webfountain.records import Lease
 
-__all__ = ["LostInMemory", "NotPlain", "Packer", "RequestStore", "Taken", "crawlable", "ignores_robots", "link_of"]
+__all__ = [
+    "LostInMemory",
+    "NotPlain",
+    "Packer",
+    "RequestStore",
+    "Taken",
+    "crawlable",
+    "ignores_robots",
+    "importance_of",
+    "link_of",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -39,6 +50,10 @@ IN_MEMORY: Final = b"\xc1in memory"
 _RULED: Final = {False: b" ", True: b"!"}
 """Follows it: whether the request's meta says `dont_obey_robotstxt`."""
 _IGNORES: Final = "dont_obey_robotstxt"
+_EXACT: Final = 20
+_BEYOND: Final = 10
+_MIDDLE: Final = -11
+"""Binary logarithm of the importance of priority 0: in the midst of the store's classes."""
 
 
 class LostInMemory(Exception):
@@ -222,6 +237,17 @@ def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
         site=site_of(url),
         key=key,
         depth=int(request.meta.get("depth", 0)),
-        importance=float(request.priority),
+        importance=importance_of(request.priority),
         request=data,
     )
+
+
+def importance_of(priority: int) -> float:
+    """A priority as importance, of which the store has a lane for each halving (`store.contract.class_of`).
+
+    Priorities from -20 to 20 have a lane each; beyond they share lanes, two for each doubling up to 640. Requests of
+    one lane go in the order in which they came.
+    """
+    size = abs(priority)
+    step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)
+    return math.ldexp(1.0, (step if priority > 0 else -step) + _MIDDLE)
