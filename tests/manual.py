@@ -39,6 +39,9 @@ MEANING = {
     "politeness.accept": "Media types that are fetched; others are cut after the headers.",
     "network.allow_private": "Whether loopback and private addresses may be asked.",
     "change.min_change": "A change counts when the resemblance of the texts is below 1 - this; 0 counts every byte.",
+    "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB.",
+    "changes.keep": "How long the entries of the change log are kept …",
+    "changes.max_entries": "… and how many of them at most.",
     "repository.keep": "`newest` deletes WARC files whose copies are all superseded; `all` keeps every version.",
     "repository.max_bytes": "Bound of the folder, kept while it is written; the crawl ends when only newest copies are "
     "left above it. Without it `newest` keeps to about three times what is live.",

@@ -103,10 +103,14 @@ class ActiveList:
         """A fetch ended, however: exactly once for each that `next` gave. What it brought of a lost site is dropped."""
         fetch = fetched.fetch
         site, group = self._in_flight.pop(fetch.id)
-        site.landed(fetched, group, batch)
-        self._addresses.wake_group(group)
+        plain = site.landed(fetched, group, batch)
+        if group is not site.group or site.is_lost():
+            self._addresses.wake_group(group)
         if fetched.address in site.fallbacks and not site.is_lost():
             self._addresses.move(site, fetched.address)  # it answered, but its turn there did not come
+        if plain:
+            self._addresses.wake(site)
+            return
         if fetch.kind != "page" and not site.is_lost():
             if fetch.kind == "robots":
                 self._context.metrics.inc("robots/fetched")
@@ -146,12 +150,14 @@ class ActiveList:
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
         """A page was examined: it is to be settled. What came of one of a lost site is dropped; False then."""
-        site = self._sites.get(visit.fetch.site)
-        if site is None or not site.owns(visit.fetch):
+        fetch = visit.fetched.fetch
+        site = self._sites.get(fetch.site)
+        if site is None or not site.owns(fetch):
             self._context.metrics.inc("ant/settle_lost")
             return False
         site.finished(visit, batch)
-        self._remind(site)
+        if site.look_at < self._timer_of.get(site.name, inf):
+            self._remind(site)
         return True
 
     @property
@@ -244,9 +250,10 @@ class ActiveList:
             self._sites[name].refresh()
             self._note(self._sites[name], at)
 
-    def refresh_all(self, at: float) -> None:
-        """What is due changed for all sites."""
-        self.refresh(list(self._sites), at)
+    def refresh_soonest(self, many: int, at: float) -> None:
+        """Pages come due sooner than was thought: ask those sites first that would be next."""
+        quiet = (site for site in self._sites.values() if site.is_quiet())
+        self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.look_at)], at)
 
     def _admit(self, lease: SiteLease, batch: Batch) -> None:
         """A site was activated; one that is a guest already keeps its gate."""
@@ -390,15 +397,13 @@ class ActiveList:
             self._quiet[site.name] = site
         if site.is_at_rest(at + _BLOCKED_S):
             self._resting[site.name] = site
-        self._remind(site)
+        if site.look_at < self._timer_of.get(site.name, inf):
+            self._remind(site)
         self._addresses.wake(site)
 
     def _remind(self, site: ActiveSite) -> None:
         """Have a site looked at when something of it comes due."""
-        due = site.look_at
-        if due >= self._timer_of.get(site.name, inf):
-            return
-        self._timer_of[site.name] = due
+        due = self._timer_of[site.name] = site.look_at
         heapq.heappush(self._timers, (due, site.name))
         if len(self._timers) > 1000 + 4 * len(self._sites):
             # Sites that left would be remembered here until their pages are due, in months.
