@@ -150,10 +150,3 @@ def test_priorities_about_zero_have_a_lane_each_and_no_greater_one_ever_waits_be
 )
 def test_only_web_pages_are_scheduled(url: str, expected: str | None) -> None:
     assert crawlable(scrapy.Request(url)) == expected
-
-
-def test_each_whole_priority_has_a_lane_of_its_own_and_a_greater_one_comes_first() -> None:
-    lanes = [class_of(importance_of(priority)) for priority in range(-42, 21)]
-    assert lanes == sorted(set(lanes), reverse=True)
-    assert class_of(importance_of(1e6)) == lanes[-1]
-    assert class_of(importance_of(-1e6)) == lanes[0]
