@@ -58,6 +58,7 @@ __all__ = [
     "IMMEDIATE",
     "LANES",
     "PLAN",
+    "PRICE",
     "RETRY",
     "RETRY_SHARE",
     "Board",
@@ -97,6 +98,8 @@ AT_ONCE: Final = 0.0
 """When a site with new immediate URLs is due: before all others."""
 PLAN: Final = "plan"
 """Name of the published value that is the plan in force."""
+PRICE: Final = "price"
+"""Name of the published price of a fetch."""
 
 
 def class_of(importance: float) -> int:
