@@ -278,6 +278,14 @@ class Frontier:
         """Another project's request on its way to the store."""
         self._gathered().offer(link)
 
+    def adopt_collection(self, collection: Collection) -> None:
+        """Go on under an edited policy file: what its judge refuses is not asked from the next request on.
+
+        Its seeds are loaded by the caller, as at the start.
+        """
+        self.judge.adopt(collection)
+        self._sites.judge_again(self._gathered())
+
     def stop(self) -> None:
         """Hand out nothing more; what is in flight may still land and be finished."""
         self._progress.stopped = True

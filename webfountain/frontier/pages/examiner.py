@@ -24,7 +24,7 @@ from webfountain.formats.content_type import content_type
 from webfountain.formats.document import ReadError
 from webfountain.formats.links import MAX_LINKS
 from webfountain.frontier.sites.politeness import page_backoff
-from webfountain.policy.judge import Origin
+from webfountain.policy.judge import Origin, Seen
 from webfountain.records import Link, Outcome
 
 if TYPE_CHECKING:
@@ -205,8 +205,8 @@ class Examiner:
         """The visit of a new body, once it was read."""
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
-        record = leased(fetched.fetch)
-        reading = self._reading(fetched, document)
+        record = self._switched(leased(fetched.fetch), Seen(fetched.status, document.text))
+        reading = self._reading(fetched, document, record)
         if record.digest is None:
             new = self._copied(record, fetched, digest, "new", bucket=bucket_of(prior.interval, self._fastest))
             return Visit(fetched, "new", new, reading)
@@ -266,7 +266,7 @@ class Examiner:
         target = urls.join(record.url, fetched.location) if fetched.location else None
         if target is None or target == record.url:
             return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
-        links, refused = self._judged([target], fetched.fetch, "redirect", record.depth)
+        links, refused = self._judged([target], fetched.fetch, "redirect", record)
         reading = Reading(links=links, links_seen=1, refused=refused)
         return self._without_copy(fetched, "redirected", None, reading, target)
 
@@ -279,7 +279,7 @@ class Examiner:
         target: str | None = None,
     ) -> Visit:
         """Gone, failed, redirected: the copy of before stays, the next try backs off."""
-        record = leased(fetched.fetch)
+        record = self._switched(leased(fetched.fetch), Seen(fetched.status))
         failures = record.failures + 1
         state: State = "redirected" if kind == "redirected" else "gone" if kind == "gone" else "failed"
         if kind == "failed" and record.state in ("crawled", "gone", "redirected"):
@@ -302,24 +302,35 @@ class Examiner:
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
         return read(fetched.body, kind, url=fetched.fetch.url, robots_header=header)
 
-    def _reading(self, fetched: Fetched, document: Document) -> Reading:
+    def _switched(self, record: PageRecord, seen: Seen) -> PageRecord:
+        """The record under the policy that its page shows to be right: what it links from then on inherits that."""
+        switch = self._judge.switched(record.policy, seen)
+        if switch is None:
+            return record
+        trust = min(record.trust, self._judge.policy(switch.to).trust)
+        return msgspec.structs.replace(record, policy=switch.to, trust=trust)
+
+    def _reading(self, fetched: Fetched, document: Document, record: PageRecord) -> Reading:
         """What a page says, its links judged."""
-        links, refused = self._judged(document.links, fetched.fetch, "link", leased(fetched.fetch).depth + 1)
+        links, refused = self._judged(document.links, fetched.fetch, "link", record)
         if len(document.links) >= MAX_LINKS:
             refused["links/too_many"] = 1
         return Reading(document.title, document.text, links, len(document.links), refused)
 
     def _judged(
-        self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], depth: int
+        self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], record: PageRecord
     ) -> tuple[tuple[Link, ...], dict[str, int]]:
-        """The links that the policy lets in, and how many it refused by reason."""
+        """The links that the policy of the page lets in, and how many it refused by reason."""
+        depth = record.depth + (kind == "link")
         refused: dict[str, int] = {}
         links = []
         source = fetch.url
-        verdicts = self._judge.judge(found, Origin(kind, depth, leased(fetch).policy, source=source))
-        for url, (policy, _, reason) in zip(found, verdicts, strict=True):
+        verdicts = self._judge.judge(found, Origin(kind, depth, record.policy, record.trust, source))
+        for url, judged in zip(found, verdicts, strict=True):
+            policy, trust, reason = judged
             if reason is None:
-                links.append(Link(url, url[: url.find("/", 8)], urls.fingerprint(url), depth, policy, 0.0, source))
+                site, worth = url[: url.find("/", 8)], self._judge.importance(judged)
+                links.append(Link(url, site, urls.fingerprint(url), depth, policy, worth, source, trust=trust))
             else:
                 refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
         return tuple(links), refused

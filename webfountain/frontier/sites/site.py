@@ -602,6 +602,11 @@ class ActiveSite:
         batch.release(self._hand.flush_recrawl())
         self.refresh()
 
+    def judge_again(self, batch: Batch) -> None:
+        """The policy was edited: what is in the hand goes back, and is judged when it is leased again."""
+        batch.release(self._hand.flush())
+        self.refresh()
+
     def outrank(self, importance: float, batch: Batch) -> None:
         """A request of this importance was offered: if it goes before some that are leased, these are given back."""
         if outranked := self._hand.flush_outranked(importance):
