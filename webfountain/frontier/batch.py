@@ -12,39 +12,38 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from webfountain.records import SiteState  # noqa: TC001  (msgspec reads the types of fields)
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.planning.schedule import Wanted
     from webfountain.records import (
         CensusRow,
         Fetched,
         Lease,
         LeaseId,
         Link,
-        OutcomeKind,
-        PageRecord,
+        Outcome,
         SiteLease,
         SiteRecord,
-        SiteState,
     )
     from webfountain.store.contract import BucketCensus, Dealt, Parked, Refill, Statistics
 
-__all__ = ["Batch", "BatchResult", "CensusTaken", "NamedSitemap", "Refusal", "SitemapRead"]
+__all__ = ["Batch", "BatchResult", "CensusTaken", "Ended", "Learned", "NamedSitemap", "SitemapRead"]
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """A leased page that is settled without a visit: refused by robots.txt or policy, or acknowledged by a spider.
+class Ended(msgspec.Struct, frozen=True):
+    """The end of a lease on its way to the store: the page was examined, refused, or acknowledged by a spider.
 
-    `asked`: it was handed out; else whoever yielded it does not know of its end.
+    `visit` is what an examined one brought besides: a body to write, links to discover. `asked`: it was handed out;
+    else whoever yielded it does not know of its end.
     """
 
     lease: Lease
-    kind: OutcomeKind
-    record: PageRecord
-    seconds: float = 0.0
-    asked: bool = False
+    outcome: Outcome
+    visit: Visit | None = None
+    asked: bool = True
 
 
 class NamedSitemap(msgspec.Struct, frozen=True):
@@ -59,8 +58,7 @@ class Batch:
     """Work for the worker thread. `at` is the time of all of its store calls, and of the events that write into it."""
 
     at: float
-    visits: list[Visit] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
     offers: list[Link] = field(default_factory=list)
     sitemaps: list[NamedSitemap] = field(default_factory=list)
     answers: list[Fetched] = field(default_factory=list)
@@ -75,21 +73,18 @@ class Batch:
     inbox: bool = False
     tidy: bool = False
     look_for_waiting: bool = False
-    wanted: Wanted | None = None
+    price: float | None = None
+    """Obsolete time, s, that a fetch of a known page must save; None: urgency decides nothing."""
     census_since: int | None = None
     plan: bytes | None = None
 
-    def settle(self, visit: Visit) -> None:
-        """A page was fetched and examined: to be written, its links discovered, its lease ended."""
-        self.visits.append(visit)
+    def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
+        """A page that was asked has ended: its body is to be written, its links discovered, its lease ended."""
+        self.ended.append(Ended(lease, outcome, visit))
 
-    def refuse(self, lease: Lease, kind: OutcomeKind, record: PageRecord) -> None:
+    def refuse(self, lease: Lease, outcome: Outcome) -> None:
         """A leased page ends unasked."""
-        self.refusals.append(Refusal(lease, kind, record))
-
-    def acknowledge(self, lease: Lease, kind: OutcomeKind, record: PageRecord, *, seconds: float) -> None:
-        """Another project's spider is done with a page."""
-        self.refusals.append(Refusal(lease, kind, record, seconds, asked=True))
+        self.ended.append(Ended(lease, outcome, asked=False))
 
     def offer(self, link: Link) -> None:
         """Another project's request is to be discovered."""
@@ -122,23 +117,37 @@ class Batch:
 
     def has_ends(self) -> bool:
         """Whether anything in it waits to be settled, discovered or read."""
-        return bool(self.visits or self.refusals or self.offers or self.sitemaps)
+        return bool(self.ended or self.offers or self.sitemaps)
 
     def is_needed(self) -> bool:
         """Whether there is anything to do."""
         news = (
-            self.visits,
-            self.refusals,
+            self.ended,
             self.offers,
             self.sitemaps,
             self.answers,
             self.learned,
             self.plan,
-            self.wanted,
         )
         sites = (self.parked, self.released, self.renewals, self.refills, self.guests, self.room)
         chores = (self.inbox, self.tidy, self.look_for_waiting, self.census_since is not None)
         return any(news) or any(sites) or any(chores)
+
+
+class Learned(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept with a site while it is active: its state, if that must outlive a kill, and its pages' urgency."""
+
+    state: SiteState | None = None
+    urgency: bytes = b""
+
+    @classmethod
+    def of(cls, record: SiteRecord) -> Learned:
+        """Of a site as the store has it."""
+        return msgspec.msgpack.decode(record.learned, type=cls) if record.learned else cls()
+
+    def encode(self) -> bytes:
+        """For `SiteRecord.learned`."""
+        return msgspec.msgpack.encode(self)
 
 
 class SitemapRead(msgspec.Struct, frozen=True):
@@ -181,5 +190,7 @@ class BatchResult:
     never_crawled_due: float | None = None
     statistics: Statistics | None = None
     census: CensusTaken | None = None
-    ranked: frozenset[str] = frozenset()
-    """Sites whose pages are chosen by their urgency."""
+    ranks: bool = False
+    """Whether known pages are due by their urgency."""
+    waiting: int = 0
+    """Pages of active sites that are worth the price and not fetched yet."""

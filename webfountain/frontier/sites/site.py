@@ -32,6 +32,7 @@ import msgspec
 
 from webfountain import urls
 from webfountain.core.change_rate import Prior
+from webfountain.frontier.batch import Learned
 from webfountain.frontier.pages.examiner import acknowledged, leased
 from webfountain.frontier.sites import politeness
 from webfountain.frontier.sites.hand import Hand
@@ -423,7 +424,8 @@ class ActiveSite:
             self._changes += visit.kind == "changed"
             self._watched += visit.watched
         self._note_due(visit.record, batch.at)
-        batch.settle(visit)
+        assert visit.fetch.lease is not None
+        batch.settle(visit.fetch.lease, visit.outcome, visit)
         if self._standing.opens_at() > batch.at + _KEPT_S:
             self._keep(batch)
 
@@ -600,6 +602,11 @@ class ActiveSite:
         batch.release(self._hand.flush_recrawl())
         self.refresh()
 
+    def judge_again(self, batch: Batch) -> None:
+        """The policy was edited: what is in the hand goes back, and is judged when it is leased again."""
+        batch.release(self._hand.flush())
+        self.refresh()
+
     def outrank(self, importance: float, batch: Batch) -> None:
         """A request of this importance was offered: if it goes before some that are leased, these are given back."""
         if outranked := self._hand.flush_outranked(importance):
@@ -630,11 +637,11 @@ class ActiveSite:
             return True
         self._under_way += 1
         if kind == "failed":
-            refused = acknowledged(record, status=None, error=error, at=batch.at)
+            outcome = acknowledged(fetch.lease, status=None, error=error, at=batch.at)
         else:
-            refused = self._context.examiner.refused(fetch, error, at=batch.at)
-        self._note_due(refused, batch.at)
-        batch.refuse(fetch.lease, kind, refused)
+            outcome = self._context.examiner.refused(fetch.lease, kind, error, at=batch.at)
+        self._note_due(outcome.record, batch.at)
+        batch.refuse(fetch.lease, outcome)
         self._context.metrics.inc(f"outcome/{kind}")
         return False
 
@@ -679,7 +686,5 @@ class ActiveSite:
 
 def state_of(record: SiteRecord) -> SiteState:
     """What is remembered of a site: when it was parked, or since, if it was never parked again (`learned`)."""
-    if not record.learned:
-        return record.state
-    learned = msgspec.msgpack.decode(record.learned, type=SiteState)
-    return max(record.state, learned, key=lambda state: state.next_at)
+    learned = Learned.of(record).state
+    return record.state if learned is None else max(record.state, learned, key=lambda state: state.next_at)
