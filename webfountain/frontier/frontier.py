@@ -24,6 +24,7 @@ from webfountain.frontier.batch import Batch
 from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, old_text
 from webfountain.frontier.pages.sitemaps import SitemapShelf
+from webfountain.frontier.pages.suspects import Suspects
 from webfountain.frontier.planning.controller import Controller
 from webfountain.frontier.planning.follower import PlanFollower, plans
 from webfountain.frontier.planning.plan import encode_plan
@@ -49,7 +50,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.site import SiteStatistics
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind
+    from webfountain.records import Fetch, Fetched, Lease, Link
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore
 
@@ -81,6 +82,7 @@ class Frontier:
         metrics: Metrics,
         owner: str,
         inbox: Inbox | None = None,
+        suspects: Suspects | None = None,
         recrawl: bool = True,
         obey_robots: bool = True,
         robot: str | None = None,
@@ -98,6 +100,10 @@ class Frontier:
         self._controller = (
             Controller(collection, start=start, last=last) if plans(collection, recrawl=recrawl) else None
         )
+        self._suspects = Suspects(None) if suspects is None else suspects
+        if found := self._suspects.found:
+            metrics.inc("suspects/found", len(found))
+            logger.warning("The last process died over %d pages; they go last in their sites: %s", len(found), found[0])
         self._reader = FencedReader(
             LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token)
         )
@@ -137,6 +143,7 @@ class Frontier:
                 self.judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap
             ),
             inbox=inbox,
+            suspects=self._suspects,
             owner=owner,
             lease_s=config.lease_seconds,
             log=collection.changes,
@@ -196,21 +203,33 @@ class Frontier:
 
     def examine(self, fetched: Fetched) -> Visit:
         """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
+        url = fetched.fetch.url
+        if self._suspects.has_crashed(url):
+            return self._examiner.unreadable(fetched, "crashed")
         try:
-            return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+            with self._suspects.examining(url):
+                return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
         except Exception as error:
             return self._broken(fetched, error)
 
     def examine_at_once(self, fetched: Fetched) -> Visit | None:
         """As `examine`, where that takes some milliseconds whatever the body holds; else None."""
+        url = fetched.fetch.url
+        if not self._suspects.may_examine_at_once(url):
+            return None
         try:
-            return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
+            with self._suspects.examining(url):
+                return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
         except Exception as error:
             return self._broken(fetched, error)
 
     async def examine_apart(self, fetched: Fetched) -> Visit:
         """As `examine`, in a thread that is kept for it."""
-        return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
+        with self._progress.examining(fetched):
+            if fetched.fetch.url in self._suspects:
+                # Its death would be the end of what others brought, and of its site's other pages each time.
+                await self._progress.all_written(within_s=2.0)
+            return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
 
     def cut_short(self) -> None:
         """Whatever is examined now need not be: the crawl ends, and what was not examined is asked for again."""
@@ -219,7 +238,7 @@ class Frontier:
     def _broken(self, fetched: Fetched, error: Exception) -> Visit:
         """One page that nobody foresaw is one failed page, and a line for whoever mends it."""
         logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
-        return self._examiner.broken(fetched)
+        return self._examiner.unreadable(fetched, "parse-crash")
 
     def _prior(self, site: str) -> Prior:
         """What is believed of the change rates of a site's pages."""
@@ -236,10 +255,9 @@ class Frontier:
         """Another project's spider is done with its request (instead of `examine` and `finish`)."""
         assert fetch.lease is not None
         batch = self._gathered()
-        record = acknowledged(fetch.lease.record, status=status, error=error, at=batch.at)
-        kind: OutcomeKind = "new" if error is None else "failed"
-        batch.acknowledge(fetch.lease, kind, record, seconds=seconds)
-        self._metrics.inc(f"outcome/{kind}")
+        outcome = acknowledged(fetch.lease, status=status, error=error, at=batch.at, seconds=seconds)
+        batch.settle(fetch.lease, outcome)
+        self._metrics.inc(f"outcome/{outcome.kind}")
 
     def unresolved(self) -> list[str]:
         """Host names whose addresses are needed; each is named once until `resolved`."""
@@ -259,6 +277,14 @@ class Frontier:
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
         self._gathered().offer(link)
+
+    def adopt_collection(self, collection: Collection) -> None:
+        """Go on under an edited policy file: what its judge refuses is not asked from the next request on.
+
+        Its seeds are loaded by the caller, as at the start.
+        """
+        self.judge.adopt(collection)
+        self._sites.judge_again(self._gathered())
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight may still land and be finished."""
@@ -371,6 +397,7 @@ class Frontier:
     def close(self) -> None:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
         self._reader.close()
+        self._suspects.close()
         batch = self._gathered()
         self._sites.leave_all(batch)
         self._store.release(batch.released)

@@ -7,13 +7,15 @@ and loses nothing.
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, Learned, SitemapRead
+from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, Ended, Learned, SitemapRead
+from webfountain.frontier.pages.sitemaps import SitemapReading
 from webfountain.records import STATES, Copy, Outcome
 from webfountain.repository.warc import Capture
 from webfountain.store.contract import ADVANCED, AT_ONCE, PLAN, PRICE, Refill
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.duplicates import DuplicateEliminator
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
+    from webfountain.frontier.pages.suspects import Suspects
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.policy.tables import ChangesTable
     from webfountain.records import Fetched, Lease, Link, PageRecord, SiteLease
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore, Parked
 
 __all__ = ["IMMEDIATE_BATCH", "StoreWorker"]
+
+logger = logging.getLogger(__name__)
 
 IMMEDIATE_BATCH: Final = 100
 """Immediate URLs of a site, and sites that have some, that one batch takes."""
@@ -50,6 +55,7 @@ class StoreWorker:
         due: DuplicateEliminator,
         sitemaps: SitemapShelf,
         inbox: Inbox | None,
+        suspects: Suspects,
         owner: str,
         lease_s: float,
         log: ChangesTable,
@@ -60,6 +66,7 @@ class StoreWorker:
         self._due = due
         self._sitemaps = sitemaps
         self._inbox = inbox
+        self._suspects = suspects
         self._owner = owner
         self._lease_s = lease_s
         self._log = log
@@ -75,8 +82,7 @@ class StoreWorker:
         self._renew(batch, result)
         self._record(batch.answers)
         self._settle(batch, result)
-        result.settled.update(visit.fetch.site for visit in batch.visits)
-        result.settled.update(refusal.lease.site for refusal in batch.refusals)
+        result.settled.update(ended.lease.site for ended in batch.ended)
         self._discover(batch.offers, result, batch.at)
         self._read_sitemaps(batch, result)
         if batch.inbox and self._inbox is not None:
@@ -122,10 +128,16 @@ class StoreWorker:
     # ------------------------------------------------- write, discover, settle
 
     def _settle(self, batch: Batch, result: BatchResult) -> None:
-        visits = [visit for visit in batch.visits if not self._is_forgotten(visit)]
+        kept = [ended for ended in batch.ended if not self._is_forgotten(ended)]
+        visits = [ended.visit for ended in kept if ended.visit is not None]
         copies = self._write(visits)
-        outcomes = [self._outcome(visit, copy, result, batch.at) for visit, copy in zip(visits, copies, strict=True)]
-        outcomes += [Outcome(each.lease.id, each.kind, each.record, each.seconds) for each in batch.refusals]
+        copy_of = {id(visit): copy for visit, copy in zip(visits, copies, strict=True)}
+        outcomes = [
+            ended.outcome
+            if ended.visit is None
+            else self._completed(ended.outcome, ended.visit, copy_of[id(ended.visit)], result, batch.at)
+            for ended in kept
+        ]
         learned = self._learn(visits, batch)
         if not (outcomes or learned):
             return
@@ -141,17 +153,19 @@ class StoreWorker:
         for name, (lease, state) in batch.learned.items():
             self._learned[name] = msgspec.structs.replace(self._learned_of(lease), state=state)
         if self._urgent is not None:
-            for refusal in batch.refusals:
-                self._urgent.refuse(refusal.lease.site, refusal.lease.key)
+            for ended in batch.ended:
+                if ended.visit is None:
+                    self._urgent.refuse(ended.lease.site, ended.lease.key)
             for lease, urgency in self._urgent.observe(visits, at=batch.at):
                 leases[lease.site] = lease
                 self._learned[lease.site] = msgspec.structs.replace(self._learned_of(lease), urgency=urgency)
         return [(lease, self._learned[name].encode()) for name, lease in leases.items()]
 
-    def _is_forgotten(self, visit: Visit) -> bool:
+    def _is_forgotten(self, ended: Ended) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
-        lease = visit.fetch.lease
-        return self._has_forgotten and lease is not None and self._store.page(lease.site, lease.key) is None
+        lease = ended.lease
+        known = ended.visit is None or not self._has_forgotten or self._store.page(lease.site, lease.key) is not None
+        return not known
 
     def _write(self, visits: Sequence[Visit]) -> Sequence[Copy | None]:
         """Where each visit's body lies now; None where it brought none."""
@@ -171,26 +185,14 @@ class StoreWorker:
         if answers and self._repository is not None:
             self._repository.settled(self._repository.write([Capture(fetched) for fetched in answers]))
 
-    def _outcome(self, visit: Visit, copy: Copy | None, result: BatchResult, at: float) -> Outcome:
+    def _completed(self, outcome: Outcome, visit: Visit, copy: Copy | None, result: BatchResult, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
         links_new = self._discover(visit.reading.links, result, at)
-        record = visit.record
+        record = outcome.record
         if copy is not None:
             record = msgspec.structs.replace(record, copy=copy, copied=visit.fetched.at)
             result.counts["repository/healed"] += visit.kind == "same"
-        lease = visit.fetch.lease
-        assert lease is not None
-        return Outcome(
-            lease.id,
-            visit.kind,
-            record,
-            visit.fetched.seconds,
-            links_new,
-            title=visit.reading.title,
-            resemblance=visit.resemblance,
-            target=visit.target,
-            diff=visit.diff,
-        )
+        return msgspec.structs.replace(outcome, record=record, links_new=links_new)
 
     def _discover(self, links: Sequence[Link], result: BatchResult, at: float) -> int:
         if not links:
@@ -211,7 +213,11 @@ class StoreWorker:
     def _read_sitemaps(self, batch: Batch, result: BatchResult) -> None:
         for named in batch.sitemaps:
             site = named.site
-            read = self._sitemaps.read(named.fetched, site=site, at=batch.at)
+            try:
+                read = self._sitemaps.read(named.fetched, site=site, at=batch.at)
+            except Exception as error:  # one file that nobody foresaw
+                logger.error("A sitemap could not be read (%r): %s", error, named.fetched.fetch.url)
+                read = SitemapReading([], {}, [], {"sitemap/error/parse-crash": 1})
             result.counts.update(read.counts)
             self._discover(read.links, result, batch.at)
             stale = [key for key, modified in read.modified.items() if self._is_older(site, key, modified)]
@@ -229,7 +235,7 @@ class StoreWorker:
             if urgent.wants(refill.lease):
                 learned = self._learned_of(refill.lease).urgency
                 urgent.admit(refill.lease, learned, partial(self._crawled, refill.lease.site), at=batch.at)
-        for site in sorted({visit.fetch.site for visit in batch.visits if visit.kind == "changed"}):
+        for site in sorted({ended.lease.site for ended in batch.ended if ended.outcome.kind == "changed"}):
             if site in urgent and (keys := urgent.outranking(site, price, at=batch.at)):
                 self._advance(urgent, site, keys, batch.at - urgent.interval, result)
                 result.hurried.add(site)
@@ -302,11 +308,13 @@ class StoreWorker:
             if dealt is None:
                 result.lost.append(refill.lease.site)
             else:
-                recrawl, lanes = self._without_lost_copies(dealt.recrawl), dealt.lanes
+                never, recrawl, suspects = self._suspects.put_last(dealt.never_crawled, dealt.recrawl)
+                self._store.release([lease.id for lease in suspects])
+                recrawl, lanes = self._without_lost_copies(recrawl), dealt.lanes
                 if batch.price is not None and self._urgent is not None and dealt.site in self._urgent:
                     lanes = [*lanes, (ADVANCED, self._urgent.next_at(dealt.site, batch.price, batch.at))]
-                result.dealt.append(msgspec.structs.replace(dealt, recrawl=recrawl, lanes=lanes))
-                result.counts["ant/leased"] += len(dealt.never_crawled) + len(dealt.recrawl)
+                result.dealt.append(msgspec.structs.replace(dealt, never_crawled=never, recrawl=recrawl, lanes=lanes))
+                result.counts["ant/leased"] += len(never) + len(recrawl)
 
     def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
         """The leases, whose records name no copy that is gone, nor what would make the fetch conditional on it."""

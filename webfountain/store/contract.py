@@ -148,7 +148,7 @@ class Refill(msgspec.Struct, frozen=True):
 
 
 class Dealt(msgspec.Struct, frozen=True):
-    """Answer to a `Refill`: leases of each queue, and for each recrawl lane that has more its first order.
+    """Answer to a `Refill`: leases of each queue, and of recrawl, if it was asked for, each lane's next order.
 
     `overtaken`: a URL that was leased before is immediate since; released, it comes with the next immediate URLs. An
     answer to a refill that wants immediate URLs says so once.
