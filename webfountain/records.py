@@ -22,13 +22,14 @@ __all__ = [
     "FetchKind",
     "Fetched",
     "Lease",
+    "LeaseId",
     "Link",
     "Move",
     "Outcome",
     "OutcomeKind",
     "PageRecord",
-    "Queue",
     "Settled",
+    "SiteLease",
     "SiteRecord",
     "SiteState",
     "State",
@@ -55,25 +56,26 @@ FETCHED: Final[frozenset[OutcomeKind]] = frozenset(
 """Outcomes of a real fetch, whose sum is `pages_fetched`; a refusal (robots.txt, an edited policy) asked nothing."""
 
 FetchKind = Literal["page", "robots", "sitemap"]
-Queue = Literal["never-crawled", "recrawl"]
 NEVER_BUCKET: Final = 128
 """Bucket byte of a page before its first copy when the collection gives no prior."""
 
 
 class Copy(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Where the repository holds the newest body: WARC file number and byte range of its response record."""
+    """Where the newest body lies: WARC file number and byte range of its response record, and in whose repository."""
 
     file: int
     offset: int
     length: int
+    repository: int = 0
+    """Number of the repository that the file is in: 0 is the crawl's own."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
     """A URL on its way to the store: a seed, a link of a page, a redirect's target, a sitemap's entry.
 
     `source` is the canonical URL of the page that carried it, "" for seeds, sitemaps and other arrivals from
-    outside (`nconst` of the model counts those). `importance` orders the never-crawled queue, greatest
-    first. `request` is another project's Scrapy request as msgpack, None for our own.
+    outside (`nconst` of the model counts those). `importance` names its lane of the never-crawled queue
+    (`store.contract.class_of`). `request` is another project's Scrapy request as msgpack, None for our own.
     """
 
     url: str
@@ -117,6 +119,12 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Outcome of the last settled fetch (`texts` prints it)."""
     copied: float | None = None
     """Time of the fetch that brought the newest copy (first, changed or minor)."""
+    immediate: int | None = None
+    """Its place in the immediate lane of its site, which the store gives; None: it stands in another lane."""
+    scores: tuple[float, ...] = ()
+    """What the policy's metrics gave the page, in the order of the policy's metrics; `importance` combines them."""
+    sketch: bytes | None = None
+    """A sketch of the newest copy's text: what tells a change where the old text cannot be read."""
 
 
 class Discovered(msgspec.Struct, frozen=True, gc=False):
@@ -126,13 +134,25 @@ class Discovered(msgspec.Struct, frozen=True, gc=False):
     known: int
 
 
-class Lease(msgspec.Struct, frozen=True, gc=False):
-    """The right, until its deadline, to fetch one URL; `settle` names the token."""
+class LeaseId(msgspec.Struct, frozen=True, gc=False):
+    """Names the lease of a URL: its site, the site lease it was taken under, and a number that is never given twice."""
 
-    token: int
     site: str
+    token: int
+    number: int
+
+
+class Lease(msgspec.Struct, frozen=True, gc=False):
+    """The right to fetch one URL, until it is settled or released, or the site lease that it was taken under ends."""
+
+    id: LeaseId
     key: bytes
     record: PageRecord
+
+    @property
+    def site(self) -> str:
+        """The site of the URL."""
+        return self.id.site
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):
@@ -191,7 +211,7 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     `links_new` the number of never-seen URLs that its links brought (oldnwt, newnwt of the model).
     """
 
-    token: int
+    lease: LeaseId
     kind: OutcomeKind
     record: PageRecord
     seconds: float = 0.0
@@ -236,6 +256,27 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     due: float
     first_seen: float
     state: SiteState = SiteState()
+    owner: str | None = None
+    """Who has the site now; None: it is on nobody's active list."""
+    immediate: int = 0
+    """URLs in its immediate lane, leased ones included."""
+    epoch: int = 0
+    """The ranking by which its never-crawled queue is in order (`regrade`); 0: as its links came."""
+    learned: bytes = b""
+    """What was learned of its pages and is kept with each settle; only who wrote it can read it."""
+
+
+class SiteLease(msgspec.Struct, frozen=True, gc=False):
+    """The right to crawl a site, from `activate` until it is parked or taken over.
+
+    From `until` on another may take the site over, which gives it a greater `token`: the *fencing token*, which every
+    step on the site names. `record` is the site as it was when the lease began.
+    """
+
+    site: str
+    token: int
+    until: float
+    record: SiteRecord
 
 
 class CensusRow(msgspec.Struct, frozen=True, gc=False):

@@ -21,6 +21,7 @@ __all__ = [
     "decode_state",
     "encode_page",
     "encode_state",
+    "evicted",
     "first_record",
     "from_sortable",
     "to_sortable",
@@ -45,10 +46,22 @@ def first_record(link: Link, at: float) -> PageRecord:
     return PageRecord(
         url=link.url,
         policy=link.policy,
-        importance=link.importance + 0.0,  # one zero: -0.0 stands with 0.0 in every queue
+        importance=link.importance,
         first_seen=at,
         depth=link.depth,
         request=link.request,
+    )
+
+
+def evicted(record: PageRecord) -> PageRecord:
+    """The record of a page that was taken out of the collection: what its link said of it, and no more."""
+    return PageRecord(
+        url=record.url,
+        policy=record.policy,
+        importance=record.importance,
+        first_seen=record.first_seen,
+        depth=record.depth,
+        request=record.request,
     )
 
 

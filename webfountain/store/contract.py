@@ -1,37 +1,50 @@
-"""The store contract: where the frontier's URLs, queues, leases, sites and census live.
+"""The store contract: where the frontier's URLs, queues, leases, sites, census and published values live.
 
-One Protocol, batch first. Times are arguments (UTC seconds); a store never reads a clock. `memory` is the
-reference; `embedded` (RocksDB) is the default. A URL is always in exactly one place: a queue of its site,
-the immediate queue, or a lease. Every step below is atomic: after a crash it has happened
-wholly or not at all, and what a call returned is kept.
+Small Protocols by reader, joined in `FrontierStore`; batch first. Times are arguments (UTC seconds); a store never
+reads a clock. `memory` is the reference; `embedded` (RocksDB) is the default.
 
-**The recrawl queue of a site** has lanes. A crawled page stands in the lane of its bucket (0..255), ordered by
-`last_crawled`, oldest first. Two more lanes are ordered by an explicit time, `record.due`: ADVANCED holds
-crawled pages that something made due (a sitemap, a sibling's change), RETRY holds gone, failed, refused and
-redirected pages, and crawled ones whose last tries failed. What is due is not stored: a caller passes a
-*horizon*, one time per lane, and a page is due when its order is not after its lane's horizon. So a change of plan
-rewrites no queue.
+**What is atomic.** A call that changes something may name many sites and is atomic for each of them: after a crash
+what it did to a site has happened wholly or not at all, and what a call returned is kept. A shared store sends the
+parts to the shards of the sites, in one round trip however many they are; the stores of one process take a call as
+one step. An empty batch costs nothing.
+
+**Who may do what.** `lease`, `settle`, `release`, `park`, `regrade` and `evict` are for who has the site: they name
+its site lease, whole or in the ids of its URL leases. When that was parked or taken over they have no effect, say so
+and are counted (`Statistics`), so a process that was paused and wakes harms nothing. A site lease that ran out
+still holds until somebody takes the site over: what was fetched under it is not thrown away for lateness. `discover`,
+`immediate`, `advance`, `relocate` and `forget` are for anybody: they touch nothing that is leased, but for `forget`.
+
+**A site's queues** have lanes. A URL stands in one lane of one queue, or is leased and will return to its place there.
+*Immediate* has one lane, first come first served; a site with URLs in it that its ant has not seen is due `AT_ONCE`.
+*Never-crawled* has a lane for each class of importance (`class_of`, 0 the most important), in order of arrival.
+*Recrawl* has a lane for each bucket (0..255), ordered by `last_crawled`, oldest first, and two that are ordered by an
+explicit time, `record.due`: ADVANCED holds crawled pages that something made due (a sitemap, a sibling's change),
+RETRY gone, failed, refused and redirected pages, and crawled ones whose last tries failed.
+What is due is not stored: a caller passes a *horizon*, one time per lane, and a URL is due when its order (in the
+never-crawled queue `first_seen`) is not after its lane's. So a change of plan rewrites no queue.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from webfountain.records import (
         CensusRow,
         Discovered,
         Lease,
+        LeaseId,
         Link,
         Move,
         Outcome,
         PageRecord,
-        Queue,
         Settled,
+        SiteLease,
         SiteRecord,
         SiteState,
         State,
@@ -39,26 +52,64 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ADVANCED",
+    "AT_ONCE",
+    "CLASSES",
+    "IMMEDIATE",
     "LANES",
+    "PLAN",
     "RETRY",
     "RETRY_SHARE",
+    "Board",
     "BucketCensus",
+    "Census",
+    "Copies",
+    "Dealt",
     "FrontierStore",
+    "Pages",
     "Parked",
+    "Refill",
+    "Regraded",
+    "Scores",
+    "SiteList",
     "Statistics",
+    "UrlQueues",
+    "class_of",
     "lane_of",
     "order_of",
 ]
 
+CLASSES: Final = 64
+"""Lanes of the never-crawled queue."""
+_FIRST_CLASS: Final = 20
+"""Binary logarithm of the importance from which on a URL is in class 0."""
 ADVANCED: Final = 256
 RETRY: Final = 257
 LANES: Final = 258
+"""Lanes of the recrawl queue."""
+IMMEDIATE: Final = 258
+"""The immediate lane, as `lane_of` names it."""
 RETRY_SHARE: Final = 10
 """Of a recrawl lease of n at most max(1, n // RETRY_SHARE) come from RETRY while other lanes are due."""
+AT_ONCE: Final = 0.0
+"""When a site with new immediate URLs is due: before all others."""
+PLAN: Final = "plan"
+"""Name of the published value that is the plan in force."""
+
+
+def class_of(importance: float) -> int:
+    """The never-crawled lane of an importance: 0 from 2^20 up, one more for each halving, 63 below 2^-42.
+
+    Scores that add up to one and scores whose mean is one both find room, for 10^12 pages.
+    """
+    if not importance > 0.0:
+        return CLASSES - 1
+    return min(max(_FIRST_CLASS + 1 - math.frexp(importance)[1], 0), CLASSES - 1)
 
 
 def lane_of(record: PageRecord) -> int:
-    """The recrawl lane of a page that was tried at least once."""
+    """The recrawl lane of a page that was tried at least once, or IMMEDIATE."""
+    if record.immediate is not None:
+        return IMMEDIATE
     if record.state != "crawled" or record.failures:
         return RETRY
     return record.bucket if record.due is None else ADVANCED
@@ -66,16 +117,52 @@ def lane_of(record: PageRecord) -> int:
 
 def order_of(record: PageRecord) -> float:
     """The page's place within its lane, earliest first: `last_crawled` in a bucket's lane, `due` in the two others."""
+    if record.immediate is not None:
+        return float(record.immediate)
     order = record.last_crawled if record.due is None else record.due
     return 0.0 if order is None else order
+
+
+class Refill(msgspec.Struct, frozen=True):
+    """How many URLs of each queue of one site are wanted, and which of them are due.
+
+    `classes` is the horizon of the never-crawled queue, CLASSES times: of what is due the most overdue goes first.
+    None: all of it is due, the most important class first. `horizon` is that of the recrawl queue, LANES times, and
+    required where `recrawl` is not 0.
+    """
+
+    lease: SiteLease
+    immediate: int = 0
+    never_crawled: int = 0
+    recrawl: int = 0
+    classes: Sequence[float] | None = None
+    horizon: Sequence[float] = ()
+
+
+class Dealt(msgspec.Struct, frozen=True):
+    """Answer to a `Refill`: leases of each queue, and for each recrawl lane that has more its first order."""
+
+    site: str
+    immediate: list[Lease]
+    never_crawled: list[Lease]
+    recrawl: list[Lease]
+    lanes: list[tuple[int, float]]
 
 
 class Parked(msgspec.Struct, frozen=True, gc=False):
     """A site that leaves an ant's active list: when to come back (inf: when a URL is discovered), what to remember."""
 
-    site: str
+    lease: SiteLease
     due: float
     state: SiteState
+
+
+class Regraded(msgspec.Struct, frozen=True, gc=False):
+    """Of one `regrade`: never-crawled URLs that were looked up, those that changed lanes, whether all are in order."""
+
+    seen: int
+    moved: int
+    done: bool
 
 
 class BucketCensus(msgspec.Struct, frozen=True, gc=False):
@@ -86,7 +173,9 @@ class BucketCensus(msgspec.Struct, frozen=True, gc=False):
 
 
 class Statistics(msgspec.Struct, frozen=True, gc=False):
-    """A frozen snapshot: pages by state, sites, leases out, immediate URLs waiting, settles that came too late."""
+    """A frozen snapshot. `immediate` counts the URLs in immediate lanes that are not leased, `settle_lost` outcomes
+    whose lease was lost, `fenced` other steps that named a site lease that was lost.
+    """
 
     pages: Mapping[State, int]
     sites: int
@@ -94,109 +183,102 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
     leased: int
     immediate: int
     settle_lost: int
+    fenced: int = 0
 
 
-class FrontierStore(Protocol):
-    """The contract that every store keeps; `tests/store/test_contract.py` is its specification."""
-
-    @property
-    def period_s(self) -> float:
-        """Length of a census period, s: period number p runs from p x period_s."""
-        ...
+class UrlQueues(Protocol):
+    """URLs on their way: discovered, queued, leased, settled."""
 
     def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
-        """Make URLs known: each unknown one joins its site's never-crawled queue.
+        """Make URLs known: each unknown one joins its site's never-crawled queue, in the lane of its importance.
 
-        Atomic for the batch. A link known before (also earlier in the batch) or forgotten (`forget`) has no
-        effect and counts as known.
-        The queue serves greatest importance first, then first come. An inactive site becomes due `at`.
+        A link known before (also earlier in the batch) or forgotten (`forget`) has no effect and counts as known. An
+        inactive site becomes due `at`. A second call finds all of them known.
         """
-        ...
-
-    def known(self, site: str, keys: Sequence[bytes]) -> list[bool]:
-        """For each key of the site, whether it is known (or forgotten); no effect."""
         ...
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """Put URLs on the immediate queue, in order, discovering the unknown; returns how many were put.
+        """Put URLs on the immediate lanes of their sites, in order, discovering the unknown; returns how many were put.
 
-        A URL that is leased or already there is left out (it is about to be fetched). Atomic for the batch.
+        An inactive site becomes due `AT_ONCE`. A URL that is leased or already there is left out (it is about to be
+        fetched), so a second call puts none.
         """
         ...
 
-    def lease(
-        self,
-        site: str,
-        n: int,
-        *,
-        queue: Queue,
-        owner: str,
-        until: float,
-        at: float,
-        horizon: Sequence[float] | None = None,
-    ) -> list[Lease]:
-        """Up to `n` URLs of one queue of one site, to be settled before `until`.
+    def lease(self, refills: Sequence[Refill]) -> list[Dealt | None]:
+        """Lease URLs of active sites; None where the site lease is lost.
 
-        For "recrawl" `horizon` has LANES times and is required: ADVANCED first, then the bucket lanes by how
-        long their page is overdue (horizon - order), RETRY at most a RETRY_SHARE'th while others are due. A URL
-        on the immediate queue is not leased here.
+        The leases end with the site lease. ADVANCED goes first, then the bucket lanes by how long their page is overdue
+        (horizon - order), RETRY gets at most a RETRY_SHARE'th while others are due. A second call leases others.
+
+        Raises
+        ------
+        ValueError
+            when a horizon has not one time for each lane.
         """
         ...
 
-    def lease_immediate(self, n: int, *, owner: str, until: float, at: float) -> list[Lease]:
-        """Up to `n` URLs of the immediate queue, in order, of any site."""
-        ...
-
-    def settle(self, outcomes: Sequence[Outcome], *, at: float) -> Settled:
+    def settle(
+        self, outcomes: Sequence[Outcome], *, at: float, learned: Sequence[tuple[SiteLease, bytes]] = ()
+    ) -> Settled:
         """End leases: each record replaces the page's and decides its lane (`lane_of`), the census counts it.
 
-        Atomic for the batch. A token that is unknown, expired and reclaimed, or settled before has no effect and
-        is counted as lost.
+        `learned` is kept with the site (`SiteRecord.learned`) in the same step. An outcome whose lease is unknown, or
+        was settled, released or lost with its site lease, has no effect and is counted as lost: so a second call.
+
+        Raises
+        ------
+        ValueError
+            when a record's state is never-crawled: it must say what became of the fetch.
         """
         ...
 
-    def release(self, tokens: Sequence[int]) -> None:
-        """Give leases back unused: each URL returns to the queue and place it had. Unknown tokens have no effect."""
+    def release(self, leases: Sequence[LeaseId]) -> int:
+        """Give leases back unused: each URL returns to its place in its lane. Returns how many were out."""
         ...
 
-    def reclaim(self, *, at: float) -> int:
-        """Return URLs and sites whose lease ran out at or before `at` to their queues; how many URLs."""
-        ...
+    def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
+        """Make crawled pages due at `due` (lane ADVANCED) unless they are sooner there, immediate or leased.
 
-    def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteRecord]:
-        """Up to `n` inactive sites due at or before `at`, longest due first; active until parked or `until`."""
-        ...
-
-    def activate_site(self, site: str, *, owner: str, until: float, at: float) -> SiteRecord | None:
-        """Make one known inactive site active, due or not (an immediate URL waits); None when unknown or active."""
-        ...
-
-    def park(self, parked: Sequence[Parked], *, at: float) -> None:
-        """Take sites off the active list, atomically for the batch; one that is not active is left as it is.
-
-        A site that got a new URL while it was active comes back at the earlier of `due` and that time, unless a
-        never-crawled lease came back short since. One with leases out is due when they run out at the latest.
+        Returns how many moved; an inactive site is due then. A second call moves none.
         """
-        ...
-
-    def next_site_due(self) -> float | None:
-        """The earliest time at which an inactive site is due; None when none ever is."""
         ...
 
     def recrawl_due(self, site: str) -> list[tuple[int, float]]:
         """For each non-empty recrawl lane of the site its first order: (lane, time), unleased URLs only."""
         ...
 
-    def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
-        """Make crawled pages due at `due` (lane ADVANCED) unless they are sooner there or leased; how many moved."""
+
+class SiteList(Protocol):
+    """Sites: who has which, and when the others are due."""
+
+    def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
+        """Up to `n` sites due at or before `at`, longest due first: the inactive, and those whose lease has run out.
+
+        Of a site that is taken over all URL leases return to their places. With `at` = AT_ONCE: the sites with new
+        immediate URLs alone. `owner` names the process that has the site, in `SiteRecord.owner` and `urgent`.
+        """
         ...
 
-    def page(self, site: str, key: bytes) -> PageRecord | None:
-        """The record of one URL, None when unknown."""
+    def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
+        """The leases with their new deadline, without those that were parked or taken over; also when they ran out."""
         ...
 
-    def pages(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
-        """(site, record) of every known URL, sites together; lazily, a consistent view is not promised."""
+    def park(self, parked: Sequence[Parked], *, at: float) -> int:
+        """Take sites off the active list; how many were on it under that lease.
+
+        A site that got a new URL while it was active comes back at the earlier of `due` and that time, unless a
+        never-crawled lease came back short since, likewise `AT_ONCE` where immediate URLs came. URL leases that are
+        out return, and make their site due `at`.
+        """
+        ...
+
+    def next_site_due(self) -> float | None:
+        """The earliest time at which `activate` may give a site; None when there is none."""
+        ...
+
+    def urgent(self, owner: str) -> list[SiteLease]:
+        """The owner's active sites with immediate URLs that are not leased, in order of name."""
         ...
 
     def site(self, site: str) -> SiteRecord | None:
@@ -207,28 +289,16 @@ class FrontierStore(Protocol):
         """Up to `n` sites whose name sorts after `after` ("" for the first), in order of name."""
         ...
 
-    def census(self) -> dict[int, BucketCensus]:
-        """Crawled pages now, by non-empty bucket."""
+
+class Pages(Protocol):
+    """Records of single pages: read, listed, and taken out of the collection."""
+
+    def page(self, site: str, key: bytes) -> PageRecord | None:
+        """The record of one URL, None when unknown."""
         ...
 
-    def census_rows(self, *, since: int) -> list[CensusRow]:
-        """What was counted in the periods numbered `since` and later; a period's number is floor(at / period)."""
-        ...
-
-    def copies(self) -> dict[int, int]:
-        """WARC file number -> how many page records name it as home of their newest copy."""
-        ...
-
-    def relocate(self, moves: Sequence[Move]) -> int:
-        """Let page records follow copies that moved, where they still name the old place; how many did. Atomic."""
-        ...
-
-    def plan(self) -> bytes | None:
-        """The plan in force as `put_plan` wrote it, None before the first."""
-        ...
-
-    def put_plan(self, plan: bytes) -> None:
-        """Replace the plan in force."""
+    def pages(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
+        """(site, record) of every known URL, sites together; lazily, a consistent view is not promised."""
         ...
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
@@ -238,9 +308,83 @@ class FrontierStore(Protocol):
         """
         ...
 
+    def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
+        """Take pages out of the collection: copy, validators and history go, and they are as if never crawled.
+
+        Known, they stand in the never-crawled lane of their importance. Those leased or never crawled are left.
+        Returns how many went; None when the site lease is lost. A second call evicts none.
+        """
+        ...
+
+
+class Census(Protocol):
+    """What is counted while steps are taken (DESIGN.md section 4)."""
+
+    @property
+    def period_s(self) -> float:
+        """Length of a census period, s: period number p runs from p x period_s."""
+        ...
+
+    @property
+    def fastest_s(self) -> float:
+        """Mean change interval of bucket 0, s: the unit of the bucket byte."""
+        ...
+
+    def census(self) -> dict[int, BucketCensus]:
+        """Crawled pages now, by non-empty bucket."""
+        ...
+
+    def census_rows(self, *, since: int) -> list[CensusRow]:
+        """What was counted in the periods numbered `since` and later; a period's number is floor(at / period)."""
+        ...
+
     def statistics(self) -> Statistics:
         """A frozen snapshot of the counts, in constant time."""
         ...
+
+
+class Copies(Protocol):
+    """Where the newest bodies lie."""
+
+    def copies(self, *, repository: int = 0) -> dict[int, int]:
+        """WARC file number -> how many page records name it as home of their newest copy, in one repository."""
+        ...
+
+    def relocate(self, moves: Sequence[Move]) -> int:
+        """Let page records follow copies that moved, where they still name the old place; how many did."""
+        ...
+
+
+class Scores(Protocol):
+    """A ranking reaches the queues."""
+
+    def regrade(
+        self, lease: SiteLease, importance: Callable[[Sequence[bytes]], Sequence[float]], *, epoch: int, n: int
+    ) -> Regraded | None:
+        """Look up the next `n` never-crawled URLs of a site and move those whose class changed, each to its old turn.
+
+        Publishing a ranking moves no entry: whoever has a site calls this when it is activated or refilled, until the
+        site's epoch is that of the ranking (`Regraded.done`; then a call costs nothing). How far it came is kept with
+        the site, across leases. Leased and immediate URLs stay. `importance` gives the importances of page keys, in
+        their order. None when the site lease is lost.
+        """
+        ...
+
+
+class Board(Protocol):
+    """Small published values that every process reads: the plan in force, the ranking's epoch."""
+
+    def value(self, name: str) -> bytes | None:
+        """What `put_value` published last under the name, None before the first."""
+        ...
+
+    def put_value(self, name: str, value: bytes) -> None:
+        """Publish a value in place of the last."""
+        ...
+
+
+class FrontierStore(UrlQueues, SiteList, Pages, Census, Copies, Scores, Board, Protocol):
+    """The contract that every store keeps; `tests/store/test_contract.py` is its specification."""
 
     def close(self) -> None:
         """Write what is buffered and let go of files and locks. A second call has no effect."""

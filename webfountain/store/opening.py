@@ -13,10 +13,12 @@ from webfountain.errors import InputError
 if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["DEFAULT_STORE", "folder_of", "open_store"]
+__all__ = ["DEFAULT_STORE", "folder_of", "is_shared", "open_store"]
 
 DEFAULT_STORE: Final = "rocksdb://.webfountain"
 _ROCKSDB = "rocksdb://"
+SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
+"""How the URL of a store on a server begins."""
 
 
 def folder_of(url: str) -> Path | None:
@@ -25,11 +27,26 @@ def folder_of(url: str) -> Path | None:
     return Path(folder) if url.startswith(_ROCKSDB) and folder else None
 
 
-def open_store(url: str, *, collection: str | None, period_s: float | None, read_only: bool = False) -> FrontierStore:
-    """Open a store, creating it when it is not there; `period_s` is the length of a census period.
+def is_shared(url: str) -> bool:
+    """Whether a store's URL names a server."""
+    return url.startswith(SHARED)
 
-    None for either means what the store was made with, which only one that exists can tell. `read_only` gives
-    an up-to-date view, also of a store that another process is writing.
+
+def open_store(
+    url: str,
+    *,
+    collection: str | None,
+    period_s: float | None,
+    fastest_s: float | None = None,
+    read_only: bool = False,
+) -> FrontierStore:
+    """Open a store, creating it when it is not there.
+
+    `period_s` is the length of a census period, `fastest_s` the mean change interval of bucket 0, the unit of the
+    bucket byte. None means what the store was made with; of a new one `fastest_s` is then period_s / 96. Opened for
+    writing with others than it was made with, the census rows and the plan of a store go, and with another
+    unit its bucket bytes are made anew. `read_only` gives an up-to-date view, also of a store that another process
+    is writing, in the units that it has.
 
     Raises
     ------
@@ -43,10 +60,14 @@ def open_store(url: str, *, collection: str | None, period_s: float | None, read
             raise InputError("--store memory: a new store needs a period")
         from webfountain.store.memory.store import MemoryStore  # noqa: PLC0415  a backend is imported when it is asked for
 
-        return MemoryStore(period_s=period_s)
+        return MemoryStore(period_s=period_s, fastest_s=fastest_s)
+    if is_shared(url):
+        from webfountain.store.shared.opening import open_shared  # noqa: PLC0415
+
+        return open_shared(url, collection=collection, period_s=period_s, fastest_s=fastest_s)
     folder = folder_of(url)
     if folder is None:
         raise InputError(f"--store {url!r}: use memory:, rocksdb:///absolute/folder or rocksdb://relative/folder")
     from webfountain.store.embedded.opening import open_embedded  # noqa: PLC0415
 
-    return open_embedded(folder, collection=collection, period_s=period_s, read_only=read_only)
+    return open_embedded(folder, collection=collection, period_s=period_s, fastest_s=fastest_s, read_only=read_only)

@@ -7,14 +7,13 @@ simulations. A lease is cheap up to some hundred thousand URLs a site; it keeps 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from webfountain.records import STATES, Discovered, Lease, Settled
-from webfountain.store.codec import first_record
-from webfountain.store.contract import BucketCensus, Statistics
+from webfountain.records import STATES, Discovered, Lease, LeaseId, PageRecord, Settled, SiteLease
+from webfountain.store.codec import evicted, first_record
+from webfountain.store.contract import AT_ONCE, BucketCensus, Dealt, Regraded, Statistics, class_of
 from webfountain.store.counting import (
     MILLISECONDS,
     Counted,
@@ -24,190 +23,153 @@ from webfountain.store.counting import (
     period_of,
     rows_of,
 )
-from webfountain.store.memory.site import NEVER, Site, dequeue, enqueue, first_due, first_never, site_record
+from webfountain.store.memory.site import (
+    Holder,
+    Site,
+    dequeue,
+    enqueue,
+    first_due,
+    first_immediate,
+    in_class,
+    site_record,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from webfountain.records import CensusRow, Link, Move, Outcome, PageRecord, Queue, SiteRecord, State
-    from webfountain.store.contract import Parked
+    from webfountain.records import CensusRow, Link, Move, Outcome, SiteRecord, State
+    from webfountain.store.contract import Parked, Refill
 
 __all__ = ["MemoryStore"]
 
 
-@dataclass(slots=True)
-class _Held:
-    """A lease that is out: what was handed out, until when, and its place on the immediate queue if it has one."""
-
-    lease: Lease
-    until: float
-    place: int | None
-
-
 class MemoryStore:
-    """`FrontierStore` in the memory of one process. `period_s` is the length of a census period."""
+    """`FrontierStore` in the memory of one process.
 
-    def __init__(self, *, period_s: float) -> None:
+    `period_s` is the length of a census period, `fastest_s` the mean change interval of bucket 0 [period_s / 96].
+    """
+
+    def __init__(self, *, period_s: float, fastest_s: float | None = None) -> None:
         self._period_s = period_s
+        self._fastest_s = period_s / 96 if fastest_s is None else fastest_s
         self._sites: dict[str, Site] = {}
         self._barred_sites: set[str] = set()
         self._barred: set[tuple[str, bytes]] = set()
-        self._immediate: dict[int, tuple[str, bytes]] = {}
-        self._leases: dict[int, _Held] = {}
-        self._hidden: set[tuple[str, bytes]] = set()
+        self._leases: dict[int, Lease] = {}
+        self._out: set[tuple[str, bytes]] = set()
         self._counted: Counted = {}
-        self._plan: bytes | None = None
+        self._values: dict[str, bytes] = {}
         self._tokens = 0
+        self._numbers = 0
         self._arrivals = 0
         self._settle_lost = 0
+        self._fenced = 0
 
-    # ------------------------------------------------------------------ links
-
-    @property
-    def period_s(self) -> float:
-        """Length of a census period, s."""
-        return self._period_s
+    # ------------------------------------------------------------------- URLs
 
     def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
-        """See `FrontierStore.discover`."""
+        """See `UrlQueues.discover`."""
         fresh = [link for link in links if self._add(link, at)]
         count_arrivals(self._counted, period_of(at, self._period_s), sum(not link.source for link in fresh))
         return Discovered(len(fresh), len(links) - len(fresh))
 
-    def known(self, site: str, keys: Sequence[bytes]) -> list[bool]:
-        """See `FrontierStore.known`."""
-        return [self._knows(site, key) for key in keys]
-
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """See `FrontierStore.immediate`."""
+        """See `UrlQueues.immediate`."""
         self.discover(links, at=at)
         return sum(self._put_immediate(link) for link in links)
 
-    # ----------------------------------------------------------------- leases
+    def lease(self, refills: Sequence[Refill]) -> list[Dealt | None]:
+        """See `UrlQueues.lease`."""
+        return [self._deal(refill) for refill in refills]
 
-    def lease(
-        self,
-        site: str,
-        n: int,
-        *,
-        queue: Queue,
-        owner: str,
-        until: float,
-        at: float,
-        horizon: Sequence[float] | None = None,
-    ) -> list[Lease]:
-        """See `FrontierStore.lease`."""
-        home = self._sites.get(site)
-        if home is None:
-            return []
-        keys = first_never(home, n) if queue == "never-crawled" else first_due(home, n, horizon)
-        if queue == "never-crawled" and len(keys) < n:
-            home.fresh = math.inf
-        return [self._hold(site, key, until, None) for key in keys]
-
-    def lease_immediate(self, n: int, *, owner: str, until: float, at: float) -> list[Lease]:
-        """See `FrontierStore.lease_immediate`."""
-        return [self._hold(*self._immediate.pop(place), until, place) for place in sorted(self._immediate)[:n]]
-
-    def settle(self, outcomes: Sequence[Outcome], *, at: float) -> Settled:
-        """See `FrontierStore.settle`."""
+    def settle(
+        self, outcomes: Sequence[Outcome], *, at: float, learned: Sequence[tuple[SiteLease, bytes]] = ()
+    ) -> Settled:
+        """See `UrlQueues.settle`."""
         for outcome in outcomes:
             if outcome.record.state == "never-crawled":
                 raise ValueError(f"{outcome.record.url}: a settled record's state must say what became of the fetch")
         applied = sum(self._settle_one(outcome, period_of(at, self._period_s)) for outcome in outcomes)
         self._settle_lost += len(outcomes) - applied
+        for lease, state in learned:
+            if self._holds(lease):
+                self._sites[lease.site].learned = state
         return Settled(applied, len(outcomes) - applied)
 
-    def release(self, tokens: Sequence[int]) -> None:
-        """See `FrontierStore.release`."""
-        for token in tokens:
-            if token in self._leases:
-                self._give_back(self._leases.pop(token))
+    def release(self, leases: Sequence[LeaseId]) -> int:
+        """See `UrlQueues.release`."""
+        return sum(self._give_back(one) for one in leases)
 
-    def reclaim(self, *, at: float) -> int:
-        """See `FrontierStore.reclaim`."""
-        late = [token for token, held in self._leases.items() if held.until <= at]
-        self.release(late)
-        for home in self._sites.values():
-            if home.active_until is not None and home.active_until <= at:
-                home.active_until, home.fresh = None, math.inf
-        return len(late)
+    def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
+        """See `UrlQueues.advance`."""
+        return sum(self._advance_one(site, key, due) for key in dict.fromkeys(keys))
+
+    def recrawl_due(self, site: str) -> list[tuple[int, float]]:
+        """See `UrlQueues.recrawl_due`."""
+        home = self._sites.get(site)
+        lanes = {} if home is None else home.lanes
+        return sorted(
+            (lane, entries[0][0]) for (queue, lane), entries in lanes.items() if queue == "recrawl" and entries
+        )
 
     # ------------------------------------------------------------------ sites
 
-    def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteRecord]:
-        """See `FrontierStore.activate`."""
-        due = sorted((home.due, name) for name, home in self._sites.items() if home.active_until is None)
-        return [self._wake(name, until, at) for when, name in due[:n] if when <= at]
+    def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
+        """See `SiteList.activate`."""
+        due = sorted((_available(home), name) for name, home in self._sites.items())
+        return [self._wake(name, owner, until, at) for when, name in due[:n] if when <= at]
 
-    def activate_site(self, site: str, *, owner: str, until: float, at: float) -> SiteRecord | None:
-        """See `FrontierStore.activate_site`."""
-        home = self._sites.get(site)
-        if home is None or home.active_until is not None:
-            return None
-        return self._wake(site, until, at)
+    def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
+        """See `SiteList.renew`."""
+        held = [lease for lease in leases if self._holds(lease)]
+        for lease in held:
+            self._holder(lease.site).until = until
+        return [msgspec.structs.replace(lease, until=until) for lease in held]
 
-    def park(self, parked: Sequence[Parked], *, at: float) -> None:
-        """See `FrontierStore.park`."""
-        for one in parked:
-            home = self._sites.get(one.site)
-            if home is not None and home.active_until is not None:
-                out = [held.until for held in self._leases.values() if held.lease.site == one.site]
-                home.due = min(one.due, home.fresh, *out)
-                home.state, home.active_until, home.fresh = one.state, None, math.inf
+    def park(self, parked: Sequence[Parked], *, at: float) -> int:
+        """See `SiteList.park`."""
+        return sum(self._sleep(one, at) for one in parked)
 
     def next_site_due(self) -> float | None:
-        """See `FrontierStore.next_site_due`."""
-        first = min((home.due for home in self._sites.values() if home.active_until is None), default=math.inf)
+        """See `SiteList.next_site_due`."""
+        first = min(map(_available, self._sites.values()), default=math.inf)
         return None if first == math.inf else first
 
-    def recrawl_due(self, site: str) -> list[tuple[int, float]]:
-        """See `FrontierStore.recrawl_due`."""
-        home = self._sites.get(site)
-        lanes = {} if home is None else home.lanes
-        return [(lane, lanes[lane][0][0]) for lane in sorted(lanes) if lane != NEVER and lanes[lane]]
+    def urgent(self, owner: str) -> list[SiteLease]:
+        """See `SiteList.urgent`."""
+        return [
+            self._lease_of(name)
+            for name, home in sorted(self._sites.items())
+            if home.holder is not None and home.holder.owner == owner and first_immediate(home, 1)
+        ]
 
     def site(self, site: str) -> SiteRecord | None:
-        """See `FrontierStore.site`."""
+        """See `SiteList.site`."""
         home = self._sites.get(site)
         return None if home is None else site_record(site, home)
 
     def sites(self, after: str, n: int) -> list[SiteRecord]:
-        """See `FrontierStore.sites`."""
+        """See `SiteList.sites`."""
         names = sorted(name for name in self._sites if name > after)[:n]
         return [site_record(name, self._sites[name]) for name in names]
 
     # ------------------------------------------------------------------ pages
 
-    def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
-        """See `FrontierStore.advance`."""
-        return sum(self._advance_one(site, key, due) for key in dict.fromkeys(keys))
-
     def page(self, site: str, key: bytes) -> PageRecord | None:
-        """See `FrontierStore.page`."""
+        """See `Pages.page`."""
         home = self._sites.get(site)
         return None if home is None else home.pages.get(key)
 
     def pages(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
-        """See `FrontierStore.pages`."""
+        """See `Pages.pages`."""
         for name in list(self._sites) if site is None else [site]:
             home = self._sites.get(name)
             for record in [] if home is None else list(home.pages.values()):
                 if state is None or record.state == state:
                     yield name, record
 
-    def relocate(self, moves: Sequence[Move]) -> int:
-        """See `FrontierStore.relocate`."""
-        followed = 0
-        for move in moves:
-            record = self.page(move.site, move.key)
-            if record is not None and record.copy == move.old:
-                self._sites[move.site].pages[move.key] = msgspec.structs.replace(record, copy=move.new)
-                followed += 1
-        return followed
-
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """See `FrontierStore.forget`."""
+        """See `Pages.forget`."""
         home = self._sites.get(site)
         keys = list(home.pages if home else ()) if key is None else [key]
         removed = sum(self._remove(site, each) for each in keys)
@@ -218,10 +180,48 @@ class MemoryStore:
             self._sites.pop(site, None)
         return removed
 
+    def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
+        """See `Pages.evict`."""
+        return sum(self._evict_one(lease.site, key) for key in keys) if self._holds(lease) else None
+
+    def regrade(
+        self, lease: SiteLease, importance: Callable[[Sequence[bytes]], Sequence[float]], *, epoch: int, n: int
+    ) -> Regraded | None:
+        """See `Scores.regrade`."""
+        if not self._holds(lease):
+            return None
+        home = self._sites[lease.site]
+        if home.epoch == epoch:
+            return Regraded(0, 0, done=True)
+        after = home.regrading[1] if home.regrading is not None and home.regrading[0] == epoch else (-1, 0)
+        entries = in_class(home, after)[:n]
+        moved = 0
+        for (_, _, key), value in zip(entries, importance([key for _, _, key in entries]), strict=True):
+            record = home.pages[key]
+            if class_of(value) != class_of(record.importance):
+                dequeue(home, key)
+                home.pages[key] = msgspec.structs.replace(record, importance=value)
+                enqueue(home, key)
+                moved += 1
+        done = len(entries) < n
+        home.regrading = None if done else (epoch, entries[-1][:2])
+        home.epoch = epoch if done else home.epoch
+        return Regraded(len(entries), moved, done)
+
     # ----------------------------------------------------------------- counts
 
+    @property
+    def period_s(self) -> float:
+        """Length of a census period, s."""
+        return self._period_s
+
+    @property
+    def fastest_s(self) -> float:
+        """Mean change interval of bucket 0, s."""
+        return self._fastest_s
+
     def census(self) -> dict[int, BucketCensus]:
-        """See `FrontierStore.census`."""
+        """See `Census.census`."""
         sums: dict[int, tuple[int, int]] = {}
         for _, record in self.pages(state="crawled"):
             pages, total = sums.get(record.bucket, (0, 0))
@@ -229,121 +229,194 @@ class MemoryStore:
         return {bucket: BucketCensus(n, total / MILLISECONDS) for bucket, (n, total) in sorted(sums.items())}
 
     def census_rows(self, *, since: int) -> list[CensusRow]:
-        """See `FrontierStore.census_rows`."""
+        """See `Census.census_rows`."""
         return rows_of(item for item in self._counted.items() if item[0][0] >= since)
 
-    def copies(self) -> dict[int, int]:
-        """See `FrontierStore.copies`."""
-        homes: dict[int, int] = {}
-        for _, record in self.pages():
-            if record.copy is not None:
-                homes[record.copy.file] = homes.get(record.copy.file, 0) + 1
-        return homes
-
     def statistics(self) -> Statistics:
-        """See `FrontierStore.statistics`; here it counts, in linear time."""
+        """See `Census.statistics`; here it counts, in linear time."""
         pages = dict.fromkeys(STATES, 0)
         for _, record in self.pages():
             pages[record.state] += 1
-        active = sum(home.active_until is not None for home in self._sites.values())
-        return Statistics(pages, len(self._sites), active, len(self._leases), len(self._immediate), self._settle_lost)
+        return Statistics(
+            pages=pages,
+            sites=len(self._sites),
+            active_sites=sum(home.holder is not None for home in self._sites.values()),
+            leased=len(self._leases),
+            immediate=sum(len(first_immediate(home, len(home.pages))) for home in self._sites.values()),
+            settle_lost=self._settle_lost,
+            fenced=self._fenced,
+        )
 
-    def plan(self) -> bytes | None:
-        """See `FrontierStore.plan`."""
-        return self._plan
+    def copies(self, *, repository: int = 0) -> dict[int, int]:
+        """See `Copies.copies`."""
+        homes: dict[int, int] = {}
+        for _, record in self.pages():
+            if record.copy is not None and record.copy.repository == repository:
+                homes[record.copy.file] = homes.get(record.copy.file, 0) + 1
+        return homes
 
-    def put_plan(self, plan: bytes) -> None:
-        """See `FrontierStore.put_plan`."""
-        self._plan = plan
+    def relocate(self, moves: Sequence[Move]) -> int:
+        """See `Copies.relocate`."""
+        followed = 0
+        for move in moves:
+            record = self.page(move.site, move.key)
+            if record is not None and record.copy == move.old:
+                self._sites[move.site].pages[move.key] = msgspec.structs.replace(record, copy=move.new)
+                followed += 1
+        return followed
+
+    def value(self, name: str) -> bytes | None:
+        """See `Board.value`."""
+        return self._values.get(name)
+
+    def put_value(self, name: str, value: bytes) -> None:
+        """See `Board.put_value`."""
+        self._values[name] = value
 
     def close(self) -> None:
         """Nothing to let go of."""
 
     def check_valid(self) -> None:
-        """Assert that every known URL is in exactly one place: its queue, the immediate queue, or a lease."""
-        out = [(held.lease.site, held.lease.key) for held in self._leases.values()]
-        waiting = list(self._immediate.values())
-        assert self._hidden == {*out, *waiting}
-        assert len(self._hidden) == len(out) + len(waiting), "a URL is leased or waits at once twice"
+        """Assert that every known URL is in exactly one place, a lane of its site or a lease, and leases of active sites."""
+        out = [(lease.site, lease.key) for lease in self._leases.values()]
+        assert sorted(self._out) == sorted(out), "a URL is leased twice"
+        for lease in self._leases.values():
+            assert self._holder(lease.site).token == lease.id.token, "a lease outlived its site lease"
         for name, home in self._sites.items():
-            queued = [entry[2] for lane in home.lanes.values() for entry in lane]
-            aside = [key for site, key in self._hidden if site == name]
+            queued = [entry[1] for lane in home.lanes.values() for entry in lane]
+            aside = [key for site, key in self._out if site == name]
             assert sorted(queued + aside) == sorted(home.pages), f"{name}: a URL is in no place or in two"
             assert all(lane == sorted(lane) for lane in home.lanes.values())
 
-    # ---------------------------------------------------------------- private
+    # -------------------------------------------------------- private: leases
 
-    def _knows(self, site: str, key: bytes) -> bool:
-        home = self._sites.get(site)
-        barred = site in self._barred_sites or (site, key) in self._barred
-        return barred or (home is not None and key in home.pages)
+    def _holds(self, lease: SiteLease) -> bool:
+        """Whether a site lease is the site's last, which else is counted."""
+        home = self._sites.get(lease.site)
+        held = home is not None and home.holder is not None and home.holder.token == lease.token
+        self._fenced += not held
+        return held
 
-    def _add(self, link: Link, at: float) -> bool:
-        if self._knows(link.site, link.key):
-            return False
-        home = self._sites.setdefault(link.site, Site(first_seen=at, due=at))
-        if home.active_until is None:
-            home.due = min(home.due, at)
-        home.fresh = min(home.fresh, at)
-        home.pages[link.key] = first_record(link, at)
-        self._arrivals += 1
-        home.arrival[link.key] = self._arrivals
-        enqueue(home, link.key)
-        return True
+    def _holder(self, site: str) -> Holder:
+        holder = self._sites[site].holder
+        assert holder is not None, f"{site} is on nobody's active list"
+        return holder
 
-    def _put_immediate(self, link: Link) -> bool:
-        home, name = self._sites.get(link.site), (link.site, link.key)
-        if home is None or link.key not in home.pages or name in self._hidden:
-            return False
-        dequeue(home, link.key)
-        self._arrivals += 1
-        self._immediate[self._arrivals] = name
-        self._hidden.add(name)
-        return True
+    def _deal(self, refill: Refill) -> Dealt | None:
+        if not self._holds(refill.lease):
+            return None
+        site = refill.lease.site
+        home, holder = self._sites[site], self._holder(site)
+        urgent = [self._hold(site, key) for key in first_immediate(home, refill.immediate)]
+        never = [
+            self._hold(site, key) for key in first_due(home, "never-crawled", refill.never_crawled, refill.classes)
+        ]
+        horizon = refill.horizon if refill.recrawl else None
+        recrawl = [self._hold(site, key) for key in first_due(home, "recrawl", refill.recrawl, horizon)]
+        holder.hurried = holder.hurried and len(urgent) >= refill.immediate
+        holder.fresh = holder.fresh if len(never) >= refill.never_crawled else math.inf
+        return Dealt(site, urgent, never, recrawl, self.recrawl_due(site))
 
-    def _hold(self, site: str, key: bytes, until: float, place: int | None) -> Lease:
+    def _hold(self, site: str, key: bytes) -> Lease:
         home = self._sites[site]
-        if place is None:
-            dequeue(home, key)
-            self._hidden.add((site, key))
-        if home.active_until is None:
-            home.due = min(home.due, until)
-        self._tokens += 1
-        lease = Lease(self._tokens, site, key, home.pages[key])
-        self._leases[lease.token] = _Held(lease, until, place)
+        dequeue(home, key)
+        self._out.add((site, key))
+        self._numbers += 1
+        name = LeaseId(site, self._holder(site).token, self._numbers)
+        lease = self._leases[self._numbers] = Lease(name, key, msgspec.structs.replace(home.pages[key], immediate=None))
         return lease
 
-    def _give_back(self, held: _Held) -> None:
-        site, key = held.lease.site, held.lease.key
-        if held.place is not None:
-            self._immediate[held.place] = (site, key)
-        else:
-            self._hidden.discard((site, key))
-            enqueue(self._sites[site], key)
+    def _give_back(self, lease: LeaseId) -> bool:
+        held = self._leases.get(lease.number)
+        if held is None or held.id != lease:
+            return False
+        del self._leases[lease.number]
+        self._out.discard((lease.site, held.key))
+        enqueue(self._sites[lease.site], held.key)
+        return True
 
     def _settle_one(self, outcome: Outcome, period: int) -> bool:
-        held = self._leases.pop(outcome.token, None)
-        if held is None:
+        held = self._leases.get(outcome.lease.number)
+        if held is None or held.id != outcome.lease:
             return False
-        site, key, handed = held.lease.site, held.lease.key, held.lease.record
+        del self._leases[outcome.lease.number]
+        site, key, handed = held.site, held.key, held.record
         home, record = self._sites[site], outcome.record
         before = home.pages[key]
         if record.copy == handed.copy:  # the fetch left the copy alone, so a move of it meanwhile stands
             record = msgspec.structs.replace(record, copy=before.copy)
         count_outcome(self._counted, period, before, outcome)
         home.pages[key] = record
-        self._hidden.discard((site, key))
+        self._out.discard((site, key))
         enqueue(home, key)
         return True
 
-    def _wake(self, name: str, until: float, at: float) -> SiteRecord:
+    # --------------------------------------------------------- private: sites
+
+    def _lease_of(self, name: str) -> SiteLease:
+        holder = self._holder(name)
+        return SiteLease(name, holder.token, holder.until, site_record(name, self._sites[name]))
+
+    def _wake(self, name: str, owner: str, until: float, at: float) -> SiteLease:
         home = self._sites[name]
-        home.due, home.active_until, home.fresh = min(home.due, at), until, math.inf
-        return site_record(name, home)
+        self._return_leases(name)
+        self._tokens += 1
+        home.due, home.holder = min(home.due, at), Holder(owner, self._tokens, until)
+        return self._lease_of(name)
+
+    def _sleep(self, parked: Parked, at: float) -> bool:
+        if not self._holds(parked.lease):
+            return False
+        name = parked.lease.site
+        home, holder = self._sites[name], self._holder(name)
+        returned = at if self._return_leases(name) else math.inf
+        home.due = AT_ONCE if holder.hurried else min(parked.due, holder.fresh, returned)
+        home.state, home.holder = parked.state, None
+        return True
+
+    def _return_leases(self, name: str) -> int:
+        return self.release([lease.id for lease in self._leases.values() if lease.site == name])
+
+    def _due_sooner(self, home: Site, due: float) -> None:
+        if home.holder is None:
+            home.due = min(home.due, due)
+
+    # --------------------------------------------------------- private: pages
+
+    def _add(self, link: Link, at: float) -> bool:
+        home = self._sites.get(link.site)
+        barred = link.site in self._barred_sites or (link.site, link.key) in self._barred
+        if barred or (home is not None and link.key in home.pages):
+            return False
+        home = self._sites.setdefault(link.site, Site(first_seen=at, due=at))
+        self._due_sooner(home, at)
+        if home.holder is not None:
+            home.holder.fresh = min(home.holder.fresh, at)
+        home.pages[link.key] = first_record(link, at)
+        home.arrival[link.key] = self._arrive()
+        enqueue(home, link.key)
+        return True
+
+    def _arrive(self) -> int:
+        self._arrivals += 1
+        return self._arrivals
+
+    def _put_immediate(self, link: Link) -> bool:
+        home = self._sites.get(link.site)
+        record = None if home is None else home.pages.get(link.key)
+        if home is None or record is None or record.immediate is not None or (link.site, link.key) in self._out:
+            return False
+        dequeue(home, link.key)
+        home.pages[link.key] = msgspec.structs.replace(record, immediate=self._arrive())
+        enqueue(home, link.key)
+        self._due_sooner(home, AT_ONCE)
+        if home.holder is not None:
+            home.holder.hurried = True
+        return True
 
     def _advance_one(self, site: str, key: bytes, due: float) -> bool:
         record = self.page(site, key)
-        if record is None or record.state != "crawled" or (site, key) in self._hidden:
+        if record is None or record.state != "crawled" or record.immediate is not None or (site, key) in self._out:
             return False
         if record.due is not None and record.due <= due:
             return False
@@ -351,20 +424,32 @@ class MemoryStore:
         dequeue(home, key)
         home.pages[key] = msgspec.structs.replace(record, due=due)
         enqueue(home, key)
-        if home.active_until is None:
-            home.due = min(home.due, due)
+        self._due_sooner(home, due)
+        return True
+
+    def _evict_one(self, site: str, key: bytes) -> bool:
+        record = self.page(site, key)
+        if record is None or record.state == "never-crawled" or (site, key) in self._out:
+            return False
+        home = self._sites[site]
+        dequeue(home, key)
+        home.pages[key] = evicted(record)
+        home.arrival[key] = self._arrive()
+        enqueue(home, key)
         return True
 
     def _remove(self, site: str, key: bytes) -> bool:
         if self.page(site, key) is None:
             return False
         home, name = self._sites[site], (site, key)
-        if name not in self._hidden:
+        if name not in self._out:
             dequeue(home, key)
-        self._hidden.discard(name)
-        self._immediate = {place: other for place, other in self._immediate.items() if other != name}
-        self._leases = {
-            token: held for token, held in self._leases.items() if (held.lease.site, held.lease.key) != name
-        }
+        self._out.discard(name)
+        self._leases = {number: lease for number, lease in self._leases.items() if (lease.site, lease.key) != name}
         del home.pages[key], home.arrival[key]
         return True
+
+
+def _available(home: Site) -> float:
+    """From when on a site may be activated."""
+    return home.due if home.holder is None else home.holder.until

@@ -1,0 +1,1 @@
+"""A frontier on a server: Redis, Valkey, Kvrocks, one or a cluster."""
