@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -148,6 +149,8 @@ def test_status_counts_what_the_crawl_found(crawled: Crawled, capfd: pytest.Capt
     assert 0 < document["freshness"] <= 1
     text = printed(capfd, "status", "--store", crawled.url)
     assert f"{document['known']:,} URLs" in text
+    assert document["crawling"] is False
+    assert "no crawl is running" in text, "the estimate is of nobody's care"
 
 
 def test_sites_and_pages_are_tables_for_people(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:
@@ -440,6 +443,41 @@ def test_policy_check_tells_good_from_bad_in_one_go(
     assert json.loads(capfd.readouterr().out)[0]["collection"]["name"] == "good"
 
 
+def test_policy_check_warns_of_a_file_that_refuses_its_own_seeds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    text = POLICY.format(name="none", seeds='["http://127.0.0.1:1/a", "http://127.0.0.1:1/b"]')
+    (tmp_path / "none.toml").write_text(text + "deny = ['127']\n")
+    assert cli.main(["policy", "check", "none.toml"]) == 0
+    captured = capfd.readouterr()
+    assert "none.toml: warning: its rules refuse 2 of its 2 seeds" in captured.err
+    assert "fine" not in captured.out
+    assert cli.main(["policy", "check", "none.toml", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out)[0]["seeds_refused"] == 2
+
+
+def test_a_second_demo_leaves_a_running_one_alone(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """It deleted the store under it."""
+    folder = tmp_path / "demo"
+    holder = (
+        "import sys; from webfountain.store import open_store\n"
+        f"store = open_store('rocksdb://{folder}', collection='x', period_s=1.0)\n"
+        "print('open', flush=True); sys.stdin.read()"
+    )
+    run = [sys.executable, "-c", holder]
+    with subprocess.Popen(run, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdout.readline()
+        (folder / "made-by-webfountain-demo").touch()
+        capfd.readouterr()
+        assert cli.main(["demo", "--store", f"rocksdb://{folder}"]) == 2
+        assert "another demo is running there" in capfd.readouterr().err
+        assert (folder / "db" / "CURRENT").exists()
+        process.stdin.close()
+
+
 def test_an_unwritable_store_is_one_line_and_status_one(tmp_path: Path, web: DemoServer) -> None:
     (tmp_path / "file").write_text("")
     ended = call("crawl", write_policy(tmp_path, web), "--store", "rocksdb://file/store", cwd=tmp_path)
@@ -457,6 +495,24 @@ def test_every_command_has_help_that_begins_with_its_line(capfd: pytest.CaptureF
         assert f"{name} " in listing
         assert line in " ".join(listing.split())
         assert "Usage: webfountain" in printed(capfd, name, "--help")
+
+
+@pytest.mark.parametrize("arguments", [(), ("plan",), ("policy",)])
+def test_without_a_command_the_help_is_printed_as_it_is(
+    capfd: pytest.CaptureFixture[str], arguments: tuple[str, ...]
+) -> None:
+    """It was folded into one line."""
+    assert cli.main(arguments) == 2
+    lines = capfd.readouterr().err.splitlines()
+    assert lines[0].startswith("Usage: webfountain")
+    assert len(lines) > 5
+
+
+def test_help_names_files_that_exist(capfd: pytest.CaptureFixture[str]) -> None:
+    texts = [printed(capfd, "--help"), *(printed(capfd, name, "--help") for name in cli.COMMANDS)]
+    named = {file for text in texts for file in re.findall(r"policies/[\w.-]+\.toml", text)}
+    assert named
+    assert all((ROOT / file).is_file() for file in named)
 
 
 def test_looking_needs_neither_scrapy_nor_numpy() -> None:

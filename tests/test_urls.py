@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from webfountain.errors import UrlError
-from webfountain.urls import canonical, fingerprint, host_of, join, registered_domain, site_of
+from webfountain.urls import canonical, fingerprint, from_header, host_of, join, registered_domain, site_of
 
 HREFS = st.text(max_size=40) | st.text("abAB019/.:?#&=%+- @\\[]~;,'\"|^`{}<>\t\n", max_size=40)
 HOSTS = st.sampled_from(
@@ -94,6 +94,20 @@ def test_an_at_sign_in_the_path_is_no_credential() -> None:
 )
 def test_only_what_the_standard_changes_is_changed(written: str, canonical_form: str) -> None:
     assert canonical(written) == canonical_form
+
+
+@pytest.mark.parametrize(
+    ("sent", "asked"),
+    [
+        ("/café".encode(), "http://a.example/caf%C3%A9"),
+        ("/caf\u00e9".encode("latin-1"), "http://a.example/caf%E9"),
+        ("http://bücher.example/ü?ü=ß".encode(), "http://xn--bcher-kva.example/%C3%BC?%C3%BC=%C3%9F"),
+        ("/日本語".encode("euc-jp"), "http://a.example/%C6%FC%CB%DC%B8%EC"),
+        (b"/caf%C3%A9", "http://a.example/caf%C3%A9"),
+    ],
+)
+def test_a_url_in_a_header_is_read_as_browsers_read_it(sent: bytes, asked: str) -> None:
+    assert join("http://a.example/", from_header(sent.decode("latin-1"))) == asked
 
 
 def test_a_fingerprint_is_eight_bytes_that_stand_for_the_url() -> None:

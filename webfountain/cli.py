@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import click
 
 from webfountain.errors import WebfountainError
+from webfountain.terminal import shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -61,7 +62,7 @@ class _Doors(click.Group):
 def _doors() -> None:
     """An incremental web crawler: keeps a fresh copy of chosen parts of the web on a bounded budget.
 
-    Start with `webfountain demo`, then `webfountain crawl policies/docs.toml`.
+    Start with `webfountain demo`, then `webfountain crawl policies/docs-site.toml`.
     """
 
 
@@ -69,6 +70,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command line; the exit status."""
     try:
         status = _doors.main(args=arguments, prog_name="webfountain", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        print(error.format_message(), file=sys.stderr)
+        return 2
     except click.ClickException as error:
         return _say(error.format_message(), 2)
     except click.Abort:
@@ -81,6 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _say(message: str, status: int) -> int:
-    line = " ".join(message.split())
+    line = shown(" ".join(message.split()))
     print(f"webfountain: {line}", file=sys.stderr)
     return status

@@ -51,7 +51,8 @@ class FountainConfig(
     active_sites: Annotated[int, _meta("sites", "Sites crawled at a time, the active list.", ge=1, le=1_000_000)] = 1000
     hand: Annotated[int, _meta("URLs", "URLs leased at once for one site.", ge=1, le=10_000)] = 16
     lease_seconds: Annotated[
-        float, _meta("s", "A lease that is not settled by then goes back to its queue.", ge=1, le=604_800)
+        float,
+        _meta("s", "A site whose process is not heard of for so long may be taken over.", ge=1, le=604_800),
     ] = 600.0
     cache_urls: Annotated[
         int, _meta("URLs", "Fingerprints in the cache before the duplicate URL eliminator.", ge=0, le=100_000_000)
@@ -69,6 +70,9 @@ class FountainConfig(
             "With the add-on: known requests are made again when they come due, and the crawl goes on until it is "
             "stopped or one of its limits ends it.",
         ),
+    ] = False
+    fresh: Annotated[
+        bool, _meta("", "With the add-on: what is known and waits is forgotten first, and the crawl begins anew.")
     ] = False
     allow_private: Annotated[
         bool, _meta("", "With the add-on and no collection file: loopback and private addresses may be asked.")

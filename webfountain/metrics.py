@@ -45,7 +45,6 @@ STATS: Final[Mapping[str, Stat]] = {
     "ant/unreachable": Stat("sites", "Host names without an address: the site waits, longer each time."),
     "ant/leased": Stat("URLs", "URLs leased into the hand."),
     "ant/released": Stat("URLs", "Leases given back unused."),
-    "ant/reclaimed": Stat("URLs", "Leases that ran out and went back to their queue."),
     "ant/settled": Stat("URLs", "Leases settled with an outcome."),
     "ant/settle_lost": Stat("URLs", "Settlements without effect: the lease was lost."),
     "ant/immediate": Stat("URLs", "URLs put on the immediate queue."),
@@ -71,7 +70,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "fetch/bytes": Stat("bytes", "Bodies received, after content decoding."),
     "fetch/seconds": Stat("s", "Sum of the time from request to last byte."),
     "fetch/status/*": Stat("answers", "Page fetches by HTTP status."),
-    "fetch/error/*": Stat("fetches", "Page fetches without an answer, by error word."),
+    "fetch/error/*": Stat("fetches", "Page fetches without an answer, or with one that cannot be read, by error word."),
     "outcome/new": Stat("pages", "First copies."),
     "outcome/changed": Stat("pages", "Changes that count."),
     "outcome/minor": Stat("pages", "Bytes differ, by less than change.min_change."),
@@ -84,6 +83,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "outcome/refused": Stat("pages", "Not fetched: the policy file, as it is now, refuses."),
     "change/compared": Stat("pages", "Bodies that differ from our copy: texts were compared, unless min_change is 0."),
     # repository
+    "repository/healed": Stat("copies", "Copies that were gone and were written anew."),
     "repository/deleted": Stat("files", "WARC files deleted: superseded, or over repository.max_bytes."),
     # controller
     "controller/plan_adopted": Stat("plans", "Plans put in force."),
@@ -92,7 +92,9 @@ STATS: Final[Mapping[str, Stat]] = {
     "controller/corrected": Stat("times", "Weights corrected within a cycle: reality differs from the plan."),
     # Scrapy side
     "scheduler/woken": Stat("times", "The engine was woken because a site came due."),
-    "addon/in_memory": Stat("requests", "Requests that are no plain data: kept in memory, lost at a restart."),
+    "addon/in_memory": Stat("requests", "Requests that are no plain data: kept in memory."),
+    "addon/lost_in_memory": Stat("requests", "Were in the memory of another run: who yielded them is asked again."),
+    "addon/withheld": Stat("requests", "Stay in the queue: the project has no such callback or class now."),
 }
 
 

@@ -11,6 +11,8 @@ from typing import Final, Literal
 
 import msgspec
 
+from webfountain.urls import from_header
+
 __all__ = [
     "FETCHED",
     "NEVER_BUCKET",
@@ -167,8 +169,9 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 class Fetch(msgspec.Struct, frozen=True):
     """One request that the ant wants made now: a leased page, a site's robots.txt or sitemap.
 
-    `address` is the IP that the site's politeness was counted for; the downloader connects to it and no
-    other. `etag` and `last_modified` make the request conditional. `lease` is None for robots.txt and sitemaps.
+    `address` is the IP that the site's politeness was counted for. Where it does not answer the downloader tries
+    the `fallbacks`, other addresses of the host, and asks none before politeness there allows it. `etag` and
+    `last_modified` make the request conditional. `lease` is None for robots.txt and sitemaps.
     """
 
     id: int
@@ -179,6 +182,7 @@ class Fetch(msgspec.Struct, frozen=True):
     lease: Lease | None = None
     etag: str | None = None
     last_modified: str | None = None
+    fallbacks: tuple[str, ...] = ()
 
 
 class Fetched(msgspec.Struct, frozen=True):
@@ -187,7 +191,8 @@ class Fetched(msgspec.Struct, frozen=True):
     `headers` has lower-case names, in order of arrival; `body` is after content decoding. `seconds` is the
     time from request to last byte, `at` when it ended. `error` is one of: dns, private-address, connect,
     timeout, too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, network.
-    `request_headers` are those that were sent (for the WARC request record).
+    `request_headers` are those that were sent (for the WARC request record), `address` is the one that they were sent
+    to, None where it is not known.
     """
 
     fetch: Fetch
@@ -198,10 +203,17 @@ class Fetched(msgspec.Struct, frozen=True):
     body: bytes = b""
     error: str | None = None
     request_headers: tuple[tuple[str, str], ...] = ()
+    address: str | None = None
 
     def header(self, name: str) -> str | None:
         """The first value of a header, its name in lower case; None when absent."""
         return next((value for key, value in self.headers if key == name), None)
+
+    @property
+    def location(self) -> str | None:
+        """Where a redirect leads, as it stands in the header and as browsers read it; None when absent."""
+        location = self.header("location")
+        return None if location is None else from_header(location)
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):

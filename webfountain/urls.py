@@ -18,7 +18,16 @@ from webfountain.errors import UrlError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["MAX_URL_LENGTH", "canonical", "fingerprint", "host_of", "join", "registered_domain", "site_of"]
+__all__ = [
+    "MAX_URL_LENGTH",
+    "canonical",
+    "fingerprint",
+    "from_header",
+    "host_of",
+    "join",
+    "registered_domain",
+    "site_of",
+]
 
 MAX_URL_LENGTH = 2083
 """Characters; longer ones are refused on discovery (the longest that search engines index)."""
@@ -53,6 +62,20 @@ def join(base: str, href: str) -> str | None:
     url = url.partition("#")[0]
     authority = url[url.index("//") + 2 :].partition("/")[0]
     return None if "@" in authority else url
+
+
+def from_header(value: str) -> str:
+    """The text of a header that is a URL, as browsers read it: its bytes (`value`, as latin-1) are UTF-8.
+
+    ``/caf\u00c3\u00a9`` is ``/caf\u00e9``. Bytes that are no UTF-8 are asked as they came: ``/caf\u00e9`` is
+    ``/caf%E9``, whatever encoding the server meant.
+    """
+    if value.isascii():
+        return value
+    try:
+        return value.encode("latin-1").decode()
+    except UnicodeError:
+        return "".join(char if char.isascii() else f"%{ord(char):02X}" for char in value)
 
 
 def site_of(url: str) -> str:

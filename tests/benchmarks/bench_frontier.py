@@ -31,7 +31,7 @@ import numpy as np
 from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.records import Link, Outcome
 from webfountain.store import open_store
-from webfountain.store.contract import Parked
+from webfountain.store.contract import Parked, Refill
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -184,12 +184,16 @@ def measure_lease(store: FrontierStore, links: Links, size: int) -> dict[str, fl
     sites = min(links.sites, ACTIVE_SITES)
     before, done = quiet_cpu(), 0
     found = store.activate(sites, owner="a", until=1e9, at=10.0)
-    for record in found:
+    for site in found:
+        recrawl = Refill(site, recrawl=HAND, horizon=horizon)
         for queue in ("never-crawled", "never-crawled", "never-crawled", "recrawl"):
-            leases = store.lease(record.site, HAND, queue=queue, owner="a", until=1e9, at=10.0, horizon=horizon)
+            refill = Refill(site, never_crawled=HAND) if queue == "never-crawled" else recrawl
+            (dealt,) = store.lease([refill])
+            assert dealt is not None
+            leases = dealt.never_crawled + dealt.recrawl
             outcomes = [
                 Outcome(
-                    one.token,
+                    one.id,
                     "new",
                     msgspec.structs.replace(
                         one.record,
@@ -206,8 +210,7 @@ def measure_lease(store: FrontierStore, links: Links, size: int) -> dict[str, fl
                 for number, one in enumerate(leases)
             ]
             done += store.settle(outcomes, at=11.0).applied
-        store.recrawl_due(record.site)
-    store.park([Parked(record.site, 1e6, record.state) for record in found], at=12.0)
+    store.park([Parked(site, 1e6, site.record.state) for site in found], at=12.0)
     cpu = quiet_cpu() - before
     assert done == 4 * HAND * len(found)
     return {"lease_settle_per_cpu_s": done / cpu}

@@ -28,8 +28,9 @@ from tests.acceptance.crawls import policy, run
 from webfountain import settings as door
 from webfountain.core.buckets import BUCKETS, intervals_of
 from webfountain.demo.process import DemoServer
-from webfountain.formats.html import text_of
-from webfountain.frontier.planning.controller import make_plan
+from webfountain.formats.content_type import ContentType
+from webfountain.formats.document import text_of
+from webfountain.frontier.planning.make_plan import census_of, make_plan
 from webfountain.frontier.planning.schedule import Bounds
 from webfountain.frontier.store_worker import CensusTaken
 from webfountain.policy.tables import CycleTable
@@ -72,8 +73,12 @@ def main() -> None:
         for pages in (10_000, KNOWN):
             taken = census(pages)
             cycle = CycleTable(strategy=strategy, capacity_pages_per_period=pages // 14)  # type: ignore[arg-type]
-            work = partial(make_plan, taken, cycle=cycle, bounds=Bounds(), clocks=None)
+            work = partial(_made, taken, cycle)
             asyncio.run(_measure(work, f"{strategy} {pages:.0e}"))
+
+
+def _made(taken: CensusTaken, cycle: CycleTable) -> Plan:
+    return make_plan(census_of(taken, cycle), at=taken.at, cycle=cycle, bounds=Bounds(), clocks=None)
 
 
 def census(pages: int, *, seed: int = 1) -> CensusTaken:
@@ -123,7 +128,7 @@ async def _turns(stop: threading.Event) -> list[float]:
     """Seconds between two turns of the loop while it reads pages."""
     gaps, before = [], time.monotonic()
     while not stop.is_set():
-        text_of(PAGE, "text/html", "utf-8")
+        text_of(PAGE, ContentType("text/html", "utf-8"))
         await asyncio.sleep(0)
         now = time.monotonic()
         gaps.append(now - before)

@@ -23,6 +23,7 @@ from tests.benchmarks.bench_planning import KNOWN, census
 from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.planning import controller
+from webfountain.frontier.planning.make_plan import census_of
 from webfountain.frontier.store_worker import Clerk
 from webfountain.policy.tables import CycleTable
 
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
+    from webfountain.core.census import Census
     from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.store_worker import CensusTaken
 
@@ -64,11 +66,11 @@ class Heartbeat:
             self._begun = time.monotonic()
             return take(clerk, since, at)
 
-        def made(taken: CensusTaken, *, cycle: CycleTable, **terms: Any) -> Plan:
+        def made(census: Census, *, cycle: CycleTable, **terms: Any) -> Plan:
             daily = CycleTable(strategy=cycle.strategy, capacity_pages_per_period=KNOWN // cycle.periods)
-            make(large, cycle=daily, **{**terms, "clocks": None})
+            make(census_of(large, daily), cycle=daily, **{**terms, "at": large.at, "clocks": None})
             self._solved = time.monotonic()
-            return make(taken, cycle=cycle, **terms)
+            return make(census, cycle=cycle, **terms)
 
         def adopted(frontier: Frontier, plan: Plan | None) -> None:
             adopt(frontier, plan)

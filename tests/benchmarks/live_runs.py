@@ -18,6 +18,7 @@ from webfountain.frontier.pages.examiner import digest_of
 from webfountain.frontier.planning.plan import Plan, decode_plan
 from webfountain.policy.files import parse_collection
 from webfountain.repository.pages import Repository
+from webfountain.store.contract import PLAN
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -100,7 +101,7 @@ def offline(setting: Setting, web: Web, folder: Path) -> list[Look]:
         held = {record.url: record for _, record in drive.store.pages()}
         if setting.min_change:
             _remember(bodies, web, truth, sites, day)
-        plan = drive.store.plan()
+        plan = drive.store.value(PLAN)
         found = decode_plan(plan) if plan else None
         days.append(_look(day, truth, held, judge, fetches, found, clock.now()))
     drive.frontier.close()
@@ -147,7 +148,7 @@ def _read(store: Path) -> tuple[Plan | None, dict[str, PageRecord]]:
     except (StoreError, InputError):
         return None, {}
     try:
-        data = opened.plan()
+        data = opened.value(PLAN)
         return decode_plan(data) if data else None, {record.url: record for _, record in opened.pages()}
     finally:
         opened.close()

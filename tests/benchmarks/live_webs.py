@@ -16,7 +16,8 @@ from tests.servers.timeweb import DAY, START, TimeWeb
 from webfountain.core.shingles import exact_resemblance
 from webfountain.demo.answers import Answer
 from webfountain.demo.web import GeneratedWeb
-from webfountain.formats.html import text_of
+from webfountain.formats.content_type import ContentType
+from webfountain.formats.document import text_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -152,5 +153,5 @@ class Judge:
         return self._resemblance(held, live) < 1 - self._min_change
 
     def _compare(self, held: str, live: str) -> float:
-        old, new = (text_of(self._body(digest), "text/html", None).text for digest in (held, live))
+        old, new = (text_of(self._body(digest), ContentType("text/html", None)).text for digest in (held, live))
         return exact_resemblance(old, new)

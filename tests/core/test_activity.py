@@ -173,7 +173,7 @@ def told(events, watched, **signals):
     """Two sections of twenty pages, each page of a section with the same past; the site and what each page is told."""
     site = Site(**signals)
     by_page = [np.array([values[page % 2] for page in range(2 * PAGES)]) for values in (events, watched)]
-    return site, site.activity.recall(site.section, *by_page)
+    return site, site.activity.begin_with(site.section, *by_page)
 
 
 def test_a_past_gives_sections_the_rates_that_it_shows_and_the_site_the_mean():

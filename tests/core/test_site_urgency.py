@@ -1,4 +1,4 @@
-"""One site under watch: what its fetches teach of its pages, and that a site taken up from its past knows as much."""
+"""One site: what its fetches teach of its pages, and that a site taken up from its past knows as much."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from webfountain.core.activity import WINDOW
 from webfountain.core.signals import Signals
-from webfountain.core.site_urgency import SiteWatch
+from webfountain.core.site_urgency import SiteUrgency
 
 PAGES = 24
 PATHS = [f"/{'docs' if page % 2 else 'blog'}/{page}" for page in range(PAGES)]
@@ -17,19 +17,19 @@ ALL = np.arange(PAGES)
 
 def watched(*, step=0, importance=None, **signals):
     """A site of two directories of twelve pages each, all fetched first in `step`."""
-    site = SiteWatch(signals=Signals(**signals), step=step)
+    site = SiteUrgency(signals=Signals(**signals), step=step)
     weights = np.ones(PAGES) if importance is None else importance
     assert site.add(PATHS, since=np.full(PAGES, step), importance=weights).tolist() == ALL.tolist()
     return site
 
 
-def hear(site, pages, *, step, changed):
-    site.hear(np.array(pages), np.full(len(pages), changed), step=step)
+def observe(site, pages, *, step, changed):
+    site.observe(np.array(pages), np.full(len(pages), changed), step=step)
 
 
 def test_pages_are_numbered_in_order_and_keep_what_is_known_of_them_when_more_come():
     site = watched(importance=np.full(PAGES, 3.0))
-    hear(site, DOCS, step=5, changed=True)
+    observe(site, DOCS, step=5, changed=True)
     before = site.urgency(ALL, step=9)
     more = site.add([f"/new/{page}" for page in range(300)], since=np.full(300, 9), importance=np.ones(300))
     assert more.tolist() == list(range(PAGES, PAGES + 300))
@@ -40,7 +40,7 @@ def test_pages_are_numbered_in_order_and_keep_what_is_known_of_them_when_more_co
 
 def test_a_page_just_fetched_is_not_urgent_and_grows_more_so():
     site = watched()
-    hear(site, ALL, step=4, changed=False)
+    observe(site, ALL, step=4, changed=False)
     assert site.urgency(ALL, step=4).tolist() == [0.0] * PAGES
     later = [float(site.urgency(ALL[:1], step=step)[0]) for step in (5, 8, 20)]
     assert 0 < later[0] < later[1] < later[2]
@@ -48,15 +48,15 @@ def test_a_page_just_fetched_is_not_urgent_and_grows_more_so():
 
 def test_a_change_found_makes_the_directory_more_urgent_than_the_other():
     site = watched()
-    hear(site, BLOG[:3], step=6, changed=False)
-    hear(site, DOCS[:3], step=6, changed=True)
+    observe(site, BLOG[:3], step=6, changed=False)
+    observe(site, DOCS[:3], step=6, changed=True)
     urgency = site.urgency(ALL, step=6)
     assert urgency[DOCS[3:]].min() > 2 * urgency[BLOG[3:]].max()
 
 
 def test_the_directories_are_alike_where_siblings_and_sections_are_switched_off():
     site = watched(siblings=False, sections=False)
-    hear(site, DOCS[:3], step=6, changed=True)
+    observe(site, DOCS[:3], step=6, changed=True)
     urgency = site.urgency(ALL, step=6)
     assert urgency[DOCS[3:]] == pytest.approx(urgency[BLOG[3:]])
 
@@ -65,7 +65,7 @@ def test_importance_is_a_factor_of_the_urgency():
     weights = np.linspace(0.5, 4.0, PAGES)
     plain, weighed = watched(), watched(importance=weights)
     for site in (plain, weighed):
-        hear(site, DOCS[:3], step=6, changed=True)
+        observe(site, DOCS[:3], step=6, changed=True)
     assert weighed.urgency(ALL, step=9) == pytest.approx(weights * plain.urgency(ALL, step=9))
 
 
@@ -79,8 +79,8 @@ def test_a_page_that_had_no_copy_teaches_nothing_and_is_new():
 def test_what_a_sure_repair_buys_is_the_mean_time_between_changes_of_the_page():
     site = watched()
     for step in range(6, 600, 6):
-        hear(site, DOCS, step=step, changed=step % 30 == 0)
-        hear(site, BLOG, step=step, changed=False)
+        observe(site, DOCS, step=step, changed=step % 30 == 0)
+        observe(site, BLOG, step=step, changed=False)
     assert site.fresh_time(DOCS) == pytest.approx(np.full(len(DOCS), 30.0), rel=0.25)
     assert site.fresh_time(BLOG).min() > 100
 
@@ -103,13 +103,13 @@ def lived(seed, *, steps=60, **signals):
         stale[BLOG] |= rng.random(len(BLOG)) < -np.expm1(-rates[BLOG])
         stale[DOCS] |= rng.random() < 1 / 25
         pages = np.flatnonzero(rng.random(PAGES) < 1 / 3)
-        site.hear(pages, stale[pages], step=step)
+        site.observe(pages, stale[pages], step=step)
         events[pages] += stale[pages]
         seen[pages] += (step - since[pages]) / (1 + stale[pages])
         since[pages], stale[pages] = step, False
 
     def told(events, seen):
-        return SiteWatch.resumed(
+        return SiteUrgency.resumed(
             PATHS, since=since, events=events, watched=seen, importance=np.ones(PAGES), signals=Signals(**signals),
             step=steps,
         )  # fmt: skip
@@ -145,15 +145,15 @@ def test_without_histories_a_site_taken_up_knows_none_either():
 
 def test_a_site_taken_up_learns_on():
     _, site, _ = lived(2)
-    hear(site, ALL, step=61, changed=False)
+    observe(site, ALL, step=61, changed=False)
     before = site.urgency(ALL, step=70)
-    hear(site, DOCS[:4], step=70, changed=True)
+    observe(site, DOCS[:4], step=70, changed=True)
     after = site.urgency(ALL, step=70)
     assert (after[DOCS[4:]] > 2 * before[DOCS[4:]]).all()
 
 
 def test_a_site_of_pages_fetched_long_ago_or_of_none_is_taken_up_too():
-    old = SiteWatch.resumed(
+    old = SiteUrgency.resumed(
         ["/a", "/b"], since=np.array([3, 9_000]), events=np.zeros(2), watched=np.zeros(2), importance=np.ones(2),
         signals=Signals(), step=10_000,
     )  # fmt: skip
@@ -161,7 +161,7 @@ def test_a_site_of_pages_fetched_long_ago_or_of_none_is_taken_up_too():
     assert urgency[0] > urgency[1] > 0
 
     none = np.array([])
-    empty = SiteWatch.resumed(
+    empty = SiteUrgency.resumed(
         [], since=none.astype(np.int64), events=none, watched=none, importance=none, signals=Signals(), step=50
     )  # fmt: skip
     assert len(empty) == 0

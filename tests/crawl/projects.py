@@ -39,9 +39,12 @@ class Answer(NamedTuple):
 
 
 class Site:
-    """A site on loopback; `answer` is asked for every request but robots.txt, which does not exist unless given."""
+    """A site on loopback; `answer` is asked for every request but robots.txt, which does not exist unless given, or
+    `answers_robots` says that it is asked for that too."""
 
-    def __init__(self, answer: Callable[[Asked], Answer], *, robots: str | None = None) -> None:
+    def __init__(
+        self, answer: Callable[[Asked], Answer], *, robots: str | None = None, answers_robots: bool = False
+    ) -> None:
         self.asked: list[Asked] = []
         site = self
 
@@ -53,7 +56,7 @@ class Site:
                 headers = {name.lower(): value for name, value in self.headers.items()}
                 asked = Asked(self.command, self.path, headers, self.rfile.read(length).decode())
                 site.asked.append(asked)
-                if self.path == "/robots.txt":
+                if self.path == "/robots.txt" and not answers_robots:
                     given = Answer("", 404) if robots is None else Answer(robots)
                 else:
                     given = answer(asked)
@@ -113,18 +116,33 @@ class Project:
         lines += ['ADDONS = {"webfountain.crawl.addon.FountainAddon": 500}'] if addon else []
         (package / "settings.py").write_text("\n".join([*lines, textwrap.dedent(settings)]))
 
-    def start(self, spider: str, **arguments: str) -> subprocess.Popen[str]:
+    def start(self, spider: str, *options: str, **arguments: str) -> subprocess.Popen[str]:
         """`scrapy crawl`, not waited for."""
-        options = [option for name, value in arguments.items() for option in ("-a", f"{name}={value}")]
-        command = [sys.executable, "-m", "scrapy", "crawl", spider, "-o", "items.jsonl", *options]
-        path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
-        return subprocess.Popen(
-            command, cwd=self.folder, env={**os.environ, "PYTHONPATH": path}, stderr=subprocess.PIPE, text=True
+        given = [option for name, value in arguments.items() for option in ("-a", f"{name}={value}")]
+        command = [sys.executable, "-m", "scrapy", "crawl", spider, "-o", "items.jsonl", *given, *options]
+        return subprocess.Popen(command, cwd=self.folder, env=_environment(), stderr=subprocess.PIPE, text=True)
+
+    def start_script(self, script: str, *arguments: str) -> subprocess.Popen[str]:
+        """`python SCRIPT`, not waited for."""
+        command = [sys.executable, script, *arguments]
+        return subprocess.Popen(command, cwd=self.folder, env=_environment(), stderr=subprocess.PIPE, text=True)
+
+    def run(self, *command: str) -> subprocess.CompletedProcess[str]:
+        """Another of `scrapy`'s commands, to its end; of `python`'s, if the first word ends in ``.py``."""
+        words = command if command[0].endswith(".py") else ("-m", "scrapy", *command)
+        return subprocess.run(
+            [sys.executable, *words],
+            cwd=self.folder,
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
         )
 
-    def crawl(self, spider: str, **arguments: str) -> str:
+    def crawl(self, spider: str, *options: str, **arguments: str) -> str:
         """`scrapy crawl` to its end; returns the log. Fails when the crawl does."""
-        process = self.start(spider, **arguments)
+        process = self.start(spider, *options, **arguments)
         try:
             _, log = process.communicate(timeout=60)
         except subprocess.TimeoutExpired:
@@ -139,3 +157,8 @@ class Project:
         """What the spider yielded, of all crawls together."""
         path = self.folder / "items.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _environment() -> dict[str, str]:
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH", "")]))
+    return {**os.environ, "PYTHONPATH": path}

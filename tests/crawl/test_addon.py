@@ -199,7 +199,8 @@ def test_robots_txt_is_obeyed_where_the_project_says_so(tmp_path: Path) -> None:
         log = obeying.crawl("theirs", base=site.base)
     assert site.paths == ["/open"]
     assert [asked.path for asked in site.asked].count("/robots.txt") == 1
-    assert "ROBOTSTXT_OBEY=True -> False" in log
+    assert "'robotstxt/forbidden': 1" in log
+    assert "'robotstxt/response_status_count/200': 1" in log
     ignoring = Project(tmp_path / "ignoring", spider)
     with Site(echo, robots=rules) as site:
         ignoring.crawl("theirs", base=site.base)
@@ -291,6 +292,5 @@ def test_other_schemes_and_a_download_handler_of_the_projects_own_still_work(tmp
         """,
     )
     with Site(echo) as site:
-        log = project.crawl("theirs", base=site.base)
+        project.crawl("theirs", base=site.base)
     assert sorted(item["text"] for item in project.items) == ["<titl", "hello"]
-    assert "DOWNLOAD_DELAY=0.01 -> 0" in log

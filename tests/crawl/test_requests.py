@@ -10,7 +10,8 @@ import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.crawl.requests import NotPlain, Packer, crawlable, link_of
+from webfountain.crawl.requests import Packer, crawlable, link_of
+from webfountain.crawl.values import NotPlain
 
 SCALARS = (
     st.none()
@@ -80,7 +81,6 @@ def test_all_attributes_methods_and_the_class_come_back_the_same() -> None:
         scrapy.Request("http://a.test/", callback=Theirs().seen),
         scrapy.Request("http://a.test/", meta={"thing": object()}),
         scrapy.Request("http://a.test/", meta={"deep": [{"thing": Theirs}]}),
-        scrapy.Request("http://a.test/", meta={"number": 2**70}),
     ],
 )
 def test_what_is_no_plain_data_is_refused(request_: scrapy.Request) -> None:
@@ -98,12 +98,6 @@ def test_a_link_has_the_fingerprint_the_priority_and_the_depth() -> None:
     request = scrapy.Request("http://a.test/p", priority=3, meta={"depth": 2})
     link = link_of(request, "http://a.test/p", b"data", b"print")
     assert (link.key, link.importance, link.depth, link.site) == (b"print", 3.0, 2, "http://a.test")
-
-
-def test_dont_filter_makes_every_request_its_own() -> None:
-    request = scrapy.Request("http://a.test/p", dont_filter=True)
-    keys = {link_of(request, "http://a.test/p", b"", b"print").key for _ in range(3)}
-    assert len(keys) == 3
 
 
 @pytest.mark.parametrize(

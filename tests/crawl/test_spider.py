@@ -136,6 +136,7 @@ def test_a_store_that_another_crawl_holds_is_one_critical_line_and_that_crawl_go
 SLOW_TO_OPEN = """
 import asyncio
 from scrapy import signals
+from webfountain.crawl.session import Session
 
 class Slow:
     @classmethod
@@ -145,7 +146,7 @@ class Slow:
         crawler.signals.connect(slow.spider_opened, signals.spider_opened)
         return slow
     async def spider_opened(self):
-        while self.crawler.engine.scheduler.error is None:
+        while Session.of(self.crawler).error is None:
             await asyncio.sleep(0.001)
 """
 

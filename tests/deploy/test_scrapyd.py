@@ -6,6 +6,7 @@ import base64
 import configparser
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
@@ -15,10 +16,15 @@ import urllib.parse
 import urllib.request
 from contextlib import contextmanager
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from webfountain.demo.process import DemoServer
+
+if TYPE_CHECKING:
+    import http.client
+    from collections.abc import Callable, Iterator
 
 CONF = Path(__file__).resolve().parents[2] / "deploy" / "scrapyd.conf"
 SECRET = "of-this-test"
@@ -34,17 +40,24 @@ class Scrapyd:
     """The HTTP interface of one running scrapyd."""
 
     def __init__(self, port: int) -> None:
-        self._base = f"http://127.0.0.1:{port}"
+        self.base = f"http://127.0.0.1:{port}"
 
-    def ask(self, call: str, *, secret: str = SECRET, **form: str) -> dict:
+    def ask(self, call: str, *, secret: str = SECRET, **form: str) -> dict[str, Any]:
+        with self.open(call, secret=secret, **form) as answer:
+            return json.load(answer)
+
+    def open(
+        self, call: str, *, secret: str = SECRET, headers: dict[str, str] | None = None, **form: str
+    ) -> http.client.HTTPResponse:
         data = urllib.parse.urlencode(form).encode() if form else None
         call, _, query = call.partition("?")
         token = base64.b64encode(f"operator:{secret}".encode()).decode()
-        request = urllib.request.Request(f"{self._base}/{call}.json?{query}", data, {"Authorization": f"Basic {token}"})
-        with urllib.request.urlopen(request, timeout=20) as answer:
-            return json.load(answer)
+        sent = {"Authorization": f"Basic {token}"} | (headers or {})
+        request = urllib.request.Request(f"{self.base}/{call}.json?{query}", data, sent)
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=20)
+        return answer
 
-    def wait_for(self, ready, *, seconds: float = 40.0):
+    def wait_for(self, ready: Callable[[], Any], *, seconds: float = 40.0) -> Any:
         """Ask until `ready()` answers something true: another process works, there is no clock to advance."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -54,15 +67,21 @@ class Scrapyd:
         raise AssertionError("scrapyd did not get there in time")
 
 
-@contextmanager
-def scrapyd_in(folder: Path):
-    port = free_port()
+def shipped(folder: Path, port: int, **services: str) -> dict[str, str]:
+    """The shipped configuration on a port of its own; the environment to start it in."""
     conf = configparser.ConfigParser()
     conf.read(CONF)
-    conf["scrapyd"].update({"http_port": str(port), "password": SECRET, "poll_interval": "0.2"})
+    conf["scrapyd"].update({"http_port": str(port), "poll_interval": "0.2"})
+    conf["services"].update(services)
     with (folder / "scrapyd.conf").open("w") as file:
         conf.write(file)
-    environment = os.environ | {"SCRAPY_SETTINGS_MODULE": "webfountain.settings"}
+    return os.environ | {"SCRAPY_SETTINGS_MODULE": "webfountain.settings"}
+
+
+@contextmanager
+def scrapyd_in(folder: Path, **services: str) -> Iterator[Scrapyd]:
+    port = free_port()
+    environment = shipped(folder, port, **services) | {"SCRAPYD_USERNAME": "operator", "SCRAPYD_PASSWORD": SECRET}
     command = [str(Path(sys.executable).with_name("scrapyd"))]
     with (folder / "scrapyd.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
@@ -80,15 +99,59 @@ def _is_up(port: int) -> bool:
         return probe.connect_ex(("127.0.0.1", port)) == 0
 
 
-def test_the_shipped_configuration_binds_to_loopback_and_asks_for_a_password():
-    conf = configparser.ConfigParser()
-    conf.read(CONF)
-    assert conf["scrapyd"]["bind_address"] == "127.0.0.1"
-    assert conf["scrapyd"]["username"]
-    assert conf["settings"]["webfountain"] == "webfountain.settings"
+def test_it_does_not_start_without_credentials(tmp_path: Path) -> None:
+    """An empty password was no authentication: any local user could run code."""
+    environment = shipped(tmp_path, free_port())
+    for given in ({}, {"SCRAPYD_USERNAME": "operator"}, {"SCRAPYD_PASSWORD": SECRET}):
+        ended = subprocess.run(
+            [Path(sys.executable).with_name("scrapyd")],
+            cwd=tmp_path,
+            env={**environment, **given},
+            capture_output=True,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+        assert ended.returncode != 0
+        assert "set SCRAPYD_USERNAME and SCRAPYD_PASSWORD in its environment" in ended.stdout + ended.stderr
 
 
-def test_a_crawl_runs_as_a_scrapyd_job_and_a_cancelled_one_ends_in_order(tmp_path):
+def test_no_page_of_another_origin_and_no_uploaded_code_comes_in(tmp_path: Path) -> None:
+    with scrapyd_in(tmp_path) as daemon:
+        with daemon.open("daemonstatus") as answer:
+            assert not [name for name, _ in answer.headers.items() if name.lower().startswith("access-control")]
+        with daemon.open("daemonstatus", headers={"Origin": daemon.base}) as answer:
+            assert answer.status == 200
+        with pytest.raises(urllib.error.HTTPError, match="403"):
+            daemon.open("schedule", headers={"Origin": "http://evil.example"}, project="webfountain", spider="fountain")
+        with pytest.raises(urllib.error.HTTPError, match="404"):
+            daemon.open("addversion", project="webfountain", version="1")
+
+
+def test_the_project_is_deployed_with_scrapyd_deploy(tmp_path: Path) -> None:
+    """Its egg's entry point is what scrapyd asks for; the shipped scrapy.cfg names target and credentials."""
+    project = tmp_path / "project"
+    ignored = shutil.ignore_patterns(".*", "tests", "build", "*.egg-info", "__pycache__")
+    shutil.copytree(CONF.parents[1], project, ignore=ignored)
+    served = tmp_path / "served"
+    served.mkdir()
+    with scrapyd_in(served, **{"addversion.json": "scrapyd.webservice.AddVersion"}) as daemon:
+        cfg = (project / "scrapy.cfg").read_text().replace("http://127.0.0.1:6800/", daemon.base + "/")
+        (project / "scrapy.cfg").write_text(cfg)
+        ended = subprocess.run(
+            [Path(sys.executable).with_name("scrapyd-deploy"), "local"],
+            cwd=project,
+            env=os.environ | {"SCRAPYD_USERNAME": "operator", "SCRAPYD_PASSWORD": SECRET},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert '"status": "ok"' in ended.stdout, ended.stdout + ended.stderr
+        assert daemon.ask("listspiders?project=webfountain")["spiders"] == ["fountain"]
+
+
+def test_a_crawl_runs_as_a_scrapyd_job_and_a_cancelled_one_ends_in_order(tmp_path: Path) -> None:
     with DemoServer(seed=1, sites=2, pages=30, period=0) as web, scrapyd_in(tmp_path) as daemon:
         seeds = ", ".join(f'"{url}"' for url in web.urls)
         policy = tmp_path / "job.toml"
@@ -114,8 +177,13 @@ def test_a_crawl_runs_as_a_scrapyd_job_and_a_cancelled_one_ends_in_order(tmp_pat
         found = json.loads(report.read_text())
         assert found["finish_reason"] == "shutdown"
         assert found["new"] > 20
+        last = (tmp_path / "logs" / "webfountain" / "fountain" / f"{job}.log").read_text().splitlines()[-12:]
+        counts = [line for line in last if f"{found['pages_fetched']} fetched (" in line]
+        assert counts, "a job's log ends with its counts"
+    with scrapyd_in(tmp_path) as daemon:
+        assert [each["id"] for each in daemon.ask(jobs)["finished"]] == [job], "the list outlives a restart"
 
 
-def test_a_wrong_password_is_turned_away(tmp_path):
+def test_a_wrong_password_is_turned_away(tmp_path: Path) -> None:
     with scrapyd_in(tmp_path) as daemon, pytest.raises(urllib.error.HTTPError, match="401"):
         daemon.ask("daemonstatus", secret="guessed")

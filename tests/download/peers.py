@@ -15,12 +15,13 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from webfountain.clock import SystemClock
 from webfountain.download.connection import ConnectionPool
 from webfountain.download.fetcher import Fetcher, Terms, terms_of
+from webfountain.download.resolver import Resolver
 from webfountain.policy.tables import NetworkTable, PolitenessTable
 from webfountain.policy.units import PositiveDuration, Size
 from webfountain.records import Fetch
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Sequence
+    from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
     from webfountain.records import Fetched, FetchKind
@@ -34,10 +35,16 @@ def ok(body: bytes, *headers: str) -> bytes:
     return "\r\n".join(lines).encode() + body
 
 
-def terms(*, timeout: float = 1.0, max_bytes: int = 10_000_000, allow_private: bool = True) -> Terms:
+def terms(
+    *,
+    timeout: float = 1.0,
+    max_bytes: int = 10_000_000,
+    allow_private: bool = True,
+    detour: Callable[[Fetch, str], float] = lambda *_: 0.0,
+) -> Terms:
     """A collection's terms, fit for loopback."""
     politeness = PolitenessTable(user_agent="test/1.0", timeout=PositiveDuration(timeout), max_bytes=Size(max_bytes))
-    return terms_of(politeness, NetworkTable(allow_private=allow_private))
+    return terms_of(politeness, NetworkTable(allow_private=allow_private), detour)
 
 
 class Peer:
@@ -97,10 +104,11 @@ async def _quiet() -> None:
 @contextlib.asynccontextmanager
 async def fetcher(context: ssl.SSLContext | None = None) -> AsyncIterator[Fetcher]:
     """A fetcher whose connections are closed at the end."""
-    pool = ConnectionPool(lambda: context or ssl._create_unverified_context())
+    pool, resolver = ConnectionPool(lambda: context or ssl._create_unverified_context()), Resolver()
     try:
-        yield Fetcher(pool, SystemClock())
+        yield Fetcher(pool, SystemClock(), resolver.resolve)
     finally:
+        resolver.close()
         pool.close()
         await _quiet()
 

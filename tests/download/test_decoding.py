@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import random
 import zlib
 from typing import TYPE_CHECKING
@@ -13,7 +14,7 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.download.decoding import Body
+from webfountain.download.decoding import MAX_MEMBERS, Body
 from webfountain.download.http1 import BadResponse
 
 if TYPE_CHECKING:
@@ -45,6 +46,78 @@ def refusal(encoding: str, data: bytes, *, limit: int = 10_000_000) -> str:
     return caught.value.word
 
 
+def skippable(data: bytes) -> bytes:
+    """A zstd frame that is to be passed over (RFC 8878 section 3.1.2)."""
+    return b"\x53\x2a\x4d\x18" + len(data).to_bytes(4, "little") + data
+
+
+def outcome(encoding: str, pieces: list[bytes]) -> bytes | str:
+    """The body, or the word why there is none."""
+    try:
+        return decode(encoding, pieces)
+    except BadResponse as bad:
+        return bad.word
+
+
+def split(data: bytes, cuts: list[int]) -> list[bytes]:
+    edges = sorted({0, len(data), *(cut % (len(data) + 1) for cut in cuts)})
+    return [data[a:b] for a, b in itertools.pairwise(edges)]
+
+
+_TEXTS = st.lists(st.binary(max_size=300) | st.builds(bytes, st.integers(0, 3000)), max_size=6)
+_AFTER = st.sampled_from(
+    [b"", b"\0", b"\0" * 9, b"\x1f", b"\x1f\x8b", b"\n", b"<!-- served -->", b"\x28\xb5", b"\0\n\0"]
+)
+_CUTS = st.lists(st.integers(0, 4000), max_size=8)
+
+
+@given(st.sampled_from(sorted(CODERS)), _TEXTS, _AFTER, st.integers(0, 40), _CUTS)
+def test_any_split_of_a_stream_gives_what_it_gives_at_once(
+    name: str, texts: list[bytes], after: bytes, lost: int, cuts: list[int]
+) -> None:
+    """Several members or frames, empty ones, bytes that follow, a lost tail: whole, or the same word."""
+    packed = b"".join(CODERS[name](text) for text in texts) + after
+    packed = packed[: len(packed) - lost] if lost else packed
+    assert outcome(name, split(packed, cuts)) == outcome(name, [packed])
+
+
+@given(_TEXTS, st.sampled_from(["gzip", "zstd"]), _CUTS)
+def test_all_members_and_frames_are_read_wherever_the_packets_end(
+    texts: list[bytes], name: str, cuts: list[int]
+) -> None:
+    packed = b"".join(CODERS[name](text) for text in texts)
+    assert decode(name, split(packed, cuts)) == b"".join(texts)
+    for lost in range(1, min(len(CODERS[name](texts[-1])), 12) if texts else 0):
+        assert outcome(name, split(packed[:-lost], cuts)) == "cut"
+
+
+@given(_TEXTS, st.lists(st.binary(max_size=20), min_size=1, max_size=6), _CUTS)
+def test_skippable_frames_are_passed_over_wherever_they_stand(
+    texts: list[bytes], skipped: list[bytes], cuts: list[int]
+) -> None:
+    frames = [
+        part for pair in itertools.zip_longest(map(skippable, skipped), map(zstd.compress, texts)) for part in pair
+    ]
+    assert decode("zstd", split(b"".join(filter(None, frames)), cuts)) == b"".join(texts)
+
+
+def test_bytes_after_a_zstd_frame_that_begin_none_are_an_error() -> None:
+    assert refusal("zstd", zstd.compress(b"page") + b"<!-- served -->") == "bad-response"
+
+
+def test_many_empty_members_are_read_and_an_endless_number_is_refused() -> None:
+    """Each costs its decompressor's making: 8 MB of them would hold the loop for a second, of zstd's frames for 18."""
+    for name in ("gzip", "zstd"):
+        empty = CODERS[name](b"")
+        assert decode(name, [empty * 1_000 + CODERS[name](b"page")]) == b"page"
+        assert refusal(name, empty * (MAX_MEMBERS + 1)) == "bomb"
+
+
+def test_members_that_carry_a_page_may_be_many() -> None:
+    member = gzip.compress(b"x" * 2_000, 1)
+    assert len(decode("gzip", [member * (2 * MAX_MEMBERS)], limit=100_000_000)) == 4_000 * MAX_MEMBERS
+
+
 @given(st.sampled_from(sorted(CODERS)), st.binary(max_size=3000), st.integers(1, 700))
 def test_every_coding_comes_off_however_the_bytes_are_split(name: str, data: bytes, size: int) -> None:
     packed = CODERS[name](data)
@@ -62,7 +135,9 @@ def test_deflate_is_read_with_and_without_its_wrapper() -> None:
 
 
 def test_gzip_may_have_several_members_and_padding_at_its_end() -> None:
-    assert decode("x-gzip", [gzip.compress(b"one ") + gzip.compress(b"two") + b"\0\0\0"]) == b"one two"
+    zeros = b"\0" * 600  # of tapes: the next member may come after them
+    packed = gzip.compress(b"one ") + zeros + gzip.compress(b"two") + zeros
+    assert decode("x-gzip", [packed]) == b"one two"
 
 
 def test_codings_come_off_in_the_reverse_of_the_order_they_went_on() -> None:

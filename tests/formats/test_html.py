@@ -2,11 +2,7 @@
 
 from __future__ import annotations
 
-import pytest
-from hypothesis import given
-from hypothesis import strategies as st
-
-from webfountain.formats.html import MAX_TEXT_BYTES, decode, text_of, title, tree_of, visible_text
+from webfountain.formats.html import title, tree_of, visible_text
 
 PAGE = b"""<html><head><title> A
  title </title><style>p{}</style></head><body>one<p>two <b>three</b></p><!-- no --><script>no()</script>
@@ -30,61 +26,6 @@ def test_links_taken_before_the_text_include_those_in_noscript():
     assert tree.css("a[href]") == []
 
 
-@pytest.mark.parametrize(
-    ("body", "charset", "text"),
-    [
-        (b"caf\xc3\xa9", None, "café"),
-        (b"caf\xe9", "iso-8859-1", "café"),
-        (b"\x93q\x94", "latin1", "“q”"),
-        (b"<meta charset=windows-1251>\xcf", None, "П"),
-        (b"\xff\xfeh\0i\0", None, "hi"),
-        (b"\xef\xbb\xbfhi", "latin1", "hi"),
-        (b"caf\xe9 ok", "utf-8", "caf\ufffd ok"),
-        (b"hi", "no-such-charset", "hi"),
-        (b"", None, ""),
-        (b"<frameset><frame src=a></frameset>", None, ""),
-    ],
-)
-def test_a_body_is_read_as_a_browser_reads_it(body: bytes, charset: str | None, text: str):
-    assert text_of(body, "text/html", charset).text.strip() == text
-
-
 def test_a_page_without_or_with_an_empty_title_has_none():
     assert title(tree_of(b"<p>x", None)) is None
     assert title(tree_of(b"<title> </title>", None)) is None
-
-
-def test_xml_gives_its_character_data_and_first_title():
-    feed = b'<?xml version="1.0"?><f xmlns="http://a/"><title>T  t</title><e>x<![CDATA[<y>]]></e><!-- no --></f>'
-    assert text_of(feed, "application/atom+xml", None) == ("T t", "T  t x<y>")
-
-
-@pytest.mark.parametrize("body", [b"", b"no xml at all", b"\0\1\2"])
-def test_what_is_no_xml_is_read_as_plain_text(body: bytes):
-    assert text_of(body, "application/xml", None) == (None, body.decode())
-
-
-def test_broken_xml_is_read_as_far_as_it_goes_and_entities_stay_unresolved():
-    assert text_of(b"<a>one<b>two", "text/xml", "utf-8").text == "one two"
-    bomb = b'<!DOCTYPE x [<!ENTITY a "boom"><!ENTITY b "&a;&a;">]><x>safe&b;</x>'
-    assert text_of(bomb, "text/xml", None).text == "safe"
-
-
-def test_plain_text_is_itself():
-    assert text_of(b"a <b> c", "text/plain", None) == (None, "a <b> c")
-    assert decode(b"\xe9", "latin-1") == "é"
-
-
-@pytest.mark.parametrize("content_type", ["text/html", "text/plain", "application/xml"])
-def test_a_text_is_cut_at_a_megabyte_between_two_characters(content_type: str):
-    body = b"<x>" + ("é" * 600_001).encode()
-    text = text_of(body, content_type, "utf-8").text
-    assert MAX_TEXT_BYTES - 2 <= len(text.encode()) <= MAX_TEXT_BYTES
-    assert set(text) <= set("<x>é")
-
-
-@given(
-    st.binary(max_size=300), st.sampled_from(["text/html", "text/plain", "text/xml"]), st.none() | st.text(max_size=9)
-)
-def test_any_bytes_have_a_text_that_encodes(body: bytes, content_type: str, charset: str | None):
-    text_of(body, content_type, charset).text.encode("utf-8")

@@ -43,6 +43,17 @@ def test_groups_that_name_us_twice_are_joined() -> None:
     assert not allowed(body, "/b")
 
 
+@pytest.mark.parametrize(
+    "named", ["mine/2.0", "mine bot", "Mine/2.0 (+https://example.org)", "mine\t# we", "mine", "mine*", "MINE / 1"]
+)
+@pytest.mark.parametrize("written", ["User-agent: {}", "user-agent:{}", "  User-Agent :  {}", "useragent {}"])
+def test_the_leading_product_token_of_a_group_names_us(written: str, named: str) -> None:
+    body = f"User-agent: other\nDisallow: /a\n\r\n{written.format(named)}\r\nDisallow: /b\n"
+    assert not allowed(body, "/b", robot="mine")
+    assert allowed(body, "/a", robot="mine")
+    assert allowed(body, "/b", robot="yours")
+
+
 def test_the_longest_match_wins_and_allow_wins_a_tie() -> None:
     body = "User-agent: *\nDisallow: /docs/\nAllow: /docs/public\nDisallow: /same\nAllow: /same\n"
     assert not allowed(body, "/docs/x")

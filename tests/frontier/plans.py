@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from webfountain.frontier.planning.controller import make_plan
+from webfountain.frontier.planning.make_plan import census_of, make_plan
 from webfountain.frontier.planning.plan import Forecast, Plan, pack_phases
 from webfountain.frontier.planning.schedule import Bounds
 from webfountain.frontier.store_worker import CensusTaken
@@ -31,7 +31,9 @@ def census(pages, *, at=100 * DAY, age=3 * DAY, waiting=0, rows=(), periods=14, 
 
 
 def plan_of(taken, *, shortest=0.0, longest=float("inf"), clocks=None, **values):
-    return make_plan(taken, cycle=cycle_of(**values), bounds=Bounds(shortest, longest), clocks=clocks)
+    cycle = cycle_of(**values)
+    bounds = Bounds(shortest, longest)
+    return make_plan(census_of(taken, cycle), at=taken.at, cycle=cycle, bounds=bounds, clocks=clocks)
 
 
 def hand_made(phases, *, intervals=None, recrawl=(10, 20), fresh=(5, 0), start=0.0, period=DAY, waiting=(50.0, 50.0)):

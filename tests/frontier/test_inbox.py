@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
+import json
+import os
+import resource
 import stat
 from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.store.stores import active, lease
 from webfountain.clock import ManualClock
 from webfountain.errors import StoreError
-from webfountain.frontier.inbox import Delivered, Forget, Inbox, Now
+from webfountain.frontier.inbox import REFUSED_KEPT, Delivered, Forget, Inbox, Now
 from webfountain.records import Fetch, Fetched, Link
 from webfountain.repository.pages import Repository
 from webfountain.repository.warc import Capture
@@ -61,6 +66,76 @@ def test_a_file_that_is_no_note_is_set_aside_and_the_next_one_read(tmp_path: Pat
     assert (tmp_path / "0.refused").read_text() == text
 
 
+def test_what_is_no_plain_file_is_set_aside(tmp_path: Path) -> None:
+    """A folder, a link, a pipe: each ended every later start."""
+    (tmp_path / "0.json").mkdir()
+    (tmp_path / "elsewhere").write_text('{"note": "now", "urls": []}')
+    (tmp_path / "1.json").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "2.json").symlink_to(tmp_path / "nothing")
+    os.mkfifo(tmp_path / "3.json")
+    inbox = Inbox(tmp_path)
+    inbox.put(Now(("https://a.org/",)))
+    assert [received.note for received in inbox.waiting()] == [Now(("https://a.org/",))]
+    assert sorted(path.name for path in tmp_path.glob("*.refused")) == [f"{number}.refused" for number in range(4)]
+    assert (tmp_path / "elsewhere").exists()
+
+
+BAD_URLS = ("http://[::1/", "garbage", "ftp://a.org/", "file:///etc/passwd", "http://u:p@a.org/", "")
+
+
+def test_urls_of_a_note_pass_the_door_that_seeds_pass(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A line break in a URL was sent as a header of its own; what is no URL ended this and every later start."""
+    store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path)
+    inbox.put(Now((*BAD_URLS, "HTTPS://A.org:443/x#part", "https://a.org/y HTTP/1.1\r\nX: y")))
+    assert inbox.deliver(store, None, at=5.0) == Delivered(immediate=2)
+    assert {record.url for _, record in store.pages()} == {"https://a.org/x", "https://a.org/y%20HTTP/1.1X:%20y"}
+    (refused,) = tmp_path.iterdir()
+    assert json.loads(refused.read_bytes()) == {"note": "now", "urls": list(BAD_URLS)}
+    assert len(caplog.messages) == 1
+    assert inbox.waiting() == []
+
+
+@pytest.mark.parametrize("note", [Forget("http://[::1"), Forget("https://a.org", "https://b.org/x"), Forget("x", "y")])
+def test_a_note_to_forget_what_is_no_site_is_set_aside(tmp_path: Path, note: Forget) -> None:
+    store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path)
+    known(store, "https://a.org/1")
+    inbox.put(note)
+    assert inbox.deliver(store, None, at=5.0) == Delivered()
+    assert [path.suffix for path in tmp_path.iterdir()] == [".refused"]
+
+
+def test_too_many_open_files_put_notes_off_and_lose_none(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """It ended the crawl with a traceback."""
+    store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path)
+    inbox.put(Now(("https://a.org/",)))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (len(os.listdir("/proc/self/fd")), hard))
+    held = []
+    with contextlib.suppress(OSError):
+        while True:
+            held.append(os.open(tmp_path, os.O_RDONLY))
+    try:
+        assert [inbox.deliver(store, None, at=5.0) for _ in range(3)] == [Delivered()] * 3
+    finally:
+        for descriptor in held:
+            os.close(descriptor)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert len(caplog.messages) == 1, "said once"
+    assert inbox.deliver(store, None, at=6.0) == Delivered(immediate=1)
+
+
+def test_leftovers_are_swept_and_what_is_set_aside_is_bounded(tmp_path: Path) -> None:
+    for number in range(REFUSED_KEPT + 20):
+        (tmp_path / f"{number:03d}.refused").touch()
+    (tmp_path / "old.tmp").touch()
+    os.utime(tmp_path / "old.tmp", (1.0, 1.0))
+    (tmp_path / "new.tmp").touch()
+    Inbox(tmp_path).waiting()
+    assert len(list(tmp_path.glob("*.refused"))) == REFUSED_KEPT
+    assert not (tmp_path / "000.refused").exists()
+    assert [path.name for path in tmp_path.glob("*.tmp")] == ["new.tmp"]
+
+
 def test_only_the_owner_reads_the_folder(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path / "inbox")
     inbox.put(Forget("https://a.org"))
@@ -81,8 +156,8 @@ def test_delivered_urls_are_on_the_immediate_queue_and_their_note_is_gone(tmp_pa
     store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path)
     inbox.put(Now(("https://a.org/2", "https://a.org/1")))
     assert inbox.deliver(store, None, at=5.0) == Delivered(immediate=2)
-    leases = store.lease_immediate(10, owner="a", until=9.0, at=5.0)
-    assert [lease.record.url for lease in leases] == ["https://a.org/2", "https://a.org/1"]
+    leases = lease(store, active(store, "https://a.org"), 10, queue="immediate")
+    assert [one.record.url for one in leases] == ["https://a.org/2", "https://a.org/1"]
     assert inbox.waiting() == []
 
 
@@ -108,7 +183,7 @@ def test_forgetting_erases_the_copies_of_what_is_forgotten_only(tmp_path: Path) 
     assert delivered.erased >= 1
     kept = copies[1]
     assert kept is not None
-    assert repository.read(kept).body == b"kept"
+    assert repository.read(kept, "https://a.org/kept").body == b"kept"
     repository.close()
     assert not [
         path for path in (tmp_path / "repository").glob("*.warc.gz") if b"gone" in gzip.decompress(path.read_bytes())

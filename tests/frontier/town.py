@@ -1,4 +1,4 @@
-"""Pages, visits and a watch over a town of sites, for the tests of the watch."""
+"""Pages and visits of a town of sites, for the tests of urgent pages."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from itertools import chain
 from webfountain.core.change_rate import append
 from webfountain.core.signals import Signals
 from webfountain.frontier.pages.examiner import Visit
-from webfountain.frontier.planning.urgent_pages import Watch
+from webfountain.frontier.planning.urgent_pages import UrgentPages
 from webfountain.records import Fetch, Fetched, PageRecord
 from webfountain.urls import fingerprint, site_of
 
 DAY = 86_400.0
-LOOK_S = DAY / 50
+CHOICE_S = DAY / 50
 NOW = 100 * DAY
 ONE, TWO = "http://one.example", "http://two.example"
 
@@ -37,32 +37,32 @@ def visit_of(url, kind="same", *, at=NOW, state="crawled", **more):
 
 
 class Crawl:
-    """A watch over a town of sites; `waiting` are the URLs that it made due, the next to be fetched first."""
+    """A town of sites, its pages ranked; `waiting` are the URLs that were made due, the next to be fetched first."""
 
     def __init__(self, *records, known=None, at=NOW, capacity=100.0, **options):
-        self.watch = Watch(**({"signals": Signals(), "period": DAY, "capacity": capacity} | options))
+        self.urgent = UrgentPages(**({"signals": Signals(), "period": DAY, "capacity": capacity} | options))
         self.records = [*chain(*records)]
         self.known = len(self.records) if known is None else known
         self.url = {(site_of(record.url), fingerprint(record.url)): record.url for record in self.records}
         self.waiting: list[str] = []
-        assert self.look(at=at) == []
+        assert self.choose(at=at) == []
         for site in dict.fromkeys(site_of(record.url) for record in self.records):
             of_site = [record for record in self.records if site_of(record.url) == site]
-            if self.watch.wants(site, len(of_site)):
-                self.watch.admit(site, of_site, at=at)
+            if self.urgent.wants(site, len(of_site)):
+                self.urgent.admit(site, of_site, at=at)
 
-    def look(self, wanted=5, *, at=NOW, known=None):
-        """The choices of a look; what they name waits."""
-        choices = self.watch.look(wanted, at=at, known=self.known if known is None else known, ahead_s=LOOK_S)
+    def choose(self, wanted=5, *, at=NOW, known=None):
+        """The choices made now; what they name waits."""
+        choices = self.urgent.choose(wanted, at=at, known=self.known if known is None else known, ahead_s=CHOICE_S)
         for site, keys, _, before in choices:
             urls = [self.url[site, key] for key in keys]
             self.waiting = urls + self.waiting if before else self.waiting + urls
         return choices
 
     def chosen(self, wanted=5, **how):
-        """URLs made due by a look."""
-        return [self.url[choice.site, key] for choice in self.look(wanted, **how) for key in choice.keys]
+        """URLs made due by a choice."""
+        return [self.url[choice.site, key] for choice in self.choose(wanted, **how) for key in choice.keys]
 
     def fetch(self, *urls, kind="same", at=NOW, **more):
-        self.watch.hear([visit_of(url, kind, at=at, **more) for url in urls])
+        self.urgent.observe([visit_of(url, kind, at=at, **more) for url in urls])
         self.waiting = [url for url in self.waiting if url not in urls]

@@ -306,3 +306,11 @@ def test_any_value_under_any_key_gives_a_collection_or_one_line_that_names_the_f
     complaint = complaint_about("\n".join(f"{name} = {toml_of(each)}" for name, each in {**rest, key: value}.items()))
     assert not complaint or complaint.startswith(f"{FILE}: ")
     assert "\n" not in complaint
+
+
+def test_a_file_that_begins_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    """As Notepad writes it."""
+    path = tmp_path / "notepad.toml"
+    path.write_bytes(b"\xef\xbb\xbf" + b'[collection]\r\nname = "x"\r\nseeds = ["http://127.0.0.1/"]\r\n')
+    path.write_bytes(path.read_bytes() + b"[network]\r\nallow_private = true\r\n")
+    assert read_collection(path).name == "x"

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from tests.store.stores import Queue, active
+from tests.store.stores import lease as lease_of
 from webfountain.core.phases import Phases
 from webfountain.errors import StoreVersion
 from webfountain.frontier.planning.plan import Forecast, Plan, encode_plan, pack_phases
 from webfountain.records import Link, Outcome
 from webfountain.report.planned import plan_in_force, plan_words
+from webfountain.store.contract import PLAN
 from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
@@ -57,14 +60,12 @@ def store() -> MemoryStore:
     return MemoryStore(period_s=PERIOD_S)
 
 
-def settle(store: MemoryStore, url: str, kind: OutcomeKind, *, at: float, queue: str) -> None:
+def settle(store: MemoryStore, url: str, kind: OutcomeKind, *, at: float, queue: Queue) -> None:
     """One fetch of a page with this outcome."""
     site = site_of(url)
-    store.activate_site(site, owner="x", until=1e9, at=at)
-    horizon = [1e12] * 258
-    (lease,) = store.lease(site, 1, queue=queue, owner="x", until=1e9, at=at, horizon=horizon)  # type: ignore[arg-type]
+    (lease,) = lease_of(store, active(store, site, until=at), 1, queue=queue)
     record = msgspec.structs.replace(lease.record, state="crawled", bucket=10, last_crawled=at)
-    store.settle([Outcome(lease.token, kind, record, 0.1, 0)], at=at)
+    store.settle([Outcome(lease.id, kind, record, 0.1, 0)], at=at)
 
 
 def test_a_store_without_a_plan_has_none(store: MemoryStore) -> None:
@@ -73,7 +74,7 @@ def test_a_store_without_a_plan_has_none(store: MemoryStore) -> None:
 
 def test_a_plan_stands_beside_what_happened_in_its_periods(store: MemoryStore) -> None:
     """One first fetch in period 1, one check that found a change in period 2; what came before does not count."""
-    store.put_plan(encode_plan(a_plan()))
+    store.put_value(PLAN, encode_plan(a_plan()))
     for url, at in (("https://a.org/", START - 5), ("https://b.org/", START + 2)):
         store.discover([Link(url=url, site=site_of(url), key=fingerprint(url))], at=at)
         settle(store, url, "new", at=at, queue="never-crawled")
@@ -97,6 +98,6 @@ def test_a_plan_in_words_names_strategy_period_and_prediction() -> None:
 
 
 def test_a_plan_of_another_version_is_refused_with_its_reason(store: MemoryStore) -> None:
-    store.put_plan(msgspec.msgpack.encode({"start": 1}))
+    store.put_value(PLAN, msgspec.msgpack.encode({"start": 1}))
     with pytest.raises(StoreVersion, match="another version"):
         plan_in_force(store, at=START)

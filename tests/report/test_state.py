@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from tests.store.stores import active, lease
 from webfountain.clock import ManualClock
-from webfountain.core.buckets import interval_of
-from webfountain.errors import InputError, UrlError
-from webfountain.records import Copy, Fetch, Fetched, Link, Outcome
+from webfountain.errors import InputError, RepositoryError, UrlError
+from webfountain.records import Copy, Fetch, Fetched, Link, Move, Outcome
 from webfountain.report import state
 from webfountain.repository.pages import Pages, Repository
 from webfountain.repository.warc import Capture
-from webfountain.store.contract import BucketCensus
 from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
@@ -39,11 +38,8 @@ def store(folder: Path) -> Iterator[MemoryStore]:
     """a.org/1 crawled with a copy at 100 s, a.org/2 gone at 110 s, b.org never crawled."""
     opened = MemoryStore(period_s=PERIOD_S)
     opened.discover([Link(url=url, site=site_of(url), key=fingerprint(url)) for url in URLS], at=90.0)
-    opened.activate(1, owner="x", until=1e9, at=95.0)
-    leases = {
-        each.record.url: each
-        for each in opened.lease("https://a.org", 9, queue="never-crawled", owner="x", until=1e9, at=95.0)
-    }
+    (site,) = opened.activate(1, owner="x", until=1e9, at=95.0)
+    leases = {each.record.url: each for each in lease(opened, site, 9)}
     first, second = leases[URLS[0]], leases[URLS[1]]
     copy = write(folder, URLS[0], BODY.encode("latin-1"))
     crawled = msgspec.structs.replace(
@@ -61,9 +57,13 @@ def store(folder: Path) -> Iterator[MemoryStore]:
     gone = msgspec.structs.replace(
         second.record, state="gone", last_crawled=110.0, status=404, failures=1, due=1e6, verdict="gone"
     )
-    opened.settle([Outcome(first.token, "new", crawled, 0.1, 2), Outcome(second.token, "gone", gone, 0.1, 0)], at=110.0)
+    opened.settle([Outcome(first.id, "new", crawled, 0.1, 2), Outcome(second.id, "gone", gone, 0.1, 0)], at=110.0)
     yield opened
     opened.close()
+
+
+def unexpected(error: RepositoryError) -> None:
+    raise error
 
 
 def write(folder: Path, url: str, body: bytes) -> Copy:
@@ -138,13 +138,50 @@ def test_sites_tell_their_pages_by_state_and_what_json_cannot_say_is_none(store:
 
 def test_texts_tell_what_came_and_what_went_since(store: MemoryStore, folder: Path) -> None:
     kept = Pages(folder)
-    came, went = sorted(state.texts(store, kept, since=100.0), key=lambda row: row["verdict"], reverse=True)
+    came, went = sorted(
+        state.texts(store, kept, since=100.0, unreadable=unexpected), key=lambda row: row["verdict"], reverse=True
+    )
     assert came == {"url": URLS[0], "verdict": "new", "fetched": 100.0, "title": "A title", "text": came["text"]}
     assert came["text"].strip() == "Grüße"
     assert went == {"url": URLS[1], "verdict": "gone", "fetched": 110.0, "title": None, "text": None}
-    assert [row["url"] for row in state.texts(store, kept, since=105.0)] == [URLS[1]]
-    assert list(state.texts(store, kept, since=111.0)) == []
+    assert [row["url"] for row in state.texts(store, kept, since=105.0, unreadable=unexpected)] == [URLS[1]]
+    assert list(state.texts(store, kept, since=111.0, unreadable=unexpected)) == []
     kept.close()
+
+
+def test_a_copy_that_cannot_be_read_stops_no_other_text(store: MemoryStore, folder: Path) -> None:
+    url = "https://b.org/1"
+    store.immediate([Link(url, site_of(url), fingerprint(url))], at=100.0)
+    (one,) = lease(store, active(store, site_of(url)), 1, queue="immediate")
+    there = msgspec.structs.replace(
+        one.record, state="crawled", last_crawled=100.0, copied=100.0, copy=write(folder, url, b"here"), verdict="new"
+    )
+    store.settle([Outcome(one.id, "new", there)], at=100.0)
+    first = store.page("https://a.org", fingerprint(URLS[0]))
+    assert first is not None
+    assert first.copy is not None
+    path = next(folder.glob("*.warc.gz"))
+    data = bytearray(path.read_bytes())
+    data[first.copy.offset + 30] ^= 255
+    path.write_bytes(data)
+    lost: list[RepositoryError] = []
+    rows = list(state.texts(store, Pages(folder), since=0.0, unreadable=lost.append))
+    assert {row["url"] for row in rows} == {URLS[1], url}
+    assert len(lost) == 1
+
+
+def test_another_pages_record_is_no_copy(store: MemoryStore, folder: Path) -> None:
+    """After a loss, new records may lie where a page's copy was."""
+    place = write(folder, "https://b.org/2", BODY.encode("latin-1"))
+    record = store.page("https://a.org", fingerprint(URLS[0]))
+    assert record is not None
+    assert record.copy is not None
+    store.relocate([Move("https://a.org", fingerprint(URLS[0]), old=record.copy, new=place)])
+    with pytest.raises(RepositoryError, match=r"the record is of https://b\.org/2, not of https://a\.org/1"):
+        state.cat(store, Pages(folder), URLS[0])
+    lost: list[RepositoryError] = []
+    assert [row["verdict"] for row in state.texts(store, Pages(folder), unreadable=lost.append)] == ["gone"]
+    assert len(lost) == 1
 
 
 def test_a_copy_has_the_digest_of_its_record_under_any_spelling_of_its_url(store: MemoryStore, folder: Path) -> None:
@@ -172,17 +209,3 @@ def test_a_page_without_a_copy_says_why(store: MemoryStore, folder: Path, url: s
 def test_what_is_no_url_is_refused(store: MemoryStore, folder: Path) -> None:
     with pytest.raises(UrlError, match="not an absolute"):
         state.cat(store, Pages(folder), "a.org/1")
-
-
-def test_freshness_is_that_of_evenly_aged_pages_that_change_as_a_poisson_process() -> None:
-    """The closed form against the mean of e^-age/D over even ages."""
-    fastest, bucket, mean_age = 900.0, 120, 200_000.0
-    interval = interval_of(bucket, fastest)
-    ages = [2 * mean_age * (step + 0.5) / 10_000 for step in range(10_000)]
-    expected = sum(math.exp(-age / interval) for age in ages) / len(ages)
-    assert state.fresh_share(mean_age, bucket, fastest_s=fastest) == pytest.approx(expected, rel=1e-6)
-
-
-def test_a_page_without_a_copy_is_not_fresh() -> None:
-    census = {255: BucketCensus(pages=3, sum_last_crawled=300.0)}
-    assert state.freshness(census, never_crawled=1, at=100.0, fastest_s=900.0) == pytest.approx(0.75)

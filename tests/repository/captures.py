@@ -12,8 +12,9 @@ import msgspec
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from webfountain.records import Copy, Fetch, Fetched, Lease, Link, Outcome, PageRecord
+from webfountain.records import Copy, Fetch, Fetched, Lease, LeaseId, Link, Outcome, PageRecord
 from webfountain.repository.warc import Capture
+from webfountain.store.contract import Parked, Refill
 from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
@@ -55,7 +56,7 @@ def capture(
 ) -> Capture:
     """A fetch of a leased page."""
     site = site_of(url)
-    lease = Lease(token=1, site=site, key=key or fingerprint(url), record=PageRecord(url=url))
+    lease = Lease(LeaseId(site, 1, 1), key or fingerprint(url), PageRecord(url=url))
     fetch = Fetch(id=1, kind="page", url=url, site=site, address=address, lease=lease)
     fetched = Fetched(
         fetch, at=at, seconds=0.1, status=status, headers=headers, body=body, request_headers=request,
@@ -95,10 +96,13 @@ class Crawl:
         links = [Link(url=url, site=site_of(url), key=fingerprint(url)) for url in urls]
         self.store.discover(links, at=self._at)
         self.store.immediate(links, at=self._at)
-        leases = self.store.lease_immediate(len(links), owner="test", until=self._at + 9, at=self._at)
+        sites = self.store.activate(len(links), owner="test", until=self._at + 9, at=self._at)
+        dealt = self.store.lease([Refill(site, immediate=len(links)) for site in sites])
+        leases = [lease for deal in dealt if deal is not None for lease in deal.immediate]
         new = dict(zip(urls, copies, strict=True))
         outcomes = [self._outcome(lease, new[lease.record.url]) for lease in leases]
         assert self.store.settle(outcomes, at=self._at).applied == len(urls)
+        self.store.park([Parked(site, self._at, site.record.state) for site in sites], at=self._at)
 
     def copy(self, url: str) -> Copy | None:
         """Where the store says that a page's newest copy is."""
@@ -109,4 +113,4 @@ class Crawl:
         record = msgspec.structs.replace(
             lease.record, state="crawled", last_crawled=self._at, copy=copy or lease.record.copy
         )
-        return Outcome(token=lease.token, kind="changed", record=record)
+        return Outcome(lease=lease.id, kind="changed", record=record)

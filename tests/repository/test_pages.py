@@ -51,9 +51,10 @@ def test_what_is_written_is_read_by_the_writer_by_a_reader_and_by_warcio(tmp_pat
     )
     assert [copy is None for copy in copies] == [False, True, True, True, False]
     reader = Pages(tmp_path / "repository")
-    for place, body in ((copies[0], texts[0]), (copies[4], texts[2])):
+    for number, body in ((0, texts[0]), (4, texts[2])):
+        place = copies[number]
         assert place is not None
-        assert repository.read(place).body == reader.read(place).body == body
+        assert repository.read(place, url_of(number)).body == reader.read(place, url_of(number)).body == body
     kinds = [record.rec_type for record, _ in records(tmp_path / "repository")]
     assert kinds == ["warcinfo", *["response", "request"], *["revisit", "request"] * 2, *["response", "request"]]
     assert check(tmp_path / "repository") == (0, "")
@@ -79,18 +80,20 @@ def test_names_numbers_and_modes_of_the_files(tmp_path: Path) -> None:
 
 def test_files_rotate_by_size_and_numbers_grow_over_restarts(tmp_path: Path) -> None:
     """A restart goes on with the newest file; the next number is one more."""
-    copies: list[Copy] = []
+    copies: list[tuple[Copy, str]] = []
     for _ in range(2):
         repository = Repository(tmp_path, rotate_bytes=6000)
         for number, body in enumerate(bodies(7)):
-            copies += [copy for copy in repository.write([capture(url_of(number), body)]) if copy]
+            (copy,) = repository.write([capture(url_of(number), body)])
+            assert copy is not None
+            copies.append((copy, url_of(number)))
         repository.close()
-    numbers = [copy.file for copy in copies]
+    numbers = [copy.file for copy, _ in copies]
     assert numbers == sorted(numbers)
     assert set(numbers) == set(range(1, max(numbers) + 1))
     assert 4 <= max(numbers) <= 7
     assert check(tmp_path) == (0, "")
-    assert len({Pages(tmp_path).read(copy).body for copy in copies}) == 14
+    assert len({Pages(tmp_path).read(copy, url).body for copy, url in copies}) == 14
 
 
 def test_a_torn_end_is_cut_at_the_next_start(tmp_path: Path) -> None:
@@ -107,15 +110,20 @@ def test_a_torn_end_is_cut_at_the_next_start(tmp_path: Path) -> None:
     whole, rows = path.read_bytes(), index.read_bytes()
     for cut in range(start, len(whole), 61):
         for known in (index_start, index_start + 5, len(rows), 0):
+            for later in tmp_path.glob("*-00000002.*"):
+                later.unlink()
             path.write_bytes(whole[:cut])
             index.write_bytes(rows[:known])
             again = Repository(tmp_path)
-            assert again.read(kept).body == b"kept"
+            assert again.read(kept, url_of(0)).body == b"kept"
             (new,) = again.write([capture(url_of(2), b"new")])
             assert new is not None
-            assert again.read(new).body == b"new"
+            assert again.read(new, url_of(2)).body == b"new"
+            assert new.file == (1 if cut == start and known <= index_start + 5 else 2), (
+                "nothing is written where it was"
+            )
             again.close()
-    assert check(tmp_path) == (0, "")
+            assert check(tmp_path) == (0, "")
 
 
 def test_garbage_behind_the_last_record_and_a_lost_index_are_mended(tmp_path: Path) -> None:
@@ -131,17 +139,43 @@ def test_garbage_behind_the_last_record_and_a_lost_index_are_mended(tmp_path: Pa
     again = Repository(tmp_path)
     again.close()
     assert beside(path, ".index").read_bytes() == before
+    for later in tmp_path.glob("*-00000002.*"):
+        later.unlink()
     last = copies[-1]
     assert last is not None
     data = bytearray(path.read_bytes())
     data[last.offset + 100 :] = bytes(len(data) - last.offset - 100)
     path.write_bytes(data)
     again = Repository(tmp_path)
-    assert again.read(copies[3] or last).status == 200
+    assert again.read(copies[3] or last, url_of(3)).status == 200
     with pytest.raises(RepositoryError):
-        again.read(last)
+        again.read(last, url_of(4))
     again.close()
     assert check(tmp_path) == (0, "")
+
+
+def test_a_number_that_pages_still_name_is_not_given_out_again(tmp_path: Path) -> None:
+    """The newest file was lost, or an older backup put back."""
+    repository = Repository(tmp_path, given_out=7)
+    (copy,) = repository.write([capture()])
+    assert copy is not None
+    assert copy.file == 8
+    repository.close()
+
+
+def test_a_copy_is_held_where_its_file_is_and_is_long_enough(tmp_path: Path) -> None:
+    repository = Repository(tmp_path)
+    first, last = repository.write([capture(), capture(url_of(1), os.urandom(3000))])
+    assert first is not None
+    assert last is not None
+    assert repository.holds(first)
+    assert repository.holds(last)
+    assert not repository.holds(Copy(9, 0, 10))
+    os.truncate(only_file(tmp_path), last.offset + last.length - 1)
+    assert repository.holds(first)
+    assert not repository.holds(last)
+    only_file(tmp_path).unlink()
+    assert not repository.holds(first)
 
 
 def test_an_empty_file_left_by_a_kill_gets_its_warcinfo(tmp_path: Path) -> None:
@@ -183,7 +217,7 @@ def test_a_copy_that_is_not_there_or_damaged_is_one_clear_line(tmp_path: Path, c
     repository = Repository(tmp_path)
     repository.write([capture(body=os.urandom(300))])
     with pytest.raises(RepositoryError, match=words) as caught:
-        repository.read(copy)
+        repository.read(copy, url_of(0))
     assert "\n" not in str(caught.value)
     repository.close()
 
@@ -198,7 +232,7 @@ def test_a_folder_that_cannot_be_made_is_one_clear_line(tmp_path: Path) -> None:
 def test_a_reader_of_a_folder_that_is_absent_says_so(tmp_path: Path) -> None:
     """`cat` with a wrong --repository."""
     with pytest.raises(RepositoryError, match=r"nowhere cannot be read: No such file or directory"):
-        Pages(tmp_path / "nowhere").read(Copy(1, 0, 1))
+        Pages(tmp_path / "nowhere").read(Copy(1, 0, 1), url_of(0))
 
 
 def test_a_folder_removed_while_running_is_noticed_before_a_write_is_acknowledged(tmp_path: Path) -> None:
@@ -240,7 +274,7 @@ def test_a_full_disk_keeps_nothing_of_a_batch_and_the_crawl_can_go_on_later(tmp_
     (later,) = repository.write([capture(body=b"later")])
     assert kept is not None
     assert later is not None
-    assert (repository.read(kept).body, repository.read(later).body) == (b"kept", b"later")
+    assert (repository.read(kept, url_of(0)).body, repository.read(later, url_of(0)).body) == (b"kept", b"later")
     repository.close()
 
 
@@ -257,7 +291,7 @@ def test_no_room_for_the_next_file_is_an_error_and_the_one_after_it_works(tmp_pa
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
     (copy,) = repository.write([capture(body=b"at last")])
     assert copy is not None
-    assert repository.read(copy).body == b"at last"
+    assert repository.read(copy, url_of(0)).body == b"at last"
     repository.close()
     assert check(tmp_path) == (0, "")
 
@@ -269,7 +303,7 @@ def test_many_files_are_read_with_few_open(tmp_path: Path) -> None:
     repository.close()
     reader = Pages(tmp_path)
     before = len(os.listdir("/proc/self/fd"))
-    assert [int(reader.read(copy).body) for copy in copies if copy] == list(range(50))
+    assert [int(reader.read(copy, url_of(n)).body) for n, copy in enumerate(copies) if copy] == list(range(50))
     assert len(os.listdir("/proc/self/fd")) - before <= 32
     reader.close()
     assert len(os.listdir("/proc/self/fd")) == before
@@ -286,7 +320,7 @@ while True:
     copies = repository.write(batch)
     for made, copy in zip(batch, copies):
         digest = hashlib.sha1(made.fetched.body).hexdigest()
-        os.write(1, json.dumps([copy.file, copy.offset, copy.length, digest]).encode() + b"\\n")
+        os.write(1, json.dumps([made.fetched.fetch.url, copy.file, copy.offset, copy.length, digest]).encode() + b"\\n")
     number += 5
 """
 
@@ -294,7 +328,7 @@ while True:
 @pytest.mark.parametrize("kills", [3, pytest.param(40, marks=pytest.mark.soak)])
 def test_a_writer_killed_at_any_moment_loses_nothing_it_acknowledged(tmp_path: Path, kills: int) -> None:
     """SIGKILL again and again in the same folder: each start recovers, every acknowledged copy has its digest."""
-    acknowledged: list[tuple[int, int, int, str]] = []
+    acknowledged: list[tuple[str, int, int, int, str]] = []
     for kill in range(kills):
         command = [sys.executable, "-c", WRITES_UNTIL_KILLED, str(tmp_path / "repository")]
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
@@ -306,8 +340,8 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_acknowledged(tmp_path: P
             acknowledged += [json.loads(line) for line in rest]
     Repository(tmp_path / "repository").close()
     reader = Pages(tmp_path / "repository")
-    for file, offset, length, digest in acknowledged:
-        assert sha1(reader.read(Copy(file, offset, length)).body) == digest
+    for url, file, offset, length, digest in acknowledged:
+        assert sha1(reader.read(Copy(file, offset, length), url).body) == digest
     reader.close()
     files = sorted(str(path) for path in (tmp_path / "repository").glob("*.warc.gz"))
     warcio = Path(sys.executable).with_name("warcio")

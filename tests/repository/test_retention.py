@@ -53,7 +53,7 @@ class Life:
         for url, body in self.newest.items():
             copy = self.crawl.copy(url)
             assert copy is not None
-            assert self.repository.read(copy).body == body
+            assert self.repository.read(copy, url).body == body
         assert check(self.directory) == (0, "")
 
     def files(self) -> list[int]:
@@ -296,3 +296,46 @@ def test_a_take_down_finds_urls_too_long_for_the_first_bytes(tmp_path: Path) -> 
     long = f"{url_of(1)}?{os.urandom(6000).hex()}"
     life.repository.settled(life.repository.write([capture(long), capture(url_of(2))]))
     assert life.repository.erase(long.__eq__, life.crawl.store).records == 2
+
+
+def test_without_a_limit_the_folder_stays_within_a_few_times_what_is_live(tmp_path: Path) -> None:
+    """One page in four never changes, so that no file can simply be deleted; it grew to five times and more."""
+    life = Life(tmp_path)
+    most = 0
+    for batch in range(60):
+        life.fetch([500 + batch % 10, *range(9)] if batch > 9 else [500 + batch, *range(9)])
+        if life.repository.is_untidy():
+            life.tidy()
+        most = max(most, life.repository.bytes_on_disk())
+    live = len(life.newest) * 1_700
+    assert most <= 3 * live + 3 * FILE
+
+
+def test_keep_all_without_a_limit_never_needs_tidying(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, keep="all", rotate_bytes=FILE)
+    for number in range(100):
+        repository.write([capture(url_of(number), os.urandom(1000))])
+    assert not repository.is_untidy()
+    repository.close()
+
+
+def test_a_damaged_record_stops_neither_compaction_nor_a_take_down(tmp_path: Path) -> None:
+    """Its page keeps its file; what cannot be read of a taken-down site goes, too."""
+    life = Life(tmp_path, max_bytes=200_000)
+    life.fetch(range(9))
+    hurt = life.crawl.copy(url_of(3))
+    assert hurt is not None
+    path = next(tmp_path.glob("*-00000001.warc.gz"))
+    data = bytearray(path.read_bytes())
+    data[hurt.offset + 12] ^= 255
+    path.write_bytes(data)
+    del life.newest[url_of(3)]
+    for batch in range(40):
+        life.fetch([500 + batch % 20, *range(4, 9)])
+        life.repository.tidy(life.crawl.store)
+    assert life.repository.bytes_on_disk() <= 200_000
+    for url, body in life.newest.items():
+        copy = life.crawl.copy(url)
+        assert copy is not None
+        assert life.repository.read(copy, url).body == body
+    assert life.repository.erase(url_of(4).__eq__, life.crawl.store).records > 0

@@ -75,12 +75,24 @@ def test_a_repeated_body_makes_a_revisit_that_names_the_copy() -> None:
     assert revisit.http_headers.get_statuscode() == "200"
 
 
-def test_not_modified_makes_a_revisit_of_its_own_profile() -> None:
-    """A 304 is a revisit even when nothing is known of the copy."""
+def test_not_modified_makes_a_revisit_of_its_own_profile_that_players_show_as_the_copy() -> None:
+    """Where a revisit has a head of its own, pywb shows that: an empty page for a 304. Without one it takes head and
+    body of the record that date and digest name."""
+    members = WRITER.members(capture(body=b"", status=304, digest=sha1(b"abc"), repeats=1_600_000_000.5))
+    (revisit, body), _ = read_by_warcio(members)
+    fields = revisit.rec_headers
+    assert (revisit.rec_type, fields["Content-Length"], body) == ("revisit", "0", b"")
+    assert not revisit.http_headers
+    assert fields["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
+    assert fields["WARC-Payload-Digest"] == base32(b"abc")
+    assert fields["WARC-Refers-To-Date"] == "2020-09-13T12:26:40.500000Z"
+    assert fields["WARC-Refers-To-Target-URI"] == url_of(0)
+
+
+def test_not_modified_is_a_revisit_even_when_nothing_is_known_of_the_copy() -> None:
     (revisit, _), _ = read_by_warcio(WRITER.members(capture(body=b"", status=304)))
     assert revisit.rec_headers["WARC-Profile"].endswith("/1.1/revisit/server-not-modified")
     assert revisit.rec_headers["WARC-Payload-Digest"] is None
-    assert revisit.http_headers.get_statuscode() == "304"
 
 
 def test_a_fetch_without_an_answer_makes_no_record() -> None:

@@ -32,7 +32,8 @@ def single(**settings: str) -> Iterator[tuple[str, redis.Redis]]:
             yield f"unix://{place}", client
         finally:
             client.close()
-            server.stop()
+            if server.is_running():
+                server.stop()
 
 
 @contextlib.contextmanager

@@ -1,33 +1,66 @@
-"""The stores under test, and the few records that every store test needs."""
+"""The stores under test, and the few records and steps that every store test needs."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import atexit
+import contextlib
+import functools
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
-from webfountain.records import Lease, Link, Outcome, OutcomeKind, PageRecord
+from tests.servers.valkey import single
+from webfountain.records import Lease, Link, Outcome, OutcomeKind, PageRecord, SiteLease
 from webfountain.store import open_store
-from webfountain.store.contract import LANES
+from webfountain.store.contract import LANES, Refill
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["ALWAYS", "BACKENDS", "SITE", "crawled", "link", "links", "make_store", "outcome"]
+__all__ = [
+    "ALWAYS",
+    "BACKENDS",
+    "SITE",
+    "Queue",
+    "active",
+    "crawled",
+    "lease",
+    "link",
+    "links",
+    "make_store",
+    "numbers",
+    "outcome",
+    "refill",
+    "server_url",
+]
 
-BACKENDS = ("memory", "embedded")
+BACKENDS = ("memory", "embedded", "shared")
 SITE = "https://a.example"
 PERIOD_S = 10.0
 ALWAYS = [float("inf")] * LANES
 """A horizon at which every tried page is due."""
+Queue = Literal["immediate", "never-crawled", "recrawl"]
 
 
 def make_store(backend: str, folder: Path) -> FrontierStore:
-    """A store of the backend, new or as it was left in the folder."""
+    """A store of the backend, new or as it was left in the folder; the shared one on this process's own server."""
+    if backend == "shared":
+        # One shard: order among sites is kept within a shard.
+        return open_store(f"{server_url()}?prefix={folder.name}&shards=1", collection="tests", period_s=PERIOD_S)
     url = "memory:" if backend == "memory" else f"rocksdb://{folder}"
     return open_store(url, collection="tests", period_s=PERIOD_S)
+
+
+@functools.cache
+def server_url() -> str:
+    """A real Valkey for the stores of this process, until it ends."""
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    url, _ = stack.enter_context(single())
+    return url
 
 
 def link(number: int, *, site: str = SITE, importance: float = 0.0, source: str = SITE) -> Link:
@@ -49,4 +82,30 @@ def crawled(record: PageRecord, at: float, *, bucket: int = 5) -> PageRecord:
 
 def outcome(lease: Lease, at: float, *, kind: OutcomeKind = "new", bucket: int = 5) -> Outcome:
     """A good fetch of a leased page."""
-    return Outcome(lease.token, kind, crawled(lease.record, at, bucket=bucket))
+    return Outcome(lease.id, kind, crawled(lease.record, at, bucket=bucket))
+
+
+def active(store: FrontierStore, site: str = SITE, *, owner: str = "ant", until: float = 1e9) -> SiteLease:
+    """The lease of a site that has URLs: whatever is due before it becomes active too."""
+    found = store.activate(10**6, owner=owner, until=until, at=1e8)
+    return next(one for one in found if one.site == site)
+
+
+def refill(lease: SiteLease, n: int, *, queue: Queue, horizon: Sequence[float] = ALWAYS) -> Refill:
+    """Up to `n` URLs of one queue."""
+    if queue == "immediate":
+        return Refill(lease, immediate=n)
+    return Refill(lease, never_crawled=n) if queue == "never-crawled" else Refill(lease, recrawl=n, horizon=horizon)
+
+
+def lease(
+    store: FrontierStore, site: SiteLease, n: int, *, queue: Queue = "never-crawled", horizon: Sequence[float] = ALWAYS
+) -> list[Lease]:
+    """Lease up to `n` URLs of one queue; none when the site lease is lost."""
+    (dealt,) = store.lease([refill(site, n, queue=queue, horizon=horizon)])
+    return [] if dealt is None else dealt.immediate + dealt.never_crawled + dealt.recrawl
+
+
+def numbers(leases: Sequence[Lease]) -> list[int]:
+    """The pages' numbers, as `link` took them."""
+    return [int.from_bytes(one.key, "big") for one in leases]

@@ -8,17 +8,42 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from tests.store.stores import ALWAYS, BACKENDS, SITE, crawled, link, links, make_store, outcome
+from tests.store.stores import (
+    ALWAYS,
+    BACKENDS,
+    SITE,
+    Queue,
+    active,
+    crawled,
+    lease,
+    link,
+    links,
+    make_store,
+    numbers,
+    outcome,
+    refill,
+)
 from webfountain.errors import InputError
-from webfountain.records import CensusRow, Copy, Discovered, Move, Outcome, Settled, SiteState
+from webfountain.records import CensusRow, Copy, Discovered, LeaseId, Move, Outcome, Settled, SiteState
 from webfountain.store import open_store
-from webfountain.store.contract import ADVANCED, LANES, RETRY, BucketCensus, Parked
+from webfountain.store.contract import (
+    ADVANCED,
+    AT_ONCE,
+    CLASSES,
+    LANES,
+    RETRY,
+    BucketCensus,
+    Parked,
+    Refill,
+    Regraded,
+    class_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from webfountain.records import Lease, Queue
+    from webfountain.records import SiteLease
     from webfountain.store.contract import FrontierStore
 
 
@@ -30,273 +55,527 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FrontierSt
     opened.close()
 
 
-def lease(
-    store: FrontierStore, n: int, *, queue: Queue = "never-crawled", horizon: Sequence[float] = ALWAYS, site: str = SITE
-) -> list[Lease]:
-    return store.lease(site, n, queue=queue, owner="ant", until=50.0, at=2.0, horizon=horizon)
-
-
-def numbers(leases: Sequence[Lease]) -> list[int]:
-    return [int.from_bytes(one.key, "big") for one in leases]
-
-
-def crawl(store: FrontierStore, at: float, *, n: int = 100, bucket: int = 5) -> None:
+def crawl(store: FrontierStore, site: SiteLease, at: float, *, n: int = 1000, bucket: int = 5) -> None:
     """Fetch what waits in the never-crawled queue well."""
-    store.settle([outcome(one, at, bucket=bucket) for one in lease(store, n)], at=at)
+    store.settle([outcome(one, at, bucket=bucket) for one in lease(store, site, n)], at=at)
 
 
 def test_a_link_becomes_known_once(store: FrontierStore) -> None:
     assert store.discover([*links(1, 2), *links(1)], at=1.0) == Discovered(new=2, known=1)
     assert store.discover(links(2, 3), at=2.0) == Discovered(new=1, known=1)
-    assert store.known(SITE, [link(n).key for n in (1, 3, 4)]) == [True, True, False]
-    assert store.known("https://other.example", [link(1).key]) == [False]
+    assert store.discover([], at=2.0) == Discovered(new=0, known=0)
+    assert sorted(record.url for _, record in store.pages()) == [f"{SITE}/{n}" for n in (1, 2, 3)]
 
 
-def test_the_greatest_importance_is_leased_first_then_the_first_come(store: FrontierStore) -> None:
-    for number, importance in ((1, 0.5), (2, -1.0), (3, 0.5), (4, 7.0), (5, -0.0), (6, 0.0)):
+def test_the_most_important_class_is_leased_first_then_the_first_come(store: FrontierStore) -> None:
+    for number, importance in ((1, 0.5), (2, -1.0), (3, 0.7), (4, 7.0), (5, -0.0), (6, 0.0), (7, 0.4)):
         store.discover([link(number, importance=importance)], at=1.0)
-    assert numbers(lease(store, 9)) == [4, 1, 3, 5, 6, 2]
+    assert numbers(lease(store, active(store), 9)) == [4, 1, 3, 7, 2, 5, 6]
+
+
+@pytest.mark.parametrize(
+    ("importance", "lane"),
+    [
+        (2.0**20, 0), (1e30, 0), (math.inf, 0), (2.0**19, 1), (1.0, 20), (0.51, 21), (0.5, 21), (2.0**-42, 62),
+        (1e-14, 63), (0.0, 63), (-3.0, 63), (math.nan, 63),
+    ],
+)  # fmt: skip
+def test_the_classes_of_importance_halve_from_lane_to_lane(importance: float, lane: int) -> None:
+    assert class_of(importance) == lane
+
+
+def test_a_horizon_opens_and_shuts_the_lanes_of_new_pages(store: FrontierStore) -> None:
+    for number, importance, at in ((1, 0.5, 1.0), (2, 9.0, 2.0), (3, 9.0, 4.0), (4, 0.0, 1.0)):
+        store.discover([link(number, importance=importance)], at=at)
+    site = active(store)
+    horizon = [-math.inf] * CLASSES
+    horizon[class_of(9.0)], horizon[class_of(0.5)] = 3.0, 50.0  # overdue by 1, and by 49
+    (dealt,) = store.lease([Refill(site, never_crawled=9, classes=horizon)])
+    assert dealt is not None
+    assert numbers(dealt.never_crawled) == [1, 2]
+    with pytest.raises(ValueError, match="horizon of 64 times"):
+        store.lease([Refill(site, never_crawled=9, classes=[1.0])])
 
 
 def test_the_same_key_on_two_sites_is_two_pages(store: FrontierStore) -> None:
     store.discover([link(1), link(1, site="https://b.example")], at=1.0)
-    assert [one.record.url for one in lease(store, 5, site="https://b.example")] == ["https://b.example/1"]
+    found = lease(store, active(store, "https://b.example"), 5)
+    assert [one.record.url for one in found] == ["https://b.example/1"]
 
 
 def test_a_new_page_carries_what_its_link_said(store: FrontierStore) -> None:
     one = msgspec.structs.replace(link(1), url="http://elsewhere.example/x", depth=3, policy="favor", request=b"\x80")
-    store.discover([one], at=7.5)
+    store.discover([msgspec.structs.replace(one, importance=0.25)], at=7.5)
     record = store.page(SITE, one.key)
     assert record is not None
     assert (record.url, record.depth, record.policy, record.request) == (one.url, 3, "favor", b"\x80")
     assert (record.state, record.first_seen, record.last_crawled) == ("never-crawled", 7.5, None)
+    assert record.importance == 0.25
 
 
 def test_no_url_is_leased_twice(store: FrontierStore) -> None:
     store.discover(links(1, 2, 3), at=1.0)
-    assert numbers(lease(store, 2)) == [1, 2]
-    assert numbers(lease(store, 2)) == [3]
-    assert lease(store, 2) == []
+    site = active(store)
+    assert numbers(lease(store, site, 2)) == [1, 2]
+    assert numbers(lease(store, site, 2)) == [3]
+    assert lease(store, site, 2) == []
+
+
+def test_one_call_deals_to_many_sites_from_all_their_queues(store: FrontierStore) -> None:
+    store.discover([*links(1, 2, 3), link(4, site="https://b.example")], at=1.0)
+    a, b = store.activate(9, owner="ant", until=9.0, at=1.0)
+    crawl(store, a, 5.0, n=1)
+    store.immediate(links(3), at=5.0)
+    first, second = store.lease([Refill(a, 1, 1, 0), Refill(b, never_crawled=1, recrawl=1, horizon=ALWAYS)])
+    assert first is not None
+    assert second is not None
+    assert (numbers(first.immediate), numbers(first.never_crawled), numbers(first.recrawl)) == ([3], [2], [])
+    assert first.lanes == [(5, 5.0)]
+    assert (second.site, numbers(second.never_crawled), second.lanes) == ("https://b.example", [4], [])
+    assert store.lease([]) == []
 
 
 def test_a_released_lease_returns_to_its_place(store: FrontierStore) -> None:
     store.discover(links(1, 2, 3), at=1.0)
-    first, _ = lease(store, 2)
-    store.release([first.token, first.token, 999])
-    assert numbers(lease(store, 9)) == [1, 3]
+    site = active(store)
+    first, _ = lease(store, site, 2)
+    assert store.release([first.id, first.id, LeaseId(SITE, site.token, 999)]) == 1
+    assert numbers(lease(store, site, 9)) == [1, 3]
 
 
-def test_a_lease_of_an_active_site_returns_to_its_place_in_either_queue(store: FrontierStore) -> None:
+def test_a_lease_returns_to_its_place_in_every_queue(store: FrontierStore) -> None:
     store.discover(links(*range(6)), at=1.0)
-    store.activate(1, owner="ant", until=99.0, at=1.0)
-    crawl(store, 5.0, n=3)
-    for queue, held in (("never-crawled", [3, 4]), ("recrawl", [0, 1])):
-        first = lease(store, 2, queue=queue)  # type: ignore[arg-type]
+    site = active(store)
+    crawl(store, site, 5.0, n=3)
+    store.immediate(links(7, 8, 9), at=6.0)
+    queues: tuple[tuple[Queue, list[int]], ...]
+    queues = (("never-crawled", [3, 4]), ("recrawl", [0, 1]), ("immediate", [7, 8]))
+    for queue, held in queues:
+        first = lease(store, site, 2, queue=queue)
         assert numbers(first) == held
-        assert numbers(lease(store, 1, queue=queue)) == [held[-1] + 1]  # type: ignore[arg-type]
-        store.release([one.token for one in first])
-        assert numbers(lease(store, 9, queue=queue)) == held  # type: ignore[arg-type]
-
-
-def test_an_immediate_url_that_was_settled_waits_no_more(store: FrontierStore) -> None:
-    store.immediate(links(1), at=1.0)
-    (one,) = store.lease_immediate(9, owner="ant", until=50.0, at=3.0)
-    store.settle([outcome(one, 4.0)], at=4.0)
-    assert store.lease_immediate(9, owner="ant", until=50.0, at=5.0) == []
-    assert store.immediate(links(1), at=6.0) == 1
-
-
-def test_a_lease_that_ran_out_returns_and_its_settle_is_counted_as_lost(store: FrontierStore) -> None:
-    store.discover(links(1), at=1.0)
-    (one,) = lease(store, 1)
-    assert store.reclaim(at=49.9) == 0
-    assert store.reclaim(at=50.0) == 1
-    assert store.settle([outcome(one, 51.0)], at=51.0) == Settled(applied=0, lost=1)
-    assert store.statistics().settle_lost == 1
-    assert numbers(lease(store, 1)) == [1]
-
-
-def test_a_late_settle_counts_while_nobody_reclaimed_the_lease(store: FrontierStore) -> None:
-    store.discover(links(1), at=1.0)
-    (one,) = lease(store, 1)
-    assert store.settle([outcome(one, 90.0)], at=90.0) == Settled(applied=1, lost=0)
+        assert numbers(lease(store, site, 1, queue=queue)) == [held[-1] + 1]
+        assert store.release([one.id for one in first]) == 2
+        assert numbers(lease(store, site, 9, queue=queue)) == held
 
 
 def test_a_lease_is_settled_exactly_once(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
-    (one,) = lease(store, 1)
+    (one,) = lease(store, active(store), 1)
     done = outcome(one, 3.0)
     assert store.settle([done, done], at=3.0) == Settled(applied=1, lost=1)
     assert store.settle([done], at=3.0) == Settled(applied=0, lost=1)
+    assert store.settle([], at=3.0) == Settled(applied=0, lost=0)
+    assert store.statistics().settle_lost == 2
     assert store.page(SITE, one.key) == done.record
+
+
+def test_an_old_lease_of_a_page_does_not_settle_its_new_one(store: FrontierStore) -> None:
+    store.discover(links(1), at=1.0)
+    site = active(store)
+    (old,) = lease(store, site, 1)
+    store.release([old.id])
+    (new,) = lease(store, site, 1)
+    assert store.settle([outcome(old, 3.0)], at=3.0) == Settled(applied=0, lost=1)
+    assert store.settle([outcome(new, 4.0)], at=4.0) == Settled(applied=1, lost=0)
 
 
 def test_a_settled_page_waits_in_the_lane_of_its_bucket(store: FrontierStore) -> None:
     store.discover(links(1, 2), at=1.0)
-    for one, at in zip(lease(store, 2), (9.0, 4.0), strict=True):
+    site = active(store)
+    for one, at in zip(lease(store, site, 2), (9.0, 4.0), strict=True):
         store.settle([outcome(one, at, bucket=17)], at=at)
     assert store.recrawl_due(SITE) == [(17, 4.0)]
-    assert lease(store, 9) == []
-    assert numbers(lease(store, 9, queue="recrawl", horizon=[4.0] * LANES)) == [2]
+    assert lease(store, site, 9) == []
+    assert numbers(lease(store, site, 9, queue="recrawl", horizon=[4.0] * LANES)) == [2]
 
 
 def test_a_settle_that_says_never_crawled_is_misuse(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
-    (one,) = lease(store, 1)
+    (one,) = lease(store, active(store), 1)
     with pytest.raises(ValueError, match="must say what became"):
-        store.settle([Outcome(one.token, "new", one.record)], at=3.0)
+        store.settle([Outcome(one.id, "new", one.record)], at=3.0)
 
 
 def test_a_recrawl_lease_needs_a_time_for_each_lane(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
-    for horizon in (None, [1.0] * 3):
-        with pytest.raises(ValueError, match="horizon"):
-            store.lease(SITE, 1, queue="recrawl", owner="ant", until=9.0, at=2.0, horizon=horizon)
+    site = active(store)
+    for horizon in ((), [1.0] * 3):
+        with pytest.raises(ValueError, match="horizon of 258 times"):
+            store.lease([Refill(site, recrawl=1, horizon=horizon)])
 
 
 def test_the_most_overdue_page_of_all_buckets_is_leased_first(store: FrontierStore) -> None:
     store.discover(links(1, 2, 3), at=1.0)
-    for one, at, bucket in zip(lease(store, 3), (10.0, 20.0, 30.0), (1, 2, 3), strict=True):
+    site = active(store)
+    for one, at, bucket in zip(lease(store, site, 3), (10.0, 20.0, 30.0), (1, 2, 3), strict=True):
         store.settle([outcome(one, at, bucket=bucket)], at=at)
     horizon = [0.0] * LANES
     horizon[1], horizon[2], horizon[3] = 11.0, 19.0, 35.0  # overdue by 1, not due, overdue by 5
-    assert numbers(lease(store, 9, queue="recrawl", horizon=horizon)) == [3, 1]
+    assert numbers(lease(store, site, 9, queue="recrawl", horizon=horizon)) == [3, 1]
 
 
 def test_advanced_pages_go_before_the_buckets(store: FrontierStore) -> None:
     store.discover(links(1, 2, 3), at=1.0)
-    crawl(store, 5.0)
+    site = active(store)
+    crawl(store, site, 5.0)
     assert store.advance(SITE, [link(3).key, link(3).key, link(9).key], due=6.0, at=6.0) == 1
+    assert store.advance(SITE, [], due=6.0, at=6.0) == 0
     assert store.recrawl_due(SITE) == [(5, 5.0), (ADVANCED, 6.0)]
-    assert numbers(lease(store, 2, queue="recrawl")) == [3, 1]
+    assert numbers(lease(store, site, 2, queue="recrawl")) == [3, 1]
 
 
-def test_advance_moves_nothing_that_is_sooner_there_leased_or_not_crawled(store: FrontierStore) -> None:
+def test_advance_moves_nothing_that_is_sooner_there_leased_immediate_or_not_crawled(store: FrontierStore) -> None:
     store.discover(links(1, 2), at=1.0)
     assert store.advance(SITE, [link(1).key], due=6.0, at=6.0) == 0
-    crawl(store, 5.0)
+    site = active(store)
+    crawl(store, site, 5.0)
     assert store.advance(SITE, [link(1).key], due=6.0, at=6.0) == 1
     assert store.advance(SITE, [link(1).key], due=7.0, at=6.0) == 0
     assert store.advance(SITE, [link(1).key], due=5.5, at=6.0) == 1
-    lease(store, 1, queue="recrawl")
+    lease(store, site, 1, queue="recrawl")
     assert store.advance(SITE, [link(1).key], due=1.0, at=6.0) == 0
+    store.immediate(links(2), at=6.0)
+    assert store.advance(SITE, [link(2).key], due=1.0, at=6.0) == 0
+
+
+def test_an_inactive_site_is_due_with_its_advanced_page(store: FrontierStore) -> None:
+    store.discover(links(1), at=1.0)
+    site = active(store)
+    crawl(store, site, 5.0)
+    store.park([Parked(site, 99.0, SiteState())], at=5.0)
+    assert store.advance(SITE, [link(1).key], due=7.0, at=6.0) == 1
+    assert store.next_site_due() == 7.0
 
 
 def test_dead_pages_take_a_tenth_of_a_lease_while_live_ones_are_due(store: FrontierStore) -> None:
     store.discover(links(*range(40)), at=1.0)
+    site = active(store)
     dead = [
-        Outcome(one.token, "gone", msgspec.structs.replace(one.record, state="gone", due=3.0))
-        for one in lease(store, 20)
+        Outcome(one.id, "gone", msgspec.structs.replace(one.record, state="gone", due=3.0))
+        for one in lease(store, site, 20)
     ]
     store.settle(dead, at=2.0)
-    crawl(store, 5.0)
-    taken = lease(store, 20, queue="recrawl")
+    crawl(store, site, 5.0)
+    taken = lease(store, site, 20, queue="recrawl")
     assert [one.record.state for one in taken].count("gone") == 2
-    assert lease(store, 1, queue="recrawl")[0].record.state == "crawled"
-    lease(store, 40, queue="recrawl")
-    assert [one.record.state for one in lease(store, 30, queue="recrawl")] == ["gone"] * 14
+    assert lease(store, site, 1, queue="recrawl")[0].record.state == "crawled"
+    lease(store, site, 40, queue="recrawl")
+    assert [one.record.state for one in lease(store, site, 30, queue="recrawl")] == ["gone"] * 14
 
 
 def test_a_failed_try_of_a_crawled_page_waits_among_the_retries(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
-    crawl(store, 5.0)
-    (one,) = lease(store, 1, queue="recrawl")
-    store.settle([Outcome(one.token, "failed", msgspec.structs.replace(one.record, failures=1, due=99.0))], at=6.0)
+    site = active(store)
+    crawl(store, site, 5.0)
+    (one,) = lease(store, site, 1, queue="recrawl")
+    store.settle([Outcome(one.id, "failed", msgspec.structs.replace(one.record, failures=1, due=99.0))], at=6.0)
     assert store.recrawl_due(SITE) == [(RETRY, 99.0)]
 
 
+# ---------------------------------------------------------------------------------------------- immediate URLs
+
+
 def test_an_immediate_url_goes_in_order_and_leaves_its_queue(store: FrontierStore) -> None:
-    store.discover(links(1, 2), at=1.0)
-    assert store.immediate([*links(2, 7), *links(2)], at=2.0) == 2
-    assert numbers(lease(store, 9)) == [1]
-    assert store.immediate(links(1), at=2.0) == 0
-    assert store.statistics().immediate == 2
-    assert numbers(store.lease_immediate(9, owner="ant", until=50.0, at=3.0)) == [2, 7]
+    store.discover(links(1, 2, 3), at=1.0)
+    site = active(store)
+    crawl(store, site, 2.0, n=1)
+    assert store.immediate([*links(2, 7, 1), *links(2)], at=2.0) == 3
+    assert store.immediate([], at=2.0) == 0
+    assert numbers(lease(store, site, 9)) == [3]
+    assert lease(store, site, 9, queue="recrawl") == []
+    assert store.recrawl_due(SITE) == []
+    assert store.statistics().immediate == 3
+    assert numbers(lease(store, site, 9, queue="immediate")) == [2, 7, 1]
     assert store.statistics().immediate == 0
 
 
-def test_an_immediate_lease_returns_to_the_head_of_the_immediate_queue(store: FrontierStore) -> None:
+def test_an_immediate_lease_returns_to_its_place_in_the_immediate_lane(store: FrontierStore) -> None:
     store.immediate(links(1, 2), at=1.0)
-    (first,) = store.lease_immediate(1, owner="ant", until=50.0, at=3.0)
-    store.release([first.token])
-    first, second = store.lease_immediate(2, owner="ant", until=50.0, at=3.0)
+    site = active(store)
+    (first,) = lease(store, site, 1, queue="immediate")
+    assert first.record.immediate is None
+    store.release([first.id])
+    first, second = lease(store, site, 2, queue="immediate")
     assert numbers([first, second]) == [1, 2]
     store.settle([outcome(first, 4.0)], at=4.0)
-    assert store.reclaim(at=50.0) == 1
-    assert numbers(store.lease_immediate(2, owner="ant", until=90.0, at=60.0)) == [2]
+    store.park([Parked(site, 5.0, SiteState())], at=5.0)
+    assert numbers(lease(store, active(store), 2, queue="immediate")) == [2]
+
+
+def test_a_leased_url_that_becomes_immediate_is_in_its_lane_when_it_is_released(store: FrontierStore) -> None:
+    store.discover(links(1, 2, 3), at=1.0)
+    site = active(store)
+    crawl(store, site, 2.0, n=1)
+    one, two, three = lease(store, site, 1, queue="recrawl") + lease(store, site, 9)
+    assert store.immediate(links(2, 1), at=3.0) == 2
+    assert store.immediate(links(2, 1), at=3.0) == 0
+    assert [each.site for each in store.urgent("ant")] == [SITE]
+    for told in (True, False):
+        (dealt,) = store.lease([Refill(site, immediate=9)])
+        assert dealt is not None
+        assert (dealt.immediate, dealt.overtaken) == ([], told)
+    store.release([one.id, two.id, three.id])
+    assert numbers(lease(store, site, 9, queue="immediate")) == [2, 1]
+    assert numbers(lease(store, site, 9)) == [3]
+
+
+def test_the_settle_of_a_leased_url_that_became_immediate_ends_that(store: FrontierStore) -> None:
+    store.discover(links(1), at=1.0)
+    site = active(store)
+    (one,) = lease(store, site, 1)
+    store.immediate(links(1), at=3.0)
+    store.settle([outcome(one, 4.0)], at=4.0)
+    assert (store.statistics().immediate, store.recrawl_due(SITE)) == (0, [(5, 4.0)])
+
+
+def test_an_immediate_url_that_was_settled_waits_no_more(store: FrontierStore) -> None:
+    store.immediate(links(1), at=1.0)
+    site = active(store)
+    (one,) = lease(store, site, 9, queue="immediate")
+    store.settle([outcome(one, 4.0)], at=4.0)
+    assert lease(store, site, 9, queue="immediate") == []
+    assert store.immediate(links(1), at=6.0) == 1
+
+
+def test_a_site_with_new_immediate_urls_is_due_before_all_others(store: FrontierStore) -> None:
+    store.discover([link(1, site="https://b.example")], at=1.0)
+    store.immediate(links(1), at=7.0)
+    assert store.next_site_due() == AT_ONCE
+    assert [one.site for one in store.activate(9, owner="ant", until=9.0, at=AT_ONCE)] == [SITE]
+
+
+def test_the_owner_is_told_which_of_its_sites_have_immediate_urls(store: FrontierStore) -> None:
+    store.discover([*links(1), link(1, site="https://b.example")], at=1.0)
+    a, _ = store.activate(9, owner="ant", until=9.0, at=1.0)
+    assert store.urgent("ant") == []
+    store.immediate(links(1, 2), at=2.0)
+    assert [(one.site, one.token) for one in store.urgent("ant")] == [(SITE, a.token)]
+    assert store.urgent("other") == []
+    lease(store, a, 1, queue="immediate")
+    assert len(store.urgent("ant")) == 1
+    lease(store, a, 1, queue="immediate")
+    assert store.urgent("ant") == []
+
+
+def test_a_site_parked_with_immediate_urls_that_its_ant_has_seen_is_due_when_the_ant_says(store: FrontierStore) -> None:
+    store.immediate(links(1), at=1.0)
+    site = active(store)
+    (one,) = lease(store, site, 2, queue="immediate")
+    store.release([one.id])
+    store.park([Parked(site, 40.0, SiteState())], at=5.0)
+    assert store.next_site_due() == 40.0
+    again = active(store)
+    store.immediate(links(2), at=41.0)
+    store.park([Parked(again, 90.0, SiteState())], at=42.0)
+    assert store.next_site_due() == AT_ONCE
+
+
+# ----------------------------------------------------------------------------------------------------- sites
 
 
 def test_sites_are_activated_by_due_time_and_only_once(store: FrontierStore) -> None:
     for at, name in ((3.0, "https://c.example"), (1.0, "https://b.example"), (2.0, "https://a.example")):
         store.discover([link(1, site=name)], at=at)
     assert store.next_site_due() == 1.0
-    found = store.activate(2, owner="ant", until=9.0, at=9.0)
+    found = store.activate(2, owner="ant", until=99.0, at=9.0)
     assert [one.site for one in found] == ["https://b.example", "https://a.example"]
+    assert [one.record.owner for one in found] == ["ant", "ant"]
     assert store.next_site_due() == 3.0
-    assert [one.site for one in store.activate(9, owner="ant", until=9.0, at=2.9)] == []
-    assert [one.site for one in store.activate(9, owner="ant", until=9.0, at=3.0)] == ["https://c.example"]
-    assert store.next_site_due() is None
+    assert [one.site for one in store.activate(9, owner="ant", until=99.0, at=2.9)] == []
+    assert [one.site for one in store.activate(9, owner="ant", until=99.0, at=3.0)] == ["https://c.example"]
+    assert store.next_site_due() == 99.0
     assert store.statistics().active_sites == 3
-
-
-def test_one_site_can_be_activated_before_it_is_due(store: FrontierStore) -> None:
-    store.discover(links(1), at=5.0)
-    assert store.activate_site("https://unknown.example", owner="ant", until=9.0, at=1.0) is None
-    record = store.activate_site(SITE, owner="ant", until=9.0, at=1.0)
-    assert record is not None
-    assert record.pages == (1, 0, 0, 0, 0, 0)
-    assert store.activate_site(SITE, owner="ant", until=9.0, at=1.0) is None
 
 
 def test_a_parked_site_comes_back_when_it_is_due_with_what_the_ant_remembered(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
-    store.activate(1, owner="ant", until=9.0, at=1.0)
+    site = active(store)
     state = SiteState(next_at=77.0, robots=b"User-agent: *", robots_at=3.0, sitemaps=(("https://a.example/s", 0.0),))
-    store.park([Parked(SITE, 40.0, state)], at=2.0)
-    store.park([Parked(SITE, 10.0, SiteState())], at=2.0)  # it is not active any more
+    assert store.park([Parked(site, 40.0, state)], at=2.0) == 1
+    assert store.park([Parked(site, 10.0, SiteState())], at=2.0) == 0  # it is not active any more
+    assert store.park([], at=2.0) == 0
     assert store.next_site_due() == 40.0
     (back,) = store.activate(1, owner="ant", until=99.0, at=40.0)
-    assert (back.due, back.state, back.first_seen) == (40.0, state, 1.0)
+    assert (back.record.due, back.record.state, back.record.first_seen) == (40.0, state, 1.0)
 
 
 def test_a_new_url_wakes_a_parked_site_and_bounds_an_active_ones_rest(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
-    store.activate(1, owner="ant", until=9.0, at=1.0)
+    site = active(store)
     store.discover(links(2), at=3.0)
-    store.park([Parked(SITE, math.inf, SiteState())], at=4.0)
+    store.park([Parked(site, math.inf, SiteState())], at=4.0)
     assert store.next_site_due() == 3.0
-    store.activate(1, owner="ant", until=9.0, at=4.0)
-    store.settle([outcome(one, 5.0) for one in lease(store, 9)], at=5.0)
-    store.park([Parked(SITE, math.inf, SiteState())], at=6.0)
+    site = active(store)
+    store.settle([outcome(one, 5.0) for one in lease(store, site, 9)], at=5.0)
+    store.park([Parked(site, math.inf, SiteState())], at=6.0)
     assert store.next_site_due() is None
     store.discover(links(2, 3), at=8.0)
     assert store.next_site_due() == 8.0
 
 
-def test_a_site_parked_with_leases_out_is_due_when_they_run_out(store: FrontierStore) -> None:
+def test_a_site_parked_with_leases_out_has_its_urls_back_and_is_due_now(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
-    store.activate(1, owner="ant", until=9.0, at=1.0)
-    lease(store, 2)
-    store.park([Parked(SITE, math.inf, SiteState())], at=4.0)
+    site = active(store)
+    (one,) = lease(store, site, 2)
+    store.park([Parked(site, math.inf, SiteState())], at=4.0)
+    assert store.next_site_due() == 4.0
+    assert store.statistics().leased == 0
+    assert store.settle([outcome(one, 5.0)], at=5.0).lost == 1
+    assert numbers(lease(store, active(store), 2)) == [1]
+
+
+# ---------------------------------------------------------------------------------------------------- fencing
+
+
+def check_lost(store: FrontierStore, old: SiteLease, leased: Sequence[Outcome]) -> None:
+    """No step of a lease that was lost changes anything, and each says so."""
+    before = list(store.pages()), store.sites("", 9), store.statistics().leased
+    fenced = store.statistics().fenced
+    assert store.lease([refill(old, 9, queue="never-crawled")]) == [None]
+    assert store.settle(leased, at=70.0, learned=[(old, b"x")]) == Settled(applied=0, lost=len(leased))
+    assert store.release([one.lease for one in leased]) == 0
+    assert store.renew([old], until=999.0) == []
+    assert store.park([Parked(old, 71.0, SiteState(next_at=71.0))], at=70.0) == 0
+    assert store.evict(old, [one.key for one in links(1, 2, 3)], at=70.0) is None
+    assert store.regrade(old, lambda keys: [9.0] * len(keys), epoch=5, n=9) is None
+    assert (list(store.pages()), store.sites("", 9), store.statistics().leased) == before
+    counts = store.statistics()
+    assert (counts.settle_lost, counts.fenced - fenced) == (len(leased), 6)
+
+
+def test_a_paused_owner_that_wakes_after_a_takeover_changes_nothing(store: FrontierStore) -> None:
+    store.discover(links(1, 2, 3), at=1.0)
+    crawl(store, first := active(store, until=50.0), 2.0, n=1)
+    out = [outcome(one, 60.0) for one in lease(store, first, 1)]
+    assert store.activate(9, owner="other", until=120.0, at=49.9) == []
     assert store.next_site_due() == 50.0
+    (second,) = store.activate(9, owner="other", until=120.0, at=50.0)
+    assert second.token > first.token
+    assert second.record.owner == "other"
+    assert numbers(lease(store, second, 9)) == [2, 3]  # what the first had leased is back
+    check_lost(store, first, out)
 
 
-def test_a_site_whose_time_ran_out_is_due_as_before(store: FrontierStore) -> None:
+def test_a_site_lease_that_was_parked_is_lost_like_one_that_was_taken_over(store: FrontierStore) -> None:
+    store.discover(links(1, 2, 3), at=1.0)
+    first = active(store)
+    out = [outcome(one, 60.0) for one in lease(store, first, 1)]
+    store.park([Parked(first, 5.0, SiteState())], at=4.0)
+    active(store, owner="other")
+    check_lost(store, first, out)
+
+
+def test_a_renewed_lease_is_not_taken_over(store: FrontierStore) -> None:
+    store.discover(links(1, 2), at=1.0)
+    site = active(store, until=50.0)
+    (renewed,) = store.renew([site], until=80.0)
+    assert (renewed.until, renewed.token) == (80.0, site.token)
+    assert store.renew([], until=99.0) == []
+    assert store.activate(9, owner="other", until=120.0, at=79.0) == []
+    assert numbers(lease(store, site, 1)) == [1]
+    assert [one.site for one in store.activate(9, owner="other", until=120.0, at=80.0)] == [SITE]
+
+
+def test_a_lease_that_ran_out_between_two_steps_holds_until_somebody_takes_the_site_over(store: FrontierStore) -> None:
+    """What was fetched under it is kept: nobody else has fetched it."""
+    store.discover(links(1, 2, 3), at=1.0)
+    site = active(store, until=50.0)
+    one, two = lease(store, site, 2)
+    assert store.settle([outcome(one, 60.0)], at=60.0) == Settled(applied=1, lost=0)
+    assert len(store.renew([site], until=90.0)) == 1
+    assert store.settle([outcome(two, 61.0)], at=61.0) == Settled(applied=1, lost=0)
+    assert numbers(lease(store, site, 9)) == [3]
+
+
+def test_what_was_learned_of_a_site_is_settled_with_its_pages_and_goes_to_the_next_owner(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
-    store.activate(1, owner="ant", until=9.0, at=5.0)
-    store.reclaim(at=8.9)
-    assert store.next_site_due() is None
-    store.reclaim(at=9.0)
-    assert store.next_site_due() == 1.0
+    first = active(store, until=50.0)
+    assert first.record.learned == b""
+    store.settle([outcome(one, 2.0) for one in lease(store, first, 1)], at=2.0, learned=[(first, b"seen")])
+    (second,) = store.activate(9, owner="other", until=120.0, at=50.0)
+    assert second.record.learned == b"seen"
+
+
+# ----------------------------------------------------------------------------------- the collection, the ranking
+
+
+def test_an_evicted_page_loses_its_copy_and_stays_known(store: FrontierStore) -> None:
+    store.discover([link(1, importance=0.5), *links(2, 3)], at=1.0)
+    site = active(store)
+    for one in lease(store, site, 2):
+        record = msgspec.structs.replace(crawled(one.record, 3.0), copy=Copy(7, 0, 10), digest="d", etag="e")
+        store.settle([Outcome(one.id, "new", record)], at=3.0)
+    (out,) = lease(store, site, 1, queue="recrawl")
+    keys = [one.key for one in links(1, 2, 2, 3, 9)]
+    assert store.evict(site, keys, at=4.0) == 1  # one is leased, one was never crawled, one is not known
+    assert store.evict(site, keys, at=4.0) == 0
+    assert store.evict(site, [], at=4.0) == 0
+    evicted = link(2 if numbers([out]) == [1] else 1)
+    record = store.page(SITE, evicted.key)  # type: ignore[assignment]
+    assert (record.state, record.copy, record.digest, record.etag) == ("never-crawled", None, None, None)
+    assert (record.url, record.first_seen) == (evicted.url, 1.0)
+    assert store.copies() == {7: 1}
+    assert store.discover([evicted], at=5.0) == Discovered(new=0, known=1)
+    assert int.from_bytes(evicted.key, "big") in numbers(lease(store, site, 9))
+
+
+def test_a_ranking_moves_the_queued_urls_whose_class_changed_in_bounded_batches(store: FrontierStore) -> None:
+    store.discover([link(n, importance=0.5) for n in range(6)], at=1.0)
+    site = active(store)
+    lease(store, site, 1)
+    grades = dict(zip((link(n).key for n in range(6)), (1.0, 8.0, 0.6, 0.5, 8.0, 0.0), strict=True))
+
+    def importance(keys: Sequence[bytes]) -> list[float]:
+        return [grades[key] for key in keys]
+
+    assert store.regrade(site, importance, epoch=3, n=2) == Regraded(seen=2, moved=1, done=False)
+    assert site.record.epoch == 0
+    store.park([Parked(site, 5.0, SiteState())], at=4.0)
+    site = active(store)  # how far it came is kept with the site; the URL that was leased is back behind it
+    assert store.regrade(site, importance, epoch=3, n=9) == Regraded(seen=3, moved=2, done=True)
+    assert store.regrade(site, importance, epoch=3, n=9) == Regraded(seen=0, moved=0, done=True)
+    found = store.site(SITE)
+    assert found is not None
+    assert found.epoch == 3
+    assert numbers(lease(store, site, 9)) == [1, 4, 0, 2, 3, 5]  # two of class 17, then by first come, 5 the last
+
+
+def test_a_newer_ranking_begins_anew_where_the_last_was_not_brought_in_whole(store: FrontierStore) -> None:
+    store.discover([link(n, importance=0.5) for n in range(4)], at=1.0)
+    site = active(store)
+    store.regrade(site, lambda keys: [0.5] * len(keys), epoch=1, n=3)
+    assert store.regrade(site, lambda keys: [8.0] * len(keys), epoch=2, n=9) == Regraded(seen=4, moved=4, done=True)
+
+
+def test_a_page_carries_its_scores_its_sketch_and_whose_repository_has_its_copy(store: FrontierStore) -> None:
+    store.discover(links(1, 2), at=1.0)
+    one, two = lease(store, active(store), 2)
+    record = msgspec.structs.replace(
+        crawled(one.record, 3.0), copy=Copy(7, 0, 10, repository=3), scores=(0.5, 2.0), sketch=b"\x00\xff"
+    )
+    other = msgspec.structs.replace(crawled(two.record, 3.0), copy=Copy(7, 0, 10))
+    store.settle([Outcome(one.id, "new", record), Outcome(two.id, "new", other)], at=3.0)
+    assert store.page(SITE, one.key) == record
+    assert store.copies() == {7: 1}
+    assert store.copies(repository=3) == {7: 1}
+
+
+def test_published_values_are_kept_as_they_were_put(store: FrontierStore) -> None:
+    assert store.value("plan") is None
+    store.put_value("plan", b"one")
+    store.put_value("epoch", b"7")
+    store.put_value("plan", b"two")
+    assert (store.value("plan"), store.value("epoch")) == (b"two", b"7")
 
 
 def test_the_census_counts_checks_changes_and_births_by_period(store: FrontierStore) -> None:
     store.discover([link(1, source=""), link(2), link(3)], at=1.0)
-    first = lease(store, 3)
+    site = active(store)
+    first = lease(store, site, 3)
     done = [msgspec.structs.replace(outcome(one, 12.0), seconds=0.5, links_new=4) for one in first[:2]]
-    refused = Outcome(first[2].token, "refused", msgspec.structs.replace(first[2].record, state="refused", due=9.0))
+    refused = Outcome(first[2].id, "refused", msgspec.structs.replace(first[2].record, state="refused", due=9.0))
     store.settle([*done, refused], at=12.0)
-    one, two = lease(store, 2, queue="recrawl", horizon=[20.0] * RETRY + [0.0])
+    one, two = lease(store, site, 2, queue="recrawl", horizon=[20.0] * RETRY + [0.0])
     store.settle([outcome(one, 25.0, kind="changed", bucket=4), outcome(two, 26.0, kind="same")], at=26.0)
     assert store.census_rows(since=0) == [
         CensusRow(0, None, births=1),
@@ -310,9 +589,9 @@ def test_the_census_counts_checks_changes_and_births_by_period(store: FrontierSt
 
 def test_the_copies_of_each_warc_file_are_counted_and_follow_a_move(store: FrontierStore) -> None:
     store.discover(links(1, 2), at=1.0)
-    for one in lease(store, 2):
-        record = msgspec.structs.replace(crawled(one.record, 3.0), copy=Copy(7, one.token, 10))
-        store.settle([Outcome(one.token, "new", record)], at=3.0)
+    for one in lease(store, active(store), 2):
+        record = msgspec.structs.replace(crawled(one.record, 3.0), copy=Copy(7, one.id.number, 10))
+        store.settle([Outcome(one.id, "new", record)], at=3.0)
     assert store.copies() == {7: 2}
     record = store.page(SITE, link(1).key)
     assert record is not None
@@ -324,10 +603,11 @@ def test_the_copies_of_each_warc_file_are_counted_and_follow_a_move(store: Front
 
 def test_a_copy_that_moved_during_a_fetch_that_left_it_alone_stays_moved(store: FrontierStore) -> None:
     store.discover(links(1), at=1.0)
-    (one,) = lease(store, 1)
+    site = active(store)
+    (one,) = lease(store, site, 1)
     old, new = Copy(1, 0, 5), Copy(2, 0, 5)
-    store.settle([Outcome(one.token, "new", msgspec.structs.replace(crawled(one.record, 3.0), copy=old))], at=3.0)
-    (one,) = lease(store, 1, queue="recrawl")
+    store.settle([Outcome(one.id, "new", msgspec.structs.replace(crawled(one.record, 3.0), copy=old))], at=3.0)
+    (one,) = lease(store, site, 1, queue="recrawl")
     store.relocate([Move(SITE, one.key, old, new)])
     store.settle([outcome(one, 9.0, kind="not_modified")], at=9.0)
     record = store.page(SITE, one.key)
@@ -338,30 +618,32 @@ def test_a_copy_that_moved_during_a_fetch_that_left_it_alone_stays_moved(store: 
 
 def test_a_forgotten_page_is_gone_and_barred(store: FrontierStore) -> None:
     store.discover(links(1, 2), at=1.0)
-    crawl(store, 3.0)
-    (one, _) = lease(store, 2, queue="recrawl")
+    site = active(store)
+    crawl(store, site, 3.0)
+    (one, _) = lease(store, site, 2, queue="recrawl")
     assert store.forget(SITE, one.key, at=4.0) == 1
     assert store.forget(SITE, one.key, at=4.0) == 0
     assert store.settle([outcome(one, 5.0, kind="same")], at=5.0).lost == 1
     assert store.discover(links(1), at=6.0) == Discovered(new=0, known=1)
     assert store.immediate(links(1), at=6.0) == 0
     assert store.page(SITE, one.key) is None
-    assert store.known(SITE, [one.key]) == [True]
     assert [record.url for _, record in store.pages()] == [f"{SITE}/2"]
 
 
 def test_a_forgotten_site_is_gone_and_barred_with_all_its_pages(store: FrontierStore) -> None:
     store.discover([*links(1, 2, 3), link(1, site="https://b.example")], at=1.0)
-    store.activate(9, owner="ant", until=99.0, at=1.0)
-    crawl(store, 3.0, n=1)
+    site = active(store)
+    crawl(store, site, 3.0, n=1)
     store.immediate(links(2), at=3.0)
     assert store.forget(SITE, at=4.0) == 3
     assert store.forget("https://never-seen.example", at=4.0) == 0
     assert store.site(SITE) is None
     assert [one.site for one in store.sites("", 9)] == ["https://b.example"]
     assert store.discover([*links(9), link(1, site="https://never-seen.example")], at=6.0).new == 0
-    assert store.lease_immediate(9, owner="ant", until=99.0, at=6.0) == []
-    assert lease(store, 9) == []
+    assert lease(store, site, 9, queue="immediate") == []
+    assert lease(store, site, 9) == []
+    assert store.renew([site], until=99.0) == []
+    assert store.statistics().immediate == 0
     assert store.statistics().pages["crawled"] == 0
     assert store.census() == {}
     assert store.statistics().sites == 1
@@ -369,7 +651,7 @@ def test_a_forgotten_site_is_gone_and_barred_with_all_its_pages(store: FrontierS
 
 def test_pages_are_listed_by_site_and_state(store: FrontierStore) -> None:
     store.discover([*links(1, 2), link(1, site="https://b.example")], at=1.0)
-    crawl(store, 3.0, n=1)
+    crawl(store, active(store), 3.0, n=1)
     assert {(site, record.url) for site, record in store.pages(site=SITE)} == {
         (SITE, f"{SITE}/1"),
         (SITE, f"{SITE}/2"),
@@ -381,7 +663,7 @@ def test_pages_are_listed_by_site_and_state(store: FrontierStore) -> None:
 
 def test_a_long_listing_gives_every_page_once(store: FrontierStore) -> None:
     store.discover(links(*range(1200)), at=1.0)
-    crawl(store, 3.0, n=700)
+    crawl(store, active(store), 3.0, n=700)
     assert sorted(record.url for _, record in store.pages()) == sorted(f"{SITE}/{n}" for n in range(1200))
 
 
@@ -393,17 +675,10 @@ def test_sites_are_paged_by_name(store: FrontierStore) -> None:
     assert [one.site for one in store.sites(first[-1].site, 2)] == ["https://c.example"]
 
 
-def test_the_plan_is_kept_as_it_was_put(store: FrontierStore) -> None:
-    assert store.plan() is None
-    store.put_plan(b"one")
-    store.put_plan(b"two")
-    assert store.plan() == b"two"
-
-
 def test_statistics_count_every_url_in_its_state(store: FrontierStore) -> None:
     store.discover(links(1, 2, 3), at=1.0)
-    crawl(store, 3.0, n=1)
-    lease(store, 1)
+    crawl(store, site := active(store), 3.0, n=1)
+    lease(store, site, 1)
     counts = store.statistics()
     assert (counts.pages["never-crawled"], counts.pages["crawled"], counts.sites, counts.leased) == (2, 1, 1, 1)
 
@@ -414,7 +689,8 @@ def test_what_is_unknown_has_no_record(store: FrontierStore) -> None:
     assert store.recrawl_due(SITE) == []
     assert store.advance(SITE, [link(1).key], due=1.0, at=1.0) == 0
     assert store.relocate([Move(SITE, link(1).key, Copy(1, 0, 1), Copy(2, 0, 1))]) == 0
-    assert lease(store, 3) == []
+    assert store.relocate([]) == 0
+    assert store.activate(9, owner="ant", until=9.0, at=9.0) == []
 
 
 @pytest.mark.parametrize("url", ["", "memory", "rocksdb:", "rocksdb://", "redis://localhost", "sqlite:///x", "/a/b"])

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from tests.store.stores import ALWAYS, PERIOD_S, SITE, link, links, outcome
+from tests.store.stores import PERIOD_S, SITE, active, lease, link, links, outcome
 from webfountain.errors import StoreBound, StoreError, StoreHeld, StoreVersion
 from webfountain.records import SiteState
 from webfountain.store import open_store
-from webfountain.store.contract import Parked
+from webfountain.store.contract import AT_ONCE, Parked
 from webfountain.store.embedded.disk import CACHE_BYTES, WriteBatch, open_reading, open_writing
 from webfountain.store.embedded.keys import META
 from webfountain.store.embedded.opening import open_embedded
@@ -40,17 +40,24 @@ def opened(folder: Path, *, read_only: bool = False, collection: str | None = "t
 WRITER = textwrap.dedent("""
     import sys
     from tests.store.stores import PERIOD_S, crawled, link, outcome
+    from webfountain.records import SiteState
     from webfountain.store import open_store
+    from webfountain.store.contract import Parked, Refill
 
     store = open_store(f"rocksdb://{sys.argv[1]}", collection="tests", period_s=PERIOD_S)
+    held = None
     start = int(sys.argv[2])
     for step in range(start, start + 100_000):
         site = f"https://site-{step % 7}.example"
         store.discover([link(3 * step + n, site=site) for n in range(3)], at=float(step))
-        store.activate(1, owner="ant", until=1e9, at=1e9)
-        leases = store.lease(site, 2, queue="never-crawled", owner="ant", until=1e9, at=float(step))
-        store.settle([outcome(leases[0], float(step))], at=float(step))
-        print(step, leases[0].record.url, flush=True)
+        held = next(iter(store.activate(1, owner="ant", until=1e9, at=1e8)), held)
+        (dealt,) = store.lease([Refill(held, never_crawled=2)])
+        leases = dealt.never_crawled
+        if leases:
+            store.settle([outcome(leases[0], float(step))], at=float(step))
+        print(step, leases[0].record.url if leases else "-", flush=True)
+        if step % 5 == 0:
+            store.park([Parked(held, float(step), SiteState())], at=float(step))
 """)
 
 
@@ -73,13 +80,11 @@ def check_acknowledged(folder: Path, acknowledged: list[tuple[int, str]]) -> Non
     for step, settled in acknowledged:
         urls = [f"https://site-{step % 7}.example/{3 * step + n}" for n in range(3)]
         assert states.keys() >= set(urls), f"step {step} was acknowledged and its links are gone"
-        assert states[settled] == "crawled"
+        assert settled == "-" or states[settled] == "crawled"
     counts = store.statistics()
     assert counts.leased == counts.active_sites == 0
-    waiting = sum(
-        len(store.lease(one.site, 10**6, queue="never-crawled", owner="ant", until=1e9, at=0.0))
-        for one in store.sites("", 99)
-    )
+    sites = store.activate(99, owner="ant", until=1e9, at=1e9)
+    waiting = sum(len(lease(store, site, 10**6)) for site in sites)
     assert waiting == counts.pages["never-crawled"], "a URL that was leased has not come back"
     store.close()
 
@@ -157,7 +162,7 @@ def test_another_format_is_refused(tmp_path: Path, meta: bytes) -> None:
     batch.put(META, meta)
     disk.write(batch)
     disk.close()
-    with pytest.raises(StoreVersion, match="this version reads format 1"):
+    with pytest.raises(StoreVersion, match="this version reads format 2"):
         opened(tmp_path)
 
 
@@ -187,11 +192,8 @@ def test_a_reader_follows_a_store_that_is_being_written(tmp_path: Path) -> None:
     reader = opened(tmp_path, read_only=True, collection=None)
     assert reader.statistics().pages["never-crawled"] == 1
     store.discover(links(2, 3), at=2.0)
-    store.activate(1, owner="ant", until=9.0, at=2.0)
-    store.settle(
-        [outcome(one, 3.0) for one in store.lease(SITE, 1, queue="never-crawled", owner="a", until=9.0, at=2.0)],
-        at=3.0,
-    )
+    (site,) = store.activate(1, owner="ant", until=9.0, at=2.0)
+    store.settle([outcome(one, 3.0) for one in lease(store, site, 1)], at=3.0)
     store.immediate(links(2), at=3.0)
     counts = reader.statistics()
     assert (counts.pages["never-crawled"], counts.pages["crawled"]) == (2, 1)
@@ -201,7 +203,10 @@ def test_a_reader_follows_a_store_that_is_being_written(tmp_path: Path) -> None:
     assert reader.sites("", 9) == store.sites("", 9)
     assert list(reader.pages()) == list(store.pages())
     assert reader.next_site_due() is None
-    store.park([Parked(SITE, 4.0, SiteState())], at=3.0)
+    lease(store, site, 9, queue="immediate")
+    lease(store, site, 9)
+    store.settle([], at=3.0, learned=[(site, b"x")])
+    store.park([Parked(site, 4.0, SiteState())], at=5.0)
     assert reader.next_site_due() == 4.0
     store.discover(links(9), at=3.0)
     assert reader.next_site_due() == 3.0
@@ -240,7 +245,7 @@ FULL_DISK = textwrap.dedent("""
     from webfountain.errors import StoreError
     from webfountain.records import SiteState
     from webfountain.store import open_store
-    from webfountain.store.contract import Parked
+    from webfountain.store.contract import Parked, Refill
 
     def refused(step):
         try:
@@ -251,8 +256,9 @@ FULL_DISK = textwrap.dedent("""
 
     store = open_store(f"rocksdb://{sys.argv[1]}", collection="tests", period_s=PERIOD_S)
     store.discover([link(1_000_000, importance=9.0)], at=1.0)
-    store.activate(1, owner="ant", until=9.0, at=1.0)
-    (one,) = store.lease(SITE, 1, queue="never-crawled", owner="ant", until=9.0, at=1.0)
+    (site,) = store.activate(1, owner="ant", until=9.0, at=1.0)
+    (dealt,) = store.lease([Refill(site, never_crawled=1)])
+    (one,) = dealt.never_crawled
     resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, 200_000))
     taken = 1
     try:
@@ -263,7 +269,7 @@ FULL_DISK = textwrap.dedent("""
         assert store.statistics().pages["never-crawled"] == taken, "the counts include the step that failed"
         before = store.statistics(), store.site(SITE), store.census(), store.census_rows(since=0)
         refused(lambda: store.settle([outcome(one, 2.0)], at=2.0))
-        refused(lambda: store.park([Parked(SITE, 4.0, SiteState())], at=2.0))
+        refused(lambda: store.park([Parked(site, 4.0, SiteState())], at=2.0))
         refused(lambda: store.forget(SITE, at=2.0))
         refused(lambda: store.immediate([link(7_000_000)], at=2.0))
         after = store.statistics(), store.site(SITE), store.census(), store.census_rows(since=0)
@@ -297,15 +303,15 @@ def test_a_disk_that_is_gone_gives_one_clear_line(tmp_path: Path) -> None:
 def test_a_lease_walks_over_settled_entries_once(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.discover(links(*range(3000)), at=1.0)
-    store.activate(1, owner="ant", until=9.0, at=1.0)
-    while leases := store.lease(SITE, 500, queue="never-crawled", owner="ant", until=9.0, at=1.0):
-        store.settle([outcome(one, 2.0, bucket=one.token % 3) for one in leases], at=2.0)
+    (site,) = store.activate(1, owner="ant", until=9.0, at=1.0)
+    while leases := lease(store, site, 500):
+        store.settle([outcome(one, 2.0, bucket=one.id.number % 3) for one in leases], at=2.0)
     assert store.statistics().pages["crawled"] == 3000
     store.discover([link(5000, importance=9.0)], at=3.0)
-    (one,) = store.lease(SITE, 500, queue="never-crawled", owner="ant", until=9.0, at=1.0)
+    (one,) = lease(store, site, 500)
     assert one.record.url == f"{SITE}/5000"
     assert [lane for lane, _ in store.recrawl_due(SITE)] == [0, 1, 2]
-    leased = store.lease(SITE, 4000, queue="recrawl", owner="ant", until=9.0, at=1.0, horizon=ALWAYS)
+    leased = lease(store, site, 4000, queue="recrawl")
     assert len(leased) == 3000
     assert store.recrawl_due(SITE) == []
     store.close()
@@ -314,10 +320,12 @@ def test_a_lease_walks_over_settled_entries_once(tmp_path: Path) -> None:
 def test_a_token_of_before_a_restart_settles_nothing(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.discover(links(1), at=1.0)
-    (old,) = store.lease(SITE, 1, queue="never-crawled", owner="ant", until=9.0, at=1.0)
+    before = active(store)
+    (old,) = lease(store, before, 1)
     store.close()
     store = opened(tmp_path)
-    (new,) = store.lease(SITE, 1, queue="never-crawled", owner="ant", until=9.0, at=1.0)
+    (new,) = lease(store, active(store), 1)
+    assert store.renew([before], until=99.0) == []
     assert store.settle([outcome(old, 2.0)], at=2.0).lost == 1
     assert store.settle([outcome(new, 2.0)], at=2.0).applied == 1
     store.close()
@@ -326,14 +334,13 @@ def test_a_token_of_before_a_restart_settles_nothing(tmp_path: Path) -> None:
 def test_the_immediate_queue_and_the_active_sites_survive_a_restart(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.immediate(links(3, 1, 2), at=1.0)
-    store.activate(1, owner="ant", until=9.0, at=5.0)
-    first, _ = store.lease_immediate(2, owner="ant", until=9.0, at=5.0)
+    first, _ = lease(store, active(store), 2, queue="immediate")
     store.settle([outcome(first, 6.0)], at=6.0)
     store.close()
     store = opened(tmp_path)
     assert (store.statistics().immediate, store.statistics().active_sites) == (2, 0)
-    assert store.next_site_due() == 1.0
-    urls = [one.record.url for one in store.lease_immediate(9, owner="ant", until=9.0, at=7.0)]
+    assert store.next_site_due() == AT_ONCE
+    urls = [one.record.url for one in lease(store, active(store), 9, queue="immediate")]
     assert urls == [f"{SITE}/1", f"{SITE}/2"]
     assert store.period_s == PERIOD_S
     store.check_valid()

@@ -1,7 +1,8 @@
 """Every store does what the reference does, step by step, also when its process dies between two steps.
 
 A crash is the folder as it lies on the disk at that moment, opened by a new store; the reference crashes by
-giving back all leases and active sites.
+giving back all leases and active sites. Two ants share the store: each is paused, wakes, renews, comes too late, is
+taken over, and keeps using every lease that it ever had.
 """
 
 from __future__ import annotations
@@ -18,24 +19,32 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.store.stores import PERIOD_S
-from webfountain.records import Copy, Link, Move, Outcome, SiteState
-from webfountain.store.contract import LANES, Parked
+from tests.store.stores import PERIOD_S, server_url
+from webfountain.records import Copy, Link, Move, Outcome, SiteLease, SiteState
+from webfountain.store.contract import AT_ONCE, CLASSES, LANES, Parked, Refill
 from webfountain.store.embedded.opening import open_embedded
 from webfountain.store.memory.store import MemoryStore
+from webfountain.store.shared.opening import open_shared
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from webfountain.records import Lease
+    from webfountain.store.contract import Dealt
     from webfountain.store.embedded.store import EmbeddedStore
+    from webfountain.store.shared.store import SharedStore
 
 SITES = ("https://a.example", "https://b.example:8080", "http://ü.example")
 KEYS = tuple(bytes([n]) * 8 for n in range(6))
-OWNER = "ant"
+OWNERS = ("ant", "other")
+GRADES = (0.0, 1e-9, 0.5, 0.6, 1e9)
 
 sites = st.sampled_from(SITES)
 keys = st.sampled_from(KEYS)
+owners = st.sampled_from(OWNERS)
 counts = st.integers(1, 4)
 ticks = st.sampled_from((0.0, 0.25, 3.0, 12.5))
+few = st.integers(0, 3)
 KINDS = {
     "crawled": ("new", "changed", "minor", "same", "not_modified"),
     "redirected": ("redirected",),
@@ -54,16 +63,10 @@ def found(draw: st.DrawFn) -> Link:
         key=key,
         depth=draw(st.integers(0, 3)),
         policy=draw(st.sampled_from(("default", "favor"))),
-        importance=draw(st.sampled_from((0.0, -0.0, 0.5, -3.0, 1e9))),
+        importance=draw(st.sampled_from((0.0, -0.0, 0.5, 0.75, -3.0, 1e9))),
         source=draw(st.sampled_from(("", "http://x.example/"))),
         request=draw(st.sampled_from((None, b"\x80"))),
     )
-
-
-@st.composite
-def parkings(draw: st.DrawFn) -> Parked:
-    state = SiteState(next_at=draw(ticks), robots=draw(st.sampled_from((None, b"Disallow: /"))))
-    return Parked(draw(sites), draw(st.sampled_from((0.0, 103.0, 120.0, math.inf))), state)
 
 
 class Race(RuleBasedStateMachine):
@@ -77,10 +80,10 @@ class Race(RuleBasedStateMachine):
         self.store = self.opened()
         self.at = 100.0
         self.out: list[tuple[Lease, Lease]] = []
-        self.lost: list[Lease] = []
-        self.late_before = 0
+        self.held: list[tuple[SiteLease, SiteLease]] = []
+        self.before = (0, 0)
 
-    def opened(self) -> EmbeddedStore:
+    def opened(self) -> EmbeddedStore | SharedStore:
         folder = self.root / str(self.openings)
         return open_embedded(folder, collection="tests", period_s=PERIOD_S, read_only=False)
 
@@ -92,7 +95,7 @@ class Race(RuleBasedStateMachine):
                 Link(f"{site}/{key[0]}", site, key, importance=key[0] % 2) for site in SITES[:2] for key in KEYS[:4]
             ]
             self.discover(batch)
-            self.activate(2, 1000.0)
+            self.activate(2, OWNERS[0], 12.5)
 
     def teardown(self) -> None:
         self.store.close()
@@ -101,9 +104,15 @@ class Race(RuleBasedStateMachine):
     def both(self, expected: object, got: object) -> None:
         assert got == expected
 
-    def leased(self, expected: list[Lease], got: list[Lease]) -> None:
+    def leased(self, expected: Sequence[Lease], got: Sequence[Lease]) -> None:
         assert [(one.site, one.key, one.record) for one in got] == [(one.site, one.key, one.record) for one in expected]
         self.out += zip(expected, got, strict=True)
+
+    def took(self, expected: list[SiteLease], got: list[SiteLease]) -> None:
+        assert [(one.site, one.until, one.record) for one in got] == [
+            (one.site, one.until, one.record) for one in expected
+        ]
+        self.held += zip(expected, got, strict=True)
 
     @rule(by=ticks)
     def time_passes(self, by: float) -> None:
@@ -117,89 +126,124 @@ class Race(RuleBasedStateMachine):
     def immediate(self, batch: list[Link]) -> None:
         self.both(self.reference.immediate(batch, at=self.at), self.store.immediate(batch, at=self.at))
 
-    @rule(site=sites, n=counts, wait=ticks)
-    def lease_never(self, site: str, n: int, wait: float) -> None:
-        until, at = self.at + wait, self.at
-        self.leased(
-            self.reference.lease(site, n, queue="never-crawled", owner=OWNER, until=until, at=at),
-            self.store.lease(site, n, queue="never-crawled", owner=OWNER, until=until, at=at),
-        )
+    @precondition(lambda self: self.held)
+    @rule(
+        data=st.data(),
+        urgent=few,
+        never=few,
+        recrawl=few,
+        classes=st.none() | st.lists(st.sampled_from((-math.inf, 90.0, 103.0, math.inf)), min_size=3, max_size=3),
+        back=st.lists(st.sampled_from((-8.0, 0.0, 8.0)), min_size=3, max_size=3),
+    )
+    def lease(
+        self, data: st.DataObject, urgent: int, never: int, recrawl: int, classes: list[float] | None, back: list[float]
+    ) -> None:
+        """Of any site lease that ever was: the lost ones give nothing."""
+        by_class = None if classes is None else [classes[lane % 3] for lane in range(CLASSES)]
+        horizon = [self.at - back[lane % 3] for lane in range(LANES)]
+        wanted = data.draw(st.lists(st.sampled_from(self.held), min_size=1, max_size=2))
 
-    @rule(site=sites, n=counts, wait=ticks, back=st.lists(st.sampled_from((-8.0, 0.0, 8.0)), min_size=3, max_size=3))
-    def lease_recrawl(self, site: str, n: int, wait: float, back: list[float]) -> None:
-        until, at = self.at + wait, self.at
-        horizon = [at - back[lane % 3] for lane in range(LANES)]
-        self.leased(
-            self.reference.lease(site, n, queue="recrawl", owner=OWNER, until=until, at=at, horizon=horizon),
-            self.store.lease(site, n, queue="recrawl", owner=OWNER, until=until, at=at, horizon=horizon),
-        )
+        def refills(leases: list[SiteLease]) -> list[Refill]:
+            return [Refill(one, urgent, never, recrawl, by_class, horizon) for one in leases]
 
-    @rule(n=counts, wait=ticks)
-    def lease_immediate(self, n: int, wait: float) -> None:
-        until, at = self.at + wait, self.at
-        self.leased(
-            self.reference.lease_immediate(n, owner=OWNER, until=until, at=at),
-            self.store.lease_immediate(n, owner=OWNER, until=until, at=at),
-        )
+        ours = self.reference.lease(refills([one for one, _ in wanted]))
+        theirs = self.store.lease(refills([one for _, one in wanted]))
+        for expected, got in zip(ours, theirs, strict=True):
+            self.dealt(expected, got)
+
+    def dealt(self, expected: Dealt | None, got: Dealt | None) -> None:
+        if expected is None or got is None:
+            assert expected is got
+            return
+        assert (got.site, got.lanes) == (expected.site, expected.lanes)
+        for queue in ("immediate", "never_crawled", "recrawl"):
+            self.leased(getattr(expected, queue), getattr(got, queue))
 
     @precondition(lambda self: self.out)
-    @rule(data=st.data())
-    def settle(self, data: st.DataObject) -> None:
+    @rule(data=st.data(), learned=st.none() | st.binary(max_size=3))
+    def settle(self, data: st.DataObject, learned: bytes | None) -> None:
+        """Any lease that ever was, again and again: lost ones and those of before a crash change nothing."""
         chosen = data.draw(st.lists(st.sampled_from(range(len(self.out))), min_size=1, max_size=3))
         expected, got = [], []
         for index in chosen:
             ours, theirs = self.out[index]
             one = data.draw(outcomes(ours, self.at))
             expected.append(one)
-            got.append(msgspec.structs.replace(one, token=theirs.token))
-        self.both(self.reference.settle(expected, at=self.at), self.store.settle(got, at=self.at))
-        self.out = [pair for index, pair in enumerate(self.out) if index not in chosen]
-
-    @precondition(lambda self: self.lost)
-    @rule()
-    def settle_what_a_crash_took(self) -> None:
-        one = self.lost[-1]
-        record = msgspec.structs.replace(one.record, state="gone")
-        assert self.store.settle([Outcome(one.token, "gone", record)], at=self.at).applied == 0
-        self.reference.settle([Outcome(-1, "gone", record)], at=self.at)
+            got.append(msgspec.structs.replace(one, lease=theirs.id))
+        mine, yours = data.draw(st.sampled_from(self.held))
+        state = [] if learned is None else [learned]
+        self.both(
+            self.reference.settle(expected, at=self.at, learned=[(mine, each) for each in state]),
+            self.store.settle(got, at=self.at, learned=[(yours, each) for each in state]),
+        )
 
     @precondition(lambda self: self.out)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         ours, theirs = data.draw(st.sampled_from(self.out))
-        self.reference.release([ours.token, ours.token])
-        self.store.release([theirs.token, theirs.token])
+        self.both(self.reference.release([ours.id, ours.id]), self.store.release([theirs.id, theirs.id]))
 
-    @rule()
-    def reclaim(self) -> None:
-        self.both(self.reference.reclaim(at=self.at), self.store.reclaim(at=self.at))
-
-    @rule(n=counts, wait=ticks)
-    def activate(self, n: int, wait: float) -> None:
+    @rule(n=counts, owner=owners, wait=ticks)
+    def activate(self, n: int, owner: str, wait: float) -> None:
+        """Also a takeover, where a lease has run out."""
         until, at = self.at + wait, self.at
-        self.both(
-            self.reference.activate(n, owner=OWNER, until=until, at=at),
-            self.store.activate(n, owner=OWNER, until=until, at=at),
+        self.took(
+            self.reference.activate(n, owner=owner, until=until, at=at),
+            self.store.activate(n, owner=owner, until=until, at=at),
         )
 
-    @rule(site=sites, wait=ticks)
-    def activate_site(self, site: str, wait: float) -> None:
-        until, at = self.at + wait, self.at
-        self.both(
-            self.reference.activate_site(site, owner=OWNER, until=until, at=at),
-            self.store.activate_site(site, owner=OWNER, until=until, at=at),
+    @rule(owner=owners, wait=ticks)
+    def activate_at_once(self, owner: str, wait: float) -> None:
+        until = self.at + wait
+        self.took(
+            self.reference.activate(9, owner=owner, until=until, at=AT_ONCE),
+            self.store.activate(9, owner=owner, until=until, at=AT_ONCE),
         )
 
-    @rule(batch=st.lists(parkings(), max_size=3))
-    def park(self, batch: list[Parked]) -> None:
-        self.reference.park(batch, at=self.at)
-        self.store.park(batch, at=self.at)
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), wait=ticks)
+    def renew(self, data: st.DataObject, wait: float) -> None:
+        """Of an ant that was paused too: it learns which sites it still has."""
+        chosen = data.draw(st.lists(st.sampled_from(self.held), min_size=1, max_size=3))
+        until = self.at + wait
+        expected = self.reference.renew([one for one, _ in chosen], until=until)
+        got = self.store.renew([one for _, one in chosen], until=until)
+        assert [(one.site, one.until) for one in got] == [(one.site, one.until) for one in expected]
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), due=st.sampled_from((0.0, 103.0, 120.0, math.inf)), robots=st.sampled_from((None, b"x")))
+    def park(self, data: st.DataObject, due: float, robots: bytes | None) -> None:
+        chosen = data.draw(st.lists(st.sampled_from(self.held), min_size=1, max_size=2))
+        state = SiteState(next_at=due if due < math.inf else 0.0, robots=robots)
+        self.both(
+            self.reference.park([Parked(one, due, state) for one, _ in chosen], at=self.at),
+            self.store.park([Parked(one, due, state) for _, one in chosen], at=self.at),
+        )
 
     @rule(site=sites, chosen=st.lists(keys, max_size=4), ahead=ticks)
     def advance(self, site: str, chosen: list[bytes], ahead: float) -> None:
         due, at = self.at + ahead - 5, self.at
         self.both(
             self.reference.advance(site, chosen, due=due, at=at), self.store.advance(site, chosen, due=due, at=at)
+        )
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), chosen=st.lists(keys, max_size=3))
+    def evict(self, data: st.DataObject, chosen: list[bytes]) -> None:
+        ours, theirs = data.draw(st.sampled_from(self.held))
+        self.both(self.reference.evict(ours, chosen, at=self.at), self.store.evict(theirs, chosen, at=self.at))
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), epoch=st.integers(1, 3), n=counts)
+    def regrade(self, data: st.DataObject, epoch: int, n: int) -> None:
+        ours, theirs = data.draw(st.sampled_from(self.held))
+
+        def importance(chosen: Sequence[bytes]) -> list[float]:
+            return [GRADES[(key[0] + epoch) % len(GRADES)] for key in chosen]
+
+        self.both(
+            self.reference.regrade(ours, importance, epoch=epoch, n=n),
+            self.store.regrade(theirs, importance, epoch=epoch, n=n),
         )
 
     @rule(site=sites, key=keys, old=st.integers(1, 3), new=st.integers(1, 3))
@@ -223,10 +267,13 @@ class Race(RuleBasedStateMachine):
         self.store._disk._db.cancel_all_background(True)  # a compaction would change the folder under the copy
         shutil.copytree(left, self.root / str(self.openings))
         self.store = self.opened()
-        self.late_before = self.reference.statistics().settle_lost
-        self.reference.reclaim(at=math.inf)
-        self.lost = [theirs for _, theirs in self.out]
-        self.out = []
+        for name, home in self.reference._sites.items():
+            if home.holder is not None:
+                self.reference._return_leases(name)
+                home.holder = None
+                home.due = AT_ONCE if any(record.immediate for record in home.pages.values()) else home.due
+        counts = self.reference.statistics()
+        self.before = counts.settle_lost, counts.fenced  # the process that died took its counts along
 
     @invariant()
     def valid(self) -> None:
@@ -239,15 +286,19 @@ class Race(RuleBasedStateMachine):
         assert sorted(theirs.pages(), key=repr) == sorted(ours.pages(), key=repr)
         assert theirs.sites("", 9) == ours.sites("", 9)
         counts = ours.statistics()
-        late = counts.settle_lost - self.late_before  # the process that died took its count along
-        assert theirs.statistics() == msgspec.structs.replace(counts, settle_lost=late)
+        lost, fenced = (
+            count - before for count, before in zip((counts.settle_lost, counts.fenced), self.before, strict=True)
+        )
+        got = theirs.statistics()
+        assert got == msgspec.structs.replace(counts, settle_lost=lost, fenced=fenced)
         assert theirs.census() == ours.census()
         assert theirs.census_rows(since=0) == ours.census_rows(since=0)
         assert theirs.copies() == ours.copies()
         assert theirs.next_site_due() == ours.next_site_due()
+        for owner in OWNERS:
+            assert [one.site for one in theirs.urgent(owner)] == [one.site for one in ours.urgent(owner)]
         for site in SITES:
             assert theirs.recrawl_due(site) == ours.recrawl_due(site)
-            assert theirs.known(site, KEYS) == ours.known(site, KEYS)
 
 
 @st.composite
@@ -264,7 +315,7 @@ def outcomes(draw: st.DrawFn, lease: Lease, at: float) -> Outcome:
         copy=draw(st.sampled_from((lease.record.copy, Copy(1, 0, 1), Copy(2, 0, 1)))),
     )
     kind = draw(st.sampled_from(KINDS[state]))
-    return Outcome(lease.token, kind, record, draw(ticks), draw(st.integers(0, 2)))
+    return Outcome(lease.id, kind, record, draw(ticks), draw(st.integers(0, 2)))
 
 
 @pytest.mark.soak
@@ -274,11 +325,36 @@ class TestLongRace(Race.TestCase):  # type: ignore[name-defined,misc]
     settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-TestRace = Race.TestCase
-TestRace.settings = settings(
+class SharedRace(Race):
+    """The shared store on a real server against the reference; here a crash is that all connections break."""
+
+    def opened(self) -> SharedStore:
+        return open_shared(
+            f"{server_url()}?prefix=race-{self.root.name}-{self.openings}&shards=1",
+            collection="tests",
+            period_s=PERIOD_S,
+        )
+
+    @rule()
+    def crash(self) -> None:
+        self.store.disconnect()
+
+
+@pytest.mark.soak
+class TestLongSharedRace(SharedRace.TestCase):  # type: ignore[name-defined,misc]
+    """The same over the shared store."""
+
+    settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+_SHORT = settings(
     max_examples=15,
     stateful_step_count=30,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+TestRace = Race.TestCase
+TestRace.settings = _SHORT
+TestSharedRace = SharedRace.TestCase
+TestSharedRace.settings = _SHORT

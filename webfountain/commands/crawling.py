@@ -145,17 +145,16 @@ class _Told(logging.Filter):
 
 
 def _errors_of(crawler: Crawler) -> list[WebfountainError]:
-    """Will hold what ended the crawl, once it is closed: after that the engine knows its scheduler no more."""
+    """Will hold what ended the crawl, once it is closed."""
     from scrapy import signals  # noqa: PLC0415
 
-    from webfountain.crawl.scheduler import FountainScheduler  # noqa: PLC0415
+    from webfountain.crawl.session import Session  # noqa: PLC0415
 
     errors: list[WebfountainError] = []
 
     def closed() -> None:
-        scheduler = crawler.engine.scheduler if crawler.engine is not None else None
-        if isinstance(scheduler, FountainScheduler) and scheduler.error is not None:
-            errors.append(scheduler.error)
+        if (error := Session.of(crawler).error) is not None:
+            errors.append(error)
 
     crawler.signals.connect(closed, signals.spider_closed, weak=False)
     return errors

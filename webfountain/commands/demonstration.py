@@ -72,13 +72,15 @@ def demo(*, collection: str, store: str, seed: int, sites: int, pages: int, seco
 
 def _emptied(store: str) -> Path:
     """The folder of a demo's store, empty: the generated web begins anew, so its old copies mean nothing."""
-    from webfountain.store import folder_of  # noqa: PLC0415
+    from webfountain.store import folder_of, is_held  # noqa: PLC0415
 
     folder = folder_of(store)
     if folder is None:
         raise InputError(f"--store {store!r}: the demo needs rocksdb://FOLDER")
     if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
         raise InputError(f"--store {store!r}: {folder} holds something that no demo made; give another folder")
+    if is_held(folder):
+        raise InputError(f"--store {store!r}: another demo is running there; wait for its end, or give another folder")
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     (folder / _MARK).touch()

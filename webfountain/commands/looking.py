@@ -11,10 +11,14 @@ from webfountain.clock import SystemClock
 from webfountain.commands import options
 from webfountain.records import STATES
 from webfountain.report import state as looked
+from webfountain.store import is_held
+from webfountain.store.contract import PLAN
+from webfountain.terminal import shown, shown_lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from webfountain.errors import RepositoryError
     from webfountain.repository.record import Stored
     from webfountain.store.contract import FrontierStore
 
@@ -27,10 +31,9 @@ __all__ = ["cat", "pages", "sites", "status", "texts"]
 def status(store: str, as_json: bool) -> None:
     """Counts by state, rate, freshness estimate, plan in force."""
     with options.reading(store) as opened:
-        fastest_s = opened.period_s / 96
-        found = looked.status(opened, at=SystemClock().now(), period_s=opened.period_s, fastest_s=fastest_s)
+        found = looked.status(opened, at=SystemClock().now(), period_s=opened.period_s, fastest_s=opened.fastest_s)
         plan = _plan(opened)
-    found = {"store": store, **found, "plan": plan}
+    found = {"store": store, **found, "plan": plan, "crawling": is_held(options.existing_folder(store))}
     options.print_json(found) if as_json else _print_status(found)
 
 
@@ -64,9 +67,16 @@ def sites(store: str, as_json: bool) -> None:
 def texts(store: str, repository: str | None, since: str | None, as_lines: bool) -> None:
     """What changed, as text: url, verdict, fetched, title, text. A gone page has text null."""
     at = 0.0 if since is None else options.time_of(since)
+    lost: list[RepositoryError] = []
     with options.reading(store) as opened, options.copies(store, repository) as kept:
-        rows = looked.texts(opened, kept, since=at)
+        rows = looked.texts(opened, kept, since=at, unreadable=lost.append)
         options.print_json_lines(rows) if as_lines else _print_texts(rows)
+    if lost:
+        print(
+            f"webfountain: warning: {len(lost):,} pages left out, whose copy cannot be read "
+            f"(the first: {lost[0]}); `webfountain check --repair` has them fetched again",
+            file=sys.stderr,
+        )
 
 
 @click.command()
@@ -83,9 +93,9 @@ def cat(url: str, store: str, repository: str | None, part: str | None, as_json:
     if as_json:
         options.print_json(_copy_document(copy))
     elif part == "text":
-        print(looked.text_of_copy(copy).text)
+        print(shown_lines(looked.text_of_copy(copy).text))
     elif part == "headers":
-        print("\n".join([str(copy.status), *(f"{name}: {value}" for name, value in copy.headers)]))
+        print("\n".join([str(copy.status), *(shown(f"{name}: {value}") for name, value in copy.headers)]))
     else:
         sys.stdout.buffer.write(copy.body)
         sys.stdout.buffer.flush()
@@ -93,7 +103,7 @@ def cat(url: str, store: str, repository: str | None, part: str | None, as_json:
 
 def _plan(store: FrontierStore) -> dict[str, Any] | None:
     """The plan in force; what reads it is imported only where there is one."""
-    if store.plan() is None:
+    if store.value(PLAN) is None:
         return None
     from webfountain.report.planned import plan_in_force  # noqa: PLC0415  numpy, 0.1 s
 
@@ -109,7 +119,8 @@ def _copy_document(copy: Stored) -> dict[str, Any]:
 
 def _print_status(found: Mapping[str, Any]) -> None:
     counts = ", ".join(f"{count:,} {state}" for state, count in found["pages"].items() if count)
-    fresh = "unknown yet" if found["freshness"] is None else f"{found['freshness']:.1%} of the known pages (estimate)"
+    basis = "estimate" if found["crawling"] else "estimate for now; no crawl is running to keep it so"
+    fresh = "unknown yet" if found["freshness"] is None else f"{found['freshness']:.1%} of the known pages ({basis})"
     rate = f"{found['pages_per_second']:.2f} pages/s since {options.spell_time(found['since'])} UTC"
     lines = {
         "store": found["store"],

@@ -14,6 +14,7 @@ import msgspec
 from webfountain.config import DEFAULT_STORE
 from webfountain.errors import InputError
 from webfountain.store import folder_of, open_store
+from webfountain.terminal import shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -134,6 +135,8 @@ def print_json_lines(rows: Iterable[object]) -> None:
 def print_table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Callable[[Mapping[str, Any]], str]]) -> int:
     """Rows as text columns, two blanks apart, widths by the first screenful; how many rows were printed.
 
+    What cells hold comes from strangers: nothing in them moves the terminal's cursor.
+
     Parameters
     ----------
     columns : heading -> the text of a row; a heading that begins with ">" is set right
@@ -144,7 +147,7 @@ def print_table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Callabl
     count = 0
     for row in rows:
         count += 1
-        pending.append([text(row) for text in columns.values()])
+        pending.append([shown(text(row)) for text in columns.values()])
         if len(pending) >= 200:
             widths = _print_rows(pending, right, widths)
             pending = []

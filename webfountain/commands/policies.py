@@ -11,12 +11,14 @@ import msgspec
 
 from webfountain.commands import options
 from webfountain.errors import PolicyError
+from webfountain.frontier.seeds import seed_links
 from webfountain.policy.files import describe, read_collection
 from webfountain.policy.judge import Judge
 from webfountain.report.policy_effect import policy_effect
 
 if TYPE_CHECKING:
     from webfountain.policy.files import Collection
+    from webfountain.policy.judge import Reason
 
 __all__ = ["policy"]
 
@@ -40,7 +42,7 @@ def check(files: tuple[str, ...], against: str | None, as_json: bool) -> int:
     for file in files:
         try:
             collection = read_collection(file)
-            found.append({"file": file, **describe(collection)})
+            found.append({"file": file, **describe(collection), "seeds_refused": _refused_seeds(collection)})
             if against is not None:
                 found[-1]["effect"] = _effect(collection, against)
         except PolicyError as error:
@@ -54,6 +56,14 @@ def check(files: tuple[str, ...], against: str | None, as_json: bool) -> int:
     return 2 if wrong else 0
 
 
+def _refused_seeds(collection: Collection) -> int:
+    """How many of its own seeds the file refuses; a crawl of none but those ends at once."""
+    refused: dict[Reason, tuple[int, str]] = {}
+    for _ in seed_links(collection, Judge(collection, year=time.gmtime().tm_year), refused):
+        pass
+    return sum(many for many, _ in refused.values())
+
+
 def _effect(collection: Collection, store_url: str) -> dict[str, Any]:
     """What the file would do to a store that exists."""
     judge = Judge(collection, year=time.gmtime().tm_year)
@@ -65,9 +75,16 @@ def _effect(collection: Collection, store_url: str) -> dict[str, Any]:
 def _print(found: list[dict[str, Any]]) -> None:
     for each in found:
         if "error" not in each:
-            collection, cycle = each["collection"], each["cycle"]
+            collection, cycle, refused = each["collection"], each["cycle"], each["seeds_refused"]
+            if refused:
+                print(
+                    f"webfountain: {each['file']}: warning: its rules refuse {refused:,} of its "
+                    f"{collection['seeds']:,} seeds",
+                    file=sys.stderr,
+                )
+            fine = "nothing to crawl" if refused == collection["seeds"] else "fine"
             print(
-                f"{each['file']}: fine: collection {collection['name']!r}, {collection['seeds']:,} seeds, "
+                f"{each['file']}: {fine}: collection {collection['name']!r}, {collection['seeds']:,} seeds, "
                 f"scope {collection['scope']}, {cycle['periods']} periods of {cycle['period']}"
             )
         if (effect := each.get("effect")) is not None:

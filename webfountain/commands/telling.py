@@ -12,7 +12,7 @@ from webfountain.clock import SystemClock
 from webfountain.commands import options
 from webfountain.errors import InputError, StoreHeld
 from webfountain.frontier.inbox import Delivered, Forget, Inbox, Now
-from webfountain.store import open_store
+from webfountain.store import is_held, open_store
 from webfountain.urls import canonical, site_of
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def now(urls: tuple[str, ...], store: str, as_json: bool) -> None:
     note = Now(tuple(canonical(url) for url in urls))
     folder = options.existing_folder(store)
     path = Inbox(options.inbox_folder(folder)).put(note)
-    taken = _is_held(folder) and _gone_soon(path)
+    taken = is_held(folder) and _gone_soon(path)
     if as_json:
         options.print_json({"urls": note.urls, "taken": taken})
     else:
@@ -86,18 +86,6 @@ def _deliver(inbox: Inbox, store: str, repository: Path) -> Delivered:
             return inbox.deliver(opened, None, at=SystemClock().now())
         with contextlib.closing(Repository(repository)) as kept:
             return inbox.deliver(opened, kept, at=SystemClock().now())
-
-
-def _is_held(folder: Path) -> bool:
-    """Whether a crawl has the store open: RocksDB's lock on its LOCK file is a POSIX one."""
-    import fcntl  # noqa: PLC0415
-
-    with contextlib.suppress(FileNotFoundError), (folder / "db" / "LOCK").open("rb+") as file:
-        try:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            return True
-    return False
 
 
 def _gone_soon(path: Path) -> bool:

@@ -65,7 +65,7 @@ class _Checks(NamedTuple):
 
 
 class Activity:
-    """The state of one site: arrays over sections and steps; `advance` once a step, then ask and tell."""
+    """The state of one site: arrays over sections and steps; `advance` once a step, then observe and ask."""
 
     def __init__(self, sections: Sections, *, signals: Signals, step: int = 0) -> None:
         """Start knowing nothing at `step`. Sections may be added to `sections` later on."""
@@ -98,7 +98,7 @@ class Activity:
             self._total[:, column + 1] = self._total[:, column] + hazard
             self._step += 1
 
-    def recall(self, section: Ints, events: Array, watched: Array) -> Array:
+    def begin_with(self, section: Ints, events: Array, watched: Array) -> Array:
         """Enter what earlier fetches told of pages, before the first `advance`; returns their `exposure`.
 
         Parameters
@@ -220,7 +220,7 @@ class Activity:
         prior = signals.prior_exposure
         self._mean[0] = (seen[0] + prior * signals.prior_rate) / (watched[0] + prior)
         # A burst changes a whole section: its pages are no independent witnesses, so the prior grows with them.
-        # Its size is kept when nobody looks, or a section given up for its rate would never be forgiven.
+        # Its size is kept when nobody fetches, or a section given up for its rate would never be forgiven.
         self._size = np.maximum(self._size, exposure.max(axis=1))
         lent = signals.section_steps * self._size
         for level in self._levels[1:]:

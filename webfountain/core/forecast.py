@@ -38,27 +38,19 @@ def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: A
     mean_age : (B,) periods since the last crawl; ages are taken as spread evenly up to twice that
     """
     ages = (np.arange(_COHORTS) + 0.5)[::-1] * (2.0 / _COHORTS)
+    # (B, cohorts) pages of a cohort and their obsolete share, the longest uncrawled first; each period appends one.
+    pages = np.concatenate([np.repeat(instance.b0[:, None] / _COHORTS, _COHORTS, axis=1), np.zeros_like(x).T], axis=1)
+    obsolete = np.zeros_like(pages)
+    obsolete[:, :_COHORTS] = 1.0 - (1.0 - instance.a[0])[:, None] ** (ages * mean_age[:, None])
     total = np.zeros(instance.T)
-    for i in range(instance.B):
-        cohorts = [(instance.b0[i] / _COHORTS, 1.0 - (1.0 - instance.a[0, i]) ** (age * mean_age[i])) for age in ages]
-        for t in range(instance.T):
-            cohorts = _aged(_crawled(cohorts, float(x[t, i])), float(instance.a[t, i]))
-            cohorts.append((float(x[t, i] + instance.p[i] * z[t]), 0.0))
-            total[t] += sum(pages * obsolete for pages, obsolete in cohorts)
+    for t in range(instance.T):
+        older = np.cumsum(pages, axis=1) - pages
+        pages -= np.clip(x[t][:, None] - older, 0.0, pages)
+        obsolete = 1.0 - (1.0 - obsolete) * (1.0 - instance.a[t])[:, None]
+        pages[:, _COHORTS + t] = x[t] + instance.p * z[t]
+        obsolete[:, _COHORTS + t] = 0.0
+        total[t] = (pages * obsolete).sum()
     return total
-
-
-def _crawled(cohorts: list[tuple[float, float]], pages: float) -> list[tuple[float, float]]:
-    """The cohorts, oldest first, without the `pages` oldest."""
-    for k, (size, obsolete) in enumerate(cohorts):
-        if size > pages:
-            return [(size - pages, obsolete), *cohorts[k + 1 :]]
-        pages -= size
-    return []
-
-
-def _aged(cohorts: list[tuple[float, float]], a: float) -> list[tuple[float, float]]:
-    return [(size, 1.0 - (1.0 - obsolete) * (1.0 - a)) for size, obsolete in cohorts]
 
 
 def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> Array:

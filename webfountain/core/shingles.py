@@ -41,6 +41,7 @@ _TOKENS = 4
 _MIX = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], dtype=np.uint64)
 _SHIFT = np.uint64(32)
 _MARGIN = 0.1
+_BATCH = 16_384
 
 
 def shingles(text: str) -> npt.NDArray[np.uint64]:
@@ -98,6 +99,8 @@ def resemblance_near(text_a: str, text_b: str, threshold: float) -> float:
     near 1; the shingles are made once, which leaves the exact count a tenth of the whole cost.
     """
     a, b = shingles(text_a), shingles(text_b)
+    if max(len(a), len(b)) > _BATCH:  # of that many sorting costs less than drawing, and a fraction of the memory
+        return _jaccard(a, b)
     estimate = resemblance(_signature(a), _signature(b))
     return estimate if abs(estimate - threshold) > _MARGIN else _jaccard(a, b)
 
@@ -113,7 +116,8 @@ def _jaccard(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> float:
 def _signature(hashes: npt.NDArray[np.uint64]) -> bytes:
     minhash = _prototype().copy()
     # datasketch's 32-bit scheme takes 32-bit integers only: the high word, the better mixed one.
-    minhash.update_batch((hashes >> _SHIFT).tolist())
+    for at in range(0, len(hashes), _BATCH):  # it takes 1 kB a shingle, and a text may have half a million
+        minhash.update_batch((hashes[at : at + _BATCH] >> _SHIFT).tolist())
     return bytes(minhash.hashvalues.astype("<u4").tobytes())
 
 

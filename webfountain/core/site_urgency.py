@@ -1,6 +1,6 @@
-"""One site under watch: what its fetches taught (`core.activity`), and how urgent each of its pages is now.
+"""One site: what its fetches taught (`core.activity`), and how urgent each of its pages is now.
 
-Place in the walk (DESIGN 4): verdict -> **here** -> urgency -> the next choice. The live crawler (`watch`) and
+Place in the walk (DESIGN 4): verdict -> **here** -> urgency -> the next choice. The live crawler (`urgent_pages`) and
 `simulate revisit` ask the same object. Time is counted in steps, whole numbers that grow; what a step is, the caller
 knows. Pages are numbers that `add` gives, in order from 0.
 """
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
-__all__ = ["SiteWatch"]
+__all__ = ["SiteUrgency"]
 
 
-class SiteWatch:
-    """Pages of one site, one array element each; told only what fetches found."""
+class SiteUrgency:
+    """Pages of one site, one array element each; which observes only what fetches found."""
 
     def __init__(self, *, signals: Signals, step: int = 0) -> None:
         """Start knowing nothing at `step`."""
@@ -51,7 +51,7 @@ class SiteWatch:
         importance: Array,
         signals: Signals,
         step: int,
-    ) -> SiteWatch:
+    ) -> SiteUrgency:
         """Begin at `step` with pages whose past is known.
 
         Parameters
@@ -63,7 +63,7 @@ class SiteWatch:
         begin = int(since.min(initial=step))
         site = cls(signals=signals, step=max(begin, step - WINDOW))
         known = site.add(paths, since=since, importance=importance)
-        exposure = site._activity.recall(site._section[known], events, watched)
+        exposure = site._activity.begin_with(site._section[known], events, watched)
         if signals.history:
             site._events[known], site._exposure[known] = events, exposure
         site._activity.advance(step)
@@ -91,7 +91,7 @@ class SiteWatch:
         """Pages were fetched that tell nothing of change: there was no copy before."""
         self._since[pages] = step
 
-    def hear(self, pages: Ints, changed: Flags, *, step: int) -> None:
+    def observe(self, pages: Ints, changed: Flags, *, step: int) -> None:
         """Pages were fetched in `step` and compared with our copies; each at most once in a call."""
         self._activity.advance(step)
         self._events[pages], self._exposure[pages] = self._activity.observe(
@@ -102,8 +102,8 @@ class SiteWatch:
     def urgency(self, pages: Ints, *, step: int) -> Array:
         """How much freshness a fetch in `step` would buy, weighted with the page's importance; steps."""
         self._activity.advance(step)
-        told = self._events[pages], self._exposure[pages]
-        return self._importance[pages] * self._activity.urgency(self._section[pages], self._since[pages], *told)
+        evidence = self._events[pages], self._exposure[pages]
+        return self._importance[pages] * self._activity.urgency(self._section[pages], self._since[pages], *evidence)
 
     def fresh_time(self, pages: Ints) -> Array:
         """Steps that these pages may be expected to stay as they are: what a fetch buys that surely repairs one."""

@@ -1,10 +1,11 @@
 """The download handler for http and https: Scrapy's door to `fetcher` and `connection`.
 
-Two ways through. Our own fetches (pages, robots.txt, sitemaps) take the cheapest: no header objects, no guess
-of a response class, the content coding undone. Requests of another project's spiders get what its callbacks
-and middlewares know: method, body and headers as they are, HtmlResponse and its like, raw content coding (for
-HttpCompressionMiddleware), the signals headers_received and bytes_received, DOWNLOAD_MAXSIZE, DOWNLOAD_TIMEOUT,
-DOWNLOAD_FAIL_ON_DATALOSS. Requests with a proxy or a bind address are passed to Scrapy's own handler.
+Two ways through. Our own fetches (pages, robots.txt, sitemaps) take the cheapest: no header objects, no guess of a
+response class, the content coding undone. Requests of another project's spiders take the way of Scrapy's own streaming
+handlers (`BaseStreamingDownloadHandler`: signals, DOWNLOAD_MAXSIZE and WARNSIZE, data loss, StopDownload, the response
+class, the log lines are its code), over our connections: endless heads are cut, private addresses refused, the address
+is the one that politeness was counted for. What that cannot do (a proxy, a DOWNLOADER_CLIENTCONTEXTFACTORY) is passed
+to the handler that Scrapy has by default.
 
 TLS certificates are not verified unless DOWNLOAD_VERIFY_CERTIFICATES is set, as in Scrapy: a page behind an
 expired certificate is still a page, and a crawl sends no secrets. Private addresses are refused unless the
@@ -14,13 +15,15 @@ WEBFOUNTAIN_ALLOW_PRIVATE decides, which is on: an existing project is trusted t
 
 from __future__ import annotations
 
+import asyncio
+import functools
 import ipaddress
 import ssl
-import time
-from typing import TYPE_CHECKING, Any, Final
+from collections import deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from scrapy import signals
-from scrapy.core.downloader.handlers.base import BaseDownloadHandler
+from scrapy.core.downloader.handlers._base_streaming import BaseStreamingDownloadHandler
 from scrapy.exceptions import (
     CannotResolveHostError,
     DownloadCancelledError,
@@ -28,29 +31,33 @@ from scrapy.exceptions import (
     DownloadFailedError,
     DownloadTimeoutError,
     ResponseDataLossError,
-    StopDownload,
+    UnsupportedURLSchemeError,
 )
 from scrapy.http import Headers, Response
-from scrapy.responsetypes import responsetypes
+from scrapy.utils._download_handlers import normalize_bind_address
 from scrapy.utils.httpobj import urlparse_cached
-from scrapy.utils.misc import build_from_crawler
-from scrapy.utils.ssl import _make_ssl_context
-from twisted.python.failure import Failure
+from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.ssl import _log_sslobj_debug_info, _make_ssl_context
+from twisted.internet.ssl import Certificate
 
 from webfountain.clock import SystemClock
 from webfountain.crawl.flight import flight_of
-from webfountain.download.connection import ConnectionPool, Endpoint, Exchange, Pace
-from webfountain.download.decoding import Body
-from webfountain.download.fetcher import Fetcher, origin_of, refuse_private, resolve
+from webfountain.crawl.names import reactor_addresses
+from webfountain.crawl.session import Session
+from webfountain.download.connection import Bounds, ConnectionPool, Exchange
+from webfountain.download.fetcher import Fetcher, allowed, origin_of
 from webfountain.download.http1 import BadResponse
+from webfountain.download.resolver import Resolver
 
 if TYPE_CHECKING:
-    from typing import Self
+    from collections.abc import AsyncIterator, Sequence
 
     from scrapy import Request
+    from scrapy.core.downloader.handlers._base_streaming import _BaseResponseArgs
     from scrapy.crawler import Crawler
 
     from webfountain.crawl.flight import Flight
+    from webfountain.download.connection import Endpoint
     from webfountain.download.http1 import ErrorWord, ResponseReader
     from webfountain.records import Fetched
 
@@ -114,7 +121,7 @@ class FountainResponse(Response):
         if self._headers is None:
             self._headers = Headers()
             for name, value in self.fetched.headers if self.fetched is not None else ():
-                self._headers.appendlist(name, value)
+                self._headers.appendlist(name, value.encode("latin-1"))
         return self._headers
 
     @headers.setter
@@ -122,48 +129,47 @@ class FountainResponse(Response):
         self._headers = Headers(value)
 
 
-class FountainDownloadHandler(BaseDownloadHandler):
-    """Settings read: WEBFOUNTAIN_ALLOW_PRIVATE, DOWNLOAD_TIMEOUT, DOWNLOAD_MAXSIZE, DOWNLOAD_FAIL_ON_DATALOSS,
-    DOWNLOAD_VERIFY_CERTIFICATES and the other DOWNLOAD_TLS settings."""
+class FountainDownloadHandler(BaseStreamingDownloadHandler["_Answer"]):
+    """Settings read: WEBFOUNTAIN_ALLOW_PRIVATE, DOWNLOAD_BIND_ADDRESS, DOWNLOAD_TIMEOUT, DOWNLOAD_MAXSIZE,
+    DOWNLOAD_WARNSIZE, DOWNLOAD_FAIL_ON_DATALOSS, DOWNLOAD_VERIFY_CERTIFICATES, the other DOWNLOAD_TLS settings and
+    DOWNLOADER_CLIENT_TLS_*; the reactor's resolver, and so DNS_RESOLVER, DNS_TIMEOUT, DNSCACHE_*.
 
-    lazy = True  # built inside a running loop, whatever process class runs the crawl
+    Raises ValueError at the start for TLS versions that do not exist.
+    """
+
+    supports_per_request_bindaddress = True
 
     def __init__(self, crawler: Crawler) -> None:
         super().__init__(crawler)
         settings = crawler.settings
         self._allow_private = settings.getbool("WEBFOUNTAIN_ALLOW_PRIVATE", True)
         self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
-        self._max_bytes = settings.getint("DOWNLOAD_MAXSIZE")
-        self._fail_on_dataloss = settings.getbool("DOWNLOAD_FAIL_ON_DATALOSS")
-        self._pool = ConnectionPool(self._tls_context)
-        self._fetcher = Fetcher(self._pool, SystemClock())
-        self._plain: Any = None
+        context = _make_ssl_context(settings)
+        # Many servers end a body without the closing record; the framing tells whether it was cut.
+        context.options |= ssl.OP_IGNORE_UNEXPECTED_EOF
+        self._pool = ConnectionPool(lambda: context)
+        self._resolver = Resolver()
+        self._fetcher = Fetcher(self._pool, SystemClock(), self._resolver.resolve, local=self._bind_address)
+        self._context_factory = settings.getpriority("DOWNLOADER_CLIENTCONTEXTFACTORY") != 0
+        self._scrapys: Any = None
         crawler.signals.connect(self._pool.abort, ABORT)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
 
     async def download_request(self, request: Request) -> Response:
         """The response, or one of Scrapy's download exceptions."""
         flight = flight_of(request)
         if flight is not None and flight.own:
             return await self._own(request, flight)
-        if request.meta.get("proxy") or request.meta.get("bindaddress"):
+        if request.meta.get("proxy") or (self._context_factory and request.url.startswith("https:")):
             return await self._by_scrapy(request)
-        return await self._foreign(request, flight)
+        request.meta.setdefault("download_timeout", self._timeout)
+        return await super().download_request(request)
 
     async def close(self) -> None:
         """Close all connections."""
+        self._resolver.close()
         self._pool.close()
-        if self._plain is not None:
-            await self._plain.close()
-
-    def _tls_context(self) -> ssl.SSLContext:
-        context = _make_ssl_context(self.crawler.settings)
-        # Many servers end a body without the closing record; the framing tells whether it was cut.
-        context.options |= ssl.OP_IGNORE_UNEXPECTED_EOF
-        return context
+        if self._scrapys is not None:
+            await self._scrapys.close()
 
     async def _own(self, request: Request, flight: Flight) -> Response:
         extra = request.headers.to_tuple_list() if request.headers else ()
@@ -174,147 +180,170 @@ class FountainDownloadHandler(BaseDownloadHandler):
         return FountainResponse(request.url, fetched=fetched, status=fetched.status, body=fetched.body, request=request)
 
     async def _by_scrapy(self, request: Request) -> Response:
-        """Scrapy's own handler, for what this one does not do."""
-        if self._plain is None:
-            from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler  # noqa: PLC0415
-
-            self._plain = build_from_crawler(HTTP11DownloadHandler, self.crawler)
-        response: Response = await self._plain.download_request(request)
+        if self._scrapys is None:
+            default = self.crawler.settings.getdict("DOWNLOAD_HANDLERS_BASE")["http"]
+            self._scrapys = build_from_crawler(load_object(default), self.crawler)
+        response: Response = await self._scrapys.download_request(request)
         return response
 
-    async def _foreign(self, request: Request, flight: Flight | None) -> Response:
-        download = _Download(self.crawler, request, self._max_bytes)
-        timeout = float(request.meta.get("download_timeout") or self._timeout)
-        started = time.monotonic()
-        exchange = Exchange(
-            download.begin,
-            pace=Pace(timeout, None),
-            started=started,
-            head_only=request.method == "HEAD",
-        )
-        download.exchange = exchange
-        endpoint = await self._send(request, flight, exchange)
-        request.meta["download_latency"] = time.monotonic() - started
-        return self._response(download, endpoint)
+    # ------------------------------------------- what Scrapy's streaming asks
 
-    async def _send(self, request: Request, flight: Flight | None, exchange: Exchange) -> Endpoint:
-        """Run the exchange at the first address that lets us connect."""
-        parts = urlparse_cached(request)
-        origin = origin_of(f"{parts.scheme}://{parts.netloc}")
-        allow_private = self._may_be_private() if flight is None else flight.terms.allow_private
-        data = _wire(request, parts, origin.authority)
+    @asynccontextmanager
+    async def _make_request(self, request: Request, timeout: float) -> AsyncIterator[_Answer]:
+        """Send a project's request; what comes back is read while the block runs."""
+        answer = _Answer(request, timeout)
+        running = asyncio.create_task(self._send(request, answer))
+        running.add_done_callback(answer.wake)
         try:
-            pinned = flight.fetch.address if flight is not None and request.url.startswith(flight.fetch.site) else None
-            addresses = (pinned,) if pinned else await resolve(origin.host)
-            for last, address in enumerate(addresses, start=1 - len(addresses)):
-                refuse_private(address, allow_private=allow_private)
-                endpoint = origin.at(address)
-                await self._pool.run(endpoint, data, exchange, repeatable=request.method in ("GET", "HEAD"))
-                if exchange.error != "connect" or last == 0:
-                    break
-                exchange.again()
+            await answer.begun()
+            yield answer
+        finally:
+            running.cancel()
+
+    async def _send(self, request: Request, answer: _Answer) -> None:
+        """Ask the address that politeness was counted for, or those that the reactor's resolver finds."""
+        parts = urlparse_cached(request)
+        if parts.scheme not in ("http", "https"):
+            raise UnsupportedURLSchemeError(f"{parts.scheme}: {request.url}")
+        site = f"{parts.scheme}://{parts.netloc}"
+        origin = origin_of(site)
+        flight = flight_of(request)
+        local = normalize_bind_address(request.meta.get("bindaddress")) or self._bind_address
+        allow_private = self._may_be_private() if flight is None else flight.terms.allow_private
+        turn = None
+        try:
+            if flight is not None and flight.fetch.address is not None and site == flight.fetch.site:
+                addresses: Sequence[str] = (flight.fetch.address, *flight.fetch.fallbacks)
+                turn = functools.partial(_turn, flight)
+            else:
+                addresses = await reactor_addresses(origin.host)
+            answer.endpoint = await self._pool.run(
+                [origin.at(address, local) for address in allowed(addresses, allow_private=allow_private)],
+                _wire(request, parts, origin.authority),
+                answer.exchange,
+                repeatable=request.method in ("GET", "HEAD"),
+                turn=turn,
+            )
         except BadResponse as bad:
-            raise download_error(bad.word, request.url) from None
-        return endpoint
+            answer.exchange.settle(bad.word)
 
     def _may_be_private(self) -> bool:
         """What holds for a request that no flight carries: media, robots.txt of Scrapy's own middleware."""
-        terms = getattr(self.crawler.engine.scheduler, "terms", None)
+        terms = Session.of(self.crawler).terms
         return self._allow_private if terms is None else bool(terms.allow_private)
 
-    def _response(self, download: _Download, endpoint: Endpoint) -> Response:
-        request, exchange = download.request, download.exchange
-        fail = request.meta.get("download_fail_on_dataloss", self._fail_on_dataloss)
-        if exchange.error == "cut" and exchange.sink is not None and not fail:
-            return download.response(endpoint, exchange.sink.partial(), ["dataloss"])
-        if exchange.error is not None and download.stop is None:
-            raise download_error(exchange.error, request.url)
-        if download.stop is None:
-            return download.response(endpoint, exchange.body, None)
-        response = download.response(
-            endpoint, exchange.sink.partial() if exchange.sink is not None else b"", ["download_stopped"]
-        )
-        if download.stop.fail:
-            download.stop.response = response
-            raise download.stop
-        return response
-
-
-class _Download:
-    """One request of another project: its exchange, its signals, its response."""
-
-    __slots__ = ("_crawler", "_max_bytes", "exchange", "request", "stop")
-
-    exchange: Exchange
-
-    def __init__(self, crawler: Crawler, request: Request, max_bytes: int) -> None:
-        self._crawler = crawler
-        self._max_bytes = int(request.meta.get("download_maxsize", max_bytes)) or _UNLIMITED
-        self.request = request
-        self.stop: StopDownload | None = None
-
-    def begin(self, reader: ResponseReader) -> Body:
-        """The head is complete: tell who listens, refuse what is announced as too large."""
-        length = next(
-            (int(value) for name, value in reader.headers if name == "content-length" and value.isdigit()), None
-        )
-        if length is not None and length > self._max_bytes:
-            raise BadResponse("too-large")
-        body = _Signalled(self, limit=self._max_bytes)
-        self._tell(body, signals.headers_received, headers=self.headers(reader), body_length=length)
-        return body
-
-    def received(self, body: Body, data: bytes) -> None:
-        """Tell who listens to bytes_received."""
-        self._tell(body, signals.bytes_received, data=data)
-
-    def _tell(self, body: Body, signal: object, **kwargs: Any) -> None:
-        """Send a signal; a receiver's StopDownload ends the body here."""
-        answers = self._crawler.signals.send_catch_log(
-            signal=signal, request=self.request, spider=self._crawler.spider, **kwargs
-        )
-        for _, answer in answers:
-            if isinstance(answer, Failure) and isinstance(answer.value, StopDownload):
-                self.stop = answer.value
-                body.full = True
-
     @staticmethod
-    def headers(reader: ResponseReader) -> Headers:
-        """The response's headers as Scrapy holds them."""
+    def _extract_headers(response: _Answer) -> Headers:
         headers = Headers()
-        for name, value in reader.headers:
-            headers.appendlist(name, value.encode("latin-1"))
+        chunked = response.exchange.reader.length is None
+        for name, value in response.exchange.reader.headers:
+            if not (chunked and name == "content-length"):  # it says nothing, and need not be a number
+                headers.appendlist(name, value.encode("latin-1"))
         return headers
 
-    def response(self, endpoint: Endpoint, body: bytes, flags: list[str] | None) -> Response:
-        """The response, of the class that Scrapy chooses for its type."""
-        headers = self.headers(self.exchange.reader)
-        kind = responsetypes.from_args(headers=headers, url=self.request.url, body=body)
-        connection = self.exchange.connection
-        return kind(
-            url=self.request.url,
-            status=self.exchange.reader.status or 0,
-            headers=headers,
-            body=body,
-            flags=flags,
-            certificate=None if connection is None else connection.certificate(),
-            ip_address=ipaddress.ip_address(endpoint.address),
-            protocol="HTTP/1.1",
-        )
+    @staticmethod
+    def _build_base_response_args(response: _Answer, request: Request, headers: Headers) -> _BaseResponseArgs:
+        reader, connection = response.exchange.reader, response.exchange.connection
+        assert reader.status is not None
+        assert connection is not None
+        return {
+            "status": reader.status,
+            "url": request.url,
+            "headers": headers,
+            "certificate": _certificate(connection.tls()),
+            "ip_address": ipaddress.ip_address(connection.endpoint.address.partition("%")[0]),
+            "protocol": reader.version,
+        }
+
+    @staticmethod
+    def _iter_body_chunks(response: _Answer) -> AsyncIterator[bytes]:
+        return response.chunks()
+
+    @staticmethod
+    def _is_dataloss_exception(exc: Exception) -> bool:
+        return isinstance(exc, ResponseDataLossError)
+
+    def _log_tls_info(self, response: _Answer, request: Request) -> None:
+        connection = response.exchange.connection
+        tls = None if connection is None else connection.tls()
+        if tls is not None:
+            _log_sslobj_debug_info(tls)
 
 
-class _Signalled(Body):
-    """A body, not decoded, that tells its download of every piece."""
+class _Answer:
+    """What comes back to one request of another project: the exchange, and its body piece by piece."""
 
-    __slots__ = ("_download",)
+    __slots__ = ("_news", "_pieces", "_running", "_timeout", "_url", "endpoint", "exchange", "full", "taken")
 
-    def __init__(self, download: _Download, *, limit: int) -> None:
-        super().__init__("", limit=limit)
-        self._download = download
+    def __init__(self, request: Request, timeout: float) -> None:
+        self._url = request.url
+        self._timeout = timeout
+        self._news = asyncio.Event()
+        self._pieces: deque[bytes] = deque()
+        self._running: asyncio.Task[None] | None = None
+        self.endpoint: Endpoint | None = None
+        self.exchange = Exchange(self._begin, Bounds(timeout, None), head_only=request.method == "HEAD")
+        self.taken = 0
+        self.full = False
+
+    def _begin(self, _: ResponseReader) -> _Answer:
+        self._news.set()
+        return self
 
     def take(self, data: bytes) -> None:
-        super().take(data)
-        self._download.received(self, data)
+        """A piece of the body, in its coding."""
+        self.taken += len(data)
+        self._pieces.append(data)
+        self._news.set()
+
+    def end(self) -> bytes:
+        """The pieces are read as they come."""
+        return b""
+
+    def wake(self, running: asyncio.Task[None]) -> None:
+        """The exchange ended, however."""
+        self._running = running
+        self._news.set()
+
+    async def begun(self) -> None:
+        """Wait until the head is there. Raises why it will not come."""
+        while self.exchange.sink is None:
+            await self._news.wait()
+            self._news.clear()
+            if self._running is not None and self.exchange.sink is None:
+                self._raise(self._running)
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body; raises ResponseDataLossError where the peer closed before its end."""
+        while True:
+            while self._pieces:
+                yield self._pieces.popleft()
+            if self._running is not None:
+                break
+            await self._news.wait()
+            self._news.clear()
+        if self.exchange.error is not None or self._running.cancelled() or self._running.exception():
+            self._raise(self._running)
+
+    def _raise(self, running: asyncio.Task[None]) -> NoReturn:
+        """What went wrong, as Scrapy's middlewares know it."""
+        running.result()
+        word, cause = self.exchange.error or "cut", self.exchange.cause
+        if word == "timeout":
+            raise DownloadTimeoutError(f"Getting {self._url} took longer than {self._timeout} seconds.")
+        if word == "cut" and (cause is not None or self.exchange.aborted):
+            raise DownloadFailedError(f"{cause or 'the crawl stops'}: {self._url}") from cause
+        raise download_error(word, self._url) from cause
+
+
+def _turn(flight: Flight, endpoint: Endpoint) -> float:
+    return flight.terms.detour(flight.fetch, endpoint.address)
+
+
+def _certificate(tls: ssl.SSLObject | None) -> Certificate | None:
+    """The peer's certificate, as Scrapy's handler for HTTP/1.1 gives it."""
+    der = None if tls is None else tls.getpeercert(binary_form=True)
+    return None if der is None else Certificate.load(der)
 
 
 def _wire(request: Request, parts: Any, authority: str) -> bytes:

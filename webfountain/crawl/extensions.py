@@ -1,8 +1,8 @@
 """The extension that tells what a crawl does: stats while it runs, a live display, the report at its end.
 
-It reads the scheduler's metrics and the frontier's snapshots and changes nothing. Settings read:
-WEBFOUNTAIN_REPORT (a file for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a display on
-standard error).
+It reads the session's metrics and the frontier's snapshots and changes nothing. Without the display a line in the log
+tells the progress once a minute and at the end, unless Scrapy's LogStats does. Settings read: WEBFOUNTAIN_REPORT (a
+file for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a display on standard error).
 """
 
 from __future__ import annotations
@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from scrapy import signals
 
-from webfountain.config import FountainConfig
 from webfountain.crawl import engine
-from webfountain.crawl.scheduler import FountainScheduler
+from webfountain.crawl.session import Session
 from webfountain.errors import InputError
 from webfountain.records import FETCHED
 
@@ -30,13 +29,17 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webfountain.report.progress import Progress
+    from webfountain.report.progress import Moment, Progress
 
 __all__ = ["Reporter", "report_of"]
 
 logger = logging.getLogger(__name__)
 
 EVERY_S: Final = 0.5
+_LOG_STATS: Final = "scrapy.extensions.logstats.LogStats"
+FIRST_LINE_S: Final = 10.0
+LINE_EVERY_S: Final = 60.0
+"""Seconds between lines in the log where there is no display, after the first."""
 FRESHNESS_EVERY: Final = 4
 """Moments between two estimates of the freshness, which cost the store a look at its census."""
 _COUNTS: Final = {
@@ -49,14 +52,14 @@ _COUNTS: Final = {
 }
 
 
-def report_of(scheduler: FountainScheduler, *, seconds: float, startup_seconds: float, reason: str) -> dict[str, Any]:
+def report_of(session: Session, *, seconds: float, startup_seconds: float, reason: str) -> dict[str, Any]:
     """The report of a crawl that ended (DESIGN.md section 7 names its fields).
 
     `startup_seconds` is wall time from the start of the crawl to its first request, `startup_cpu_seconds` the CPU
     time of the process until then, imports included.
     """
-    counts = scheduler.metrics
-    statistics = scheduler.frontier.statistics()
+    counts = session.metrics
+    statistics = session.frontier.statistics()
     outcomes: dict[str, int] = {str(kind): int(counts.get(f"outcome/{kind}")) for kind in sorted(FETCHED)}
     return {
         "pages_fetched": sum(outcomes.values()),
@@ -70,7 +73,7 @@ def report_of(scheduler: FountainScheduler, *, seconds: float, startup_seconds: 
         "seconds": seconds,
         "cpu_seconds": time.process_time(),
         "startup_seconds": startup_seconds,
-        "startup_cpu_seconds": scheduler.started_cpu or 0.0,
+        "startup_cpu_seconds": session.started_cpu or 0.0,
         "peak_rss_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
         "finish_reason": reason,
     }
@@ -79,79 +82,99 @@ def report_of(scheduler: FountainScheduler, *, seconds: float, startup_seconds: 
 class Reporter:
     """One crawl's reporter."""
 
-    def __init__(self, crawler: Crawler, *, report: Path | None, progress: bool) -> None:
+    def __init__(self, crawler: Crawler, session: Session) -> None:
         self._crawler = crawler
-        self._report = report
-        self._wants_progress = progress
+        self._session = session
+        self._report = None if session.config.report is None else Path(session.config.report)
         self._progress: Progress | None = None
         self._task: asyncio.Task[None] | None = None
         self._freshness: float | None = None
+        has_log_stats = crawler.settings.getwithbase("EXTENSIONS").get(_LOG_STATS) is not None
+        self._logs = not has_log_stats and logger.isEnabledFor(logging.INFO)
+        self._next_line = FIRST_LINE_S
         self._began = time.monotonic()
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        """Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range."""
+        """Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range, or without asyncio."""
         try:
-            config = FountainConfig.from_mapping(crawler.settings)
+            engine.need_asyncio()
+            session = Session.of(crawler)
         except InputError as error:
             engine.refuse(crawler, error, crawl=engine.running_crawl())
             raise
-        reporter = cls(crawler, report=None if config.report is None else Path(config.report), progress=config.progress)
+        reporter = cls(crawler, session)
         crawler.signals.connect(reporter.spider_opened, signals.spider_opened)
         crawler.signals.connect(reporter.spider_closed, signals.spider_closed)
         return reporter
 
     async def spider_opened(self) -> None:
         """Begin to watch, where our scheduler runs."""
-        scheduler = self._crawler.engine.scheduler
-        if not isinstance(scheduler, FountainScheduler) or scheduler.terms is None:
+        if self._session.built is None:
             return
-        if self._wants_progress:
+        if self._session.config.progress:
             from webfountain.report.progress import Progress  # noqa: PLC0415  rich costs 50 ms of start-up
 
+            assert self._crawler.spider is not None
             self._progress = Progress(sys.stderr, title=self._crawler.spider.name)
-        self._task = asyncio.get_running_loop().create_task(self._watch(scheduler))
+        self._task = asyncio.get_running_loop().create_task(self._watch())
 
     async def spider_closed(self, reason: str) -> None:
         """Write the last stats and the report."""
         if self._task is None:
             return
         self._task.cancel()
-        scheduler = self._crawler.engine.scheduler
-        assert isinstance(scheduler, FountainScheduler)
-        self._tell(scheduler)
+        self._tell()
         if self._progress is not None:
             self._progress.close()
+        elif self._logs:
+            self._log(self._moment())
         now = time.monotonic()
         report = report_of(
-            scheduler,
+            self._session,
             seconds=now - self._began,
-            startup_seconds=(scheduler.started or now) - self._began,
+            startup_seconds=(self._session.started or now) - self._began,
             reason=reason,
         )
         self._write(report)
 
-    async def _watch(self, scheduler: FountainScheduler) -> None:
+    async def _watch(self) -> None:
         for moment in itertools.count():
-            if self._progress is not None and moment % FRESHNESS_EVERY == 0:
-                self._freshness = await scheduler.freshness()
-            self._tell(scheduler)
+            census = self._session.census
+            if self._progress is not None and census is not None and moment % FRESHNESS_EVERY == 0:
+                self._freshness = await census()
+            self._tell()
             await asyncio.sleep(EVERY_S)
 
-    def _tell(self, scheduler: FountainScheduler) -> None:
+    def _tell(self) -> None:
         stats = self._crawler.stats
-        counts = scheduler.metrics.snapshot()
+        counts = self._session.metrics.snapshot()
         for name, many in counts.items():
             stats.set_value(name, many)
         if self._progress is not None:
-            from webfountain.report.planned import plan_words  # noqa: PLC0415
-            from webfountain.report.progress import moment_of  # noqa: PLC0415
+            self._progress.show(self._moment())
+        elif self._logs and time.monotonic() - self._began >= self._next_line:
+            self._log(self._moment())
 
-            seconds = time.monotonic() - self._began
-            snapshot = scheduler.frontier.statistics()
-            plan = scheduler.frontier.plan
-            words = None if plan is None else plan_words(plan, at=scheduler.now())
-            self._progress.show(moment_of(snapshot, counts, seconds=seconds, freshness=self._freshness, plan=words))
+    def _moment(self) -> Moment:
+        from webfountain.report.planned import plan_words  # noqa: PLC0415
+        from webfountain.report.progress import moment_of  # noqa: PLC0415
+
+        seconds = time.monotonic() - self._began
+        frontier = self._session.frontier
+        plan = frontier.plan
+        words = None if plan is None else plan_words(plan, at=self._session.now())
+        counts = self._session.metrics.snapshot()
+        return moment_of(frontier.statistics(), counts, seconds=seconds, freshness=self._freshness, plan=words)
+
+    def _log(self, moment: Moment) -> None:
+        """Where nobody watches, the log tells how it goes, as Scrapy's LogStats does."""
+        from webfountain.report.progress import line  # noqa: PLC0415
+
+        rate = moment.fetched / moment.seconds if moment.seconds else 0.0
+        assert self._crawler.spider is not None
+        logger.info("%s", line(moment, title=self._crawler.spider.name, rate=rate))
+        self._next_line = moment.seconds + LINE_EVERY_S
 
     def _write(self, report: dict[str, Any]) -> None:
         """Whole or not at all: a reader may wait for the file to appear."""

@@ -1,21 +1,21 @@
-"""Scrapy requests as plain data and back: how another project's requests live in the frontier.
+"""Another project's requests: as plain data in the store until their turn, else in memory.
 
-Place in the walk: its door, in add-on mode. What `Request.to_dict` tells becomes msgpack, never pickle: what is
-read again can only be data, whoever wrote the store. Tuples, sets and times come back as what they were. A
-request that holds anything else (a lambda as callback, an object in meta) has no such form: `pack` says so.
+Place in the walk: in add-on mode its door, and its end where the engine gets the request back. What
+`Request.to_dict` tells becomes msgpack (`values`); callbacks are names of the spider's methods. A request that holds
+anything else (a lambda as callback, a response in meta) has no such form: it is kept here, the store holds its place
+in the queue, and the page that yielded it is not settled before it (`flight`), so that another run makes it again.
 """
 
 from __future__ import annotations
 
-import datetime
+import inspect
+import logging
 import os
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-import msgspec
 from scrapy.http import Request
-from scrapy.utils.request import request_from_dict
 
-from webfountain.crawl.flight import FLIGHT
+from webfountain.crawl.values import ClassMissing, NotPlain, Values, path_of, read_keys
 from webfountain.errors import UrlError
 from webfountain.records import Link
 from webfountain.urls import canonical, site_of
@@ -24,16 +24,25 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Spider
+    from scrapy.crawler import Crawler
 
-__all__ = ["NotPlain", "Packer", "crawlable", "link_of", "meta_of"]
+    from webfountain.crawl.flight import Flight
+    from webfountain.metrics import Metrics
+    from webfountain.records import Lease
 
-_PLAIN: Final = frozenset({type(None), bool, float, str, bytes})
-_CODES: Final[dict[type, int]] = {tuple: 1, set: 2, frozenset: 3, datetime.datetime: 4, datetime.date: 5, dict: 6}
-_MAX_INT: Final = 1 << 63
+__all__ = ["LostInMemory", "NotPlain", "Packer", "RequestStore", "Taken", "crawlable", "ignores_robots", "link_of"]
+
+logger = logging.getLogger(__name__)
+
+IN_MEMORY: Final = b"\xc1in memory"
+"""Begins what the store keeps of a request that is no plain data; 0xc1 begins nothing in msgpack."""
+_RULED: Final = {False: b" ", True: b"!"}
+"""Follows it: whether the request's meta says `dont_obey_robotstxt`."""
+_IGNORES: Final = "dont_obey_robotstxt"
 
 
-class NotPlain(Exception):
-    """A request that cannot be stored; the text says what in it is no plain data."""
+class LostInMemory(Exception):
+    """A request that was kept in the memory of another process."""
 
 
 class Packer:
@@ -41,6 +50,8 @@ class Packer:
 
     def __init__(self, spider: Spider) -> None:
         self._spider = spider
+        modules = [type(spider).__module__, *getattr(spider, "settings", {}).get("SPIDER_MODULES", ())]
+        self._values = Values(module.partition(".")[0] for module in modules)
         self._names: dict[Any, str] = {}
 
     def pack(self, request: Request) -> bytes:
@@ -49,18 +60,30 @@ class Packer:
         data["callback"] = self._name(request.callback)
         data["errback"] = self._name(request.errback)
         data["headers"] = dict(request.headers)
-        data["meta"] = {key: value for key, value in request.meta.items() if key != FLIGHT}
-        kind = type(request)
-        if kind is not Request:
-            data["_class"] = f"{kind.__module__}.{kind.__qualname__}"
-        try:
-            return msgspec.msgpack.encode(_flat(data))
-        except (OverflowError, RecursionError) as error:
-            raise NotPlain(str(error)) from None
+        if type(request) is not Request:
+            data["_class"] = path_of(type(request))
+        return self._values.pack(data)
 
     def unpack(self, data: bytes) -> Request:
-        """The request again. Raises ValueError when the spider has lost the methods that it names."""
-        return request_from_dict(msgspec.msgpack.decode(data, ext_hook=_unflat), spider=self._spider)
+        """The request again.
+
+        Raises
+        ------
+        ClassMissing
+            when the spider has lost a method that it names, or a class is gone: the request may be made by a later
+            version of the project. ValueError, TypeError or KeyError for what is no request.
+        """
+        given: dict[str, Any] = self._values.unpack(data)
+        cls: type[Any] = Request
+        if path := given.pop("_class", None):
+            cls = self._values.class_at(path)
+            if not issubclass(cls, Request):
+                raise ClassMissing(f"{path} is no class of requests")
+        for name in ("callback", "errback"):
+            if given[name] is not None:
+                given[name] = self._method(given[name])
+        request: Request = cls(**{name: value for name, value in given.items() if name in cls.attributes})
+        return request
 
     def _name(self, method: Callable[..., Any] | None) -> str | None:
         """The name under which the spider has `method`; remembered, because looking it up walks all attributes."""
@@ -72,52 +95,115 @@ class Packer:
         name: str | None = self._names.get(function)
         if name is None:
             name = str(function.__name__)
-            if getattr(getattr(self._spider, name, None), "__func__", None) is not function:
+            if inspect.getattr_static(type(self._spider), name, None) is not function:
                 raise NotPlain(f"{method!r} is not found in the spider by its name")
             self._names[function] = name
         return name
 
-
-def _flat(value: Any) -> Any:
-    """`value` with what msgpack does not know marked as an extension. Raises NotPlain."""
-    kind = type(value)
-    if kind in _PLAIN or (kind is int and -_MAX_INT <= value < _MAX_INT):
-        return value
-    if kind is list:
-        return [_flat(item) for item in value]
-    if kind is dict:
-        return _flat_dict(value)
-    if kind in (tuple, set, frozenset):
-        return _ext(kind, [_flat(item) for item in value])
-    if kind in (datetime.datetime, datetime.date):
-        return _ext(kind, value.isoformat())
-    raise NotPlain(f"{kind.__module__}.{kind.__qualname__} is no plain data")
+    def _method(self, name: str) -> Any:
+        """Looked up in the class, where no property runs and only functions count: the store may say any name."""
+        if not inspect.isfunction(inspect.getattr_static(type(self._spider), name, None)):
+            raise ClassMissing(f"the spider {self._spider.name!r} has no method {name!r}")
+        return getattr(self._spider, name)
 
 
-def _flat_dict(value: dict[Any, Any]) -> Any:
-    """Text keys are msgpack's own; others (header names are bytes) make a list of pairs."""
-    if all(type(key) is str for key in value):
-        return {key: _flat(item) for key, item in value.items()}
-    return _ext(dict, [[_flat(key), _flat(item)] for key, item in value.items()])
+class Taken(NamedTuple):
+    """A request whose turn has come, and the flight that waits for its end: of the page that yielded it."""
+
+    request: Request
+    parent: Flight | None
 
 
-def _ext(kind: type, content: Any) -> msgspec.msgpack.Ext:
-    return msgspec.msgpack.Ext(_CODES[kind], msgspec.msgpack.encode(content))
+class RequestStore:
+    """The requests of one run of one spider. `again`: each may be taken more than once."""
+
+    def __init__(self, crawler: Crawler, spider: Spider, metrics: Metrics, *, again: bool) -> None:
+        self._crawler = crawler
+        self._packer = Packer(spider)
+        self._metrics = metrics
+        self._again = again
+        self._logged = False
+        self._run = os.urandom(8)
+        """Part of the identity of requests that live in this process only: another run makes them again."""
+        self._in_memory: dict[bytes, Taken] = {}
+        self._seen: set[bytes] = set()
+
+    def put(self, request: Request, url: str, *, unique: bool, parent: Flight | None) -> Link | None:
+        """The request as a link for the store; None for one that is no plain data and was put before.
+
+        Parameters
+        ----------
+        unique : it is itself and no other, however often it is yielded
+        parent : the flight in whose course it came; waits for its end when it stays in memory
+        """
+        fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
+        if unique:
+            fingerprint += os.urandom(8)
+        stats = self._crawler.stats
+        try:
+            link = link_of(request, url, self._packer.pack(request), fingerprint)
+        except NotPlain as why:
+            self._warn(request, why)
+        else:
+            stats.inc_value("scheduler/enqueued/disk")
+            return link
+        key = fingerprint + self._run
+        if key in self._seen:
+            return None
+        self._seen.add(key)
+        stats.inc_value("scheduler/enqueued/memory")
+        place = IN_MEMORY + _RULED[bool(request.meta.get(_IGNORES))] + key
+        if parent is not None:
+            parent.wait()
+        self._in_memory[place] = Taken(request, parent)
+        return link_of(request, url, place, key)
+
+    def take(self, lease: Lease) -> Taken:
+        """The request of a lease.
+
+        Raises
+        ------
+        LostInMemory
+            when it was in the memory of another process; the page that yielded it is asked again.
+        ClassMissing, ValueError, TypeError, KeyError
+            see `Packer.unpack`.
+        """
+        data = lease.record.request
+        if data is None:
+            return Taken(Request(lease.record.url), None)
+        if not data.startswith(IN_MEMORY):
+            self._crawler.stats.inc_value("scheduler/dequeued/disk")
+            return Taken(self._packer.unpack(data), None)
+        taken = self._in_memory.get(data) if self._again else self._in_memory.pop(data, None)
+        if taken is None:
+            raise LostInMemory
+        self._crawler.stats.inc_value("scheduler/dequeued/memory")
+        if not self._again:
+            return taken
+        self._in_memory[data] = Taken(taken.request, None)
+        return Taken(taken.request.copy(), taken.parent)
+
+    def _warn(self, request: Request, why: NotPlain) -> None:
+        self._metrics.inc("addon/in_memory")
+        self._crawler.stats.inc_value("scheduler/unserializable")
+        if not self._logged:
+            self._logged = True
+            logger.warning(
+                "A request is kept in memory, because %s; after a restart the page that yielded it is asked again "
+                "(counted in addon/in_memory, logged once): %s",
+                why,
+                request,
+            )
 
 
-def _unflat(code: int, data: memoryview) -> Any:
-    content = msgspec.msgpack.decode(data, ext_hook=_unflat)
-    if code == _CODES[datetime.datetime]:
-        return datetime.datetime.fromisoformat(content)
-    if code == _CODES[datetime.date]:
-        return datetime.date.fromisoformat(content)
-    if code == _CODES[dict]:
-        return {_key(key): item for key, item in content}
-    return {1: tuple, 2: set, 3: frozenset}[code](content)
-
-
-def _key(key: Any) -> Any:
-    return tuple(key) if isinstance(key, list) else key
+def ignores_robots(data: bytes) -> bool:
+    """Whether a stored request is asked whatever robots.txt says, as its meta has it. Reads it again: ask rarely."""
+    if data.startswith(IN_MEMORY):
+        return data.startswith(IN_MEMORY + _RULED[True])
+    try:
+        return bool(read_keys(data, "meta").get(_IGNORES))
+    except (ValueError, TypeError, AttributeError, KeyError):
+        return False  # it cannot be made again; that is said where it is tried
 
 
 def crawlable(request: Request) -> str | None:
@@ -128,18 +214,12 @@ def crawlable(request: Request) -> str | None:
         return None
 
 
-def meta_of(data: bytes) -> dict[str, Any]:
-    """The meta of a packed request. Raises ValueError, TypeError or KeyError for what is none."""
-    meta: dict[str, Any] = msgspec.msgpack.decode(data, ext_hook=_unflat)["meta"]
-    return meta
-
-
-def link_of(request: Request, url: str, data: bytes, fingerprint: bytes) -> Link:
-    """A request as a link. One with `dont_filter` is itself and no other, however often it is yielded."""
+def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
+    """A request as a link for the store, under the key that tells it from others."""
     return Link(
         url=url,
         site=site_of(url),
-        key=fingerprint + os.urandom(8) if request.dont_filter else fingerprint,
+        key=key,
         depth=int(request.meta.get("depth", 0)),
         importance=float(request.priority),
         request=data,

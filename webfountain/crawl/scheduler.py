@@ -5,7 +5,7 @@ decides nothing. The engine's calls never touch store or disk: one worker thread
 the engine is woken when a site comes due. Two modes: the fountain spider crawls a collection; with any other
 spider only the requests it yields enter the frontier (`addon`).
 
-Settings read: WEBFOUNTAIN_* (`webfountain.config`), and in add-on mode those that `building` names.
+Settings read: WEBFOUNTAIN_* (`webfountain.config`), DUPEFILTER_CLASS, and in add-on mode those that `session` names.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
+from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_f_from_coro_f
 
-from webfountain.config import FountainConfig
+from webfountain.core.freshness import freshness
 from webfountain.crawl import engine
-from webfountain.crawl.building import Built, build_for_project, build_own
 from webfountain.crawl.download_handler import ABORT
-from webfountain.crawl.flight import FLIGHT, Flight, flight_of
-from webfountain.crawl.requests import crawlable
-from webfountain.crawl.settling import Settling, is_one_off
-from webfountain.crawl.shelf import RequestShelf
+from webfountain.crawl.duplicates import Duplicates
+from webfountain.crawl.flight import CURRENT, Flight, arrive, depart, flight_of, origin_of
+from webfountain.crawl.names import reactor_addresses
+from webfountain.crawl.refusals import Refusals, is_one_off
+from webfountain.crawl.requests import LostInMemory, RequestStore, crawlable
+from webfountain.crawl.session import Session
+from webfountain.crawl.values import ClassMissing
 from webfountain.crawl.worker import Worker
-from webfountain.download.fetcher import terms_of
 from webfountain.download.resolver import Resolver
-from webfountain.errors import InputError, WebfountainError
-from webfountain.metrics import Metrics
-from webfountain.records import Fetch, Fetched
-from webfountain.report.state import freshness
+from webfountain.errors import WebfountainError
+from webfountain.records import Fetch, Fetched, LeaseId
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -43,10 +43,9 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from webfountain.download.fetcher import Terms
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.store_worker import Refusal
+    from webfountain.frontier.store_worker import Refusal, Work
 
 __all__ = ["FountainScheduler"]
 
@@ -71,28 +70,29 @@ _META: Final = {
 class FountainScheduler:
     """One crawl's scheduler. The engine calls it in the loop thread."""
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawler: Crawler, session: Session) -> None:
         self._crawler = crawler
-        self.metrics = Metrics()
-        self.started: float | None = None
-        """Monotonic seconds when the first request went out."""
-        self.started_cpu: float | None = None
-        """CPU seconds of the process by then."""
-        self.terms: Terms | None = None
-        self.error: WebfountainError | None = None
-        self._built: Built | None = None
+        self._session = session
+        self.metrics = session.metrics
         self._direct: deque[Request] = deque()
-        self._worker = Worker(look=self._look, absorbed=lambda: engine.wake(crawler), failed=self._failed)
+        self._worker = Worker(look=self._look, absorbed=self._absorbed, failed=self._failed)
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
         self._aborted = False
         self._stopped_at: float | None = None
         self._own = False
         self._running = engine.running_crawl()
+        self._waiting: dict[LeaseId, Flight] = {}
+        """By lease: pages that the engine is done with, but not with all that came of them in memory alone."""
+        self._told: set[str] = set()
+        self._known = 0
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
+    def from_crawler(cls, crawler: Crawler) -> Self | Scheduler:
+        """Scrapy's own scheduler for commands that only look (`scrapy shell`, `fetch`, `parse`): they must not crawl
+        what waits in the spider's frontier."""
+        session = Session.of(crawler)
+        return Scheduler.from_crawler(crawler) if session.inspecting else cls(crawler, session)
 
     # ---------------------------------------------------------------- life
 
@@ -108,52 +108,47 @@ class FountainScheduler:
         self._own = getattr(spider, "is_fountain", False)
         self._spider = spider
         try:
-            built = await self._worker.call(self._build)
+            built = await self._worker.call(lambda: self._session.open(spider))
         except WebfountainError as error:
-            self.error = error
+            self._session.error = error
             self._worker.shut()
             engine.refuse(self._crawler, error, crawl=self._running)
             raise
-        self._built = built
+        self.frontier: Frontier = built.frontier
+        self._resolver = Resolver(None if self._own else reactor_addresses)
+        engine.watch_ends(self._crawler, self._ended)
+        engine.scrape_for(self._crawler, CURRENT, flight_of)
         if self._own:
             gc.freeze()  # what was imported stays: no full collection walks it again
             gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
-        self.frontier: Frontier = built.frontier
-        self.terms = terms_of(built.collection.politeness, built.collection.network)
-        self._resolver = Resolver(self._resolved)
-        engine.watch_ends(self._crawler, self._ended)
-        engine.scrape_in_turn(self._crawler)
-        self._shelf = RequestShelf(self._crawler, spider, self.metrics, again=built.endless)
-        self._settling = Settling(built.frontier, self.now)
-        take = built.frontier.take_work if self._own else self._settling.take_work
-        self._worker.start(built.frontier, self._load_seeds, take)
-
-    def _build(self) -> Built:
-        config = FountainConfig.from_mapping(self._crawler.settings)
-        if not self._own:
-            return build_for_project(config, self._crawler.settings, self._spider.name, self.metrics)
-        if config.collection is None:
-            raise InputError("the fountain spider needs a collection: -a collection=FILE")
-        return build_own(config, self.metrics)
+        self._requests = RequestStore(self._crawler, spider, self.metrics, again=built.endless)
+        self._duplicates = Duplicates(self._crawler, size=self._session.config.cache_urls)
+        await self._duplicates.open()
+        self._refusals = Refusals(built.frontier, self._session.now)
+        self._session.census = self._freshness
+        self._worker.start(built.frontier, self._load_seeds, self._take_work)
 
     @deferred_f_from_coro_f
     async def close(self, reason: str) -> None:
         """Settle what has landed, give leases back, close store and repository."""
-        del reason
-        if self._built is None:
+        if self._session.built is None:
             return
         self._closing = True
+        self._session.census = None
         self._resolver.close()
         if self._timer is not None:
             self._timer.cancel()
         self.frontier.stop()
-        self._settling.give_up()
+        self._refusals.give_up()
         await self._worker.end()
+        await self._duplicates.close(reason)
+        if not self._own:
+            self._say_known()
         try:
             await self._worker.call(self.frontier.close)
         except WebfountainError as error:  # nothing is lost: leases come back at the next start
-            if self.error is None:
-                self.error = error
+            if self._session.error is None:
+                self._session.error = error
                 logger.critical("%s", error)
         finally:
             self._worker.shut()
@@ -162,43 +157,56 @@ class FountainScheduler:
 
     def has_pending_requests(self) -> bool:
         """Whether the crawl goes on. What is recrawled goes on until `finish_reason` says otherwise."""
-        if self._built is None or self._built.endless:
+        built = self._session.built
+        if built is None or built.endless:
             return True
-        return bool(self._direct) or self._settling.untold() > 0 or self.frontier.has_pending()
+        if self._direct or self._refusals.untold() or self.frontier.has_pending():
+            return True
+        return self._settle_stuck()
 
     def next_request(self) -> Request | None:
         """What may be asked now; None arms the timer for the time when something may."""
         if self._direct:
+            self._crawler.stats.inc_value("scheduler/dequeued/memory")
+            self._crawler.stats.inc_value("scheduler/dequeued")
             return self._direct.popleft()
-        if (refusal := self._settling.next_refused()) is not None:
+        if (refusal := self._refusals.next_refused()) is not None:
             return self._refused_request(refusal)
         fetch = self.frontier.next()
         if fetch is None:
             self._set_timer()
             return None
-        if self.started is None:
-            self.started, self.started_cpu = time.monotonic(), time.process_time()
+        if self._session.started is None:
+            self._session.started, self._session.started_cpu = time.monotonic(), time.process_time()
         if fetch.kind == "page" and not self._own:
             return self._foreign_request(fetch)
         callback: Callable[..., Any] = self._spider.parse if fetch.kind == "page" else _no_output
-        assert self.terms is not None
-        flight = Flight(fetch, self.terms, own=True)
-        request = Request(fetch.url, callback=callback, errback=_no_output, meta={**_META, FLIGHT: flight})
-        flight.request = request
+        request = Request(fetch.url, callback=callback, errback=_no_output, meta=dict(_META))
+        depart(request, self._flight(fetch, own=True))
         return request
+
+    def _flight(
+        self, fetch: Fetch, *, own: bool, refusal: Refusal | None = None, parent: Flight | None = None
+    ) -> Flight:
+        assert self._session.terms is not None
+        return Flight(fetch, self._session.terms, self, own=own, refusal=refusal, parent=parent)
 
     def enqueue_request(self, request: Request) -> bool:
         """Take in a request that a spider yielded, or that a middleware put in the place of another."""
-        flight = request.meta.pop(FLIGHT, None)
+        origin = origin_of(request)
         if self._own:
             # Nobody but the frontier orders fetches of a collection; the replaced one is settled when it ends.
-            return flight is None and self._enqueue_direct(request)
+            return origin is None and self._enqueue_direct(request)
         url = crawlable(request)
+        if self._duplicates.holds(request, web=url is not None):
+            return False
         if url is None:
             return self._enqueue_direct(request)
-        link = self._shelf.put(request, url)
+        unique = request.dont_filter or self._duplicates.decides
+        link = self._requests.put(request, url, unique=unique, parent=origin)
         if link is None:
             return False
+        self._crawler.stats.inc_value("scheduler/enqueued")
         self.frontier.offer(link)
         self._worker.stir()
         return True
@@ -211,52 +219,80 @@ class FountainScheduler:
             return
         flight.landed = True
         flight.fetched = fetched
+        self._robots_stats(fetched)
         self.frontier.landed(fetched)
         self._set_timer()
 
     def now(self) -> float:
         """The frontier's clock, UTC seconds."""
-        assert self._built is not None
-        return self._built.clock.now()
+        return self._session.now()
 
-    async def freshness(self) -> float | None:
+    async def _freshness(self) -> float | None:
         """Estimated share of the known pages whose copy is fresh, by the store's census; None: not known."""
-        if self._built is None or self._closing:
+        built = self._session.built
+        if built is None or self._closing:
             return None
         return freshness(
             await self._worker.call(self.frontier.census),
             never_crawled=self.frontier.statistics().store.pages["never-crawled"],
             at=self.now(),
-            fastest_s=self._built.collection.cycle.fastest_s,
+            fastest_s=built.collection.cycle.fastest_s,
         )
 
-    def examine(self, flight: Flight) -> Visit:
-        """What a landed fetch means for its page."""
+    def examine_at_once(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page; None where to find that out may take long."""
         assert flight.fetched is not None
-        flight.visit = self.frontier.examine(flight.fetched)
+        flight.visit = self.frontier.examine_at_once(flight.fetched)
+        return flight.visit
+
+    async def examine_apart(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page, found out beside the loop; None when the crawl was cut meanwhile."""
+        assert flight.fetched is not None
+        try:
+            visit = await self.frontier.examine_apart(flight.fetched)
+        except RuntimeError:  # no thread takes work any more
+            visit = None
+        flight.visit = None if self._aborted else visit
         return flight.visit
 
     def _ended(self, request: Request) -> None:
         """The engine is done with a request, whatever the end: callback, items, failure, replacement."""
-        flight = flight_of(request)
-        if flight is None or flight.request is not request:
+        flight = arrive(request)
+        if flight is None:
             return
-        flight.request = None  # each holds the other
-        if not flight.landed and self._aborted:
+        if self._aborted and (not flight.landed or (flight.own and flight.visit is None)):
             return  # its lease goes back when the frontier closes
         self._end(flight)
 
     def _end(self, flight: Flight) -> None:
-        """A flight is over: settle its page."""
+        """A flight is over: settle its page, unless requests came of it that live in memory alone."""
         if not flight.landed:
-            self.land(flight, self.unanswered(flight, "filtered"))
-        if flight.refusal is not None:
-            self._settling.ended(flight.refusal)
-        elif flight.fetch.kind == "page":
-            self._finish(flight)
+            self.land(flight, self._unanswered(flight, "filtered"))
+        for done in flight.end():
+            self._settle(done)
+        if flight.waits and flight.fetch.lease is not None:
+            self._waiting[flight.fetch.lease.id] = flight
+            self.frontier.keep(flight.fetch.lease)
         self._worker.stir()
 
-    def unanswered(self, flight: Flight, error: str) -> Fetched:
+    def _settle(self, flight: Flight) -> None:
+        lease = flight.fetch.lease
+        if lease is not None and self._waiting.pop(lease.id, None) is not None:
+            self.frontier.unkeep(lease)
+        if flight.refusal is not None:
+            self._refusals.ended(flight.refusal)
+        elif flight.fetch.kind == "page":
+            self._finish(flight)
+
+    def _settle_stuck(self) -> bool:
+        """Nothing is left but pages that wait for requests which the store has refused to take (its owner forgot
+        their site): they wait in vain. Whether there were any."""
+        stuck = list(self._waiting.values())
+        for flight in stuck:
+            self._settle(flight)
+        return bool(stuck)
+
+    def _unanswered(self, flight: Flight, error: str) -> Fetched:
         """The end of a flight that brought no answer."""
         return Fetched(flight.fetch, self.now(), 0.0, error=error)
 
@@ -266,7 +302,7 @@ class FountainScheduler:
         if not flight.own:
             if flight.once:
                 assert flight.fetch.lease is not None
-                self._settling.once(flight.fetch.lease)
+                self._refusals.once(flight.fetch.lease)
             self.frontier.acknowledge(flight.fetch, status=fetched.status, error=fetched.error, seconds=fetched.seconds)
             return
         if flight.visit is None and fetched.error is None:
@@ -277,20 +313,50 @@ class FountainScheduler:
     # ------------------------------------------------- requests of projects
 
     def _foreign_request(self, fetch: Fetch, refusal: Refusal | None = None) -> Request | None:
-        assert self.terms is not None
         assert fetch.lease is not None
-        flight = Flight(fetch, self.terms, own=False, refusal=refusal)
         try:
-            request = self._shelf.take(fetch.lease)
-        except (ValueError, TypeError, ImportError, AttributeError) as error:
-            logger.error("A stored request cannot be made again (%s): %s", error, fetch.url)
-            self._end(flight)
-            engine.wake(self._crawler)
+            taken = self._requests.take(fetch.lease)
+        except ClassMissing as why:
+            self._withhold(fetch, refusal, why)
             return None
-        request.meta[FLIGHT] = flight
-        flight.request = request
-        flight.once = is_one_off(request)
-        return request
+        except (LostInMemory, ValueError, TypeError, KeyError) as error:
+            self._forget(fetch, refusal, error)
+            return None
+        flight = self._flight(fetch, own=False, refusal=refusal, parent=taken.parent)
+        depart(taken.request, flight)
+        flight.once = is_one_off(taken.request)
+        self._crawler.stats.inc_value("scheduler/dequeued")
+        return taken.request
+
+    def _withhold(self, fetch: Fetch, refusal: Refusal | None, why: ClassMissing) -> None:
+        """A request that only another version of the project can make keeps its place in the queue."""
+        assert fetch.lease is not None
+        if refusal is None:
+            self.frontier.unasked(fetch)
+        else:
+            self._refusals.withheld()
+        self.frontier.keep(fetch.lease)
+        self.metrics.inc("addon/withheld")
+        if str(why) not in self._told:
+            self._told.add(str(why))
+            logger.error("Requests stay in the queue, because %s (counted in addon/withheld): %s", why, fetch.url)
+        engine.wake(self._crawler)
+
+    def _forget(self, fetch: Fetch, refusal: Refusal | None, error: Exception) -> None:
+        """A request that nobody can make again is settled."""
+        if isinstance(error, LostInMemory):
+            self.metrics.inc(
+                "addon/lost_in_memory"
+            )  # who yielded it was not settled, or is a start that yields it again
+        else:
+            logger.error("A stored request cannot be read again (%r): %s", error, fetch.url)
+        if refusal is None:
+            self.frontier.unasked(fetch)
+        flight = self._flight(fetch, own=False, refusal=refusal)
+        flight.landed = True
+        flight.fetched = self._unanswered(flight, "filtered")
+        self._end(flight)
+        engine.wake(self._crawler)
 
     def _refused_request(self, refusal: Refusal) -> Request | None:
         """A request that the engine ends at once: `RefusingMiddleware` sees to it."""
@@ -299,34 +365,72 @@ class FountainScheduler:
 
     def _enqueue_direct(self, request: Request) -> bool:
         """What is no web page (data:, file:) has no site and needs no politeness."""
+        self._crawler.stats.inc_value("scheduler/enqueued/memory")
+        self._crawler.stats.inc_value("scheduler/enqueued")
         self._direct.append(request)
         return True
+
+    def _robots_stats(self, fetched: Fetched) -> None:
+        """What Scrapy's middleware counts of robots.txt, under its names, for those who watch them."""
+        if fetched.fetch.kind == "robots" and not self._own:
+            stats = self._crawler.stats
+            stats.inc_value("robotstxt/request_count")
+            if fetched.status is None:
+                stats.inc_value(f"robotstxt/exception_count/{fetched.error}")
+            else:
+                stats.inc_value("robotstxt/response_count")
+                stats.inc_value(f"robotstxt/response_status_count/{fetched.status}")
+
+    def _say_known(self) -> None:
+        known = int(self.metrics.get("due/duplicate_by_store"))
+        if known:
+            logger.info(
+                "%d requests were known from an earlier run of this crawl, and were not made again; "
+                "WEBFOUNTAIN_FRESH=True begins anew, WEBFOUNTAIN_RECRAWL=True makes them again when they come due",
+                known,
+            )
 
     # ------------------------------------------------------- beside the walk
 
     def _load_seeds(self) -> None:
         """In the worker thread, before anything else."""
-        assert self._built is not None
-        if self._built.seeds is None:
+        built = self._session.built
+        assert built is not None
+        if built.seeds is None:
             return
-        loaded = self._built.seeds()
+        loaded = built.seeds()
         self.metrics.inc("seeds/read", loaded.read)
         self.metrics.inc("seeds/new", loaded.new)
         for reason, (many, first) in loaded.refused.items():
             logger.warning("%d seeds are refused by the collection's own rules (%s): %s", many, reason, first)
 
+    def _take_work(self) -> Work | None:
+        """The next batch. What it settles is in the feeds by then: an item of a settled page must not be lost."""
+        work = self.frontier.take_work() if self._own else self._refusals.take_work()
+        if work is not None and (work.visits or work.refusals):
+            engine.flush_feeds(self._crawler)
+        return work
+
+    def _absorbed(self) -> None:
+        """A batch is done. What the store knew counts as Scrapy's duplicate filter counts it."""
+        known = int(self.metrics.get("due/duplicate_by_cache") + self.metrics.get("due/duplicate_by_store"))
+        if not self._own and known > self._known:
+            self._crawler.stats.inc_value("dupefilter/filtered", known - self._known)
+            self._known = known
+        engine.wake(self._crawler)
+
     def _failed(self, error: WebfountainError) -> None:
-        self.error = error
+        self._session.error = error
         self.frontier.stop()
         engine.fail(self._crawler)
 
     def _look(self) -> None:
         """What has to be looked at now and then: names to resolve, the end of the crawl."""
         if hosts := self.frontier.unresolved():
-            self._resolver.ask(hosts)
+            self._resolver.ask(hosts, self._resolved)
         if engine.is_closing(self._crawler):
             self._wind_down()
-        elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._settling.untold()):
+        elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals.untold()):
             self._stop(reason)
 
     def _wind_down(self) -> None:
@@ -337,6 +441,7 @@ class FountainScheduler:
             self._stopped_at = now
         elif now - self._stopped_at > GRACE_S and not self._aborted:
             self._aborted = True
+            self.frontier.cut_short()
             self._crawler.signals.send_catch_log(ABORT)
 
     def _stop(self, reason: str) -> None:

@@ -9,8 +9,7 @@ pipelines work as with any spider::
 
 from __future__ import annotations
 
-import asyncio
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from scrapy import Spider
 
@@ -25,11 +24,11 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from webfountain.crawl.flight import Flight
+    from webfountain.frontier.pages.examiner import Visit
 
 __all__ = ["FountainSpider"]
 
 Items = list[dict[str, Any]]
-LARGE_BYTES: Final = 262_144
 
 
 class FountainSpider(Spider):
@@ -55,22 +54,22 @@ class FountainSpider(Spider):
     def parse(self, response: Response) -> Items | Awaitable[Items]:
         """The item of a page, if it is worth one.
 
-        What could hold the loop goes to a thread: a changed page, which is compared with its old copy on disk, and
-        a large one, whose parsing leaves the interpreter to others.
+        What could hold the loop is done beside it: a changed page is compared with its old copy on disk, a large or
+        strange one is read by a process that can be ended.
         """
         scheduler = self.crawler.engine.scheduler
         flight = None if response.request is None else flight_of(response.request)
         if flight is None or flight.fetched is None or not isinstance(scheduler, FountainScheduler):
             return []
-        if len(flight.fetched.body) > LARGE_BYTES or scheduler.frontier.needs_old_copy(flight.fetched):
-            return self._in_thread(scheduler, flight)
-        return _items(scheduler, flight)
+        visit = scheduler.examine_at_once(flight)
+        return self._later(scheduler, flight) if visit is None else _items(visit)
 
     @staticmethod
-    async def _in_thread(scheduler: FountainScheduler, flight: Flight) -> Items:
-        return await asyncio.to_thread(_items, scheduler, flight)
+    async def _later(scheduler: FountainScheduler, flight: Flight) -> Items:
+        visit = await scheduler.examine_apart(flight)
+        return [] if visit is None else _items(visit)
 
 
-def _items(scheduler: FountainScheduler, flight: Flight) -> Items:
-    item = scheduler.examine(flight).item()
+def _items(visit: Visit) -> Items:
+    item = visit.item()
     return [] if item is None else [item]

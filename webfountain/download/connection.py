@@ -1,47 +1,58 @@
 """Connections of the downloader: one exchange at a time on each, kept alive per site and address, watched as one.
 
-Between the sockets and `http1`. The pool asks no name server and decides nothing about politeness: it connects
-to the address it is given, with the site's name in SNI. One timer watches all exchanges, instead of several
-timers for each: a deadline until the head is complete, then a least number of bytes in every window.
+Between the sockets and `http1`. The pool asks no name server and decides nothing about politeness: it connects to
+the addresses that it is given, with the site's name in SNI, and asks before it uses another than the first. One timer
+watches all exchanges, instead of several timers for each: a deadline for the whole, a least number of bytes in every
+window of a body. Connections are counted before they are opened, so that the process never runs out of files.
 """
 
 from __future__ import annotations
 
 import asyncio
 import errno
+import os
+import resource
 import time
-from collections import OrderedDict
-from typing import TYPE_CHECKING, Final, NamedTuple, cast
+from collections import OrderedDict, deque
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, cast
 
 from webfountain.download.http1 import BadResponse, ResponseReader
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
-    from webfountain.download.decoding import Body
     from webfountain.download.http1 import ErrorWord
 
-__all__ = ["Connection", "ConnectionPool", "Endpoint", "Exchange", "Pace"]
+__all__ = ["Bounds", "Connection", "ConnectionPool", "Endpoint", "Exchange", "PoolStatistics", "Sink", "spare_files"]
 
-IDLE_SECONDS: Final = 10.0
+IDLE_S: Final = 10.0
 MAX_IDLE: Final = 512
-TICK: Final = 0.25
-_OWN_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EMFILE, errno.ENFILE})
+TICK_S: Final = 0.25
+ATTEMPT_S: Final = 1.0
+"""When the next address of a host is tried while the one before has not answered. RFC 8305 section 5 allows 0.1 to
+2 s; a person waits for 0.25, a crawler would rather not knock twice."""
+COUNT_S: Final = 1.0
+"""How often the open files are counted anew while more than half of those allowed are open."""
+_OWN_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL})
 
 
 class Endpoint(NamedTuple):
-    """Where a connection leads. `tls` is the host name for SNI and certificate, None for plain text."""
+    """Where a connection leads. `host` is the name in SNI and certificate; two names never share a connection, for
+    what stands before an address may have bound it to the site of the first. `local` is bound to, None: to any."""
 
     address: str
     port: int
-    tls: str | None
+    host: str
+    tls: bool
+    local: tuple[str, int] | None = None
 
 
-class Pace(NamedTuple):
-    """How slow a peer may be: seconds until the head is complete, then bytes a second in every window.
+class Bounds(NamedTuple):
+    """How slow a peer may be: seconds for the whole exchange, and bytes a second in every window of its body.
 
-    `least_rate` None: `timeout` is for the whole response, as Scrapy's DOWNLOAD_TIMEOUT is.
+    `least_rate` None: nothing but `timeout` counts, as with Scrapy's DOWNLOAD_TIMEOUT.
     """
 
     timeout: float
@@ -53,45 +64,80 @@ class Pace(NamedTuple):
         return min(10.0, self.timeout / 3)
 
 
+class Sink(Protocol):
+    """What takes a response's body."""
+
+    @property
+    def taken(self) -> int:
+        """Bytes that came so far, coded as they came."""
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more is wanted: the exchange ends, and well."""
+
+    def take(self, data: bytes) -> None:
+        """Take the next bytes. Raises BadResponse."""
+
+    def end(self) -> bytes:
+        """The body, when all of it has come. Raises BadResponse."""
+
+
+class PoolStatistics(NamedTuple):
+    """A frozen snapshot: connections that are open or being opened, those of them that are kept for later, exchanges
+    under way, and exchanges that wait until a file is free."""
+
+    open: int
+    kept: int
+    active: int
+    waiting: int
+
+
 class Exchange:
     """One request and what comes back. `done` is resolved once; then read `error`, or `reader` and `body`.
 
-    `begin` is called when the head is complete; it returns the `Body` that will take the bytes, or raises
-    BadResponse to cut the response there.
+    `begin` is called when the head is complete; it returns the sink that will take the body, or raises BadResponse to
+    cut the response there. The time runs from `start`, which the pool calls when the request's turn has come.
     """
 
     __slots__ = (
         "_begin",
-        "_pace",
+        "_bounds",
         "_window_end",
         "_window_taken",
         "aborted",
         "answered",
         "body",
+        "cause",
         "connection",
         "deadline",
         "done",
         "error",
         "reader",
         "sink",
+        "started",
     )
 
-    def __init__(
-        self, begin: Callable[[ResponseReader], Body], *, pace: Pace, started: float, head_only: bool = False
-    ) -> None:
+    def __init__(self, begin: Callable[[ResponseReader], Sink], bounds: Bounds, *, head_only: bool = False) -> None:
         self._begin = begin
-        self._pace = pace
+        self._bounds = bounds
         self._window_end = 0.0
         self._window_taken = 0
-        self.deadline = started + pace.timeout
         self.reader = ResponseReader(head_only=head_only)
-        self.sink: Body | None = None
+        self.sink: Sink | None = None
         self.body = b""
         self.error: ErrorWord | None = None
+        self.cause: BaseException | None = None
+        """What the operating system said when the connection failed; None when the peer closed it in good order."""
         self.answered = False
         self.aborted = False
         self.connection: Connection | None = None
         self.done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self.start()
+
+    def start(self) -> None:
+        """Let the time run from now."""
+        self.started = time.monotonic()
+        self.deadline = self.started + self._bounds.timeout
 
     def feed(self, data: bytes) -> bool:
         """Take bytes from the peer; True when the response is complete. Raises BadResponse."""
@@ -106,11 +152,11 @@ class Exchange:
             self.sink.take(body)
         return reader.complete or self.sink.full
 
-    def settle(self, error: ErrorWord | None) -> None:
+    def settle(self, error: ErrorWord | None, cause: BaseException | None = None) -> None:
         """Resolve `done`, once; a second end of the same exchange has no effect."""
         if self.done.done():
             return
-        self.error = error
+        self.error, self.cause = error, cause
         if error is None and self.sink is not None:
             try:
                 self.body = self.sink.end()
@@ -119,13 +165,16 @@ class Exchange:
         self.done.set_result(None)
 
     def late(self, now: float) -> ErrorWord | None:
-        """The word for being too slow at `now` (monotonic seconds), None while all is well."""
-        rate = self._pace.least_rate
-        if self.sink is None or rate is None:
-            return "timeout" if now >= self.deadline else None
-        if now < self._window_end:
+        """The word for being too slow at `now` (monotonic seconds), None while all is well.
+
+        A peer that does not answer is "timeout"; one that answers, too slowly or for too long, is "too-slow".
+        """
+        rate = self._bounds.least_rate
+        if now >= self.deadline:
+            return "timeout" if self.sink is None or rate is None else "too-slow"
+        if self.sink is None or rate is None or now < self._window_end:
             return None
-        taken, window = self.sink.taken, self._pace.window
+        taken, window = self.sink.taken, self._bounds.window
         if self._window_end and taken - self._window_taken < rate * window:
             return "too-slow"
         self._window_end, self._window_taken = now + window, taken
@@ -133,7 +182,7 @@ class Exchange:
 
     def again(self) -> None:
         """Make ready for a second connection, when the first was closed before it answered."""
-        self.error = None
+        self.error = self.cause = None
         self.done = asyncio.get_running_loop().create_future()
 
 
@@ -183,16 +232,16 @@ class Connection(asyncio.Protocol):
             self.end(None if self.exchange.sink is not None else "cut")
 
     def connection_lost(self, exc: Exception | None) -> None:
-        del exc
-        self.end("cut")
+        self.end("cut", exc)
+        self._pool.closed()
 
-    def end(self, error: ErrorWord | None) -> None:
+    def end(self, error: ErrorWord | None, cause: BaseException | None = None) -> None:
         """End the exchange, if one runs; keep the connection only when it is in step."""
         exchange, self.exchange = self.exchange, None
         reusable = False
         if exchange is not None:
             reader = exchange.reader
-            exchange.settle(error)
+            exchange.settle(error, cause)
             reusable = exchange.error is None and reader.complete and reader.keep_alive and not reader.rest
         if reusable:
             self._pool.keep(self)
@@ -205,10 +254,9 @@ class Connection(asyncio.Protocol):
         if self.transport is not None:
             self.transport.abort()
 
-    def certificate(self) -> bytes | None:
-        """The peer's certificate in DER, None without TLS."""
-        tls = None if self.transport is None else self.transport.get_extra_info("ssl_object")
-        return None if tls is None else cast("bytes | None", tls.getpeercert(binary_form=True))
+    def tls(self) -> ssl.SSLObject | None:
+        """What TLS knows of the peer, None for plain text."""
+        return None if self.transport is None else self.transport.get_extra_info("ssl_object")
 
     def usable(self) -> bool:
         """Whether the peer has not closed meanwhile, as far as is known here."""
@@ -218,34 +266,58 @@ class Connection(asyncio.Protocol):
 class ConnectionPool:
     """All connections of a downloader.
 
+    `tls` makes the context of all TLS connections when the first is needed. `spare` tells how many more connections
+    may be opened now; the rest waits.
+
     Invariant: a connection is in `_idle` exactly while it has no exchange and may be used again.
+    Invariant: `_open` counts the connections whose file is open or about to be.
     """
 
-    def __init__(self, tls: Callable[[], ssl.SSLContext]) -> None:
+    def __init__(self, tls: Callable[[], ssl.SSLContext], *, spare: Callable[[], int] | None = None) -> None:
         self._tls_context = tls
         self._tls: ssl.SSLContext | None = None
+        self._spare = spare or spare_files
         self._idle: dict[Endpoint, list[Connection]] = {}
         self._order: OrderedDict[Connection, None] = OrderedDict()
         self._active: set[Exchange] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._open = 0
+        self._most = 0
+        self._counted_at = -COUNT_S
+        self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def run(self, endpoint: Endpoint, data: bytes, exchange: Exchange, *, repeatable: bool) -> None:
+    def statistics(self) -> PoolStatistics:
+        """How many connections and exchanges there are."""
+        return PoolStatistics(self._open, len(self._order), len(self._active), len(self._waiting))
+
+    async def run(
+        self,
+        endpoints: Sequence[Endpoint],
+        data: bytes,
+        exchange: Exchange,
+        *,
+        repeatable: bool,
+        turn: Callable[[Endpoint], float] | None = None,
+    ) -> Endpoint:
         """Send `data` and wait until `exchange` is done, with a word in `error` when it failed.
 
-        A kept connection that the peer closed before it answered is replaced once, when the request is
-        `repeatable` (RFC 9112 section 9.3.1).
+        The first of `endpoints` is the one whose turn it is. Where it does not answer, the others are tried, each
+        `ATTEMPT_S` after the one before (RFC 8305); before anything is sent to one of them, `turn` says how many
+        seconds it must wait, until it says 0. A kept connection that the peer closed before it answered is replaced
+        once, when the request is `repeatable` (RFC 9112 section 9.3.1). Returns the endpoint that was asked.
         """
         self._active.add(exchange)
         self._watch_soon()
         try:
-            kept = self._take(endpoint)
+            kept = self._take(endpoints[0])
             if kept is not None:
+                exchange.start()
                 kept.send(data, exchange)
                 await exchange.done
                 if exchange.error != "cut" or exchange.answered or exchange.aborted or not repeatable:
-                    return
+                    return kept.endpoint
                 exchange.again()
-            await self._connect(endpoint, data, exchange)
+            return await self._run_fresh(endpoints, data, exchange, turn)
         finally:
             self._active.discard(exchange)
             if not exchange.done.done() and exchange.connection is not None:
@@ -253,6 +325,9 @@ class ConnectionPool:
 
     def keep(self, connection: Connection) -> None:
         """Take back a connection that may serve again."""
+        if self._waiting:  # its file is wanted
+            connection.abort()
+            return
         connection.idle_since = time.monotonic()
         self._idle.setdefault(connection.endpoint, []).append(connection)
         self._order[connection] = None
@@ -268,11 +343,17 @@ class ConnectionPool:
             if not waiting:
                 del self._idle[connection.endpoint]
 
+    def closed(self) -> None:
+        """A connection that was counted has no file any more: the next that waits may open one."""
+        self._open -= 1
+        self._admit()
+
     def abort(self) -> None:
         """End all exchanges as cut, for good."""
         for exchange in list(self._active):
             exchange.aborted = True
             self._end(exchange, "cut")
+        self._admit(len(self._waiting))  # to find their exchanges ended
 
     def close(self) -> None:
         """End all exchanges, close all connections."""
@@ -282,6 +363,8 @@ class ConnectionPool:
         for connection in list(self._order):
             connection.abort()
 
+    # ------------------------------------------------------------ connecting
+
     def _take(self, endpoint: Endpoint) -> Connection | None:
         while waiting := self._idle.get(endpoint):
             connection = waiting[-1]
@@ -290,49 +373,156 @@ class ConnectionPool:
                 return connection
         return None
 
-    async def _connect(self, endpoint: Endpoint, data: bytes, exchange: Exchange) -> None:
+    async def _run_fresh(
+        self,
+        endpoints: Sequence[Endpoint],
+        data: bytes,
+        exchange: Exchange,
+        turn: Callable[[Endpoint], float] | None,
+    ) -> Endpoint:
+        connection: Connection | None = None
         try:
-            connection = await self._open(endpoint, exchange.deadline - time.monotonic())
+            if len(endpoints) == 1:
+                connection = await self._connect(endpoints[0], exchange)
+            else:
+                connection = await self._race(endpoints, exchange)
+            if connection.endpoint is not endpoints[0] and turn is not None:
+                await self._await_turn(connection.endpoint, turn, exchange)
         except TimeoutError:
             exchange.settle("timeout")
         except OSError as error:  # TLS and certificate errors among them
-            exchange.settle("network" if error.errno in _OWN_NETWORK else "connect")
+            exchange.settle("network" if error.errno in _OWN_NETWORK else "connect", error)
+        if connection is None:
+            return endpoints[0]
+        if exchange.done.done() or not connection.usable():
+            connection.abort()
+            exchange.settle("cut")
         else:
-            if exchange.done.done():
-                connection.abort()
-                return
             connection.send(data, exchange)
             await exchange.done
+        return connection.endpoint
 
-    async def _open(self, endpoint: Endpoint, seconds: float) -> Connection:
-        if endpoint.tls is not None and self._tls is None:
+    async def _race(self, endpoints: Sequence[Endpoint], exchange: Exchange) -> Connection:
+        """The first address that answers, of several tried one after the other. Raises what the first one raised."""
+        untried = deque(endpoints)
+        attempts: list[asyncio.Task[Connection]] = []
+        under_way: set[asyncio.Task[Connection]] = set()
+        try:
+            while untried or under_way:
+                if untried:
+                    attempts.append(asyncio.create_task(self._connect(untried.popleft(), exchange)))
+                    under_way.add(attempts[-1])
+                wait_s = ATTEMPT_S if untried else None
+                done, under_way = await asyncio.wait(under_way, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+                for attempt in done:
+                    if attempt.exception() is None:
+                        under_way |= done - {attempt}
+                        return attempt.result()
+            return attempts[0].result()
+        finally:
+            for attempt in under_way:
+                attempt.add_done_callback(_unwanted)
+                attempt.cancel()
+
+    async def _connect(self, endpoint: Endpoint, exchange: Exchange) -> Connection:
+        if endpoint.tls and self._tls is None:
             self._tls = self._tls_context()
-        async with asyncio.timeout(max(0.0, seconds)):
-            _, connection = await asyncio.get_running_loop().create_connection(
-                lambda: Connection(self, endpoint),
-                endpoint.address,
-                endpoint.port,
-                ssl=None if endpoint.tls is None else self._tls,
-                server_hostname=endpoint.tls,
-            )
-        return connection
+        await self._reserve(exchange)
+        connection: Connection | None = None
 
-    def _watch_soon(self) -> None:
+        def made() -> Connection:
+            nonlocal connection
+            connection = Connection(self, endpoint)
+            return connection
+
+        try:
+            async with asyncio.timeout(max(0.0, exchange.deadline - time.monotonic())):
+                _, opened = await asyncio.get_running_loop().create_connection(
+                    made,
+                    endpoint.address,
+                    endpoint.port,
+                    ssl=self._tls if endpoint.tls else None,
+                    server_hostname=endpoint.host if endpoint.tls else None,
+                    local_addr=endpoint.local,
+                )
+                return opened
+        except BaseException:
+            if connection is None or connection.transport is None:  # else `connection_lost` will count it
+                self.closed()
+            raise
+
+    @staticmethod
+    async def _await_turn(endpoint: Endpoint, turn: Callable[[Endpoint], float], exchange: Exchange) -> None:
+        """Wait until politeness lets another address than the first be asked; the time runs from then."""
+        while not exchange.done.done() and (wait := turn(endpoint)) > 0:
+            await asyncio.sleep(min(wait, TICK_S))
+        exchange.start()
+
+    # ----------------------------------------------------------------- files
+
+    async def _reserve(self, exchange: Exchange) -> None:
+        """Wait until a file may be opened for a connection, and count it; the exchange's time runs from then.
+
+        Raises OSError when the exchange was ended meanwhile.
+        """
+        if self._open >= self._most:
+            self._count()
+        if self._open < self._most and not self._waiting:
+            self._open += 1
+            return
+        if self._order:
+            next(iter(self._order)).abort()  # the longest idle: its file comes free
+        free = asyncio.get_running_loop().create_future()
+        self._waiting.append(free)
+        exchange.deadline = inf
+        try:
+            await free
+        except asyncio.CancelledError:
+            self._waiting.remove(free) if free.cancelled() else self.closed()
+            raise
+        if exchange.done.done():
+            self.closed()
+            raise OSError(errno.ECANCELED, "the exchange was ended while it waited for a file")
+        exchange.start()
+
+    def _admit(self, most: int = 0) -> None:
+        """Let those go on for whom there is a file, or `most` of them whether there is or not."""
+        while self._waiting and (self._open < self._most or most > 0):
+            self._open += 1
+            most -= 1
+            self._waiting.popleft().set_result(None)
+
+    def _count(self) -> None:
+        now = time.monotonic()
+        if now - self._counted_at >= COUNT_S:
+            self._counted_at = now
+            # One connection always, or nothing would ever be asked: then it is the system that says no.
+            self._most = max(1, self._open + self._spare())
+
+    # ----------------------------------------------------------------- watch
+
+    def _watch_soon(self, seconds: float = TICK_S) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(TICK, self._watch)
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._watch)
 
     def _watch(self) -> None:
         """Cut what is too slow, close what was idle too long; runs only while there is something to watch."""
         self._timer = None
         now = time.monotonic()
+        soonest = now + TICK_S
         for exchange in list(self._active):
             word = exchange.late(now)
             if word is not None:
                 self._end(exchange, word)
-        while self._order and (oldest := next(iter(self._order))).idle_since < now - IDLE_SECONDS:
+            elif exchange.deadline < soonest:
+                soonest = exchange.deadline
+        while self._order and (oldest := next(iter(self._order))).idle_since < now - IDLE_S:
             oldest.abort()
+        if self._waiting or 2 * self._open > self._most:
+            self._count()
+            self._admit()
         if self._active or self._order:
-            self._watch_soon()
+            self._watch_soon(soonest - now)
 
     @staticmethod
     def _end(exchange: Exchange, word: ErrorWord) -> None:
@@ -341,3 +531,26 @@ class ConnectionPool:
             connection.end(word)
         else:
             exchange.settle(word)
+
+
+def _unwanted(attempt: asyncio.Task[Connection]) -> None:
+    """An attempt that another one overtook came to its end: close what it opened."""
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().abort()
+
+
+def spare_files() -> int:
+    """How many more files the process may open for connections: its limit, less those open now and a reserve.
+
+    The reserve is for all else that opens files without asking: the store, WARC files, name servers' sockets.
+    """
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return 1 << 20
+    reserve = min(160, limit // 4)
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        try:
+            return limit - reserve - len(os.listdir(folder))
+        except OSError:
+            continue
+    return limit - reserve - 128

@@ -1,145 +1,210 @@
 """Undoing a response's content coding while it streams, within a bound: no bomb is ever unpacked.
 
-Between `http1` (frames) and the download handler (responses). Every step asks its decompressor for no more
-output than may still be taken, so memory is bounded by the limit and not by what a server packed.
+Between `http1` (frames) and whoever wants a body (`fetcher`). A coded body is whole, or it is refused with a word:
+gzip of several members and zstd of several frames are read to the last, and what ends within one is "cut". How the
+bytes were split into packets makes no difference. Every step asks its decompressor for no more output than `_STEP`,
+so memory is bounded by the limit and not by what a server packed; the work grows with the bytes, in and out.
 """
 
 from __future__ import annotations
 
+import re
+import sys
 import zlib
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
-import brotli  # type: ignore[import-untyped]
+import brotli
 from isal import isal_zlib
 
 from webfountain.download.http1 import BadResponse
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
-__all__ = ["ACCEPT_ENCODING", "BOMB_BYTES", "BOMB_RATIO", "Body", "coder"]
+__all__ = ["ACCEPT_ENCODING", "BOMB_BYTES", "BOMB_RATIO", "MAX_MEMBERS", "Body"]
 
 ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
 BOMB_RATIO: Final = 250
 """Bytes out per byte in beyond which `BOMB_BYTES` of output are a bomb; text reaches 20, generated tables 100."""
 BOMB_BYTES: Final = 1_048_576
+MAX_MEMBERS: Final = 10_000
+"""Members of a gzip stream, frames of a zstd stream, that may be small; beyond them each must bring `_MEMBER_BYTES`
+on the mean. An empty one is 9 to 20 bytes and costs up to 20 µs; writers of blocks (bgzip, pzstd) put 64 kB in each."""
+_MEMBER_BYTES: Final = 1_024
 _MAX_CODINGS: Final = 3
 _STEP: Final = 262_144
-
+_FIRST_PIECE: Final = 512
+"""Bytes of input that a later member is given first, doubled while it takes them: a decompressor copies what it was
+given beyond its end, so that giving each of many members the whole packet would be quadratic."""
+_ZEROS = re.compile(rb"\0*")
 
 _BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
 
 
 class Coder(Protocol):
-    """One decompressor of one stream."""
+    """One content coding of one body."""
 
-    def step(self, data: bytes) -> bytes:
-        """Take `data` in, give at most a step's output; what is left comes out with empty `data`."""
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        """Take in all of `data` step by step, each giving `_STEP` bytes at most. Raises BadResponse, `_BROKEN`."""
         ...
 
     def ended(self) -> bool:
-        """Whether the stream's own end was seen."""
+        """Whether what came so far is whole: nothing, or up to the end of a stream."""
         ...
 
 
-class _Zlib:
-    """gzip (also of several members) and deflate (with and without the zlib wrapper)."""
+class _Members:
+    """What gzip, deflate and zstd share: members one after the other, each read by a decompressor of its own.
 
-    __slots__ = ("_bits", "_left", "_more", "_object", "_started")
+    Invariant: `_member` is None exactly between two members, where `_begin` decides what the next byte means.
+    """
 
-    def __init__(self, bits: int) -> None:
-        self._bits = bits
-        self._object = isal_zlib.decompressobj(bits)
-        self._left = b""
-        self._more = False
-        self._started = False
+    __slots__ = ("_count", "_given", "_member")
 
-    def step(self, data: bytes) -> bytes:
-        data = self._left + data if self._left else data
-        if not (data or self._more):
-            return b""
-        if not self._started:
-            self._start(data)
-        out: bytes = self._object.decompress(data, _STEP)
+    def __init__(self) -> None:
+        self._member: Any = None
+        self._count = 0
+        self._given = 0
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        at = 0
+        size = len(data) if self._member is not None or not self._count else _FIRST_PIECE
+        while at < len(data):
+            if self._member is None:
+                at = self._begin(data, at)
+                continue
+            piece: bytes | None = data[at : at + size]
+            at, size = at + size, 2 * size
+            while piece is not None:
+                out: bytes = self._member.decompress(piece, _STEP)
+                self._given += len(out)
+                yield out
+                piece = self._waiting(out)
+            if self._member.eof:
+                at = min(at, len(data)) - len(self._member.unused_data)
+                self._member, size = None, _FIRST_PIECE
+
+    def ended(self) -> bool:
+        return self._member is None
+
+    def _begin(self, data: bytes, at: int) -> int:
+        """Make a `_member` for the bytes from `at` on, or pass over them; returns where to go on."""
+        raise NotImplementedError
+
+    def _waiting(self, out: bytes) -> bytes | None:
+        """What to give the decompressor after `out` before anything new; None when it has nothing left to say."""
+        raise NotImplementedError
+
+    def _counted(self, member: Any) -> Any:
+        self._count += 1
+        if self._count > MAX_MEMBERS + self._given // _MEMBER_BYTES:
+            raise BadResponse("bomb")
+        return member
+
+
+class _Deflate(_Members):
+    """deflate, with and without the zlib wrapper; what follows its end is passed over, as browsers do."""
+
+    __slots__ = ()
+
+    def _begin(self, data: bytes, at: int) -> int:
+        if self._count:
+            return len(data)
+        # Servers disagree whether "deflate" has the zlib wrapper; its first byte tells.
+        bits = zlib.MAX_WBITS if data[at] & 0x0F == 8 else -zlib.MAX_WBITS
+        self._member = self._counted(isal_zlib.decompressobj(bits))
+        return at
+
+    def _waiting(self, out: bytes) -> bytes | None:
+        if self._member.eof:
+            return None
         # All input may be taken in while output still waits inside.
-        self._more = len(out) >= _STEP and not self._object.eof
-        self._left = self._object.unconsumed_tail
-        if self._object.eof:
-            self._next_member(self._object.unused_data)
-        return out
+        tail: bytes = self._member.unconsumed_tail
+        return tail if tail or len(out) >= _STEP else None
 
-    def ended(self) -> bool:
-        return self._object.eof or not self._started
 
-    def _start(self, data: bytes) -> None:
-        """Servers disagree whether "deflate" has the zlib wrapper; its first byte tells."""
-        self._started = True
-        if self._bits == zlib.MAX_WBITS and data[0] & 0x0F != 8:
-            self._object = isal_zlib.decompressobj(-zlib.MAX_WBITS)
+class _Gzip(_Deflate):
+    """gzip: members, zeros between and after them (tape blocks), then whatever; browsers ignore the rest, too."""
 
-    def _next_member(self, rest: bytes) -> None:
-        """A gzip stream may have several members; anything else after the end is padding."""
-        self._left = b""
-        if rest[:2] == b"\x1f\x8b":
-            self._object = isal_zlib.decompressobj(self._bits)
-            self._left = rest
+    __slots__ = ("_padding",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._padding = False
+
+    def _begin(self, data: bytes, at: int) -> int:
+        if self._count:
+            found = _ZEROS.match(data, at)
+            at = found.end() if found else at
+            self._padding = self._padding or (at < len(data) and data[at] != 0x1F)
+        if self._padding or at == len(data):
+            return len(data)
+        self._member = self._counted(isal_zlib.decompressobj(16 + zlib.MAX_WBITS))
+        return at
+
+
+class _Zstd(_Members):
+    """zstd: frames, skippable ones among them; anything else after a frame is an error (RFC 8878 section 3)."""
+
+    __slots__ = ("_zstd",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Imported here: it is rare on the web, and 15 ms of start-up.
+        if sys.version_info >= (3, 14):
+            from compression import zstd  # noqa: PLC0415
+        else:
+            from backports import zstd  # noqa: PLC0415
+
+        self._zstd = zstd
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        try:
+            yield from super().decode(data)
+        except self._zstd.ZstdError as error:
+            raise BadResponse("bad-response") from error
+
+    def _begin(self, data: bytes, at: int) -> int:
+        # 8 MB is the window that RFC 9659 allows on the web; without the bound a frame may ask for 2 GB.
+        options = {int(self._zstd.DecompressionParameter.window_log_max): 23}
+        self._member = self._counted(self._zstd.ZstdDecompressor(options=options))
+        return at
+
+    def _waiting(self, out: bytes) -> bytes | None:
+        return None if self._member.eof or self._member.needs_input else b""
 
 
 class _Brotli:
+    """brotli: one stream. Its decompressor gives no output where bytes follow the end, so they are an error."""
+
     __slots__ = ("_object", "_started")
 
     def __init__(self) -> None:
         self._object = brotli.Decompressor()
         self._started = False
 
-    def step(self, data: bytes) -> bytes:
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        self._started = True
         if self._object.is_finished():
-            return b""
-        self._started = self._started or bool(data)
+            raise BadResponse("bad-response")
         out: bytes = self._object.process(data, output_buffer_limit=_STEP)
-        return out
+        yield out
+        # All input may be taken in while output still waits inside.
+        while (out or not self._object.can_accept_more_data()) and not self._object.is_finished():
+            out = self._object.process(b"", output_buffer_limit=_STEP)
+            yield out
 
     def ended(self) -> bool:
         return self._object.is_finished() or not self._started
 
 
-class _Zstd:
-    __slots__ = ("_error", "_object", "_started")
-
-    def __init__(self) -> None:
-        from backports import zstd  # noqa: PLC0415 (rare on the web; 15 ms of start-up)
-
-        # 8 MB is the window that RFC 9659 allows on the web; without the bound a frame may ask for 2 GB.
-        self._object = zstd.ZstdDecompressor(options={zstd.DecompressionParameter.window_log_max: 23})
-        self._error = zstd.ZstdError
-        self._started = False
-
-    def step(self, data: bytes) -> bytes:
-        if self._object.eof or not (data or self._started):
-            return b""
-        self._started = True
-        try:
-            return self._object.decompress(data, _STEP)
-        except self._error as error:
-            raise BadResponse("bad-response") from error
-
-    def ended(self) -> bool:
-        return self._object.eof or not self._started
-
-
 _CODERS: Final[dict[str, Callable[[], Coder]]] = {
-    "gzip": lambda: _Zlib(16 + zlib.MAX_WBITS),
-    "x-gzip": lambda: _Zlib(16 + zlib.MAX_WBITS),
-    "deflate": lambda: _Zlib(zlib.MAX_WBITS),
+    "gzip": _Gzip,
+    "x-gzip": _Gzip,
+    "deflate": _Deflate,
     "br": _Brotli,
     "zstd": _Zstd,
 }
-
-
-def coder(name: str) -> Coder | None:
-    """A decompressor for a coding's name; None for identity and for words that mean nothing."""
-    make = _CODERS.get(name.strip().lower())
-    return make() if make else None
 
 
 class Body:
@@ -161,11 +226,11 @@ class Body:
 
     @staticmethod
     def _chain(encoding: str) -> list[Coder]:
-        names = encoding.split(",")
+        # The codings are listed in the order of application: the last comes off first.
+        names = [name.strip(" \t").lower() for name in reversed(encoding.split(","))]
         if len(names) > _MAX_CODINGS:
             raise BadResponse("bad-response")
-        # The codings are listed in the order of application: the last comes off first.
-        return [made for made in map(coder, reversed(names)) if made is not None]
+        return [_CODERS[name]() for name in names if name in _CODERS]  # identity, and words that mean nothing
 
     def take(self, data: bytes) -> None:
         """Add raw bytes. Raises BadResponse: too-large, bomb, bad-response."""
@@ -189,15 +254,14 @@ class Body:
         return b"".join(self._pieces)
 
     def _decode(self, data: bytes, depth: int) -> None:
-        """Push `data` through coder `depth` and on; ends when a step brings nothing more."""
+        """Push `data` through the coder `depth` and those after it."""
         if depth == len(self._coders):
             self._add(data)
             return
-        made = self._coders[depth]
-        out = made.step(data)
-        while out and not self.full:
+        for out in self._coders[depth].decode(data) if data else ():
             self._decode(out, depth + 1)
-            out = made.step(b"")
+            if self.full:
+                return
 
     def _add(self, data: bytes) -> None:
         self.size += len(data)

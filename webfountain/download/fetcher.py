@@ -7,21 +7,19 @@ The web's misbehaviour comes back as a word in `Fetched.error`, never as an exce
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from webfountain.download.connection import Endpoint, Exchange, Pace
+from webfountain.download.connection import Bounds, Endpoint, Exchange
 from webfountain.download.decoding import ACCEPT_ENCODING, Body
 from webfountain.download.http1 import BadResponse
-from webfountain.download.resolver import addresses_of
 from webfountain.policy.network import is_public_address
 from webfountain.records import Fetched
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Sequence
 
     from webfountain.clock import Clock
     from webfountain.download.connection import ConnectionPool
@@ -29,7 +27,7 @@ if TYPE_CHECKING:
     from webfountain.policy.tables import NetworkTable, PolitenessTable
     from webfountain.records import Fetch
 
-__all__ = ["ROBOTS_BYTES", "Fetcher", "Origin", "Terms", "origin_of", "refuse_private", "resolve", "terms_of"]
+__all__ = ["ROBOTS_BYTES", "Fetcher", "Origin", "Terms", "allowed", "origin_of", "terms_of"]
 
 ROBOTS_BYTES: Final = 512_000
 """RFC 9309 section 2.5: at least 500 KiB of robots.txt count, what follows may be ignored."""
@@ -43,9 +41,9 @@ class Origin(NamedTuple):
     tls: bool
     authority: str
 
-    def at(self, address: str) -> Endpoint:
-        """The endpoint of this origin at one of its addresses."""
-        return Endpoint(address, self.port, self.host if self.tls else None)
+    def at(self, address: str, local: tuple[str, int] | None = None) -> Endpoint:
+        """The endpoint of this origin at one of its addresses, bound to a local one or to any."""
+        return Endpoint(address, self.port, self.host, self.tls, local)
 
 
 @functools.lru_cache(maxsize=16_384)
@@ -59,39 +57,39 @@ def origin_of(site: str) -> Origin:
 _public = functools.lru_cache(maxsize=65_536)(is_public_address)
 
 
-def refuse_private(address: str, *, allow_private: bool) -> None:
-    """Raise BadResponse("private-address") for what a public crawl must not ask."""
-    if not (allow_private or _public(address)):
-        raise BadResponse("private-address")
-
-
-async def resolve(host: str) -> tuple[str, ...]:
-    """The addresses of a host name, IPv4 first.
+def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
+    """The addresses that a crawl may connect to, in order: all of them, or the public ones.
 
     Raises
     ------
     BadResponse
-        "dns" when the name has none.
+        "dns" when there are none, "private-address" when none is public.
     """
-    found = await asyncio.get_running_loop().run_in_executor(None, addresses_of, host)
+    found = list(addresses)
     if not found:
         raise BadResponse("dns")
+    if not allow_private:
+        found = [address for address in found if _public(address)]
+        if not found:
+            raise BadResponse("private-address")
     return found
 
 
 class Terms(NamedTuple):
     """What the collection says about every fetch, worked out once."""
 
-    pace: Pace
+    bounds: Bounds
     max_bytes: int
     accept: frozenset[str]
     allow_private: bool
     headers: tuple[tuple[str, str], ...]
     head: str
     """`headers` as they go over the wire."""
+    detour: Callable[[Fetch, str], float]
+    """Seconds that a fetch must wait before it may ask another address of its host; 0.0 once it is its turn there."""
 
 
-def terms_of(politeness: PolitenessTable, network: NetworkTable) -> Terms:
+def terms_of(politeness: PolitenessTable, network: NetworkTable, detour: Callable[[Fetch, str], float]) -> Terms:
     """The terms of a collection's politeness and network tables."""
     headers = (
         ("User-Agent", politeness.user_agent),
@@ -99,102 +97,109 @@ def terms_of(politeness: PolitenessTable, network: NetworkTable) -> Terms:
         ("Accept-Encoding", ACCEPT_ENCODING),
     )
     return Terms(
-        pace=Pace(float(politeness.timeout), float(politeness.min_bytes_per_second)),
+        bounds=Bounds(float(politeness.timeout), float(politeness.min_bytes_per_second)),
         max_bytes=int(politeness.max_bytes),
         accept=frozenset(kind.strip().lower() for kind in politeness.accept),
         allow_private=network.allow_private,
         headers=headers,
         head="".join(f"{name}: {value}\r\n" for name, value in headers),
+        detour=detour,
     )
 
 
 class Fetcher:
-    """Makes fetches over one pool of connections."""
+    """Makes fetches over one pool of connections. `resolve` is asked for a host that the fetch names no address of."""
 
-    def __init__(self, pool: ConnectionPool, clock: Clock) -> None:
+    def __init__(
+        self,
+        pool: ConnectionPool,
+        clock: Clock,
+        resolve: Callable[[str], Awaitable[Sequence[str]]],
+        *,
+        local: tuple[str, int] | None = None,
+    ) -> None:
         self._pool = pool
         self._clock = clock
+        self._resolve = resolve
+        self._local = local
 
     async def fetch(self, fetch: Fetch, terms: Terms, *, extra: Sequence[tuple[str, str]] = ()) -> Fetched:
-        """Ask for one page, robots.txt or sitemap; `extra` are headers to send besides the terms' own."""
-        started = time.monotonic()
+        """Ask for one page, robots.txt or sitemap; `extra` are headers to send besides the terms' own, and
+        in the place of those of the same name."""
         slash = fetch.url.find("/", 8)
-        origin = origin_of(fetch.url[:slash])
+        site = fetch.url[:slash]
+        origin = origin_of(site)
         headers, data = _request(fetch, origin, fetch.url[slash:], terms, extra)
-        exchange = Exchange(
-            functools.partial(_begin, fetch.kind, terms),
-            pace=terms.pace,
-            started=started,
-        )
+        exchange = Exchange(functools.partial(_begin, fetch.kind, terms), terms.bounds)
+        address = None
         try:
             # A robots.txt that redirects to another host has no address of that host yet.
-            pinned = fetch.address if fetch.url.startswith(fetch.site) else None
-            address = await self._address(pinned, origin.host, terms)
-            await self._pool.run(origin.at(address), data, exchange, repeatable=True)
+            if fetch.address is not None and site == fetch.site:
+                addresses: Sequence[str] = (fetch.address, *fetch.fallbacks)
+            else:
+                addresses = await self._resolve(origin.host)
+            # Private ones are refused whoever named them: DNS may have been rebound.
+            endpoints = [origin.at(each, self._local) for each in allowed(addresses, allow_private=terms.allow_private)]
+            turn = functools.partial(_turn, terms, fetch) if site == fetch.site else None
+            address = (await self._pool.run(endpoints, data, exchange, repeatable=True, turn=turn)).address
         except BadResponse as bad:
             exchange.error = bad.word
-        return self._fetched(fetch, exchange, headers, time.monotonic() - started)
-
-    @staticmethod
-    async def _address(pinned: str | None, host: str, terms: Terms) -> str:
-        """The address to connect to; refused when private, whoever named it (DNS may have been rebound)."""
-        address = pinned or (await resolve(host))[0]
-        refuse_private(address, allow_private=terms.allow_private)
-        return address
+        return self._fetched(fetch, exchange, headers, address)
 
     def _fetched(
-        self, fetch: Fetch, exchange: Exchange, headers: tuple[tuple[str, str], ...], seconds: float
+        self, fetch: Fetch, exchange: Exchange, headers: tuple[tuple[str, str], ...], address: str | None
     ) -> Fetched:
+        now, seconds = self._clock.now(), time.monotonic() - exchange.started
         if exchange.error is not None:
-            return Fetched(fetch, self._clock.now(), seconds, error=exchange.error, request_headers=headers)
+            return Fetched(fetch, now, seconds, error=exchange.error, request_headers=headers, address=address)
         reader = exchange.reader
         return Fetched(
-            fetch,
-            self._clock.now(),
-            seconds,
-            reader.status,
-            tuple(reader.headers),
-            exchange.body,
-            None,
-            headers,
+            fetch, now, seconds, reader.status, tuple(reader.headers), exchange.body, None, headers, address=address
         )
+
+
+def _turn(terms: Terms, fetch: Fetch, endpoint: Endpoint) -> float:
+    return terms.detour(fetch, endpoint.address)
 
 
 def _request(
     fetch: Fetch, origin: Origin, target: str, terms: Terms, extra: Sequence[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, str], ...], bytes]:
     """The request's headers as records and its head as bytes."""
+    own = terms.headers
+    if extra:
+        names = {name.lower() for name, _ in extra}
+        own = tuple((name, value) for name, value in own if name.lower() not in names)
     more = [*extra]
     if fetch.etag:
         more.append(("If-None-Match", fetch.etag))
     if fetch.last_modified:
         more.append(("If-Modified-Since", fetch.last_modified))
     tail = "".join(f"{name}: {value}\r\n" for name, value in more) if more else ""
-    head = f"GET {target} HTTP/1.1\r\nHost: {origin.authority}\r\n{terms.head}{tail}\r\n"
-    return (("Host", origin.authority), *terms.headers, *more), head.encode("latin-1", "replace")
+    usual = terms.head if own is terms.headers else "".join(f"{name}: {value}\r\n" for name, value in own)
+    head = f"GET {target} HTTP/1.1\r\nHost: {origin.authority}\r\n{usual}{tail}\r\n"
+    return (("Host", origin.authority), *own, *more), head.encode("latin-1", "replace")
 
 
 def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:
     """Look at the head: whether the body is wanted, and how it is coded. Raises BadResponse."""
-    encoding = content_type = length = ""
+    encoding = content_type = ""
     for name, value in reader.headers:
         if name == "content-encoding":
             encoding = f"{encoding},{value}" if encoding else value
         elif name == "content-type" and not content_type:
             content_type = value
-        elif name == "content-length":
-            length = value
     if kind == "robots":
         return Body(encoding, limit=min(terms.max_bytes, ROBOTS_BYTES), truncate=True)
     if kind == "page" and reader.status == 200:
         _check_type(content_type, terms.accept)
-    if length.isdigit() and int(length) > terms.max_bytes:
+    if reader.length is not None and reader.length > terms.max_bytes:
         raise BadResponse("too-large")
     return Body(encoding, limit=terms.max_bytes)
 
 
 def _check_type(content_type: str, accept: frozenset[str]) -> None:
     """Raise BadResponse("content-type") for a type that the policy does not take; a missing one is taken."""
-    kind = content_type.partition(";")[0].strip().lower()
+    kind = content_type.partition(";")[0].strip(" \t").lower()
     if kind and kind not in accept and f"{kind.partition('/')[0]}/*" not in accept and "*/*" not in accept:
         raise BadResponse("content-type")

@@ -3,7 +3,8 @@
 The lowest part of the downloader (`connection` feeds it, `decoding` undoes the content coding). It reads what
 browsers read (bare line feeds, folded and nonsensical header lines, interim responses) and refuses what could
 hold a crawler: heads without end, contradicting lengths, chunks of a byte each. A refusal is a `BadResponse`
-with a word of `records.Fetched.error`. The syntax is RFC 9112; deviations are commented.
+with a word of `records.Fetched.error`. The syntax is RFC 9112; where llhttp reads otherwise is listed, with the
+reasons, in tests/download/test_against_httptools.py. A connection whose response was oddly framed is never reused.
 """
 
 from __future__ import annotations
@@ -33,10 +34,13 @@ ErrorWord = Literal[
     "network",
 ]
 
-_STATUS_LINE = re.compile(rb"HTTP/1\.\d[ \t]+([1-9]\d\d)(?:[ \t]|$)")
+_STATUS_LINE = re.compile(r"HTTP/1\.\d[ \t]+([1-9]\d\d)(?:[ \t]|$)", re.ASCII)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
-_LENGTH = re.compile(r"\d{1,18}$", re.ASCII)
-_CHUNK_SIZE = re.compile(rb"[ \t]*([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?$", re.DOTALL)
+_TOKEN = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
+_LENGTH = re.compile(r"\d{1,18}", re.ASCII)
+_CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?", re.DOTALL)
+_BLANK: Final = " \t"
+"""White space of RFC 9110 section 5.6.3; Python's own `strip` would also take \\xa0, \\x85, \\x0b away."""
 _NO_BODY: Final = frozenset({204, 304})
 
 
@@ -51,11 +55,13 @@ class BadResponse(Exception):
 class ResponseReader:
     """One response. Feed bytes; read `status`, `headers`, `complete`; then look at `keep_alive` and `rest`.
 
-    `headers` has lower-case names in order of arrival. `feed` returns the body bytes among what it was given,
+    `headers` has lower-case names in order of arrival, values are bytes as latin-1. `length` is what Content-Length
+    says, None where it says nothing or the body is chunked. `feed` returns the body bytes among what it was given,
     transfer coding removed, content coding not.
     """
 
     __slots__ = (
+        "_after_data",
         "_buffer",
         "_chunked",
         "_head_only",
@@ -67,13 +73,17 @@ class ResponseReader:
         "complete",
         "headers",
         "keep_alive",
+        "length",
         "rest",
         "status",
+        "version",
     )
 
     def __init__(self, *, head_only: bool = False) -> None:
         self.status: int | None = None
         self.headers: list[tuple[str, str]] = []
+        self.version = "HTTP/1.1"
+        self.length: int | None = None
         self.complete = False
         self.keep_alive = False
         self.rest = False
@@ -81,6 +91,7 @@ class ResponseReader:
         self._head_only = head_only
         self._buffer = b""
         self._chunked = False
+        self._after_data = False
         self._left: int | None = None
         self._interim = 0
         self._overhead = 0
@@ -150,65 +161,63 @@ class ResponseReader:
 
     def _parse_head(self, head: bytes) -> int:
         """Fill `headers`, return the status. Lines that are no header are skipped, as browsers do."""
-        lines = head.split(b"\n")
+        lines = head.decode("latin-1").replace("\r\n", "\n").split("\n")
         if len(lines) > MAX_HEAD_LINES:
             raise BadResponse("headers-too-large")
-        match = _STATUS_LINE.match(lines[0].rstrip(b"\r"))
+        match = _STATUS_LINE.match(lines[0])
         if match is None:
             raise BadResponse("bad-response")
-        self.keep_alive = lines[0][:8] != b"HTTP/1.0"
+        self.version = lines[0][:8]
         headers = self.headers
-        for raw in lines[1:]:
-            line = raw.decode("latin-1")
-            if line[:1] in (" ", "\t") and headers:
-                headers[-1] = (headers[-1][0], f"{headers[-1][1]} {line.strip()}".strip())
+        for line in lines[1:]:
+            if line[:1] in (" ", "\t"):
+                if headers:
+                    headers[-1] = (headers[-1][0], f"{headers[-1][1]} {line.strip(_BLANK)}".strip(_BLANK))
                 continue
             name, colon, value = line.partition(":")
-            name = name.strip().lower()
-            value = value.strip()
-            # A carriage return or zero byte within a value would forge lines where the header is written again.
-            if colon and name and "\r" not in value and "\0" not in value:
-                headers.append((name, value))
+            name = name.rstrip(_BLANK).lower()
+            # A carriage return or zero byte within it would forge lines where the value is written again.
+            if colon and "\r" not in value and "\0" not in value and _TOKEN.fullmatch(name):
+                headers.append((name, value.strip(_BLANK)))
         return int(match[1])
 
     def _frame(self, status: int) -> None:
-        """Where the body ends (RFC 9112 section 6.3)."""
+        """Where the body ends (RFC 9112 section 6.3), and whether the connection may serve again (section 9.3)."""
         lengths: set[str] = set()
         codings: list[str] = []
+        options: set[str] = set()
         for name, value in self.headers:
             if name == "content-length":
-                lengths.update(part.strip() for part in value.split(","))
+                lengths.update(_words(value))
             elif name == "transfer-encoding":
-                codings += [part.strip().lower() for part in value.split(",")]
+                codings += _words(value.lower())
             elif name == "connection":
-                self._read_connection(value.lower())
+                options.update(_words(value.lower()))
+        self.keep_alive = "close" not in options and (self.version != "HTTP/1.0" or "keep-alive" in options)
         if self._head_only or status in _NO_BODY:
             self.complete = True
-        elif any(coding not in ("", "identity") for coding in codings):
-            self._frame_chunks(codings, lengths)
+            self.length = _length(lengths)
+        elif codings:
+            self._frame_coded(codings, lengths)
         elif lengths:
             self._frame_length(lengths)
         else:
             self.keep_alive = False
 
-    def _read_connection(self, value: str) -> None:
-        if "close" in value:
-            self.keep_alive = False
-        elif "keep-alive" in value:
-            self.keep_alive = True
-
-    def _frame_chunks(self, codings: list[str], lengths: set[str]) -> None:
-        if [coding for coding in codings if coding not in ("", "identity")] != ["chunked"]:
+    def _frame_coded(self, codings: list[str], lengths: set[str]) -> None:
+        if not {"chunked", "identity"}.issuperset(codings):
             raise BadResponse("bad-response")  # we offer no transfer coding but chunked
-        self._chunked = True
-        if lengths:
-            self.keep_alive = False  # RFC 9112 section 6.1: both lengths is how responses are smuggled
+        # Both lengths is how responses are smuggled (section 6.1); "chunked" said twice is meant once, as in browsers.
+        self.keep_alive = self.keep_alive and codings == ["chunked"] and not lengths
+        if codings[-1] == "chunked":
+            self._chunked = True
+        elif "chunked" not in codings and lengths:  # "identity" alone, of RFC 2616: as if nothing was said
+            self._frame_length(lengths)
 
     def _frame_length(self, lengths: set[str]) -> None:
-        length = lengths.pop()
-        if lengths or not _LENGTH.match(length):
+        self.length = self._left = _length(lengths)
+        if self._left is None:
             raise BadResponse("bad-response")
-        self._left = int(length)
         self.complete = self._left == 0
 
     def _read_plain(self, data: bytes) -> bytes:
@@ -246,17 +255,20 @@ class ResponseReader:
         out.append(piece)
         self._received += len(piece)
         self._left = left - len(piece) or None
+        self._after_data = self._left is None
         return at + len(piece)
 
     def _chunk_line(self, line: bytes) -> None:
         """A size, the empty line that ends a chunk's data, or a trailer."""
+        empty = line in (b"", b"\r")
         if self._trailer_lines >= 0:
             self._trailer_lines += 1
-            self.complete = line in (b"", b"\r")
+            self.complete = empty
             return
-        if line in (b"", b"\r") and self._received:
+        if self._after_data and empty:
+            self._after_data = False
             return
-        match = _CHUNK_SIZE.match(line)
+        match = None if self._after_data else _CHUNK_SIZE.fullmatch(line)
         if match is None:
             raise BadResponse("bad-response")
         self._left = int(match[1], 16) or None
@@ -271,3 +283,14 @@ class ResponseReader:
             raise BadResponse("headers-too-large")
         if self._overhead > MAX_HEAD_BYTES + self._received:
             raise BadResponse("bad-response")
+
+
+def _words(value: str) -> list[str]:
+    """The members of a list in a header."""
+    return [word for part in value.split(",") if (word := part.strip(_BLANK))]
+
+
+def _length(lengths: set[str]) -> int | None:
+    """The one length that all headers name; None when there is none, or two, or it is no number."""
+    said = next(iter(lengths)) if len(lengths) == 1 else ""
+    return int(said) if _LENGTH.fullmatch(said) else None

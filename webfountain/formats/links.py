@@ -46,11 +46,11 @@ class LinkExtractor:
     `nofollow`: honour rel=nofollow and the robots directives nofollow and none, of all robots or of `robot`.
     """
 
-    __slots__ = ("_join", "_nofollow", "_origin", "_robot")
+    __slots__ = ("_join", "_origin", "nofollow", "robot")
 
     def __init__(self, *, nofollow: bool = True, robot: str = "webfountain") -> None:
-        self._nofollow = nofollow
-        self._robot = robot.lower()
+        self.nofollow = nofollow
+        self.robot = robot.lower()
         self._join = functools.lru_cache(_JOIN_MEMO)(join)
         self._origin = functools.lru_cache(_JOIN_MEMO)(_canonical_origin)
 
@@ -59,7 +59,7 @@ class LinkExtractor:
 
         `robots_header` is the answer's X-Robots-Tag, None without one.
         """
-        if self._nofollow and robots_header and forbids_following(robots_header, self._robot):
+        if self.nofollow and robots_header and forbids_following(robots_header, self.robot):
             return []
         hrefs, base = self._take(tree.css(_SELECTOR))
         found = self._resolve(hrefs, url if base is None else join(url, base) or url)
@@ -70,7 +70,7 @@ class LinkExtractor:
         """The links as written, none when the page does not want them followed; and the first `<base href>`."""
         found: list[str] = []
         base: str | None = None
-        nofollow = self._nofollow
+        nofollow = self.nofollow
         for node in nodes:
             tag, attrs = node.tag, node.attributes
             # Nine of ten are plain anchors.
@@ -89,7 +89,7 @@ class LinkExtractor:
     def _is_bar(self, attrs: dict[str, str | None]) -> bool:
         """Whether a meta element forbids us to follow the page's links."""
         name = (attrs.get("name") or "").strip().lower()
-        return name in ("robots", self._robot) and forbids_following(attrs.get("content") or "", self._robot)
+        return name in ("robots", self.robot) and forbids_following(attrs.get("content") or "", self.robot)
 
     def _resolve(self, hrefs: Iterable[str], base: str) -> dict[str, None]:
         """Canonical targets as keys, in order."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import codecs
 import math
+import re
 from typing import TYPE_CHECKING, Final, Literal
 
 from protego import Protego
@@ -21,6 +22,9 @@ __all__ = ["MAX_ROBOTS_BYTES", "MAX_ROBOTS_SITEMAPS", "RobotsRules", "Ruling", "
 MAX_ROBOTS_BYTES: Final = 500 * 1024
 """Section 2.5: a crawler must read at least this much, and so does not need to read more."""
 MAX_ROBOTS_SITEMAPS: Final = 1000
+
+_AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
+"""Owners write "User-agent: bot/2.0" as they find it in their logs: the leading product token counts (RFC 2.2.1)."""
 
 Ruling = Literal["rules", "allow", "refuse"]
 
@@ -55,7 +59,7 @@ class RobotsRules:
     @classmethod
     def parse(cls, body: bytes, token: str) -> RobotsRules:
         """Read rules from any bytes at all; `token` is the product token, as "webfountain"."""
-        return cls(Protego.parse(_text(body)), token)
+        return cls(Protego.parse(_AGENT.sub(r"\1", _text(body))), token)
 
     def allowed(self, url: str) -> bool:
         """Whether a canonical URL of this site may be fetched."""

@@ -7,17 +7,18 @@ with it becomes a word in `error` beside the entries that could be read.
 
 from __future__ import annotations
 
-import io
 import re
 import zlib
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from itertools import chain
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from webfountain.formats.xml import MAX_ELEMENTS, PIECE_BYTES, HasEntities, StopReading, pieces_of, read_feed_into
 
-    from lxml.etree import _Element
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
 
 __all__ = ["MAX_SITEMAP_BYTES", "MAX_SITEMAP_ENTRIES", "SitemapError", "SitemapFile", "lastmod_of", "read_sitemap"]
 
@@ -27,13 +28,18 @@ MAX_SITEMAP_ENTRIES: Final = 50_000
 
 SitemapError = Literal["bad_gzip", "broken", "entities", "no_sitemap", "too_large", "too_many"]
 
-_ENTRIES: Final = ("{*}url", "{*}sitemap", "{*}item", "{*}entry")
+_ENTRIES: Final = frozenset({"url", "sitemap", "item", "entry"})
+_ROOTS: Final = frozenset({"urlset", "sitemapindex", "rss", "feed", "rdf"})
 _TIMES: Final = ("lastmod", "updated", "pubdate", "date", "published")
+_MAX_FIELD_CHARS: Final = 10_000
+_MAX_LINE_BYTES: Final = 10_000
+_MAX_LINES: Final = 1_000_000
 _GZIP: Final = b"\x1f\x8b"
-_BARE_AMPERSAND: Final = re.compile(rb"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
+_SLICE_BYTES: Final = 4_096
+_MAX_MEMBERS: Final = 10_000
+"""Of one gzip file; packers that make many make one for every 64 KB or so."""
 _BLANK: Final = re.compile(rb"(?:\xef\xbb\xbf)?[ \t\r\n]*")
 _YEAR_MONTH: Final = re.compile(r"([0-9]{4})(?:-([0-9]{2}))?")
-_ENTITY: Final = re.compile(rb"<\0?!\0?E\0?N\0?T\0?I\0?T\0?Y", re.IGNORECASE)
 
 
 class SitemapFile(NamedTuple):
@@ -45,46 +51,94 @@ class SitemapFile(NamedTuple):
 
 
 def read_sitemap(body: bytes) -> SitemapFile:
-    """Read any bytes as a sitemap; at most MAX_SITEMAP_ENTRIES entries of MAX_SITEMAP_BYTES."""
-    text, error = _unpacked(body)
-    if _ENTITY.search(text):
+    """Read any bytes as a sitemap; at most MAX_SITEMAP_ENTRIES entries of MAX_SITEMAP_BYTES.
+
+    It is unpacked, decoded and parsed in pieces: the memory that it takes is that of the entries, and of one piece.
+    """
+    unpacked = _Unpacked(body)
+    pieces = iter(unpacked)
+    first = next(pieces, b"")
+    blank = _BLANK.match(first)
+    is_xml = first.startswith((b"<", b"\xff\xfe", b"\xfe\xff", b"\0<"), blank.end() if blank else 0)
+    found = (_read_xml if is_xml else _read_lines)(chain([first], pieces))
+    if found.error == "entities":
         return SitemapFile([], [], "entities")
-    blank = _BLANK.match(text)
-    start = blank.end() if blank else 0
-    read = _read_xml if text.startswith((b"<", b"\xff\xfe", b"\xfe\xff", b"\0<"), start) else _read_lines
-    found = read(text)
-    return found if error is None else found._replace(error=error)
+    return found if unpacked.error is None else found._replace(error=unpacked.error)
 
 
-def _unpacked(body: bytes) -> tuple[bytes, SitemapError | None]:
-    """The body without gzip (all members), as far as it is sound and within the bound."""
-    if not body.startswith(_GZIP):
-        return body[:MAX_SITEMAP_BYTES], "too_large" if len(body) > MAX_SITEMAP_BYTES else None
-    parts: list[bytes] = []
-    room = MAX_SITEMAP_BYTES
-    while body.startswith(_GZIP):
+class _Unpacked:
+    """The pieces of a body without gzip (all members), as far as it is sound and within the bound.
+
+    `error` is known when all pieces are taken.
+    """
+
+    def __init__(self, body: bytes) -> None:
+        self._body = body
+        self.error: SitemapError | None = None
+
+    def __iter__(self) -> Iterator[bytes]:
+        if self._body.startswith(_GZIP):
+            return self._inflated()
+        self.error = "too_large" if len(self._body) > MAX_SITEMAP_BYTES else None
+        return pieces_of(self._body[:MAX_SITEMAP_BYTES])
+
+    def _inflated(self) -> Iterator[bytes]:
+        """Input goes in by small slices, for what follows a member's end is copied: a slice, not the file."""
+        room, members, at, left = MAX_SITEMAP_BYTES, 1, 0, b""
         member = zlib.decompressobj(wbits=31)
-        try:
-            parts.append(member.decompress(body, room))
-        except zlib.error:
-            return b"".join(parts), "bad_gzip"
-        room -= len(parts[-1])
+        while left or at < len(self._body):
+            if not left:
+                left, at = self._body[at : at + _SLICE_BYTES], at + _SLICE_BYTES
+            if member.eof:
+                if not (left + self._body[at : at + 1]).startswith(_GZIP):
+                    return  # padding
+                members += 1
+                if members > _MAX_MEMBERS:
+                    self.error = "bad_gzip"
+                    return
+                member = zlib.decompressobj(wbits=31)
+            try:
+                piece = member.decompress(left, min(room, PIECE_BYTES))
+            except zlib.error:
+                self.error = "bad_gzip"
+                return
+            left = member.unused_data if member.eof else member.unconsumed_tail
+            if piece:
+                room -= len(piece)
+                yield piece
+                if not room:
+                    self.error = "too_large"
+                    return
         if not member.eof:
-            return b"".join(parts), "bad_gzip" if room else "too_large"
-        if not room:
-            break  # decompress would take 0 as no bound
-        body = member.unused_data
-    # A single part is joined without a copy.
-    return b"".join(parts), None
+            self.error = "bad_gzip"
 
 
-def _read_lines(text: bytes) -> SitemapFile:
+def _read_lines(pieces: Iterable[bytes]) -> SitemapFile:
     """The text form: one URL a line. Anything else that is no XML has no URL in it."""
-    lines = (line.strip() for line in text.decode("utf-8-sig", errors="replace").splitlines())
-    pages: list[tuple[str, float | None]] = [(line, None) for line in lines if line.startswith(("http://", "https://"))]
+    pages: list[tuple[str, float | None]] = []
+    with suppress(StopReading):
+        for line in _lines(pieces):
+            url = line.decode("utf-8", "replace").strip("\ufeff \t\r\n\f\v")
+            if url.startswith(("http://", "https://")):
+                pages.append((url, None))
+            if len(pages) > MAX_SITEMAP_ENTRIES:
+                raise StopReading
     if not pages:
         return SitemapFile([], [], "no_sitemap")
-    return _bounded(SitemapFile(pages[: MAX_SITEMAP_ENTRIES + 1], []))
+    return _bounded(SitemapFile(pages, []))
+
+
+def _lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines that may be URLs: what is longer than any is left out."""
+    rest, many = b"", 0
+    for piece in pieces:
+        *lines, rest = (rest + piece).replace(b"\r", b"\n").split(b"\n")
+        rest = rest if len(rest) <= _MAX_LINE_BYTES else b""
+        many += len(lines)
+        if many > _MAX_LINES:
+            raise StopReading
+        yield from (line for line in lines if 0 < len(line) <= _MAX_LINE_BYTES)
+    yield rest
 
 
 def _bounded(found: SitemapFile) -> SitemapFile:
@@ -93,79 +147,92 @@ def _bounded(found: SitemapFile) -> SitemapFile:
     return SitemapFile(found.pages[:MAX_SITEMAP_ENTRIES], found.sitemaps[:MAX_SITEMAP_ENTRIES], "too_many")
 
 
-def _read_xml(text: bytes) -> SitemapFile:
-    from lxml import etree  # noqa: PLC0415  Scrapy's own, but no crawl without sitemaps should pay for it
-
-    found = SitemapFile([], [])
-    # The commonest flaw of sitemaps is a bare & in a URL; the parser would forgive it and drop the name after it.
-    if b"<![CDATA[" not in text and b"\0" not in text[:4]:
-        text = _BARE_AMPERSAND.sub(b"&amp;", text) if _BARE_AMPERSAND.search(text) else text
-    events = etree.iterparse(
-        io.BytesIO(text),
-        events=("end",),
-        tag=_ENTRIES,
-        recover=True,
-        resolve_entities=False,
-        load_dtd=False,
-        no_network=True,
-        huge_tree=False,
-    )
+def _read_xml(pieces: Iterable[bytes]) -> SitemapFile:
+    entries = _Entries()
     try:
-        for _, element in events:
-            _take(element, found)
-            _drop(element)
-            if len(found.pages) + len(found.sitemaps) > MAX_SITEMAP_ENTRIES:
-                return _bounded(found)
-    except etree.LxmlError:
-        return found._replace(error="broken")
-    if found.pages or found.sitemaps:
-        return found
-    return found._replace(error=_emptiness(events.root))
+        read_feed_into(entries, pieces)
+    except HasEntities:
+        return SitemapFile([], [], "entities")
+    except StopReading:
+        return _bounded(entries.found._replace(error="too_many"))
+    if entries.found.pages or entries.found.sitemaps:
+        return entries.found
+    if entries.root is None:
+        return entries.found._replace(error="broken")
+    # None yet is in order, a page of HTML is not.
+    return entries.found._replace(error=None if entries.root in _ROOTS else "no_sitemap")
 
 
-def _emptiness(root: _Element | None) -> SitemapError | None:
-    """Why there are no entries: none yet is in order, a page of HTML is not."""
-    if root is None:
-        return "broken"
-    return None if _name(root) in ("urlset", "sitemapindex", "rss", "feed", "rdf") else "no_sitemap"
+class _Entries:
+    """Parser target that keeps the URL and time of each entry, which it has from the texts of the entry's children."""
 
+    def __init__(self) -> None:
+        self.found = SitemapFile([], [])
+        self.root: str | None = None
+        self._elements = 0
+        self._depth = 0
+        self._entry = ""
+        self._entry_depth = 0
+        self._fields: dict[str, str] = {}
+        self._field = ""
+        self._text: list[str] = []
+        self._room = 0
 
-def _name(element: _Element) -> str:
-    return str(element.tag).rpartition("}")[2].lower()
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._depth += 1
+        self._elements += 1
+        if self._elements > MAX_ELEMENTS:
+            raise StopReading
+        name = tag.rpartition("}")[2]
+        if self.root is None:
+            self.root = name.lower()
+        if not self._entry_depth:
+            if name in _ENTRIES:
+                self._entry, self._entry_depth, self._fields = name, self._depth, {}
+        elif self._depth == self._entry_depth + 1:
+            self._field, self._text, self._room = name.lower(), [], _MAX_FIELD_CHARS
+            if self._field == "link" and attributes.get("rel", "alternate") == "alternate":
+                self._keep("link", attributes.get("href", ""))  # Atom's: of its links the one that leads to the page
+        else:
+            self._room = 0  # the text of a field is what stands before its own children
 
+    def data(self, text: str) -> None:
+        if self._room > 0:
+            self._text.append(text[: self._room])
+            self._room -= len(text)
 
-def _drop(element: _Element) -> None:
-    """Forget what was read, or the tree of a 50 MB file stays in memory."""
-    element.clear()
-    parent = element.getparent()
-    while parent is not None and element.getprevious() is not None:
-        del parent[0]
+    def end(self, tag: str) -> None:
+        if self._entry_depth:
+            if self._depth == self._entry_depth + 1:
+                self._keep(self._field, "".join(self._text))
+                self._room = 0
+            elif self._depth == self._entry_depth:
+                self._entry_depth = 0
+                self._take()
+        self._depth -= 1
 
+    def close(self) -> None:
+        """Nothing is left to do: an entry without an end is none."""
 
-def _take(element: _Element, found: SitemapFile) -> None:
-    """Add one entry's URL and time."""
-    fields = dict(_fields(element))
-    url = fields.get("loc") or fields.get("link")
-    if not url:
-        return
-    if _name(element) == "sitemap":
-        found.sitemaps.append(url)
-        return
-    # Last words of sitemaps, Atom, RSS 2.0, RSS 1.0 (Dublin Core); an Atom entry may have been published only.
-    changed = next((fields[key] for key in _TIMES if key in fields), None)
-    found.pages.append((url, None if changed is None else lastmod_of(changed)))
-
-
-def _fields(element: _Element) -> Iterator[tuple[str, str]]:
-    """Name and text of an entry's own children; of Atom's links the one that leads to the page."""
-    for child in element:
-        if not isinstance(child.tag, str):
-            continue
-        name, text = _name(child), (child.text or "").strip()
-        if name == "link" and not text and child.get("rel", "alternate") == "alternate":
-            text = (child.get("href") or "").strip()
+    def _keep(self, name: str, text: str) -> None:
+        text = text.strip()
         if text:
-            yield name, text
+            self._fields[name] = text
+
+    def _take(self) -> None:
+        """Add one entry's URL and time."""
+        fields = self._fields
+        url = fields.get("loc") or fields.get("link")
+        if not url:
+            return
+        if self._entry == "sitemap":
+            self.found.sitemaps.append(url)
+        else:
+            # Last words of sitemaps, Atom, RSS 2.0, RSS 1.0 (Dublin Core); an Atom entry may have been published only.
+            changed = next((fields[key] for key in _TIMES if key in fields), None)
+            self.found.pages.append((url, None if changed is None else lastmod_of(changed)))
+        if len(self.found.pages) + len(self.found.sitemaps) > MAX_SITEMAP_ENTRIES:
+            raise StopReading
 
 
 def lastmod_of(text: str) -> float | None:

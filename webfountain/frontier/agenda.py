@@ -52,11 +52,10 @@ class Agenda:
 
 
 def chores(lease_s: float, period_s: float) -> dict[str, float]:
-    """What recurs by the clock in a crawl, and how often, s: leases last `lease_s`, a period `period_s`."""
+    """What recurs by the clock in a crawl, and how often, s: site leases last `lease_s`, a period `period_s`."""
     return {
         "inbox": 0.5,
-        "reclaim": lease_s / 10,
-        "hands": lease_s / 10,
+        "renew": lease_s / 3,
         "tidy": max(period_s, 60.0),
         "robots": ROBOTS_LIFE_S / 100,
         "waiting": 2.0,

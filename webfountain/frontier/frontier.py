@@ -8,6 +8,7 @@ Time comes from a `Clock`, so a year passes in a test.
 
 from __future__ import annotations
 
+import logging
 import time
 from functools import partial
 from math import inf
@@ -20,7 +21,9 @@ from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, leased, old_text
 from webfountain.frontier.pages.sitemaps import SitemapShelf
 from webfountain.frontier.planning.controller import Controller
+from webfountain.frontier.planning.follower import PlanFollower, plans
 from webfountain.frontier.planning.plan import encode_plan
+from webfountain.frontier.planning.urgent_pages import urgent_pages_of
 from webfountain.frontier.progress import Progress
 from webfountain.frontier.sites.ant import Ant
 from webfountain.frontier.sites.arrivals import Arrivals
@@ -29,6 +32,8 @@ from webfountain.frontier.sites.orders import Orders
 from webfountain.frontier.sites.site import largest_hand
 from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
 from webfountain.policy.judge import Judge
+from webfountain.sandbox.reader import FencedReader
+from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
     import random
@@ -42,11 +47,13 @@ if TYPE_CHECKING:
     from webfountain.frontier.store_worker import CensusTaken
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Link, OutcomeKind
+    from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore
 
 __all__ = ["Frontier"]
+
+logger = logging.getLogger(__name__)
 
 PRIOR_PERIODS: Final = 10.0
 """Believed mean change interval, in periods, of the pages of a site that nothing is known of."""
@@ -56,8 +63,8 @@ class Frontier:
     """One crawling process. Built with an open store (and repository); `close` closes them.
 
     `owner` names this process in leases. `recrawl` False asks every page once; `obey_robots` False is for a project
-    that chose so, `ignores_robots` tells it of one of its requests (`Link.request`). Seeds are loaded by the caller
-    (`seeds`).
+    that chose so, `ignores_robots` tells it of one of its requests (`Link.request`), `robot` is the name, or the whole
+    User-Agent, by which it looks up the groups of robots.txt. Seeds are loaded by the caller (`seeds`).
     """
 
     def __init__(
@@ -74,6 +81,7 @@ class Frontier:
         inbox: Inbox | None = None,
         recrawl: bool = True,
         obey_robots: bool = True,
+        robot: str | None = None,
         ignores_robots: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         self._clock = clock
@@ -83,12 +91,14 @@ class Frontier:
         self._config = config
         self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
         self.judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
-        self._controller = Controller(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
-        self._controller.resume(store.plan())
+        self._follower = PlanFollower(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
+        last = self._follower.resume(store.value(PLAN))
+        planning = plans(collection, recrawl=recrawl)
+        self._controller = Controller(collection, start=clock.now(), last=last) if planning else None
         most_ahead = largest_hand(collection.cycle.capacity_pages_per_period, collection.cycle.period_s)
         self._ant = Ant(
             politeness=collection.politeness,
-            schedule=lambda: self._controller.schedule,
+            schedule=lambda: self._follower.schedule,
             now=clock.now,
             rng=rng,
             metrics=metrics,
@@ -97,24 +107,35 @@ class Frontier:
             largest_hand=most_ahead,
         )
         self._errands = Errands(
-            ant=self._ant, collection=collection, judge=self.judge, metrics=metrics, rng=rng, obey_robots=obey_robots
+            ant=self._ant,
+            collection=collection,
+            judge=self.judge,
+            metrics=metrics,
+            rng=rng,
+            obey_robots=obey_robots,
+            robot=robot,
+        )
+        self._reader = FencedReader(
+            LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token)
         )
         self._examiner = Examiner(
             collection=collection,
             judge=self.judge,
-            extractor=LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token),
-            old_text=partial(old_text, repository),
+            reader=self._reader,
+            old_text=partial(old_text, repository, self._reader),
         )
         self.due = DuplicateEliminator(store, size=config.cache_urls)
         self._clerk = Clerk(
             store=store,
             repository=repository,
             due=self.due,
-            sitemaps=SitemapShelf(self.judge, believe_dates=collection.signals.lastmod),
+            sitemaps=SitemapShelf(
+                self.judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap
+            ),
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
-            watch=self._controller.watch,
+            urgent=urgent_pages_of(collection, recrawl=recrawl),
         )
         self._next_work = Work(clock.now())
         self._arrivals = Arrivals(
@@ -122,7 +143,7 @@ class Frontier:
             errands=self._errands,
             examiner=self._examiner,
             judge=self.judge,
-            controller=self._controller,
+            follower=self._follower,
             collection=collection,
             metrics=metrics,
             clock=clock,
@@ -134,13 +155,12 @@ class Frontier:
         self._orders = Orders(
             ant=self._ant,
             errands=self._errands,
-            arrivals=self._arrivals,
+            follower=self._follower,
             controller=self._controller,
             agenda=self._agenda,
         )
         self._progress = Progress(
             ant=self._ant,
-            arrivals=self._arrivals,
             gather=lambda: self._next_work,
             config=config,
             cycle=collection.cycle,
@@ -156,9 +176,6 @@ class Frontier:
         at = self._clock.now()
         if self._progress.open_at() > at:
             return None
-        if self._agenda.due("hands", at):
-            # Whatever time has passed, no lease is handed out that may have run out.
-            self._next_work.released += self._ant.stale_hands(at, older_s=self._config.lease_seconds / 2)
         fetch = self._ant.next(at)
         if fetch is not None:
             self._metrics.inc("fetch/started")
@@ -170,7 +187,7 @@ class Frontier:
         """One page of the budget goes out."""
         self._progress.spend(at)
         known = fetch.lease is not None and fetch.lease.record.state != "never-crawled"
-        self._controller.count()
+        self._follower.count()
         self._metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
 
     def wake_at(self) -> float | None:
@@ -183,9 +200,11 @@ class Frontier:
         site = self._ant.landed(fetched)
         kind = fetched.fetch.kind
         if kind == "page":
-            self._arrivals.unanswered(site, fetched.error)
+            self._arrivals.landed(site, fetched)
             return
         site.expected -= 1
+        if self._repository is not None and self._repository.keep_answers:
+            self._next_work.answers.append(fetched)
         if kind == "robots":
             self._metrics.inc("robots/fetched")
             self._errands.robots_landed(site, fetched)
@@ -194,16 +213,48 @@ class Frontier:
             self._next_work.sitemaps.append(fetched)
         else:
             self._metrics.inc("sitemap/failed")
-        self._arrivals.unanswered(site, fetched.error)
+        self._arrivals.landed(site, fetched)
         self._ant.look(site)
 
-    def needs_old_copy(self, fetched: Fetched) -> bool:
-        """Whether `examine` will read the repository; then it belongs in a thread."""
-        return self._examiner.needs_old_copy(fetched)
+    def unasked(self, fetch: Fetch) -> None:
+        """A page that `next` gave is not requested after all, instead of `landed`: nobody has to wait for it."""
+        self._ant.unasked(fetch, self._clock.now())
+
+    def keep(self, lease: Lease) -> None:
+        """The lease of a page that has landed is not settled for a while, or in this run. The crawl does not wait
+        for it, and its site takes nobody's place on the active list."""
+        self._ant.kept[lease.id] = lease.site
+
+    def unkeep(self, lease: Lease) -> None:
+        """The lease is settled now."""
+        del self._ant.kept[lease.id]
 
     def examine(self, fetched: Fetched) -> Visit:
-        """What a fetch means for its page. Any thread; changes nothing."""
-        return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+        """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
+        try:
+            return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+        except Exception as error:
+            return self._broken(fetched, error)
+
+    def examine_at_once(self, fetched: Fetched) -> Visit | None:
+        """As `examine`, where that takes some milliseconds whatever the body holds; else None."""
+        try:
+            return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
+        except Exception as error:
+            return self._broken(fetched, error)
+
+    async def examine_apart(self, fetched: Fetched) -> Visit:
+        """As `examine`, in a thread that is kept for it."""
+        return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
+
+    def cut_short(self) -> None:
+        """Whatever is examined now need not be: the crawl ends, and what was not examined is asked for again."""
+        self._reader.close()
+
+    def _broken(self, fetched: Fetched, error: Exception) -> Visit:
+        """One page that nobody foresaw is one failed page, and a line for whoever mends it."""
+        logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
+        return self._examiner.broken(fetched)
 
     def finish(self, visit: Visit) -> None:
         """The spider is done with a page. Exactly once for each page fetch: queued to be written and settled."""
@@ -233,6 +284,13 @@ class Frontier:
         """The addresses of a host name, or none and why."""
         self._arrivals.resolved(host, addresses, error=error or "dns")
 
+    def detour(self, fetch: Fetch, address: str) -> float:
+        """A fetch under way has no answer at its address and would go on at another one of its host.
+
+        Returns the seconds that it must wait before it asks again, 0.0 when it may go on there.
+        """
+        return self._ant.detour(fetch, address, self._clock.now())
+
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
         self._next_work.offers.append(link)
@@ -252,7 +310,7 @@ class Frontier:
     @property
     def plan(self) -> Plan | None:
         """The plan in force; None before the first."""
-        return self._controller.plan
+        return self._follower.plan
 
     def statistics(self) -> FrontierStatistics:
         """A frozen snapshot."""
@@ -294,24 +352,36 @@ class Frontier:
             self._metrics.inc(name, many)
         self._orders.sites_due = inf if done.next_site_due is None else done.next_site_due
         self._taken = done.census or self._taken
+        self._follower.rank(done.ranked)
         for name, many in done.settled.items():
             if (site := self._ant.sites.get(name)) is not None:
                 site.expected -= many
                 self._ant.look(site)
         for site in self._ant.admit(done.activated):
             self._arrivals.greet(site, at)
-        self._arrivals.call_immediate(done)
+        for lease in done.renewed:
+            if (site := self._ant.sites.get(lease.site)) is not None:
+                site.lease = lease
+        for urgent in done.immediate:
+            self._arrivals.hurry(urgent)
         for deal in done.deals:
-            self._metrics.inc("ant/leased", len(deal.never) + len(deal.recrawl))
+            self._metrics.inc("ant/leased", len(deal.never_crawled) + len(deal.recrawl))
             self._arrivals.take_deal(deal, at)
         self._metrics.inc("ant/released", len(work.released))
-        for name in sorted(done.hurried & self._ant.sites.keys()):
-            self._next_work.released += self._ant.recall(self._ant.sites[name])
+        self._recall(done)
         self._ant.freshen(done.fresh)
         for read in done.sitemaps:
             if (site := self._ant.sites.get(read.site)) is not None:
                 self._errands.send_for_sitemaps(site, read.children, at)
                 self._ant.look(site)
+
+    def _recall(self, done: Done) -> None:
+        """Give back the hands in which others go before what was leased, or something leased is immediate now."""
+        for name in sorted({*done.hurried, *done.overtaken} & self._ant.sites.keys()):
+            site = self._ant.sites[name]
+            self._next_work.released += self._ant.recall(site)
+            if name in done.overtaken:
+                self._next_work.released += self._ant.empty_hand(site)
 
     def census(self) -> dict[int, BucketCensus]:
         """Crawled pages by bucket, as the store counts them now; for the worker thread."""
@@ -320,21 +390,22 @@ class Frontier:
     def planning(self) -> Callable[[], Plan | None] | None:
         """A plan to be made, as a call for a thread of its own; told once. Its result goes to `adopt`."""
         taken, self._taken = self._taken, None
-        return None if taken is None else partial(self._controller.plan_from, taken)
+        return None if taken is None or self._controller is None else partial(self._controller.plan_from, taken)
 
     def adopt(self, plan: Plan | None) -> None:
         """Put a plan in force, and into the store with the next batch; None, when planning failed, keeps the last."""
-        self._controller.adopt(plan)
+        self._follower.adopt(plan)
+        if self._controller is not None:
+            self._controller.planned(plan)
         if plan is not None:
             self._next_work.plan = encode_plan(plan)
 
     def close(self) -> None:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
         at = self._clock.now()
+        self._reader.close()
         parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
-        self._store.release([token for left in parted for token in left.unused + left.urgent])
-        self._store.release([lease.token for leases in self._arrivals.strays.values() for lease in leases])
-        self._store.release(self._orders.put_off())
+        self._store.release([lease for left in parted for lease in left.unused])
         self._store.park([left.parked for left in parted], at=at)
         if self._repository is not None:
             self._repository.close()

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from webfountain.config import FountainConfig
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.sites.ant import Ant
-    from webfountain.frontier.sites.arrivals import Arrivals
     from webfountain.frontier.store_worker import Done, Work
     from webfountain.policy.tables import CycleTable
     from webfountain.store.contract import Statistics
@@ -52,7 +51,6 @@ class Progress:
         self,
         *,
         ant: Ant,
-        arrivals: Arrivals,
         gather: Callable[[], Work],
         config: FountainConfig,
         cycle: CycleTable,
@@ -60,13 +58,13 @@ class Progress:
         start: float,
     ) -> None:
         self._ant = ant
-        self._arrivals = arrivals
         self._gather = gather
         self._config = config
         self._most = inf if config.max_pages is None else config.max_pages
         self._pace = Pace(cycle.capacity_pages_per_period, cycle.period_s, start=start)
         self._started = start
         self._never_crawled_due: float | None = None
+        self._immediate_left = False
         self._handed_out = 0
         self._pending_visits = 0
         self._pending_bytes = 0
@@ -109,19 +107,20 @@ class Progress:
         if done.statistics is not None:
             self.stored = done.statistics
         self._never_crawled_due = done.never_crawled_due
+        self._immediate_left = done.immediate_left
 
     # ----------------------------------------------------------------- the end
 
     def busy(self) -> bool:
         """Anything in flight, waiting to be settled, or in a hand."""
         work = self._gather()
-        queued = work.visits or work.refusals or work.offers or work.sitemaps or self._arrivals.strays
+        queued = work.visits or work.refusals or work.offers or work.sitemaps
         return bool(self._ant.in_flight or self._pending_visits or queued)
 
     def has_pending(self) -> bool:
         """Whether any URL is left to ask once: never-crawled, leased or offered."""
-        left = self.stored.pages["never-crawled"] or self.stored.immediate
-        return bool(left or self.working or self.busy())
+        left = self.stored.pages["never-crawled"] + self.stored.immediate > len(self._ant.kept)
+        return left or self.working or self.busy()
 
     def finish_reason(self, at: float) -> str | None:
         """Why the crawl should close now; None: it goes on."""
@@ -133,7 +132,7 @@ class Progress:
 
     def _is_idle(self, at: float) -> bool:
         """DESIGN.md section 7: nothing in flight, and no never-crawled URL comes due within IDLE_S."""
-        if self.working or self.busy() or self.stored.immediate or self._never_crawled_due is None:
+        if self.working or self.busy() or self._immediate_left or self._never_crawled_due is None:
             return False
         return self._never_crawled_due > at + IDLE_S and not self._ant.soon(at + IDLE_S)
 

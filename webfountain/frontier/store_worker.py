@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.records import STATES, Copy, Lease, Link, Outcome, PageRecord, SiteRecord
+from webfountain.records import STATES, Copy, Lease, LeaseId, Link, Outcome, PageRecord, SiteLease
 from webfountain.repository.warc import Capture
+from webfountain.store.contract import AT_ONCE, PLAN, Dealt, Refill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
     from webfountain.frontier.planning.schedule import Wanted
-    from webfountain.frontier.planning.urgent_pages import Watch
+    from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.records import CensusRow, Fetched, OutcomeKind
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore, Parked, Statistics
@@ -33,16 +34,10 @@ if TYPE_CHECKING:
 _NEVER_CRAWLED, _CRAWLED = STATES.index("never-crawled"), STATES.index("crawled")
 _WRITTEN = frozenset({"new", "changed", "minor", "same", "not_modified"})
 
-__all__ = ["Clerk", "Deal", "Done", "Order", "Refusal", "Work"]
+__all__ = ["IMMEDIATE_BATCH", "Clerk", "Done", "Refusal", "Work"]
 
-
-class Order(msgspec.Struct, frozen=True):
-    """A hungry site: how many URLs of each queue its hand has room for, and which recrawls are due."""
-
-    site: str
-    never: int
-    recrawl: int
-    horizon: list[float]
+IMMEDIATE_BATCH: Final = 100
+"""Immediate URLs of a site, and sites that have some, that one batch takes."""
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -67,13 +62,13 @@ class Work:
     refusals: list[Refusal] = field(default_factory=list)
     offers: list[Link] = field(default_factory=list)
     sitemaps: list[Fetched] = field(default_factory=list)
+    answers: list[Fetched] = field(default_factory=list)
     parked: list[Parked] = field(default_factory=list)
-    released: list[int] = field(default_factory=list)
-    summoned: list[str] = field(default_factory=list)
-    orders: list[Order] = field(default_factory=list)
+    released: list[LeaseId] = field(default_factory=list)
+    renewals: list[SiteLease] = field(default_factory=list)
+    orders: list[Refill] = field(default_factory=list)
     room: int = 0
-    immediate: int = 0
-    reclaim: bool = False
+    immediate: bool = False
     inbox: bool = False
     tidy: bool = False
     look_for_waiting: bool = False
@@ -83,19 +78,10 @@ class Work:
 
     def is_needed(self) -> bool:
         """Whether there is anything to do."""
-        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.plan, self.wanted)
-        sites = (self.parked, self.released, self.summoned, self.orders, self.room)
-        chores = (self.inbox, self.reclaim, self.tidy, self.look_for_waiting, self.census_since is not None)
+        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.answers, self.plan, self.wanted)
+        sites = (self.parked, self.released, self.renewals, self.orders, self.room)
+        chores = (self.inbox, self.tidy, self.look_for_waiting, self.census_since is not None)
         return any(news) or any(sites) or any(chores)
-
-
-class Deal(msgspec.Struct, frozen=True):
-    """Answer to an `Order`: leases of both queues, and the first order of each recrawl lane that has more."""
-
-    site: str
-    never: list[Lease]
-    recrawl: list[Lease]
-    lanes: list[tuple[int, float]]
 
 
 class SitemapRead(msgspec.Struct, frozen=True):
@@ -123,16 +109,19 @@ class Done:
     settled: Counter[str] = field(default_factory=Counter)
     fresh: set[str] = field(default_factory=set)
     hurried: set[str] = field(default_factory=set)
-    deals: list[Deal] = field(default_factory=list)
-    activated: list[SiteRecord] = field(default_factory=list)
-    missing: list[str] = field(default_factory=list)
+    deals: list[Dealt] = field(default_factory=list)
+    activated: list[SiteLease] = field(default_factory=list)
+    renewed: list[SiteLease] = field(default_factory=list)
     immediate: list[Lease] = field(default_factory=list)
+    overtaken: list[str] = field(default_factory=list)
+    immediate_left: bool = False
     sitemaps: list[SitemapRead] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     next_site_due: float | None = None
     never_crawled_due: float | None = None
     statistics: Statistics | None = None
     census: CensusTaken | None = None
+    ranked: frozenset[str] = frozenset()
 
 
 class Clerk:
@@ -148,7 +137,7 @@ class Clerk:
         inbox: Inbox | None,
         owner: str,
         lease_s: float,
-        watch: Watch | None = None,
+        urgent: UrgentPages | None = None,
     ) -> None:
         self._store = store
         self._repository = repository
@@ -157,13 +146,15 @@ class Clerk:
         self._inbox = inbox
         self._owner = owner
         self._lease_s = lease_s
-        self._watch = watch
+        self._urgent = urgent
         self._has_forgotten = False
         self._told = (0, 0, 0)
 
     def run(self, work: Work) -> Done:
         """Do a batch. StoreError and RepositoryError pass through: what was not done is not acknowledged."""
         done = Done(work)
+        done.renewed = self._store.renew(work.renewals, until=work.at + self._lease_s)
+        self._record(work.answers)
         self._settle(work, done)
         done.settled.update(visit.fetch.site for visit in work.visits)
         done.settled.update(refusal.lease.site for refusal in work.refusals)
@@ -173,15 +164,15 @@ class Clerk:
             self._deliver(self._inbox, work, done)
         self._store.release(work.released)
         self._store.park(work.parked, at=work.at)
-        self._look(work, done)
-        if work.reclaim:
-            done.counts["ant/reclaimed"] += self._store.reclaim(at=work.at)
+        self._make_due(work, done)
+        if self._urgent is not None:
+            done.ranked = self._urgent.sites
         self._activate(work, done)
-        self._deal(work, done)
-        if work.tidy and self._repository is not None:
+        done.deals = [self._answer(*each) for each in zip(work.orders, self._store.lease(work.orders), strict=True)]
+        if self._repository is not None and (work.tidy or self._repository.is_untidy()):
             done.counts["repository/deleted"] += self._repository.tidy(self._store).files
         if work.plan is not None:
-            self._store.put_plan(work.plan)
+            self._store.put_value(PLAN, work.plan)
         if work.census_since is not None:
             done.census = self._take_census(work.census_since, work.at)
         if work.look_for_waiting:
@@ -197,7 +188,7 @@ class Clerk:
         visits = [visit for visit in work.visits if not self._is_forgotten(visit)]
         copies = self._write(visits)
         outcomes = [self._outcome(visit, copy, done, work.at) for visit, copy in zip(visits, copies, strict=True)]
-        outcomes += [Outcome(each.lease.token, each.kind, each.record, each.seconds) for each in work.refusals]
+        outcomes += [Outcome(each.lease.id, each.kind, each.record, each.seconds) for each in work.refusals]
         if not outcomes:
             return
         settled = self._store.settle(outcomes, at=work.at)
@@ -205,18 +196,18 @@ class Clerk:
             self._repository.settled(copies)
         done.counts["ant/settled"] += settled.applied
         done.counts["ant/settle_lost"] += settled.lost
-        if self._watch is not None:
-            self._tell(self._watch, visits, work)
+        if self._urgent is not None:
+            self._observe(self._urgent, visits, work)
 
-    def _tell(self, watch: Watch, visits: Sequence[Visit], work: Work) -> None:
-        """The watch hears what was settled, and gets to know the sites that it wants to."""
+    def _observe(self, urgent: UrgentPages, visits: Sequence[Visit], work: Work) -> None:
+        """What was settled teaches how urgent pages are; sites that should be ranked are taken in."""
         for name in dict.fromkeys(visit.fetch.site for visit in visits):
-            site = None if watch.holds(name) else self._store.site(name)
-            if site is not None and watch.wants(name, site.pages[_CRAWLED]):
-                watch.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=work.at)
-        watch.hear(visits)
+            site = None if name in urgent else self._store.site(name)
+            if site is not None and urgent.wants(name, site.pages[_CRAWLED]):
+                urgent.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=work.at)
+        urgent.observe(visits)
         for refusal in work.refusals:
-            watch.refuse(refusal.lease.site, refusal.lease.key)
+            urgent.refuse(refusal.lease.site, refusal.lease.key)
 
     def _is_forgotten(self, visit: Visit) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
@@ -227,6 +218,8 @@ class Clerk:
         """Where each visit's body lies now; None where it brought none."""
         if self._repository is None or not visits:
             return [None] * len(visits)
+        if self._repository.keep_answers:
+            self._record([visit.fetched for visit in visits if visit.kind not in _WRITTEN])
         written = [i for i, visit in enumerate(visits) if visit.kind in _WRITTEN]
         homes = self._repository.write([_capture(visits[i]) for i in written])
         copies: list[Copy | None] = [None] * len(visits)
@@ -234,13 +227,22 @@ class Clerk:
             copies[i] = home
         return copies
 
+    def _record(self, answers: Sequence[Fetched]) -> None:
+        """Archive answers that are nobody's copy: redirects, what is gone, errors, robots.txt, sitemaps."""
+        if answers and self._repository is not None:
+            self._repository.settled(self._repository.write([Capture(fetched) for fetched in answers]))
+
     def _outcome(self, visit: Visit, copy: Copy | None, done: Done, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
         links_new = self._discover(visit.reading.links, done, at)
-        record = visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy)
+        record = (
+            visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy, copied=visit.fetched.at)
+        )
+        if copy is not None and visit.kind == "same":
+            done.counts["repository/healed"] += 1
         lease = visit.fetch.lease
         assert lease is not None
-        return Outcome(lease.token, visit.kind, record, visit.fetched.seconds, links_new)
+        return Outcome(lease.id, visit.kind, record, visit.fetched.seconds, links_new)
 
     def _discover(self, links: Sequence[Link], done: Done, at: float) -> int:
         if not links:
@@ -275,19 +277,19 @@ class Clerk:
                 done.fresh.add(fetched.fetch.site)
             done.sitemaps.append(SitemapRead(fetched.fetch.site, fetched.fetch.url, read.children))
 
-    def _look(self, work: Work, done: Done) -> None:
+    def _make_due(self, work: Work, done: Done) -> None:
         """The most urgent pages are due now; after leases went back, for what is leased is not moved."""
-        if self._watch is None or work.wanted is None:
+        if self._urgent is None or work.wanted is None:
             return
         pages = self._store.statistics().pages
         wanted = work.wanted.beside_new if pages["never-crawled"] else work.wanted.alone
-        chosen = self._watch.look(wanted, at=work.at, known=pages["crawled"], ahead_s=work.wanted.ahead_s)
+        chosen = self._urgent.choose(wanted, at=work.at, known=pages["crawled"], ahead_s=work.wanted.ahead_s)
         for site, keys, due, before in chosen:
             moved = self._store.advance(site, keys, due=due, at=work.at)
             done.counts["controller/made_due"] += moved
             for key in keys if moved < len(keys) else ():
                 if self._store.page(site, key) is None:  # forgotten since the site was taken in
-                    self._watch.refuse(site, key)
+                    self._urgent.refuse(site, key)
             done.fresh.add(site)
             if before:
                 done.hurried.add(site)
@@ -306,25 +308,37 @@ class Clerk:
         self._has_forgotten = self._has_forgotten or delivered.forgotten > 0
 
     def _activate(self, work: Work, done: Done) -> None:
+        """More sites: those with new immediate URLs whether there is room or not, others where there is."""
         until = work.at + self._lease_s
         if work.immediate:
-            done.immediate = self._store.lease_immediate(work.immediate, owner=self._owner, until=until, at=work.at)
-        for site in work.summoned:
-            record = self._store.activate_site(site, owner=self._owner, until=inf, at=work.at)
-            (done.missing.append(site) if record is None else done.activated.append(record))
+            done.activated += self._store.activate(IMMEDIATE_BATCH, owner=self._owner, until=until, at=AT_ONCE)
         if work.room > 0:
-            done.activated += self._store.activate(work.room, owner=self._owner, until=inf, at=work.at)
+            done.activated += self._store.activate(work.room, owner=self._owner, until=until, at=work.at)
+        if work.immediate:
+            refills = [Refill(lease, immediate=IMMEDIATE_BATCH) for lease in self._store.urgent(self._owner)]
+            for dealt in self._store.lease(refills):
+                if dealt is not None:
+                    done.immediate += self._without_lost_copies(dealt.immediate)
+                    done.overtaken += [dealt.site] if dealt.overtaken else []
+            done.immediate_left = self._store.next_site_due() == AT_ONCE or bool(self._store.urgent(self._owner))
 
-    def _deal(self, work: Work, done: Done) -> None:
-        done.deals = [self._fill(order, work.at) for order in work.orders]
+    def _answer(self, order: Refill, dealt: Dealt | None) -> Dealt:
+        """What a site got; nothing where its lease was lost."""
+        if dealt is None:
+            return Dealt(order.lease.site, [], [], [], [])
+        return msgspec.structs.replace(dealt, recrawl=self._without_lost_copies(dealt.recrawl))
 
-    def _fill(self, order: Order, at: float) -> Deal:
-        until = at + self._lease_s
-        never = self._store.lease(order.site, order.never, queue="never-crawled", owner=self._owner, until=until, at=at)
-        recrawl = self._store.lease(
-            order.site, order.recrawl, queue="recrawl", owner=self._owner, until=until, at=at, horizon=order.horizon
-        )
-        return Deal(order.site, never, recrawl, self._store.recrawl_due(order.site))
+    def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
+        """The leases, whose records name no copy that is gone, nor what would make the fetch conditional on it."""
+        repository = self._repository
+        if repository is None:
+            return leases
+        return [
+            lease
+            if lease.record.digest is None or (lease.record.copy is not None and repository.holds(lease.record.copy))
+            else msgspec.structs.replace(lease, record=_without_copy(lease.record))
+            for lease in leases
+        ]
 
     def _take_census(self, since: int, at: float) -> CensusTaken:
         """The store keeps it incrementally: this costs what a few hundred rows cost, at any size."""
@@ -340,8 +354,12 @@ class Clerk:
         return first
 
 
+def _without_copy(record: PageRecord) -> PageRecord:
+    return msgspec.structs.replace(record, copy=None, etag=None, last_modified=None)
+
+
 def _capture(visit: Visit) -> Capture:
     """What the repository archives of a visit; a body that repeats the known copy becomes a revisit record."""
-    before = visit.record.copied
-    repeats = before if visit.kind in ("same", "not_modified") else None
+    record = visit.record
+    repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
     return Capture(visit.fetched, digest=visit.record.digest, repeats=repeats)

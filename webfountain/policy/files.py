@@ -141,7 +141,7 @@ def read_collection(path: str | Path) -> Collection:
     """
     path = Path(path)
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")  # Notepad begins a file with a mark
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"{path}: cannot be read: {_reason(error)}") from None
     return parse_collection(text, path)

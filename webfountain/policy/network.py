@@ -11,6 +11,45 @@ from typing import Final
 
 __all__ = ["is_private_host", "is_public_address"]
 
+_NOT_PUBLIC_4: Final = tuple(
+    map(
+        ipaddress.IPv4Network,
+        (
+            "0.0.0.0/8",  # this network
+            "10.0.0.0/8",  # private use
+            "100.64.0.0/10",  # shared by carrier-grade NAT
+            "127.0.0.0/8",  # loopback
+            "169.254.0.0/16",  # link local: metadata of cloud machines
+            "172.16.0.0/12",  # private use
+            "192.0.0.0/24",  # protocol assignments; the two anycast ones that are global serve no pages
+            "192.0.2.0/24",  # documentation
+            "192.88.99.0/24",  # 6to4 relays, deprecated
+            "192.168.0.0/16",  # private use
+            "198.18.0.0/15",  # benchmarking
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, broadcast
+        ),
+    )
+)
+"""Of the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of 2025. Python's own
+tables (`is_global`) differ from one patch release to the next, and it is a security boundary: so this is ours."""
+_GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
+"""All that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). Site-local,
+unique-local and link-local, SRv6 (5f00::/16), local-use NAT64 (64:ff9b:1::/48), what is IPv4-compatible or
+IPv4-translated, and everything not assigned are outside."""
+_NOT_PUBLIC_6: Final = tuple(
+    map(
+        ipaddress.IPv6Network,
+        (
+            "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID, DRIP
+            "2001:db8::/32",  # documentation
+            "3fff::/20",  # documentation
+        ),
+    )
+)
+"""Of the IANA IPv6 Special-Purpose Address Registry what lies inside `_GLOBAL_6`."""
 _NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
 _PRIVATE_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
 """Names that never lead to the public web (RFC 6761, 6762, 8375; ICANN's .internal)."""
@@ -25,10 +64,12 @@ def is_public_address(address: str) -> bool:
         ip = ipaddress.ip_address(address.partition("%")[0])
     except ValueError:
         return False
-    inner = _embedded(ip) if isinstance(ip, ipaddress.IPv6Address) else None
-    if inner is not None:
-        return inner.is_global and not inner.is_multicast
-    return ip.is_global and not ip.is_multicast
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = _embedded(ip)
+        if inner is None:
+            return ip in _GLOBAL_6 and not any(ip in network for network in _NOT_PUBLIC_6)
+        ip = inner
+    return not any(ip in network for network in _NOT_PUBLIC_4)
 
 
 def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:

@@ -109,10 +109,16 @@ class ChangeTable(Table, frozen=True):
 
 
 class RepositoryTable(Table, frozen=True):
-    """What stays on disk; None: no bound."""
+    """What stays on disk; no `max_bytes`: no bound. `answers` None: as `keep_answers` says."""
 
     keep: Literal["newest", "all"] = "newest"
     max_bytes: Size | None = None
+    answers: bool | None = None
+
+    @property
+    def keep_answers(self) -> bool:
+        """Whether answers that are no copy are recorded: redirects, what is gone, errors, robots.txt, sitemaps."""
+        return self.keep == "all" if self.answers is None else self.answers
 
 
 class CycleTable(Table, frozen=True):

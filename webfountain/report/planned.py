@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webfountain.frontier.planning.plan import decode_plan
+from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
     from webfountain.frontier.planning.plan import Plan
@@ -24,7 +25,7 @@ def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     StoreVersion
         when another version of webfountain wrote it.
     """
-    data = store.plan()
+    data = store.value(PLAN)
     if data is None:
         return None
     plan = decode_plan(data)

@@ -9,25 +9,25 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any, Final
 
-from webfountain.errors import InputError
-from webfountain.formats.html import text_of
+from webfountain.core.freshness import freshness
+from webfountain.errors import InputError, RepositoryError
+from webfountain.formats.content_type import content_type
+from webfountain.formats.document import text_of
 from webfountain.records import STATES
 from webfountain.urls import canonical, fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator
 
-    from webfountain.formats.html import Text
+    from webfountain.formats.document import Document
     from webfountain.records import PageRecord, SiteRecord, State
     from webfountain.repository.pages import Pages
     from webfountain.repository.record import Stored
-    from webfountain.store.contract import BucketCensus, FrontierStore
+    from webfountain.store.contract import FrontierStore
 
 __all__ = [
     "PAGE_FIELDS",
     "cat",
-    "fresh_share",
-    "freshness",
     "page_of",
     "pages",
     "sites",
@@ -84,29 +84,6 @@ def status(store: FrontierStore, *, at: float, period_s: float, fastest_s: float
     }
 
 
-def freshness(census: Mapping[int, BucketCensus], *, never_crawled: int, at: float, fastest_s: float) -> float | None:
-    """Estimated share of the known live pages whose copy is as they are now; None when none is known.
-
-    A page without a copy is not fresh. Pages of a bucket are taken to be evenly aged, since each lane is served
-    oldest first, and to change as a Poisson process with the bucket's mean interval.
-    """
-    known = never_crawled + sum(row.pages for row in census.values())
-    fresh = sum(
-        row.pages * fresh_share(at - row.sum_last_crawled / row.pages, bucket, fastest_s=fastest_s)
-        for bucket, row in census.items()
-        if row.pages
-    )
-    return fresh / known if known else None
-
-
-def fresh_share(mean_age: float, bucket: int, *, fastest_s: float) -> float:
-    """Expected fresh share of a bucket with ages even from 0 to twice `mean_age`, s: (1 - e^-2x)/2x, x = mean_age/D."""
-    # core.buckets needs numpy, 0.1 s at start; this one line of it does not (a test holds them together).
-    interval = fastest_s * (730 * 96) ** (bucket / 255)
-    twice = 2.0 * max(0.0, mean_age) / interval
-    return -math.expm1(-twice) / twice if twice > 1e-9 else 1.0
-
-
 def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[dict[str, Any]]:
     """One dictionary per known URL, sites together.
 
@@ -139,16 +116,24 @@ def sites(store: FrontierStore) -> Iterator[dict[str, Any]]:
         after = found[-1].site
 
 
-def texts(store: FrontierStore, repository: Pages, *, since: float = 0.0) -> Iterator[dict[str, Any]]:
+def texts(
+    store: FrontierStore, repository: Pages, *, since: float = 0.0, unreadable: Callable[[RepositoryError], None]
+) -> Iterator[dict[str, Any]]:
     """What a search or RAG index takes in: each page whose copy came since then, and each that went since then.
 
-    A gone page has text and title None: the index drops it. `verdict` is new, changed, minor or gone.
+    A gone page has text and title None: the index drops it. `verdict` is new, changed, minor or gone. A page whose
+    copy cannot be read is left out, and `unreadable` is told why.
     """
     for _, record in store.pages():
         if record.state == "gone" and (record.last_crawled or 0.0) >= since:
             yield {"url": record.url, "verdict": "gone", "fetched": record.last_crawled, "title": None, "text": None}
         elif record.state == "crawled" and record.copy is not None and (record.copied or 0.0) >= since:
-            yield _text(record, repository.read(record.copy))
+            try:
+                copy = repository.read(record.copy, record.url)
+            except RepositoryError as error:
+                unreadable(error)
+            else:
+                yield _text(record, copy)
 
 
 def cat(store: FrontierStore, repository: Pages, url: str) -> Stored:
@@ -168,12 +153,12 @@ def cat(store: FrontierStore, repository: Pages, url: str) -> Stored:
     if record.copy is None:
         why = f"; its last error was {record.error}" if record.error else ""
         raise InputError(f"{name} is known ({record.state}) but has no copy{why}")
-    return repository.read(record.copy)
+    return repository.read(record.copy, name)
 
 
-def text_of_copy(copy: Stored) -> Text:
+def text_of_copy(copy: Stored) -> Document:
     """Title and visible text of a copy."""
-    return text_of(copy.body, *_content_type(copy))
+    return text_of(copy.body, content_type(copy.headers))
 
 
 def _rate(store: FrontierStore, at: float, period_s: float) -> dict[str, Any]:
@@ -212,11 +197,3 @@ def _text(record: PageRecord, copy: Stored) -> dict[str, Any]:
     found = text_of_copy(copy)
     verdict = record.verdict if record.verdict in _COPIED else "changed" if record.changes else "new"
     return {"url": record.url, "verdict": verdict, "fetched": record.copied, "title": found.title, "text": found.text}
-
-
-def _content_type(copy: Stored) -> tuple[str, str | None]:
-    """Media type in lower case and charset of a copy."""
-    header = next((value for name, value in copy.headers if name.lower() == "content-type"), "")
-    kind, *parameters = (part.strip() for part in header.split(";"))
-    named = (part.partition("=")[2].strip("\"' ") for part in parameters if part.lower().startswith("charset="))
-    return kind.lower(), next(named, None)

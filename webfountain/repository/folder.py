@@ -39,6 +39,10 @@ def pack_moves(moves: Sequence[tuple[Copy, Copy]]) -> bytes:
     return b"".join([_MOVED.pack(old.offset, old.length, new.file, new.offset, new.length) for old, new in moves])
 
 
+def _is_there(path: Path | None) -> bool:
+    return path is not None and path.exists()
+
+
 class Folder:
     """The files of a repository, for reading; safe to share between threads."""
 
@@ -83,7 +87,9 @@ class Folder:
 
     def place(self, copy: Copy) -> Copy:
         """Where a copy is now: itself, or where the ``.moved`` files lead to; RepositoryError when nowhere."""
-        files = self.files()
+        files = self._paths
+        if not _is_there(files.get(copy.file)):
+            files = self.files()
         place: Copy | None = copy
         while place is not None and place.file not in files:
             place = self.moves(place.file).get((place.offset, place.length))
@@ -92,6 +98,14 @@ class Folder:
                 f"the copy at file {copy.file}, offset {copy.offset} is not in repository {self.directory}"
             )
         return place
+
+    def holds(self, copy: Copy) -> bool:
+        """Whether there are bytes where a copy should be, or where it moved to; whose they are only reading tells."""
+        try:
+            place = self.place(copy)
+            return self._paths[place.file].stat().st_size >= place.offset + place.length
+        except (RepositoryError, OSError):
+            return False
 
     def record(self, copy: Copy) -> Record:
         """One whole record; RepositoryError as for `member`, or when it is damaged."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING, BinaryIO, Final, get_args
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, get_args
 
 import msgspec
 from isal import isal_zlib
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-__all__ = ["Row", "Summary", "beside", "open_private", "pack", "recover", "rows_of", "summary"]
+__all__ = ["Recovered", "Row", "Summary", "beside", "open_private", "pack", "recover", "rows_of", "summary"]
 
 _ROW: Final = struct.Struct("<QIB")
 _KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
@@ -84,8 +84,15 @@ def summary(path: Path) -> Summary:
     return Summary(len(rows), sum(row.kind == "response" for row in rows), copied)
 
 
-def recover(path: Path) -> int:
-    """Cut a file behind the last of its whole records and bring its index up to it; the size that is left."""
+class Recovered(NamedTuple):
+    """What is left of a file: its size, and whether records were lost that its index names or its bytes begin."""
+
+    size: int
+    cut: bool
+
+
+def recover(path: Path) -> Recovered:
+    """Cut a file behind the last of its whole records and bring its index up to it."""
     index = beside(path, ".index")
     data = index.read_bytes() if index.exists() else b""
     known = len(data) - len(data) % _ROW.size
@@ -96,12 +103,13 @@ def recover(path: Path) -> int:
     end = _unpack(data, known).end if known else 0
     found = list(_scan(path, end))
     end = found[-1].end if found else end
-    if end < path.stat().st_size:
+    size = path.stat().st_size
+    if end < size:
         os.truncate(path, end)
     if found or known < len(data) or not index.exists():
         with open(index, "wb", opener=open_private) as file:
             file.write(data[:known] + pack(found))
-    return end
+    return Recovered(end, cut=end < size or known < len(data) - len(data) % _ROW.size)
 
 
 def _indexed(path: Path) -> list[Row]:

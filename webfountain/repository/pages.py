@@ -16,10 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from webfountain.clock import SystemClock
+from webfountain.errors import RepositoryError
 from webfountain.repository.folder import Folder
 from webfountain.repository.record import Stored, stored
-from webfountain.repository.retention import CopyStore, Erased, Retention, Tidied
-from webfountain.repository.warc import WarcWriter
+from webfountain.repository.retention import FILES_PER_LIMIT, CopyStore, Erased, Retention, Tidied
+from webfountain.repository.warc import WarcWriter, target_uri
 from webfountain.repository.writer import Writer
 
 if TYPE_CHECKING:
@@ -33,8 +34,6 @@ __all__ = ["GIGABYTE", "Keep", "Pages", "Repository"]
 
 GIGABYTE = 1_000_000_000
 Keep = Literal["newest", "all"]
-_FILES_PER_LIMIT = 16
-"""With `max_bytes` a file is at most this part of it: only closed files can be tidied."""
 
 
 class Pages:
@@ -43,15 +42,15 @@ class Pages:
     def __init__(self, directory: Path | str) -> None:
         self._folder = Folder(Path(directory))
 
-    def read(self, copy: Copy) -> Stored:
-        """One copy: how the page was answered, and its body after content decoding.
+    def read(self, copy: Copy, url: str) -> Stored:
+        """The copy of the page `url`: how it was answered, and its body after content decoding.
 
         Raises
         ------
         RepositoryError
-            when the copy is not there, or damaged; the text says where.
+            when the copy is not there, damaged, or another page's; the text says where.
         """
-        return stored(self._folder.record(copy))
+        return _read(self._folder, copy, url)
 
     def close(self) -> None:
         """Close the files that are kept open for reading."""
@@ -66,7 +65,9 @@ class Repository:
     directory : made, readable by the user only, when it is not there
     keep : "newest" deletes files whose copies are all superseded; "all" deletes nothing
     max_bytes : size of the folder that `tidy` keeps to, bytes; None: no limit
+    keep_answers : whether the caller should write answers that are no copy, too; they are nobody's newest copy
     rotate_bytes : size at which a file is closed and the next begun, bytes
+    given_out : the greatest file number that the store names; a lost file's number is not given out again
     software : what the warcinfo records name as the writer, with its user agent
 
     Raises
@@ -81,17 +82,24 @@ class Repository:
         *,
         keep: Keep = "newest",
         max_bytes: int | None = None,
+        keep_answers: bool = False,
         rotate_bytes: int = GIGABYTE,
+        given_out: int = 0,
         software: str = "webfountain",
         clock: Clock | None = None,
     ) -> None:
         clock = clock or SystemClock()
         if max_bytes is not None:
-            rotate_bytes = max(1, min(rotate_bytes, max_bytes // _FILES_PER_LIMIT))
+            rotate_bytes = max(1, min(rotate_bytes, max_bytes // FILES_PER_LIMIT))
+        self.keep_answers = keep_answers
         self._records = WarcWriter(software=software)
-        self._writer = Writer(Path(directory), records=self._records, clock=clock, rotate_bytes=rotate_bytes)
+        self._writer = Writer(
+            Path(directory), records=self._records, clock=clock, rotate_bytes=rotate_bytes, given_out=given_out
+        )
         self._folder = Folder(Path(directory))
-        self._retention = Retention(self._folder, self._writer, keep_all=keep == "all", max_bytes=max_bytes)
+        self._retention = Retention(
+            self._folder, self._writer, keep_all=keep == "all", max_bytes=max_bytes, rotate_bytes=rotate_bytes
+        )
         # Two locks: `settled` may be called where nothing may wait for a disk.
         self._writing = threading.Lock()
         self._counting = threading.Lock()
@@ -127,12 +135,20 @@ class Repository:
             self._unsettled.subtract(copy.file for copy in copies if copy is not None)
             self._unsettled = +self._unsettled
 
-    def read(self, copy: Copy) -> Stored:
+    def read(self, copy: Copy, url: str) -> Stored:
         """As `Pages.read`."""
-        return stored(self._folder.record(copy))
+        return _read(self._folder, copy, url)
+
+    def holds(self, copy: Copy) -> bool:
+        """Whether a copy is likely still there: its file is, and is long enough. Costs a look at the file's size."""
+        return self._folder.holds(copy)
+
+    def is_untidy(self) -> bool:
+        """Whether so much was written since the last `tidy` that something may have to go."""
+        return self._retention.is_due()
 
     def tidy(self, store: CopyStore) -> Tidied:
-        """Delete what is superseded and keep to `max_bytes`.
+        """Delete what is superseded, keep to `max_bytes`; without it, to a few times what is live.
 
         Raises
         ------
@@ -163,6 +179,16 @@ class Repository:
     def _unsettled_files(self) -> Counter[int]:
         with self._writing, self._counting:
             return self._unsettled.copy()
+
+
+def _read(folder: Folder, copy: Copy, url: str) -> Stored:
+    """A copy whose record says that it is of this page: after a loss, a place may hold another page's."""
+    found = stored(folder.record(copy))
+    if found.url != target_uri(url):
+        raise RepositoryError(
+            f"{folder.directory}, file {copy.file}, offset {copy.offset}: the record is of {found.url}, not of {url}"
+        )
+    return found
 
 
 def _first_copy(group: Sequence[Member], places: Iterator[Copy]) -> Copy | None:

@@ -1,9 +1,10 @@
 """What leaves the disk: superseded files, compaction under a size limit, take-down.
 
-It runs beside the crawl, once a period. Three things may name a place in a file at the same moment: the
-store's page records, leases that are out (their records are settled later), and captures that are written
-but not settled. So a file goes only when none of the three can need it: it is closed, has no unsettled
-capture, and no page names it, directly or by a row of a ``.moved`` file (`folder`).
+It runs beside the crawl, once a period and whenever so much was written that something may have to go. Three
+things may name a place in a file at the same moment: the store's page records, leases that are out (their records
+are settled later), and captures that are written but not settled. So a file goes only when none of the three can
+need it: it is closed, has no unsettled capture, and no page names it, directly or by a row of a ``.moved`` file
+(`folder`).
 
 Each step of moving records survives a kill: copy to the file being written → note the moves → tell the store →
 delete the old file. Repeating it from the start loses nothing; at worst dead bytes wait for the next time.
@@ -11,6 +12,7 @@ delete the old file. Repeating it from the start loses nothing; at worst dead by
 
 from __future__ import annotations
 
+import math
 import time
 from collections import Counter
 from typing import TYPE_CHECKING, Final, Protocol
@@ -28,17 +30,29 @@ if TYPE_CHECKING:
     from webfountain.records import PageRecord
     from webfountain.repository.folder import Folder
     from webfountain.repository.index import Row, Summary
+    from webfountain.repository.record import Record
     from webfountain.repository.writer import Writer
 
-__all__ = ["CopyStore", "Erased", "Retention", "Tidied"]
+__all__ = ["FILES_PER_LIMIT", "CopyStore", "Erased", "Retention", "Tidied"]
 
 _BATCH_BYTES: Final = 4_000_000
 _FORWARD_S: Final = 86_400.0
 """How long a ``.moved`` file outlives its use: longer than any lease."""
-_ENOUGH: Final = 0.9
-"""Compaction goes on to this part of the limit, so that it does not run again at once."""
+FILES_PER_LIMIT: Final = 16
+"""With `max_bytes` a file is at most this part of it: only closed files can be tidied."""
+_HIGH: Final = 0.85
+"""Compaction begins at this part of the limit: it needs room for a file, and one more is written meanwhile."""
+_ENOUGH: Final = 0.8
+"""It goes on to this part, so that it does not run again at once."""
 _WORTHWHILE: Final = 0.02
 """A file of which less than this share is superseded counts as live."""
+_CHEAP: Final = 0.25
+"""Until the limit itself is near, only files of which this share is superseded are rewritten."""
+_MOST_PER_LIVE: Final = 2.0
+"""Without a limit the folder is compacted at this many times what is live, down to _ENOUGH_PER_LIVE."""
+_ENOUGH_PER_LIVE: Final = 1.5
+_LEAST_STEP: Final = 32_000_000
+"""So many bytes are always written between two looks where there is no limit."""
 
 
 class CopyStore(Protocol):
@@ -75,29 +89,59 @@ class Erased(msgspec.Struct, frozen=True):
 class Retention:
     """Deletes and rewrites closed files; used by one thread at a time."""
 
-    def __init__(self, folder: Folder, writer: Writer, *, keep_all: bool, max_bytes: int | None) -> None:
+    def __init__(
+        self, folder: Folder, writer: Writer, *, keep_all: bool, max_bytes: int | None, rotate_bytes: int
+    ) -> None:
         self._folder = folder
         self._writer = writer
         self._keep_all = keep_all
         self._max_bytes = max_bytes
+        self._least_step = min(_LEAST_STEP, rotate_bytes)
+        self._damaged: set[int] = set()
         self._summaries: dict[int, tuple[int, Summary]] = {}
+        self._next_look = self._step()
+
+    def is_due(self) -> bool:
+        """Whether so much was written since the last `tidy` that it should run again."""
+        return self._writer.appended >= self._next_look
 
     def tidy(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> Tidied:
-        """Delete superseded files, then compact while the folder is above its limit.
+        """Delete superseded files, then compact while the folder is near its limit, or far above what is live.
 
         Raises
         ------
         RepositoryError
-            when it would be above even with all that is superseded gone.
+            when it would be above its limit even with all that is superseded gone.
         """
         self._mend(store)
-        done = Tidied() if self._keep_all else self._delete_superseded(store, unsettled)
-        if self._max_bytes is None or self._folder.bytes_on_disk() <= self._max_bytes:
-            return done
+        done = Tidied()
         if not self._keep_all:
-            done = self._compact(store, unsettled, done)
-        self._check_limit(store, unsettled)
+            done = self._delete_superseded(store, unsettled)
+            held = self._folder.bytes_on_disk()
+            if self._max_bytes is None:
+                live = self._live_bytes(store, unsettled)
+                if held > _MOST_PER_LIVE * live + self._least_step:
+                    done = self._compact(store, unsettled, done, goal=_ENOUGH_PER_LIVE * live, least=_CHEAP)
+            elif held > _HIGH * self._max_bytes:
+                near = held > (1 - 2 / FILES_PER_LIMIT) * self._max_bytes
+                least = _WORTHWHILE if near else _CHEAP
+                done = self._compact(store, unsettled, done, goal=_ENOUGH * self._max_bytes, least=least)
+        self._next_look = self._writer.appended + self._step()
+        if self._max_bytes is not None:
+            self._check_limit(store, unsettled)
         return done
+
+    def _step(self) -> float:
+        """How many bytes may be written before the next look."""
+        if self._max_bytes is not None:
+            return self._max_bytes / FILES_PER_LIMIT
+        return math.inf if self._keep_all else max(self._least_step, self._folder.bytes_on_disk() / 2)
+
+    def _live_bytes(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> float:
+        """About how much of the folder compaction would leave."""
+        sizes = {number: path.stat().st_size for number, path in self._folder.files().items()}
+        shares = self._shares(sizes, store, unsettled())
+        return sum((1.0 - share) * sizes[number] for share, number in shares)
 
     def erase(
         self, is_forgotten: Callable[[str], bool], store: CopyStore, *, progress: Callable[[int, int], None]
@@ -105,15 +149,15 @@ class Retention:
         """Rewrite each file that holds a record of a forgotten URL, without those records.
 
         The URL of every record on disk is read (no body is unpacked; about 15 µs each), so it takes some
-        seconds per gigabyte; `progress` is told (files done, of). What is written while it runs is not looked
-        at: bar the URL first (`FrontierStore.forget`).
+        seconds per gigabyte; `progress` is told (files done, of). A record whose URL cannot be read goes, too.
+        What is written while it runs is not looked at: bar the URL first (`FrontierStore.forget`).
         """
         current = self._writer.rotate()
         numbers = [number for number in self._folder.files() if number != current]
         records = rewritten = 0
         for done, number in enumerate(numbers, start=1):
             rows = [row for row in self._folder.rows(number) if row.kind != "warcinfo"]
-            kept = [row for row in rows if not is_forgotten(self._folder.head(number, row).url)]
+            kept = [row for row in rows if (head := self._head(number, row)) and not is_forgotten(head.url)]
             if len(kept) < len(rows):
                 self._move(store, number, kept)
                 self._delete(number)
@@ -163,9 +207,23 @@ class Retention:
         for offset, length in self._folder.moves(number):
             old = Copy(number, offset, length)
             new = self._place(old)
-            page = None if new is None else self._folder.record(new).page
+            page = None if new is None else self._page(new)
             if new is not None and page is not None:
                 yield Move(*page, old=old, new=new)
+
+    def _page(self, copy: Copy) -> tuple[str, bytes] | None:
+        """Whose record stands there; None when it is damaged."""
+        try:
+            return self._folder.record(copy).page
+        except RepositoryError:
+            return None
+
+    def _head(self, number: int, row: Row) -> Record | None:
+        """The WARC header of a record; None when it is damaged."""
+        try:
+            return self._folder.head(number, row)
+        except RepositoryError:
+            return None
 
     def _place(self, copy: Copy) -> Copy | None:
         """Where a copy is now; None when it was superseded since, and deleted."""
@@ -174,19 +232,24 @@ class Retention:
         except RepositoryError:
             return None
 
-    def _compact(self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: Tidied) -> Tidied:
-        """Rewrite the files with the smallest live share until the folder is well below its limit."""
+    def _compact(
+        self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: Tidied, *, goal: float, least: float
+    ) -> Tidied:
+        """Rewrite the files with the smallest live share, `least` of which is superseded, down to `goal` bytes."""
         current = self._writer.number
-        if self._shares([current], store, unsettled())[0][0] > _WORTHWHILE:
+        if self._shares([current], store, unsettled())[0][0] > least:
             self._writer.rotate()
-        goal = _ENOUGH * (self._max_bytes or 0)
         shares = self._shares(self._closed(unsettled), store, unsettled())
         for share, number in sorted(shares, reverse=True):
-            if share <= _WORTHWHILE or self._folder.bytes_on_disk() <= goal:
+            if number in self._damaged:
+                continue
+            if share <= least or self._folder.bytes_on_disk() <= goal:
                 break
             moved = self._move(store, number, list(self._live_rows(number, store)))
             if number not in store.copies():
                 done = Tidied(done.files + 1, done.bytes + self._delete(number), done.moved + moved)
+            else:
+                self._damaged.add(number)  # a page names a record here that cannot be moved: leave the file alone
         return done
 
     def _live_rows(self, number: int, store: CopyStore) -> Iterator[Row]:
@@ -208,7 +271,8 @@ class Retention:
 
     def _newest(self, number: int, row: Row, store: CopyStore) -> Copy | None:
         """The newest copy of the page that a response is of, by the store."""
-        page = self._folder.head(number, row).page
+        head = self._head(number, row)
+        page = None if head is None else head.page
         record = None if page is None else store.page(*page)
         return None if record is None else record.copy
 
@@ -222,11 +286,11 @@ class Retention:
             )
             pairs = [pair for row, *pair in zip(batch, old, new, strict=True) if row.kind == "response"]
             self._writer.note_moves(number, [(before, after) for before, after in pairs])
-            pages = [self._folder.head(number, row).page for row in batch if row.kind == "response"]
+            heads = [self._head(number, row) for row in batch if row.kind == "response"]
             moves = [
-                Move(*page, old=before, new=after)
-                for page, (before, after) in zip(pages, pairs, strict=True)
-                if page is not None
+                Move(*head.page, old=before, new=after)
+                for head, (before, after) in zip(heads, pairs, strict=True)
+                if head is not None and head.page is not None
             ]
             store.relocate(moves)
             moved += len(moves)

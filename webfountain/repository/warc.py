@@ -42,6 +42,7 @@ __all__ = [
     "Member",
     "WarcWriter",
     "date_of",
+    "target_uri",
 ]
 
 Kind = Literal["warcinfo", "response", "request", "revisit"]
@@ -148,9 +149,11 @@ def _revisit(capture: Capture, head: str) -> Member:
     if not not_modified or capture.digest is not None:
         head += f"WARC-Payload-Digest: {_payload_digest(capture)}\r\n"
     if capture.repeats is not None:
-        head += f"WARC-Refers-To-Target-URI: {_uri(fetched.fetch.url)}\r\n"
+        head += f"WARC-Refers-To-Target-URI: {target_uri(fetched.fetch.url)}\r\n"
         head += f"WARC-Refers-To-Date: {date_of(capture.repeats)}\r\n"
-    answer = _answer_head(fetched, None if not_modified else len(fetched.body))
+    # A player shows the head that it finds here: with that of a 304 it would show nothing. Without one it takes head
+    # and body of the record that is referred to (pywb 2.10); WARC/1.1 section 6.7.3 leaves it out or in.
+    answer = b"" if not_modified else _answer_head(fetched, len(fetched.body))
     return _member("revisit", f"{head}{_HTTP_ANSWER}", answer)
 
 
@@ -169,22 +172,21 @@ def _member(kind: Kind, head: str, block: bytes, body: bytes = b"") -> Member:
 
 def _target(fetched: Fetched) -> str:
     address = fetched.fetch.address
-    uri = f"WARC-Target-URI: {_uri(fetched.fetch.url)}\r\n"
+    uri = f"WARC-Target-URI: {target_uri(fetched.fetch.url)}\r\n"
     if address is None or not _ADDRESS.fullmatch(address):
         return uri
     return f"{uri}WARC-IP-Address: {address}\r\n"
 
 
-def _uri(url: str) -> str:
-    """A canonical URL is printable ASCII already; anything else is percent-encoded, never written as it is."""
+def target_uri(url: str) -> str:
+    """How a URL is written. A canonical one is printable ASCII already; all else is percent-encoded."""
     return url if _PRINTABLE.fullmatch(url) else quote(url, safe="!#$%&'()*+,/:;=?@[]~")
 
 
-def _answer_head(fetched: Fetched, length: int | None) -> bytes:
-    """Status line and headers; `length` is the body's in bytes, None for an answer that has none to speak of."""
+def _answer_head(fetched: Fetched, length: int) -> bytes:
+    """Status line and headers; `length` is the body's in bytes."""
     headers = [_renamed(name, value) for name, value in fetched.headers]
-    if length is not None:
-        headers.append(("content-length", str(length)))
+    headers.append(("content-length", str(length)))
     status = fetched.status or 0
     reason = _REASONS.get(status, "Unknown")
     return f"HTTP/1.1 {status:03d} {reason}\r\n".encode() + _lines(headers) + b"\r\n"
@@ -196,7 +198,7 @@ def _renamed(name: str, value: str) -> tuple[str, str]:
 
 def _request_head(capture: Capture) -> bytes:
     fetched = capture.fetched
-    url = _uri(fetched.fetch.url)
+    url = target_uri(fetched.fetch.url)
     site = site_of(url)
     headers = [pair for pair in fetched.request_headers if pair[0].lower() not in _PRIVATE]
     if not any(name.lower() == "host" for name, _ in headers):

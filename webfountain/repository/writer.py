@@ -36,6 +36,7 @@ class Writer:
     ----------
     directory : made, private to the user, when it is not there
     records : writes the warcinfo record of each new file
+    given_out : the greatest file number that somebody may still name; no file gets it or a lesser one again
     rotate_bytes : a file that has reached this size is closed; the batch that reaches it still fits in
 
     Raises
@@ -44,18 +45,22 @@ class Writer:
         when another process writes here, or the folder cannot be made or written.
     """
 
-    def __init__(self, directory: Path, *, records: WarcWriter, clock: Clock, rotate_bytes: int) -> None:
+    def __init__(
+        self, directory: Path, *, records: WarcWriter, clock: Clock, rotate_bytes: int, given_out: int = 0
+    ) -> None:
         self.directory = directory
         self._records = records
         self._clock = clock
         self._rotate_bytes = rotate_bytes
         self._mutex = threading.RLock()
         self._data = self._index = -1
+        self.appended = 0
+        """Bytes that were written since it was opened."""
         with self._trouble("opened"):
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._held = _hold(directory)
         try:
-            self._resume()
+            self._resume(given_out)
         except BaseException:
             os.close(self._held)
             raise
@@ -120,19 +125,30 @@ class Writer:
                         each.unlink()
         return freed
 
-    def _resume(self) -> None:
-        """Go on with the newest file, its torn end cut off; begin the first where there is none."""
+    def _resume(self, given_out: int = 0) -> None:
+        """Go on with the newest file; begin the next where its end was lost, or the whole file.
+
+        Pages may still name what was lost: their places must never hold another page's record.
+        """
         with self._trouble("opened"):
             files = Folder(self.directory).files()
             for path in self.directory.glob("webfountain-*.index"):
                 if not beside(path, ".warc.gz").exists():
                     path.unlink()
-            if not files:
-                self._begin(1)
-                return
             # The newest file is never deleted, so its number is the greatest that was ever given.
-            self._number, path = max(files.items())
-            self._open(path, recover(path))
+            newest = max(files, default=0)
+            if newest < max(given_out, 1):
+                self._begin(given_out + 1)
+                return
+            self._number, path = newest, files[newest]
+            left = recover(path)
+            if left.cut:
+                if left.size == 0:
+                    path.unlink()
+                    beside(path, ".index").unlink(missing_ok=True)
+                self._begin(self._number + 1)
+                return
+            self._open(path, left.size)
             if self._size == 0:
                 self._append([])
 
@@ -174,6 +190,7 @@ class Writer:
             os.ftruncate(self._data, self._size)
             os.ftruncate(self._index, index_size)
             raise
+        self.appended += end - self._size
         self._size = end
         return [Copy(file=self._number, offset=row.offset, length=row.length) for row in rows if row.kind != "warcinfo"]
 

@@ -1,4 +1,4 @@
-"""Our own policy in the simulation: the live crawler's watch over a site, told only what fetches found.
+"""Our own policy in the simulation: the live crawler's urgency of a site's pages, from what fetches found.
 
 Two more of its signals need what a bare trace does not have, and are policies of their own here: the importance of
 pages, and a sitemap.
@@ -6,14 +6,14 @@ pages, and a sitemap.
 
 from __future__ import annotations
 
-__all__ = ["ABLATIONS", "IMPORTANCE", "SITEMAP", "Fountain", "SitemapReader"]
+__all__ = ["ABLATIONS", "IMPORTANCE", "SITEMAP", "SitemapReader", "UrgencyPolicy"]
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from webfountain.core.signals import Signals
-from webfountain.core.site_urgency import SiteWatch
+from webfountain.core.site_urgency import SiteUrgency
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -42,32 +42,32 @@ SITEMAP = "fountain+sitemap"
 """It reads a sitemap once a day, in place of a page."""
 
 
-class Fountain:
-    """The live crawler's watch over one site (`frontier.site_watch`), a day being a step: the most urgent first."""
+class UrgencyPolicy:
+    """The live crawler's urgency of one site's pages (`core.site_urgency`), a day being a step; the greatest first."""
 
     def __init__(self, urls: list[str], *, signals: Signals, importance: Array | None = None) -> None:
         """`importance` is (n,), a factor of each page's urgency; None: all pages are as important."""
         self._urls = urls
         self._importance = np.ones(len(urls)) if importance is None else importance
-        self._watch = SiteWatch(signals=signals)
-        self._number = np.full(len(urls), -1, dtype=np.int64)  # in the watch, of the pages met so far
+        self._urgencies = SiteUrgency(signals=signals)
+        self._number = np.full(len(urls), -1, dtype=np.int64)  # in `_urgencies`, of the pages met so far
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:
-        return self._watch.urgency(self._numbers(pages, day - tau), step=day)
+        return self._urgencies.urgency(self._numbers(pages, day - tau), step=day)
 
     def learn(self, day: int, fetches: Fetches) -> None:
         numbers = self._numbers(fetches.pages, day - fetches.tau)
-        self._watch.renew(numbers[fetches.first], step=day)
+        self._urgencies.renew(numbers[fetches.first], step=day)
         seen = ~fetches.first & ~fetches.gone
-        self._watch.hear(numbers[seen], fetches.changed[seen], step=day)
+        self._urgencies.observe(numbers[seen], fetches.changed[seen], step=day)
 
     def fresh_time(self, pages: Pages) -> Array:
         """Days that these pages, met before, may be expected to stay as they are."""
-        return self._watch.fresh_time(self._number[pages])
+        return self._urgencies.fresh_time(self._number[pages])
 
     def _numbers(self, pages: Pages, since: Pages) -> Pages:
         new = pages[self._number[pages] < 0]
-        self._number[new] = self._watch.add(
+        self._number[new] = self._urgencies.add(
             [self._urls[page] for page in new.tolist()],
             since=since[self._number[pages] < 0],
             importance=self._importance[new],
@@ -78,7 +78,7 @@ class Fountain:
 class SitemapReader:
     """Fountain with a sitemap: a listed page is as urgent as its time of freshness when it changed, else not at all."""
 
-    def __init__(self, fountain: Fountain, sitemap: Sitemap) -> None:
+    def __init__(self, fountain: UrgencyPolicy, sitemap: Sitemap) -> None:
         self._fountain, self._sitemap = fountain, sitemap
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:

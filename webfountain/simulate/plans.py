@@ -1,33 +1,38 @@
 """The model's plans in the simulation: histories to buckets, buckets to a plan per cycle, the plan to due pages.
 
-The same `change_rate`, `buckets`, `census`, `optimizer`, `quotas` and `phases` that the controller uses; a period is
-a day, a cycle 14. Days are counted from the start, the clocks' seconds from its midnight.
+Plans are made by the same `make_plan` as the crawl's, from the same estimates; a period is a day, a cycle 14. Days are
+counted from the start, the clocks' seconds from its midnight.
 """
 
 from __future__ import annotations
 
 __all__ = ["PLANS", "Planned"]
 
-from typing import TYPE_CHECKING
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from webfountain.core.buckets import BUCKETS, bucket_of, intervals_of, of_every_bucket
-from webfountain.core.census import Census, instance_from
+from webfountain.core.buckets import BUCKETS, bucket_of, intervals_of
+from webfountain.core.census import Census
 from webfountain.core.change_rate import NO_HISTORY, Prior, append, estimate_interval
 from webfountain.core.phases import Phases
+from webfountain.errors import NotConverged
+from webfountain.frontier.planning.make_plan import make_plan
+from webfountain.frontier.planning.schedule import Bounds
+from webfountain.policy.tables import CycleTable
+from webfountain.policy.units import PositiveDuration
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from webfountain.core.model import Instance
     from webfountain.simulate.rivals import Fetches
 
     Array = npt.NDArray[np.float64]
     Pages = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
-PLANS = {"strategy-1": 1, "strategy-2": 2, "strategy-3": 3}
+PLANS: Final[dict[str, Literal[1, 2, 3]]] = {"strategy-1": 1, "strategy-2": 2, "strategy-3": 3}
 """Policy name to strategy."""
 
 _PERIOD = 86400.0
@@ -38,8 +43,11 @@ _PERIODS = 14
 class Planned:
     """Greatest progress of the phase clock first; a new plan every `_PERIODS` days."""
 
-    def __init__(self, pages: int, strategy: int, *, capacity: int, seed: int) -> None:
-        self._strategy, self._capacity, self._seed = strategy, capacity, seed
+    def __init__(self, pages: int, strategy: Literal[1, 2, 3], *, capacity: int, seed: int) -> None:
+        self._capacity, self._seed = capacity, seed
+        self._cycle = CycleTable(
+            periods=_PERIODS, period=PositiveDuration(_PERIOD), capacity_pages_per_period=capacity, strategy=strategy
+        )
         speed = 1 / intervals_of(np.arange(BUCKETS), _FASTEST)
         self._clocks = Phases.running(speed, start=0.0)
         self._counts = np.zeros((4, BUCKETS))  # fetches, changes, seconds watched, births; halved each cycle
@@ -89,21 +97,25 @@ class Planned:
 
     def _plan(self, day: int, pages: Pages, tau: Pages) -> None:
         """A plan for the next cycle; if the solver gets nowhere the last one stays."""
-        from webfountain.core.optimizer import solve  # noqa: PLC0415  (imports scipy)
-        from webfountain.core.quotas import make_quotas  # noqa: PLC0415
-
-        solution = solve(instance := self._instance(day, pages, tau), solver="calendars", seed=self._seed)
-        if solution.status == "solved":
-            planned, rows = np.unique(self._bucket[pages]), make_quotas(instance, solution.x, solution.z).increment
-            increments = np.array([of_every_bucket(planned, row) for row in rows])
-            self._clocks = self._clocks.planned(increments, start=day * _PERIOD, period=_PERIOD)
+        census = self._census(day, pages, tau)
+        with suppress(NotConverged):
+            plan = make_plan(
+                census,
+                at=day * _PERIOD,
+                cycle=self._cycle,
+                bounds=Bounds(),
+                clocks=self._clocks,
+                solver="calendars",
+                seed=self._seed,
+            )
+            self._clocks = plan.clocks()
         self._counts /= 2
 
-    def _instance(self, day: int, pages: Pages, tau: Pages) -> Instance:
+    def _census(self, day: int, pages: Pages, tau: Pages) -> Census:
         planned, at = np.unique(self._bucket[pages], return_inverse=True)
         number = np.bincount(at).astype(np.float64)
         fetches, changes, watched, births = self._counts[:, planned]
-        census = Census(
+        return Census(
             planned.astype(np.int64),
             number,
             mean_age=np.bincount(at, weights=tau * _PERIOD) / number,
@@ -118,13 +130,4 @@ class Planned:
             new_links=0.0,
             waiting=0.0,
             arrivals=min(self._arrived / max(day, 1), self._capacity / 2),
-        )
-        return instance_from(
-            census,
-            strategy=self._strategy,
-            periods=_PERIODS,
-            period=_PERIOD,
-            fastest=_FASTEST,
-            capacity=float(self._capacity),
-            in_pages=True,
         )

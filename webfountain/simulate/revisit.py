@@ -18,7 +18,7 @@ import numpy as np
 from webfountain.core.importance import importance_by_depth
 from webfountain.core.signals import Signals
 from webfountain.errors import InputError
-from webfountain.simulate.fountain import ABLATIONS, IMPORTANCE, SITEMAP, Fountain, SitemapReader
+from webfountain.simulate.fountain import ABLATIONS, IMPORTANCE, SITEMAP, SitemapReader, UrgencyPolicy
 from webfountain.simulate.plans import PLANS, Planned
 from webfountain.simulate.rivals import (
     Clairvoyant,
@@ -230,11 +230,11 @@ def _learner(policy: str, trace: Trace, capacity: int, seed: int) -> Learner:
     pages = len(trace.urls)
     signals = ABLATIONS.get(policy, Signals()).lasting(int(trace.alive.sum()) / capacity)
     if policy in ABLATIONS:
-        return Fountain(trace.urls, signals=signals)
+        return UrgencyPolicy(trace.urls, signals=signals)
     if policy == IMPORTANCE:
-        return Fountain(trace.urls, signals=signals, importance=importance_by_depth(trace.urls))
+        return UrgencyPolicy(trace.urls, signals=signals, importance=importance_by_depth(trace.urls))
     if policy == SITEMAP:
-        return SitemapReader(Fountain(trace.urls, signals=signals), Sitemap(trace, seed=seed))
+        return SitemapReader(UrgencyPolicy(trace.urls, signals=signals), Sitemap(trace, seed=seed))
     if policy in PLANS:
         return Planned(pages, PLANS[policy], capacity=capacity, seed=seed)
     simple: dict[str, Learner] = {

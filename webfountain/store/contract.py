@@ -82,6 +82,7 @@ CLASSES: Final = 64
 """Lanes of the never-crawled queue."""
 _FIRST_CLASS: Final = 20
 """Binary logarithm of the importance from which on a URL is in class 0."""
+_FIRST: Final = 2.0**_FIRST_CLASS
 ADVANCED: Final = 256
 RETRY: Final = 257
 LANES: Final = 258
@@ -103,7 +104,9 @@ def class_of(importance: float) -> int:
     """
     if not importance > 0.0:
         return CLASSES - 1
-    return min(max(_FIRST_CLASS + 1 - math.frexp(importance)[1], 0), CLASSES - 1)
+    if importance >= _FIRST:
+        return 0
+    return min(_FIRST_CLASS + 1 - math.frexp(importance)[1], CLASSES - 1)
 
 
 def lane_of(record: PageRecord) -> int:
@@ -140,13 +143,18 @@ class Refill(msgspec.Struct, frozen=True):
 
 
 class Dealt(msgspec.Struct, frozen=True):
-    """Answer to a `Refill`: leases of each queue, and for each recrawl lane that has more its first order."""
+    """Answer to a `Refill`: leases of each queue, and for each recrawl lane that has more its first order.
+
+    `overtaken`: a URL that was leased before is immediate since; released, it comes with the next immediate URLs. An
+    answer to a refill that wants immediate URLs says so once.
+    """
 
     site: str
     immediate: list[Lease]
     never_crawled: list[Lease]
     recrawl: list[Lease]
     lanes: list[tuple[int, float]]
+    overtaken: bool = False
 
 
 class Parked(msgspec.Struct, frozen=True, gc=False):
@@ -200,8 +208,8 @@ class UrlQueues(Protocol):
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
         """Put URLs on the immediate lanes of their sites, in order, discovering the unknown; returns how many were put.
 
-        An inactive site becomes due `AT_ONCE`. A URL that is leased or already there is left out (it is about to be
-        fetched), so a second call puts none.
+        An inactive site becomes due `AT_ONCE`. A URL that is already there is left out, so a second call puts none. One
+        that is leased is there when its lease is released (`Dealt.overtaken`); its settle ends that.
         """
         ...
 
@@ -278,7 +286,7 @@ class SiteList(Protocol):
         ...
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """The owner's active sites with immediate URLs that are not leased, in order of name."""
+        """The owner's active sites with immediate URLs to be leased, or overtaken in its hand, in order of name."""
         ...
 
     def site(self, site: str) -> SiteRecord | None:

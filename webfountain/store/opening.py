@@ -1,6 +1,7 @@
 """From a store's URL to an open store. The backends are imported here, lazily, and nowhere else.
 
-``memory:`` is gone with the process; ``rocksdb:///absolute/folder`` and ``rocksdb://relative/folder`` are folders.
+``memory:`` is gone with the process; ``rocksdb:///absolute/folder`` and ``rocksdb://relative/folder`` are folders;
+``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` and ``redis+sentinel://`` are servers, for many processes.
 """
 
 from __future__ import annotations
@@ -13,11 +14,11 @@ from webfountain.errors import InputError
 if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["DEFAULT_STORE", "folder_of", "is_shared", "open_store"]
+__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "is_shared", "open_store"]
 
 DEFAULT_STORE: Final = "rocksdb://.webfountain"
 _ROCKSDB = "rocksdb://"
-SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
+_SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
 """How the URL of a store on a server begins."""
 
 
@@ -27,9 +28,16 @@ def folder_of(url: str) -> Path | None:
     return Path(folder) if url.startswith(_ROCKSDB) and folder else None
 
 
+def is_held(folder: Path) -> bool:
+    """Whether another process has the embedded store in a folder open for writing; not to be asked by that process."""
+    from webfountain.store.embedded.lock import is_locked  # noqa: PLC0415
+
+    return is_locked(folder)
+
+
 def is_shared(url: str) -> bool:
-    """Whether a store's URL names a server."""
-    return url.startswith(SHARED)
+    """Whether a store's URL names a server, which many processes use at once."""
+    return url.startswith(_SHARED)
 
 
 def open_store(
@@ -39,6 +47,7 @@ def open_store(
     period_s: float | None,
     fastest_s: float | None = None,
     read_only: bool = False,
+    fresh: bool = False,
 ) -> FrontierStore:
     """Open a store, creating it when it is not there.
 
@@ -46,7 +55,7 @@ def open_store(
     bucket byte. None means what the store was made with; of a new one `fastest_s` is then period_s / 96. Opened for
     writing with others than it was made with, the census rows and the plan of a store go, and with another
     unit its bucket bytes are made anew. `read_only` gives an up-to-date view, also of a store that another process
-    is writing, in the units that it has.
+    is writing, in the units that it has. `fresh` deletes what the store holds.
 
     Raises
     ------
@@ -64,10 +73,15 @@ def open_store(
     if is_shared(url):
         from webfountain.store.shared.opening import open_shared  # noqa: PLC0415
 
-        return open_shared(url, collection=collection, period_s=period_s, fastest_s=fastest_s)
+        return open_shared(url, collection=collection, period_s=period_s, fastest_s=fastest_s, fresh=fresh)
     folder = folder_of(url)
     if folder is None:
-        raise InputError(f"--store {url!r}: use memory:, rocksdb:///absolute/folder or rocksdb://relative/folder")
+        raise InputError(
+            f"--store {url!r}: use memory:, rocksdb:///absolute/folder, rocksdb://relative/folder, redis://host:port/0, "
+            "rediss://, unix:///socket, redis+cluster://host:port or redis+sentinel://host:port/name"
+        )
     from webfountain.store.embedded.opening import open_embedded  # noqa: PLC0415
 
-    return open_embedded(folder, collection=collection, period_s=period_s, fastest_s=fastest_s, read_only=read_only)
+    return open_embedded(
+        folder, collection=collection, period_s=period_s, fastest_s=fastest_s, read_only=read_only, fresh=fresh
+    )

@@ -8,10 +8,11 @@ import pytest
 from tests.frontier.drive import collection_of
 from webfountain.core.buckets import bucket_of
 from webfountain.core.change_rate import Prior, decode
+from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
-from webfountain.frontier.pages.examiner import Examiner, content_type, digest_of
+from webfountain.frontier.pages.examiner import Examiner, digest_of
 from webfountain.policy.judge import Judge
-from webfountain.records import Fetch, Fetched, Lease, PageRecord
+from webfountain.records import Fetch, Fetched, Lease, LeaseId, PageRecord
 
 URL, SITE, DAY = "http://one.example/dir/page", "http://one.example", 86_400.0
 PRIOR = Prior(10 * DAY)
@@ -26,7 +27,7 @@ def examiner(old_text=lambda record: WORDS, **policy):
     return Examiner(
         collection=collection,
         judge=Judge(collection, year=2026),
-        extractor=LinkExtractor(nofollow=True, robot="tester"),
+        reader=PlainReader(LinkExtractor(nofollow=True, robot="tester")),
         old_text=old_text,
     )
 
@@ -41,7 +42,7 @@ def crawled(body=BODY, **fields):
 
 def fetched(record, status=200, body=BODY, *, at=8 * DAY, error=None, asked=True, **headers):
     conditional = {"etag": record.etag, "last_modified": record.last_modified} if asked else {}
-    fetch = Fetch(1, "page", URL, SITE, None, Lease(1, SITE, b"k", record), **conditional)
+    fetch = Fetch(1, "page", URL, SITE, None, Lease(LeaseId(SITE, 1, 1), b"k", record), **conditional)
     if error:
         return Fetched(fetch, at, 0.5, error=error)
     given = {"content-type": "text/html"} | {name.replace("_", "-"): value for name, value in headers.items()}
@@ -149,6 +150,8 @@ def test_a_check_s_interval_is_the_time_since_the_last_good_fetch():
 def test_a_redirect_is_a_link_at_the_source_s_depth_and_one_out_of_scope_is_counted():
     visit = visit_of(crawled(), 301, location="/new")
     assert [(link.url, link.depth, link.source) for link in visit.reading.links] == [("http://one.example/new", 2, URL)]
+    raw = visit_of(crawled(), 301, location="/café".encode().decode("latin-1"))
+    assert [link.url for link in raw.reading.links] == ["http://one.example/caf%C3%A9"]
     away = visit_of(crawled(), 301, location="http://two.example/")
     assert away.reading.links == ()
     assert away.reading.refused == {"judge/out_of_scope": 1}
@@ -175,10 +178,21 @@ def test_without_the_old_text_a_new_digest_counts_as_a_change():
     assert visit_of(crawled(), body=MINOR, on=on).kind == "changed"
     exact = examiner(rest="[change]\nmin_change = 0")
     assert visit_of(crawled(), body=MINOR, on=exact).kind == "changed"
-    assert not exact.needs_old_copy(fetched(crawled(), body=MINOR))
-    assert examiner().needs_old_copy(fetched(crawled(), body=MINOR))
-    assert not examiner().needs_old_copy(fetched(crawled()))
-    assert not examiner().needs_old_copy(fetched(PageRecord(URL)))
+
+
+def test_a_page_is_examined_at_once_unless_its_text_must_be_compared_with_the_old_copys() -> None:
+    at_once = examiner().examine_at_once
+    exact = examiner(rest="[change]\nmin_change = 0").examine_at_once
+    assert at_once(fetched(crawled(), body=MINOR), PRIOR) is None
+    for quick, record, fields in (
+        (exact, crawled(), {"body": MINOR}),
+        (at_once, crawled(), {}),
+        (at_once, PageRecord(URL), {}),
+        (at_once, crawled(), {"status": 404}),
+    ):
+        assert quick(fetched(record, **fields), PRIOR) == visit_of(
+            record, on=None if quick is at_once else examiner(rest="[change]\nmin_change = 0"), **fields
+        )
 
 
 def test_an_item_is_given_for_new_changed_and_gone_and_once_for_what_stays_gone():
@@ -196,20 +210,3 @@ def test_a_refused_page_keeps_what_is_known_of_it_and_backs_off():
     record = examiner().refused(fetched(crawled(failures=2)).fetch, "robots.txt", at=9 * DAY)
     assert (record.state, record.error, record.due) == ("refused", "robots.txt", 9 * DAY + 4 * DAY)
     assert msgspec.structs.replace(record, state="crawled", error=None, due=None, failures=2) == crawled(failures=2)
-
-
-@pytest.mark.parametrize(
-    ("value", "expected"),
-    [
-        ("text/html", ("text/html", None)),
-        (" Text/HTML ; Charset='Latin-1'", ("text/html", "Latin-1")),
-        ("text/html; boundary=x; charset=\"utf-8\"", ("text/html", "utf-8")),
-        ("text/html; charset=", ("text/html", None)),
-    ],
-)  # fmt: skip
-def test_a_content_type_is_read_in_any_spelling(value, expected):
-    assert content_type([("content-type", value)]) == expected
-
-
-def test_no_content_type_is_none():
-    assert content_type([]) == ("", None)

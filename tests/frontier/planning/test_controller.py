@@ -1,4 +1,4 @@
-"""The controller: plans once a cycle from what was counted, keeps the last plan when that fails, corrects."""
+"""Planning: once a cycle from what was counted; the last plan stays when that fails; fetches are held against it."""
 
 from __future__ import annotations
 
@@ -14,10 +14,12 @@ from tests.frontier.plans import DAY, census, cycle_of, plan_of
 from webfountain.core.buckets import bucket_of, interval_of
 from webfountain.core.census import change_rates
 from webfountain.demo.web import GeneratedWeb
-from webfountain.frontier.planning.controller import LATER, SOONER, Controller, census_of
+from webfountain.frontier.planning.controller import Controller
+from webfountain.frontier.planning.follower import LATER, SOONER, PlanFollower, plans
+from webfountain.frontier.planning.make_plan import census_of
 from webfountain.frontier.planning.plan import decode_plan, encode_plan
-from webfountain.frontier.planning.schedule import LOOKS_PER_PERIOD, BucketSchedule, NoRecrawl, PlanSchedule
-from webfountain.frontier.planning.urgency_schedule import FountainSchedule
+from webfountain.frontier.planning.schedule import CHOICES_PER_PERIOD, BucketSchedule, NoRecrawl, PlanSchedule
+from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
 from webfountain.metrics import Metrics
 from webfountain.records import CensusRow
 from webfountain.store.memory.store import MemoryStore
@@ -38,86 +40,111 @@ def some_plan(strategy="fountain", *, periods=14, start=100 * DAY):
     return msgspec.structs.replace(made_once(strategy, periods), start=start)
 
 
-def controller_of(*, start=0.0, recrawl=True, rest="", capacity=100):
-    rest = f"{rest}\ncapacity_pages_per_period = {capacity}" if capacity else rest
-    collection = collection_of(["http://one.example/"], rest=rest)
+def collection_with(*, rest="", capacity=100):
+    return collection_of(
+        ["http://one.example/"], rest=f"{rest}\ncapacity_pages_per_period = {capacity}" if capacity else rest
+    )
+
+
+def controller_of(*, rest="", last=None):
+    return Controller(collection_with(rest=rest), start=0.0, last=last)
+
+
+def follower_of(*, recrawl=True, rest="", capacity=100):
     metrics = Metrics()
-    return Controller(collection, metrics=metrics, start=start, recrawl=recrawl), metrics
+    collection = collection_with(rest=rest, capacity=capacity)
+    return PlanFollower(collection, metrics=metrics, start=0.0, recrawl=recrawl), metrics
 
 
-# ------------------------------------------------------------------------------------------------- the cycle
+# ------------------------------------------------------------------------------------------------ when to plan
 
 
 def test_the_census_is_asked_for_once_and_again_only_when_a_plan_came_or_failed():
-    controller, metrics = controller_of()
-    assert not controller.wants_census(0.9 * DAY)
-    assert controller.wants_census(DAY)
-    assert not controller.wants_census(5 * DAY), "a plan is being made"
-    controller.adopt(None)
-    assert metrics.get("controller/plan_kept") == 0, "there was none to keep"
-    assert controller.wants_census(5 * DAY)
-    controller.adopt(some_plan(start=5 * DAY))
-    assert not controller.wants_census(5.9 * DAY)
+    controller = controller_of(rest="periods = 4")
+    assert controller.census_since(0.9 * DAY) is None
+    assert controller.census_since(DAY) == 1 - 4, "one cycle back"
+    assert controller.census_since(5 * DAY) is None, "a plan is being made"
+    controller.planned(None)
+    assert controller.census_since(5 * DAY) == 1
+    controller.planned(some_plan(start=5 * DAY))
+    assert controller.census_since(5.9 * DAY) is None
 
 
 def test_plans_are_made_often_at_first_and_then_once_a_cycle():
-    controller, metrics = controller_of(rest="periods = 6")
+    controller = controller_of(rest="periods = 6")
     planned_at = []
     for hour in range(24 * 30):
-        if controller.wants_census(hour / 24 * DAY):
+        if controller.census_since(hour / 24 * DAY) is not None:
             planned_at.append(hour // 24)
-            controller.adopt(msgspec.structs.replace(some_plan(periods=6), start=hour / 24 * DAY))
+            controller.planned(msgspec.structs.replace(some_plan(periods=6), start=hour / 24 * DAY))
     assert planned_at == [1, 2, 4, 8, 14, 20, 26]
-    assert metrics.get("controller/plan_adopted") == 7
 
 
-def test_a_failed_plan_keeps_the_last_and_is_counted():
-    controller, metrics = controller_of()
-    controller.adopt(some_plan())
-    plan, schedule = controller.plan, controller.schedule
-    controller.adopt(None)
-    assert (controller.plan, controller.schedule) == (plan, schedule)
-    assert metrics.get("controller/plan_kept") == 1
+def test_after_a_plan_of_an_earlier_crawl_the_next_is_made_at_its_cycle_s_end():
+    controller = controller_of(last=some_plan(start=0.0))
+    assert controller.census_since(13.9 * DAY) is None
+    assert controller.census_since(14 * DAY) is not None
 
 
 def test_no_plan_is_made_from_a_handful_of_pages():
-    controller, _ = controller_of()
+    controller = controller_of()
     assert controller.plan_from(census({100: 5})) is None
     assert controller.plan_from(census(SOME)) is not None
 
 
+# -------------------------------------------------------------------------------------------- following a plan
+
+
+def test_a_failed_plan_keeps_the_last_and_is_counted():
+    follower, metrics = follower_of()
+    follower.adopt(None)
+    assert metrics.get("controller/plan_kept") == 0, "there was none to keep"
+    follower.adopt(some_plan())
+    plan, schedule = follower.plan, follower.schedule
+    follower.adopt(None)
+    assert (follower.plan, follower.schedule) == (plan, schedule)
+    assert metrics.get("controller/plan_kept") == 1
+    assert metrics.get("controller/plan_adopted") == 1
+
+
 @pytest.mark.parametrize(("capacity", "recrawl", "kind"), [(None, True, BucketSchedule), (100, False, NoRecrawl)])
-def test_without_a_budget_or_without_recrawling_there_is_nothing_to_plan(capacity, recrawl, kind):
-    controller, _ = controller_of(capacity=capacity, recrawl=recrawl)
-    controller.resume(encode_plan(some_plan()))
-    assert isinstance(controller.schedule, kind)
-    assert not controller.wants_census(1e9)
+def test_without_a_budget_or_without_recrawling_no_plan_is_followed(capacity, recrawl, kind):
+    follower, _ = follower_of(capacity=capacity, recrawl=recrawl)
+    assert follower.resume(encode_plan(some_plan())) is None
+    assert isinstance(follower.schedule, kind)
+    assert not plans(collection_with(capacity=capacity), recrawl=recrawl)
 
 
-@pytest.mark.parametrize(("strategy", "kind"), [("fountain", FountainSchedule), (1, PlanSchedule), (3, PlanSchedule)])
+@pytest.mark.parametrize(("strategy", "kind"), [("fountain", UrgencySchedule), (1, PlanSchedule), (3, PlanSchedule)])
 def test_a_kept_plan_goes_on_if_it_is_of_this_policy(strategy, kind):
     rest = f"strategy = {strategy!r}".replace("'", '"')
-    controller, _ = controller_of(rest=rest)
+    follower, _ = follower_of(rest=rest)
     data = encode_plan(some_plan(strategy))
-    controller.resume(data)
-    assert isinstance(controller.schedule, kind)
-    assert controller.plan == decode_plan(data)
+    assert follower.resume(data) == follower.plan == decode_plan(data)
+    assert isinstance(follower.schedule, kind)
 
 
 @pytest.mark.parametrize("data", [None, b"of another version"])
 @pytest.mark.parametrize("strategy", ['"fountain"', "2"])
 def test_a_plan_of_another_version_period_or_strategy_is_left(data, strategy):
-    controller, _ = controller_of(rest=f"strategy = {strategy}")
-    controller.resume(data)
-    controller.resume(encode_plan(some_plan(1)))
-    controller.resume(
-        encode_plan(msgspec.structs.replace(some_plan("fountain" if "f" in strategy else 2), period=2 * DAY))
-    )
-    assert controller.plan is None
-    assert isinstance(controller.schedule, BucketSchedule)
+    follower, _ = follower_of(rest=f"strategy = {strategy}")
+    other = msgspec.structs.replace(some_plan("fountain" if "f" in strategy else 2), period=2 * DAY)
+    for kept in (data, encode_plan(some_plan(1)), encode_plan(other)):
+        assert follower.resume(kept) is None
+    assert follower.plan is None
+    assert isinstance(follower.schedule, BucketSchedule)
 
 
-class Heard:
+def test_the_sites_that_are_ranked_reach_the_schedule_in_force_and_the_next():
+    follower, _ = follower_of()
+    follower.rank(frozenset({"a"}))
+    follower.adopt(some_plan())
+    assert follower.schedule.ranked == {"a"}
+    follower.rank(frozenset({"b"}))
+    assert follower.schedule.ranked == {"b"}
+
+
+class Corrections:
     """A schedule that only notes its corrections."""
 
     def __init__(self):
@@ -128,26 +155,25 @@ class Heard:
 
 
 def test_unspent_fetches_bring_pages_sooner_and_spent_ones_a_little_later():
-    controller, metrics = controller_of()
-    plan = some_plan(start=10 * DAY)
-    controller.adopt(plan)
-    heard = controller.schedule = Heard()
-    stretch = DAY / LOOKS_PER_PERIOD
-    assert not controller.check(10 * DAY + 0.9 * stretch)
-    assert controller.check(10 * DAY + stretch), "nothing was fetched"
+    follower, metrics = follower_of()
+    follower.adopt(some_plan(start=10 * DAY))
+    noted = follower.schedule = Corrections()
+    stretch = DAY / CHOICES_PER_PERIOD
+    assert not follower.check(10 * DAY + 0.9 * stretch)
+    assert follower.check(10 * DAY + stretch), "nothing was fetched"
     for _ in range(3):
-        controller.count()
-    assert not controller.check(10 * DAY + 2 * stretch)
-    assert heard.factors == [SOONER, LATER]
+        follower.count()
+    assert not follower.check(10 * DAY + 2 * stretch)
+    assert noted.factors == [SOONER, LATER]
     assert metrics.get("controller/corrected") == 1
 
 
 def test_what_happened_before_a_plan_is_not_held_against_it():
-    controller, metrics = controller_of()
+    follower, metrics = follower_of()
     for _ in range(500):
-        controller.count()
-    controller.adopt(some_plan(start=10 * DAY))
-    assert not controller.check(10 * DAY + 1.0)
+        follower.count()
+    follower.adopt(some_plan(start=10 * DAY))
+    assert not follower.check(10 * DAY + 1.0)
     assert metrics.get("controller/corrected") == 0
 
 
@@ -244,9 +270,9 @@ class CountingStore(MemoryStore):
         super().__init__(period_s=DAY)
         self.settled = self.advanced = 0
 
-    def settle(self, outcomes, *, at):
+    def settle(self, outcomes, *, at, learned=()):
         self.settled += len(outcomes)
-        return super().settle(outcomes, at=at)
+        return super().settle(outcomes, at=at, learned=learned)
 
     def advance(self, site, keys, *, due, at):
         self.advanced += len(keys)

@@ -1,4 +1,4 @@
-"""The watch: which pages it makes due, how many, and what it takes in and leaves out. `test_watching` sees it crawl."""
+"""Urgent pages: which are made due, how many, what is learned of. `test_urgency_in_a_crawl` sees it in a crawl."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from math import ceil
 
 import pytest
 
-from tests.frontier.town import DAY, LOOK_S, NOW, ONE, TWO, Crawl, crawled, history, pages_of
+from tests.frontier.town import CHOICE_S, DAY, NOW, ONE, TWO, Crawl, crawled, history, pages_of
 from webfountain.core.signals import Signals
-from webfountain.frontier.planning.urgent_pages import FEWEST, SLOW, Watch
+from webfountain.frontier.planning.urgent_pages import FEWEST, SLOW, UrgentPages
 from webfountain.records import PageRecord
 from webfountain.urls import fingerprint, site_of
 
@@ -17,7 +17,7 @@ from webfountain.urls import fingerprint, site_of
 
 def test_of_pages_of_which_nothing_is_known_those_fetched_longest_ago_are_due_first():
     crawl = Crawl(pages_of(ONE))
-    (choice,) = crawl.look(3)
+    (choice,) = crawl.choose(3)
     assert (choice.site, choice.due, choice.before) == (ONE, NOW, False)
     assert crawl.waiting == [f"{ONE}/a/{page}" for page in range(3)]
 
@@ -26,7 +26,7 @@ def test_the_most_urgent_of_all_sites_are_due_whatever_their_site():
     crawl = Crawl(pages_of(ONE, at=NOW - DAY), pages_of(TWO, at=NOW - 9 * DAY))
     assert set(map(site_of, crawl.chosen(5))) == {TWO}
     mixed = Crawl(pages_of(ONE), pages_of(TWO))
-    assert {site for site, *_ in mixed.look(6)} == {ONE, TWO}
+    assert {site for site, *_ in mixed.choose(6)} == {ONE, TWO}
 
 
 def test_no_more_is_promised_than_is_wanted_until_something_is_fetched():
@@ -37,7 +37,7 @@ def test_no_more_is_promised_than_is_wanted_until_something_is_fetched():
     assert len(crawl.chosen(5)) == 2
 
 
-def test_pages_that_are_not_watched_spend_their_share():
+def test_pages_that_are_not_ranked_spend_their_share():
     crawl = Crawl(pages_of(ONE, 20), known=80)
     assert len(crawl.chosen(20)) == 5
 
@@ -80,7 +80,7 @@ def test_a_page_that_could_not_be_fetched_is_not_due_until_it_was_fetched_well(e
     lost = f"{ONE}/a/0"
     assert crawl.chosen(1) == [lost]
     if end == "refused":
-        crawl.watch.refuse(ONE, fingerprint(lost))
+        crawl.urgent.refuse(ONE, fingerprint(lost))
     else:
         crawl.fetch(lost, kind=end, state="crawled" if end == "failed" else end)
     assert set(crawl.chosen(9, at=NOW + 3600)) == {f"{ONE}/a/{page}" for page in range(1, 6)}
@@ -94,15 +94,15 @@ def test_a_page_whose_tries_fail_when_its_site_is_taken_in_is_not_due_either():
     assert down.url not in Crawl([*pages_of(ONE, 5), down]).chosen(9)
 
 
-def test_the_watch_does_not_hear_of_pages_and_sites_it_does_not_know():
+def test_pages_and_sites_that_are_not_ranked_are_passed_over():
     crawl = Crawl(pages_of(ONE, 5))
     crawl.fetch(f"{TWO}/a/0", kind="changed")
-    crawl.watch.refuse(TWO, fingerprint(f"{TWO}/a/0"))
-    crawl.watch.refuse(ONE, fingerprint(f"{ONE}/never/seen"))
+    crawl.urgent.refuse(TWO, fingerprint(f"{TWO}/a/0"))
+    crawl.urgent.refuse(ONE, fingerprint(f"{ONE}/never/seen"))
     assert len(crawl.chosen(9)) == 5
 
 
-def test_a_change_found_is_not_unlearned_by_a_second_look_within_a_step():
+def test_a_change_found_is_not_unlearned_by_a_second_fetch_within_a_step():
     urgent = []
     for kinds in (["changed"], ["changed", "same"], ["same"]):
         crawl = Crawl(pages_of(ONE, 12), pages_of(TWO, 12))
@@ -117,17 +117,19 @@ def test_a_visit_that_the_store_told_of_already_is_not_heard_twice():
     past = [crawled(f"{ONE}/a/{page}", at=NOW, history=history(changed=page == 0)) for page in range(5)]
     once, twice = Crawl(past), Crawl(past)
     twice.fetch(past[0].url, kind="changed", at=NOW)
-    events = [crawl.watch._sites[ONE]._watch._events.tolist() for crawl in (once, twice) if crawl.look(1) is not None]
+    events = [
+        crawl.urgent._sites[ONE]._urgencies._events.tolist() for crawl in (once, twice) if crawl.choose(1) is not None
+    ]
     assert events[0] == events[1]
     assert events[0][0] == 12
 
 
-def test_what_was_found_in_different_steps_between_two_looks_is_all_taken_in():
+def test_what_was_found_in_different_steps_between_two_choices_is_all_taken_in():
     crawl = Crawl(pages_of(ONE, 12), pages_of(TWO, 12))
     for page in range(3):
         crawl.fetch(f"{ONE}/a/{page}", kind="changed", at=NOW + page * 3600)
     assert set(map(site_of, crawl.chosen(8, at=NOW + 3 * 3600))) == {ONE}
-    assert crawl.watch._sites[ONE]._watch._events[:4].tolist() == [1.0, 1.0, 1.0, 0.0]
+    assert crawl.urgent._sites[ONE]._urgencies._events[:4].tolist() == [1.0, 1.0, 1.0, 0.0]
 
 
 # ----------------------------------------------------------------------------------------------------- surges
@@ -138,21 +140,21 @@ def test_a_surge_goes_before_what_waits():
     since = {"calm": NOW - DAY, "busy": NOW - DAY / 2}
     crawl = Crawl(*(pages_of(ONE, 24, directory=name, at=at, **calm) for name, at in since.items()))
     first = crawl.chosen(6)
-    # A release: of the other directory three pages were just looked at anyway, and have changed.
+    # A release: of the other directory three pages were just fetched anyway, and have changed.
     news = [f"{ONE}/busy/{page}" for page in range(3)]
     assert not set(news) & set(first)
-    crawl.fetch(*news, kind="changed", at=NOW + LOOK_S)
-    (choice,) = crawl.look(6, at=NOW + LOOK_S)
-    assert (choice.before, choice.due) == (True, pytest.approx(NOW + LOOK_S - 48 / 100 * DAY))
+    crawl.fetch(*news, kind="changed", at=NOW + CHOICE_S)
+    (choice,) = crawl.choose(6, at=NOW + CHOICE_S)
+    assert (choice.before, choice.due) == (True, pytest.approx(NOW + CHOICE_S - 48 / 100 * DAY))
     assert len(choice.keys) == 6
     assert all("/busy/" in url for url in crawl.waiting[:6])
-    assert crawl.look(6, at=NOW + LOOK_S + 60) == [], "twelve wait, of which six are as urgent"
+    assert crawl.choose(6, at=NOW + CHOICE_S + 60) == [], "twelve wait, of which six are as urgent"
 
 
 def test_what_is_but_a_little_more_urgent_waits_its_turn():
     crawl = Crawl(pages_of(ONE, 12))
     assert len(crawl.chosen(4)) == 4
-    assert crawl.look(4, at=NOW + LOOK_S) == []
+    assert crawl.choose(4, at=NOW + CHOICE_S) == []
 
 
 # ------------------------------------------------------------------------------------------------- slow sites
@@ -177,9 +179,9 @@ def test_at_any_budget_not_much_more_waits_than_was_wanted(capacity):
     sites = [f"http://s{number}.example" for number in range(5)]
     crawl = Crawl(*(pages_of(site, at=NOW) for site in sites), capacity=capacity)
     wanted, spent, most = 1 + capacity / 50, 0.0, 0
-    for look in range(1, 300):
-        at = NOW + look * LOOK_S
-        crawl.look(wanted, at=at)
+    for choice in range(1, 300):
+        at = NOW + choice * CHOICE_S
+        crawl.choose(wanted, at=at)
         most = max(most, len(crawl.waiting))
         spent += capacity / 50
         while spent >= 1 and crawl.waiting:
@@ -202,58 +204,58 @@ def test_a_page_that_waited_in_vain_is_given_up_until_it_is_fetched():
 # -------------------------------------------------------------------------------------------- sites come and go
 
 
-def test_no_site_is_wanted_before_the_first_look_nor_twice():
-    watch = Watch(signals=Signals(), period=DAY, capacity=10.0)
-    assert not watch.wants(ONE, 20)
-    watch.look(1, at=NOW, known=20, ahead_s=LOOK_S)
-    assert watch.wants(ONE, 20)
-    watch.admit(ONE, pages_of(ONE), at=NOW)
-    assert watch.holds(ONE)
-    assert not watch.wants(ONE, 20)
-    assert not watch.holds(TWO)
+def test_no_site_is_wanted_before_the_first_choice_nor_twice():
+    urgent = UrgentPages(signals=Signals(), period=DAY, capacity=10.0)
+    assert not urgent.wants(ONE, 20)
+    urgent.choose(1, at=NOW, known=20, ahead_s=CHOICE_S)
+    assert urgent.wants(ONE, 20)
+    urgent.admit(ONE, pages_of(ONE), at=NOW)
+    assert ONE in urgent
+    assert not urgent.wants(ONE, 20)
+    assert TWO not in urgent
 
 
 def test_a_site_of_few_pages_is_not_wanted_and_one_that_is_left_with_few_is_let_go():
     crawl = Crawl(pages_of(ONE, FEWEST), pages_of(TWO, FEWEST - 1))
-    assert crawl.watch.holds(ONE)
-    assert not crawl.watch.holds(TWO)
+    assert ONE in crawl.urgent
+    assert TWO not in crawl.urgent
     # The store counted what it does not keep for us: another project's requests.
-    crawl.watch.admit(TWO, [*pages_of(TWO, 3), crawled(f"{TWO}/x", request=b"x"), PageRecord(f"{TWO}/y")], at=NOW)
-    assert crawl.look(1)
-    assert not crawl.watch.holds(TWO)
+    crawl.urgent.admit(TWO, [*pages_of(TWO, 3), crawled(f"{TWO}/x", request=b"x"), PageRecord(f"{TWO}/y")], at=NOW)
+    assert crawl.choose(1)
+    assert TWO not in crawl.urgent
 
 
 def test_a_site_without_room_is_not_wanted():
     crawl = Crawl(pages_of(ONE, 20), pages=30, sites=2)
-    assert not crawl.watch.wants(TWO, 11)
-    assert crawl.watch.wants(TWO, 10)
-    crawl.watch.admit(TWO, pages_of(TWO, 5), at=NOW)
-    assert not crawl.watch.wants("http://three.example", 5)
+    assert not crawl.urgent.wants(TWO, 11)
+    assert crawl.urgent.wants(TWO, 10)
+    crawl.urgent.admit(TWO, pages_of(TWO, 5), at=NOW)
+    assert not crawl.urgent.wants("http://three.example", 5)
 
 
 def test_a_site_that_outgrows_its_room_is_let_go():
     crawl = Crawl(pages_of(ONE, 20), pages_of(TWO, 8), pages=30)
     crawl.fetch(*[f"{TWO}/new/{page}" for page in range(3)], kind="new")
-    crawl.look(1, known=31)
-    assert crawl.watch.holds(ONE)
-    assert not crawl.watch.holds(TWO)
-    assert not crawl.watch.wants(TWO, 11)
-    assert crawl.watch.wants(TWO, 10)
+    crawl.choose(1, known=31)
+    assert ONE in crawl.urgent
+    assert TWO not in crawl.urgent
+    assert not crawl.urgent.wants(TWO, 11)
+    assert crawl.urgent.wants(TWO, 10)
 
 
 @pytest.mark.parametrize(("factor", "stays"), [(1.4, True), (1.6, False), (0.75, True), (0.6, False)])
 def test_a_site_comes_again_when_the_interval_between_visits_is_another(factor, stays):
     crawl = Crawl(pages_of(ONE, 20), known=100)
-    crawl.look(1, known=round(100 * factor))
-    assert crawl.watch.holds(ONE) is stays
-    assert crawl.watch.wants(ONE, 20) is not stays
+    crawl.choose(1, known=round(100 * factor))
+    assert (ONE in crawl.urgent) is stays
+    assert crawl.urgent.wants(ONE, 20) is not stays
     if not stays:
-        crawl.watch.admit(ONE, crawl.records, at=NOW)
-        assert crawl.look(1, known=round(100 * factor))
+        crawl.urgent.admit(ONE, crawl.records, at=NOW)
+        assert crawl.choose(1, known=round(100 * factor))
 
 
 def test_days_of_the_week_are_listened_to_only_where_a_period_is_not_longer():
     for period, heard in ((DAY, True), (DAY / 2, True), (2 * DAY, False)):
-        watch = Watch(signals=Signals(weekdays=True), period=period, capacity=10.0)
-        assert watch._signals.weekdays is heard
-        assert watch._signals.day == DAY / period
+        urgent = UrgentPages(signals=Signals(weekdays=True), period=period, capacity=10.0)
+        assert urgent._signals.weekdays is heard
+        assert urgent._signals.day == DAY / period

@@ -1,4 +1,4 @@
-"""The watch, whatever happens in whatever order: a look promises no more than it may, of pages it may promise."""
+"""Urgent pages, whatever happens in whatever order: a choice promises no more than it may, of pages it may promise."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 
-from tests.frontier.town import DAY, LOOK_S, NOW, crawled, visit_of
+from tests.frontier.town import CHOICE_S, DAY, NOW, crawled, visit_of
 from webfountain.core.signals import Signals
-from webfountain.frontier.planning.urgent_pages import FEWEST, SLOW, Watch
+from webfountain.frontier.planning.urgent_pages import FEWEST, SLOW, UrgentPages
 from webfountain.urls import fingerprint
 
 SIZES = {f"http://s{pages}.example": pages for pages in (3, 5, 12, 25, 40)}
@@ -20,11 +20,11 @@ CAPACITY = 40.0
 
 
 class Watching(RuleBasedStateMachine):
-    """Sites come, pages are fetched or not, time passes, and now and then the watch looks."""
+    """Sites come, pages are fetched or not, time passes, and now and then the most urgent are chosen."""
 
     @initialize(pages=st.integers(20, 90), sites=st.integers(1, 5))
     def begin(self, pages, sites):
-        self.watch = Watch(
+        self.urgent = UrgentPages(
             signals=Signals(), period=DAY, capacity=CAPACITY, shortest=SHORTEST, pages=pages, sites=sites
         )
         self.most = (pages, sites)
@@ -44,12 +44,12 @@ class Watching(RuleBasedStateMachine):
     @rule(site=SITES)
     def admit(self, site):
         pages = [page for page in self.last if page[0] == site]
-        if self.watch.wants(site, len(pages)):
+        if self.urgent.wants(site, len(pages)):
             assert len(pages) >= FEWEST
             self.cut[site] = self.interval
             records = [crawled(self.url(page), at=self.last[page], failures=int(page in self.barred)) for page in pages]
-            self.watch.admit(site, records, at=self.at)
-            assert self.watch.holds(site)
+            self.urgent.admit(site, records, at=self.at)
+            assert site in self.urgent
 
     @rule(data=st.data(), kind=st.sampled_from(["same", "changed", "minor", "failed", "gone", "refused"]))
     def fetch(self, data, kind):
@@ -58,12 +58,12 @@ class Watching(RuleBasedStateMachine):
         well = kind not in ("failed", "gone", "refused")
         (self.barred.discard if well else self.barred.add)(page)
         if kind == "refused":
-            self.watch.refuse(page[0], self.key(page))
+            self.urgent.refuse(page[0], self.key(page))
         else:
             state = "gone" if kind == "gone" else "crawled"
             at = self.at if kind != "failed" else self.last[page]
             visit = visit_of(self.url(page), kind, at=self.at, state=state)
-            self.watch.hear([visit])
+            self.urgent.observe([visit])
             self.last[page] = at
         self.waits.pop(page, None)
 
@@ -72,19 +72,19 @@ class Watching(RuleBasedStateMachine):
         self.at += 1.0
         page = (site, sum(known[0] == site for known in self.last))
         self.last[page] = self.at
-        self.watch.hear([visit_of(self.url(page), "new", at=self.at)])
+        self.urgent.observe([visit_of(self.url(page), "new", at=self.at)])
 
     @rule(hours=st.integers(1, 30))
     def rest(self, hours):
         self.at += hours * 3600.0
 
     @rule(wanted=st.floats(0.5, 20), factor=st.sampled_from([1.0, 1.0, 1.0, 2.0]))
-    def look(self, wanted, factor):
+    def choose(self, wanted, factor):
         self.at += 1.0
         known = round(factor * len(self.last))
-        choices = self.watch.look(wanted, at=self.at, known=known, ahead_s=LOOK_S)
+        choices = self.urgent.choose(wanted, at=self.at, known=known, ahead_s=CHOICE_S)
         self.interval = known / CAPACITY * DAY
-        self.cut = {site: cut for site, cut in self.cut.items() if self.watch.holds(site)}
+        self.cut = {site: cut for site, cut in self.cut.items() if site in self.urgent}
         self.waits = {
             page: since
             for page, since in self.waits.items()
@@ -92,11 +92,11 @@ class Watching(RuleBasedStateMachine):
         }
         first = {site: min(since for page, since in self.waits.items() if page[0] == site)
                  for site in {page[0] for page in self.waits}}  # fmt: skip
-        owed = sum(first[page[0]] >= self.at - SLOW * LOOK_S for page in self.waits)
+        owed = sum(first[page[0]] >= self.at - SLOW * CHOICE_S for page in self.waits)
         named = {(page[0], self.key(page)): page for page in self.last}
         plain = 0
         for site, keys, due, before in choices:
-            assert self.watch.holds(site)
+            assert site in self.urgent
             assert due < self.at if before else due == self.at
             plain += 0 if before else len(keys)
             for key in keys:
@@ -109,8 +109,8 @@ class Watching(RuleBasedStateMachine):
 
     @invariant()
     def pages_are_counted_and_bounded(self):
-        assert self.watch._pages == sum(len(site) for site in self.watch._sites.values()) <= self.most[0]
-        assert len(self.watch._sites) <= self.most[1]
+        assert self.urgent._pages == sum(len(site) for site in self.urgent._sites.values()) <= self.most[0]
+        assert len(self.urgent._sites) <= self.most[1]
 
 
 TestWatching = Watching.TestCase

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -10,7 +11,7 @@ from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.site import ActiveSite
 from webfountain.metrics import Metrics
 from webfountain.policy.tables import PolitenessTable
-from webfountain.records import Fetch, Fetched, SiteRecord
+from webfountain.records import Fetch, Fetched, SiteLease, SiteRecord
 
 
 class Street:
@@ -24,8 +25,9 @@ class Street:
         self.numbers = 0
 
     def enter(self, name, pages=3):
+        record = SiteRecord(name, pages=(0,) * 6, due=0.0, first_seen=0.0)
         site = ActiveSite(
-            SiteRecord(name, pages=(0,) * 6, due=0.0, first_seen=0.0), concurrency=self.rules.concurrency,
+            SiteLease(name, 1, 1e9, record), concurrency=self.rules.concurrency,
             weights=lambda: (1.0, 1.0), rng=random.Random(1), hand=1,
         )  # fmt: skip
         for _ in range(pages):
@@ -44,7 +46,8 @@ class Street:
 
     def land(self, fetch, at, status=200, headers=(), error=None):
         fetched = Fetched(fetch, at, 0.0, status if error is None else None, headers, error=error)
-        return self.addresses.landed(self.sites[fetch.site], fetched)
+        site = self.sites[fetch.site]
+        return self.addresses.landed(site, site.group, fetched)
 
 
 ONE, TWO, FAR = "http://10.0.0.1", "http://10.0.0.1:8080", "http://10.0.0.2"
@@ -174,3 +177,64 @@ def test_an_answer_forgives_earlier_refusals_and_an_error_of_one_page_does_not()
     (fetch,) = street.ask(1.0)
     assert not street.land(fetch, 1.0, status=404)
     assert site.failures == 0
+
+
+def at_two_addresses(street, name="http://two.example"):
+    """A site whose host has two addresses, and the fetch of it that is under way at the first."""
+    site = street.enter(name)
+    assert street.addresses.unresolved() == ["two.example"]
+    street.addresses.resolved("two.example", ["10.0.0.9", "10.0.0.2"])
+    [fetch] = [fetch for fetch in street.ask(0.0) if fetch.site == name]
+    return site, fetch
+
+
+def test_a_fetch_goes_on_at_another_address_when_that_one_may_be_asked():
+    """A host's first address is dead; at its second one stands another site, whose gate is kept as ever."""
+    street = Street()
+    street.enter(FAR)
+    [other] = street.ask(0.0)
+    site, fetch = at_two_addresses(street)
+    dead = site.group
+    assert street.addresses.detour(site, dead, "10.0.0.2", 0.0) == math.inf  # one request at once at that address
+    street.land(other, 0.0)
+    assert street.addresses.detour(site, dead, "10.0.0.2", 0.4) == 0.6  # and a delay after it
+    assert street.addresses.detour(site, dead, "10.0.0.2", 1.0) == 0.0
+    assert (site.group.address, site.fallbacks) == ("10.0.0.2", ("10.0.0.9",))
+    assert street.ask(1.0) == []  # neither site: the detour took the slot
+    street.land(fetch, 2.0)
+    assert street.ask(2.9) == []
+    assert len(street.ask(3.0)) == 1
+    assert dead.gate.in_flight == 0
+
+
+def test_fetches_under_way_at_the_old_address_give_their_slots_back_there():
+    street = Street(concurrency=2)
+    site = street.enter("http://two.example")
+    street.addresses.unresolved()
+    street.addresses.resolved("two.example", ["10.0.0.9", "10.0.0.2"])
+    first, second = street.ask(0.0)
+    old = site.group
+    assert street.addresses.detour(site, old, "10.0.0.2", 0.0) == 0.0
+    new = site.group
+    assert (old.gate.in_flight, new.gate.in_flight) == (1, 1)
+    street.addresses.landed(site, old, Fetched(second, 1.0, 0.0, error="connect"))
+    street.addresses.landed(site, new, Fetched(first, 1.0, 0.0, 200))
+    assert (old.gate.in_flight, new.gate.in_flight) == (0, 0)
+
+
+def test_a_site_stands_where_it_was_answered_though_its_turn_there_did_not_come():
+    street = Street()
+    site, fetch = at_two_addresses(street)
+    street.addresses.landed(site, site.group, Fetched(fetch, 1.0, 0.0, error="connect", address="10.0.0.2"))
+    assert site.group.address == "10.0.0.2"
+
+
+def test_where_addresses_are_not_told_apart_a_site_keeps_its_gate_on_a_detour():
+    street = Street(per_ip=False)
+    site, fetch = at_two_addresses(street)
+    group = site.group
+    assert street.addresses.detour(site, group, "10.0.0.2", 0.0) == 0.0
+    assert site.group is group
+    assert (group.address, site.fallbacks, group.gate.in_flight) == ("10.0.0.2", ("10.0.0.9",), 1)
+    street.land(fetch, 0.0)
+    assert group.gate.in_flight == 0

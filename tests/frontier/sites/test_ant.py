@@ -13,7 +13,7 @@ from webfountain.frontier.sites.ant import Ant
 from webfountain.frontier.sites.site import LARGEST_HAND, largest_hand
 from webfountain.metrics import Metrics
 from webfountain.policy.tables import PolitenessTable
-from webfountain.records import Fetched, SiteRecord
+from webfountain.records import Fetched, SiteLease, SiteRecord
 
 
 def ant_of(active_sites, politeness=None):
@@ -28,17 +28,17 @@ def ant_of(active_sites, politeness=None):
     )
 
 
-def record_of(name):
-    return SiteRecord(name, pages=(0,) * 6, due=0.0, first_seen=0.0)
+def lease_of(name):
+    return SiteLease(name, 1, 1e9, SiteRecord(name, pages=(0,) * 6, due=0.0, first_seen=0.0))
 
 
 def test_leases_are_ordered_for_a_site_once_its_host_is_resolved():
     ant = ant_of(2)
-    ant.admit([record_of("http://10.0.0.1"), record_of("http://one.example")])
-    assert [order.site for order in ant.orders(0.0)] == ["http://10.0.0.1"]
+    ant.admit([lease_of("http://10.0.0.1"), lease_of("http://one.example")])
+    assert [order.lease.site for order in ant.orders(0.0)] == ["http://10.0.0.1"]
     assert ant.unresolved() == ["one.example"]
     ant.resolved("one.example", ["203.0.113.9"])
-    assert [order.site for order in ant.orders(0.0)] == ["http://one.example"]
+    assert [order.lease.site for order in ant.orders(0.0)] == ["http://one.example"]
     assert ant.orders(0.0) == []
 
 
@@ -48,22 +48,22 @@ def test_the_order_in_which_fresh_sites_are_named_decides_no_turn():
     found = []
     for named in (names, names[::-1]):
         ant = ant_of(4)
-        for site in ant.admit([record_of(name) for name in names]):
-            ant.deal(site, [], [], full=False, at=0.0)
+        for site in ant.admit([lease_of(name) for name in names]):
+            ant.deal(site, [], [], full=False)
         assert ant.orders(0.0) == []
         for site in ant.sites.values():
             site.robots_ok = True
         ant.freshen(named)
-        found.append([order.site for order in ant.orders(0.0)])
+        found.append([order.lease.site for order in ant.orders(0.0)])
     assert found == [names, names]
 
 
 def busy_ant_of(names):
     """Sites with pages to ask at will; an answer that took a second shuts a site for ten."""
     ant = ant_of(len(names), PolitenessTable(min_delay=1.0, delay_factor=10.0))
-    for site in ant.admit([record_of(name) for name in names]):
+    for site in ant.admit([lease_of(name) for name in names]):
         site.robots_ok = True
-        ant.deal(site, [ant.errand(site, "page", f"{site.site}/{page}") for page in range(9)], [], full=True, at=0.0)
+        ant.deal(site, [ant.errand(site, "page", f"{site.site}/{page}") for page in range(9)], [], full=True)
     return ant
 
 
@@ -112,10 +112,10 @@ def test_a_site_that_must_wait_is_asked_first_as_soon_as_its_gate_and_its_addres
 
 def test_sites_that_left_are_not_remembered_until_their_pages_are_due():
     ant = ant_of(1)
-    (stays,) = ant.admit([record_of("http://10.9.9.9")])
+    (stays,) = ant.admit([lease_of("http://10.9.9.9")])
     ant.due_again(stays, 5.0)
     for number in range(5000):
-        (site,) = ant.admit([record_of(f"http://10.0.{number >> 8}.{number & 255}")])
+        (site,) = ant.admit([lease_of(f"http://10.0.{number >> 8}.{number & 255}")])
         ant.due_again(site, 1e9 + number)
         ant.leave(site, inf)
     assert len(ant._timers) < 1100

@@ -77,3 +77,21 @@ def test_a_site_that_was_given_up_is_tried_once_more_for_a_page_that_comes_later
     drive.run(seconds=HOUR)
     assert drive.asked()[5:] == [f"{SITE}/later"]
     assert not drive.frontier.has_pending()
+
+
+@pytest.mark.parametrize("robots", [(503, {}, b"", 0.01), (500, {}, b"", 0.01), "too-slow", "bad-response"])
+def test_who_asks_once_gives_a_site_up_whose_robots_txt_was_not_to_be_had_five_times(robots):
+    drive = Drive(collection_of(PAGES), lambda fetch, at: robots if fetch.kind == "robots" else PAGE, recrawl=False)
+    drive.run(seconds=HOUR)
+    assert {(record.state, record.error) for record in records(drive)} == {("refused", "robots.txt")}
+    assert drive.metrics.get("outcome/refused_by_robots") == len(PAGES)
+    assert (len(drive.asked("robots")), drive.asked()) == (5, [])
+    assert not drive.frontier.has_pending()
+
+
+def test_a_server_that_closes_every_connection_unanswered_is_left_alone_for_longer_and_longer():
+    drive = Drive(collection_of(PAGES), lambda fetch, at: (404, {}, b"", 0.01) if fetch.kind == "robots" else "cut")
+    drive.run(seconds=HOUR)
+    times = [at for at, kind, _ in drive.log if kind == "page"]
+    assert 5 <= len(times) <= 12
+    assert times[-1] - times[-2] > 10 * (times[1] - times[0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 import msgspec
 
@@ -19,7 +19,8 @@ from webfountain.core import change_rate
 from webfountain.core.buckets import bucket_of
 from webfountain.core.change import verdict
 from webfountain.errors import RepositoryError
-from webfountain.formats import html as page_text
+from webfountain.formats.content_type import content_type
+from webfountain.formats.document import UNREADABLE
 from webfountain.formats.links import MAX_LINKS
 from webfountain.frontier.sites.politeness import page_backoff
 from webfountain.policy.judge import Origin
@@ -28,7 +29,7 @@ from webfountain.records import Link
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from webfountain.formats.links import LinkExtractor
+    from webfountain.formats.document import Document, DocumentReader
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Judge
     from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, State
@@ -39,14 +40,13 @@ __all__ = [
     "Reading",
     "Visit",
     "acknowledged",
-    "content_type",
     "counts_of",
     "digest_of",
     "leased",
     "old_text",
 ]
 
-_HTML = frozenset({"text/html", "application/xhtml+xml", ""})
+_Read = TypeVar("_Read")
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
 _ITEMS = frozenset({"new", "changed", "gone"})
@@ -111,6 +111,7 @@ class Examiner:
 
     Parameters
     ----------
+    reader : what has bodies read; it says when one could not be
     old_text : the visible text of a page's newest stored copy, None when there is none to be had
     """
 
@@ -119,27 +120,47 @@ class Examiner:
         *,
         collection: Collection,
         judge: Judge,
-        extractor: LinkExtractor,
+        reader: DocumentReader,
         old_text: Callable[[PageRecord], str | None],
     ) -> None:
         self._judge = judge
-        self._extractor = extractor
+        self._reader = reader
         self._old_text = old_text
         self._period = collection.cycle.period_s
         self._fastest = collection.cycle.fastest_s
         self._min_change = collection.change.min_change
 
-    def needs_old_copy(self, fetched: Fetched) -> bool:
-        """Whether `examine` will read the repository: only for a changed body whose text must be compared."""
-        record = leased(fetched.fetch)
-        compares = self._min_change > 0 and fetched.status == 200 and record.digest is not None
-        return compares and digest_of(fetched.body) != record.digest
-
     def examine(self, fetched: Fetched, prior: change_rate.Prior) -> Visit:
-        """The visit that a fetch of a leased page amounts to; `prior` is what is believed of pages of its site."""
+        """The visit that a fetch of a leased page amounts to; `prior` is what is believed of pages of its site.
+
+        It may take seconds: a body that is not ordinary is read elsewhere, and an old copy comes from the disk.
+        """
+        if fetched.status != 200:
+            return self._unread(fetched, prior)
+        digest = digest_of(fetched.body)
+        if leased(fetched.fetch).digest == digest:
+            return self._unchanged(fetched, "same", prior)
+        return self._read(fetched, digest, self._document(fetched, self._reader.read), prior)
+
+    def examine_at_once(self, fetched: Fetched, prior: change_rate.Prior) -> Visit | None:
+        """As `examine`, where that takes some milliseconds whatever the body holds; else None."""
+        if fetched.status != 200:
+            return self._unread(fetched, prior)
+        digest, before = digest_of(fetched.body), leased(fetched.fetch).digest
+        if before == digest:
+            return self._unchanged(fetched, "same", prior)
+        if before is not None and self._min_change > 0:
+            return None  # its text must be compared with the old copy's
+        document = self._document(fetched, self._reader.read_at_once)
+        return None if document is None else self._read(fetched, digest, document, prior)
+
+    def broken(self, fetched: Fetched) -> Visit:
+        """The visit of a page that the examination itself broke on."""
+        return self._without_copy(fetched, "failed", "parse-crash")
+
+    def _unread(self, fetched: Fetched, prior: change_rate.Prior) -> Visit:
+        """The visit of a fetch that brought no page to read."""
         status = fetched.status
-        if status == 200:
-            return self._answered(fetched, prior)
         if status == 304 and _is_conditional(fetched.fetch):
             return self._unchanged(fetched, "not_modified", prior)
         if status in _REDIRECTS:
@@ -155,12 +176,12 @@ class Examiner:
         due = at + page_backoff(failures, period=self._period)
         return msgspec.structs.replace(record, state="refused", error=error, failures=failures, due=due)
 
-    def _answered(self, fetched: Fetched, prior: change_rate.Prior) -> Visit:
+    def _read(self, fetched: Fetched, digest: str, document: Document, prior: change_rate.Prior) -> Visit:
+        """The visit of a new body, once it was read."""
+        if document.error is not None:
+            return self._without_copy(fetched, "failed", document.error)
         record = leased(fetched.fetch)
-        digest = digest_of(fetched.body)
-        if record.digest == digest:
-            return self._unchanged(fetched, "same", prior)
-        reading = self._read(fetched, record.depth)
+        reading = self._reading(fetched, document)
         if record.digest is None:
             new = self._copied(record, fetched, digest, "new", bucket=bucket_of(prior.interval, self._fastest))
             return Visit(fetched, "new", new, reading)
@@ -218,8 +239,7 @@ class Examiner:
     def _redirected(self, fetched: Fetched) -> Visit:
         """A redirect is a link and a record of its source (never followed inside the downloader)."""
         record = leased(fetched.fetch)
-        location = fetched.header("location")
-        target = urls.join(record.url, location) if location else None
+        target = urls.join(record.url, fetched.location) if fetched.location else None
         if target is None or target == record.url:
             return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
         links, refused = self._judged([target], fetched.fetch, "redirect", record.depth)
@@ -247,19 +267,18 @@ class Examiner:
         )
         return Visit(fetched, kind, settled, reading)
 
-    def _read(self, fetched: Fetched, depth: int) -> Reading:
-        """Title, text and judged links of a body; parsed once, links first (taking the text prunes the tree)."""
-        kind, charset = content_type(fetched.headers)
-        if kind not in _HTML:
-            title, text = page_text.text_of(fetched.body, kind, charset)
-            return Reading(title, text)
-        tree = page_text.tree_of(fetched.body, charset)
-        title = page_text.title(tree)
-        found = self._extractor.extract(tree, fetched.fetch.url, robots_header=fetched.header("x-robots-tag"))
-        links, refused = self._judged(found, fetched.fetch, "link", depth + 1)
-        if len(found) >= MAX_LINKS:
+    @staticmethod
+    def _document(fetched: Fetched, read: Callable[..., _Read]) -> _Read:
+        """What a page says, by one of the reader's two ways."""
+        kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
+        return read(fetched.body, kind, url=fetched.fetch.url, robots_header=header)
+
+    def _reading(self, fetched: Fetched, document: Document) -> Reading:
+        """What a page says, its links judged."""
+        links, refused = self._judged(document.links, fetched.fetch, "link", leased(fetched.fetch).depth + 1)
+        if len(document.links) >= MAX_LINKS:
             refused["links/too_many"] = 1
-        return Reading(title, page_text.visible_text(tree), links, len(found), refused)
+        return Reading(document.title, document.text, links, len(document.links), refused)
 
     def _judged(
         self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], depth: int
@@ -283,7 +302,10 @@ def counts_of(visit: Visit) -> Iterator[tuple[str, float]]:
     yield f"outcome/{visit.kind}", 1
     yield "fetch/bytes", len(fetched.body)
     yield "fetch/seconds", fetched.seconds
-    yield (f"fetch/status/{fetched.status}" if fetched.status is not None else f"fetch/error/{fetched.error}"), 1
+    if fetched.status is not None:
+        yield f"fetch/status/{fetched.status}", 1
+    if fetched.error is not None or visit.record.error in UNREADABLE:
+        yield f"fetch/error/{visit.record.error}", 1
     yield "links/seen", visit.reading.links_seen
     if visit.kind in ("changed", "minor"):
         yield "change/compared", 1
@@ -318,27 +340,16 @@ def digest_of(body: bytes) -> str:
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
 
 
-def content_type(headers: Sequence[tuple[str, str]]) -> tuple[str, str | None]:
-    """(media type in lower case, charset or None) of an answer; ("", None) when it names none."""
-    value = next((value for name, value in headers if name.lower() == "content-type"), "")
-    kind, _, parameters = value.partition(";")
-    for parameter in parameters.split(";"):
-        name, _, value = parameter.partition("=")
-        if name.strip().lower() == "charset":
-            return kind.strip().lower(), value.strip(" \t\"'") or None
-    return kind.strip().lower(), None
-
-
-def old_text(repository: Repository | None, record: PageRecord) -> str | None:
-    """Text of a page's newest stored copy; None when there is no repository or the copy is lost."""
+def old_text(repository: Repository | None, reader: DocumentReader, record: PageRecord) -> str | None:
+    """Text of a page's newest stored copy; None when there is no repository, the copy is lost or cannot be read."""
     if repository is None or record.copy is None:
         return None
     try:
-        stored = repository.read(record.copy)
+        stored = repository.read(record.copy, record.url)
     except RepositoryError:
         return None
-    kind, charset = content_type(stored.headers)
-    return page_text.text_of(stored.body, kind, charset).text
+    document = reader.read(stored.body, content_type(stored.headers))
+    return None if document.error is not None else document.text
 
 
 def _since(record: PageRecord, at: float) -> float:

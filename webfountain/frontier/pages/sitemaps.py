@@ -2,7 +2,7 @@
 
 Place in the walk: beside the pages. URLs of a sitemap pass the same judge as links; they count as one hop from
 the seeds. A lastmod is believed for the sitemap's own site only, and not when it lies in the future: that
-page would be due for ever. What stands in the file is read by `sitemap_files`; nothing here asks the store.
+page would be due for ever. What stands in the file is read by `formats.sitemap`; nothing here asks the store.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ from webfountain.formats.sitemap import SitemapFile, read_sitemap
 from webfountain.records import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
+    from webfountain.formats.document import ReadError
     from webfountain.policy.judge import Judge
     from webfountain.records import Fetched
 
@@ -42,13 +43,23 @@ class SitemapReading(msgspec.Struct, frozen=True):
 
 
 class SitemapShelf:
-    """Reads sitemaps for one collection; `believe_dates` False leaves the dates of change aside."""
+    """Reads sitemaps for one collection; `believe_dates` False leaves the dates of change aside.
 
-    __slots__ = ("_believe_dates", "_judge")
+    `read_file` reads a body, or says in a word why it cannot be read.
+    """
 
-    def __init__(self, judge: Judge, *, believe_dates: bool = True) -> None:
+    __slots__ = ("_believe_dates", "_judge", "_read_file")
+
+    def __init__(
+        self,
+        judge: Judge,
+        *,
+        believe_dates: bool = True,
+        read_file: Callable[[bytes], SitemapFile | ReadError] = read_sitemap,
+    ) -> None:
         self._judge = judge
         self._believe_dates = believe_dates
+        self._read_file = read_file
 
     def read(self, fetched: Fetched, *, at: float) -> SitemapReading:
         """Understand the end of a sitemap fetch, whatever it was; an unanswered one says nothing."""
@@ -56,7 +67,10 @@ class SitemapShelf:
         if fetched.error is not None or fetched.status is None or not 200 <= fetched.status < 300:
             counts["sitemap/failed"] += 1
             return SitemapReading([], {}, [], counts)
-        found = read_sitemap(fetched.body)
+        found = self._read_file(fetched.body)
+        if isinstance(found, str):
+            counts[f"sitemap/error/{found}"] += 1
+            return SitemapReading([], {}, [], counts)
         if found.error is not None:
             counts[f"sitemap/error/{found.error}"] += 1
         return self._judged(found, fetched, at, counts)

@@ -1,6 +1,6 @@
 """The plan in force: what the controller decided for a cycle, what it predicts, and how it is kept in the store.
 
-Plain data, written as msgpack by `put_plan`, read by the next start, by `status` and by `plan show`. A schedule
+Plain data, written as msgpack by `put_value`, read by the next start, by `status` and by `plan show`. A schedule
 (`schedule`) turns it into what is due; nothing here decides.
 """
 
@@ -101,7 +101,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def encode_plan(plan: Plan) -> bytes:
-    """The bytes that `put_plan` keeps."""
+    """The bytes that `put_value` keeps."""
     return msgspec.msgpack.encode(plan)
 
 

@@ -20,14 +20,26 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webfountain.frontier.planning.plan import Plan
+    from webfountain.policy.files import Collection
 
-__all__ = ["LOOKS_PER_PERIOD", "REFRESH", "Bounds", "BucketSchedule", "NoRecrawl", "PlanSchedule", "Schedule", "Wanted"]
+__all__ = [
+    "CHOICES_PER_PERIOD",
+    "REFRESH",
+    "VISITS_PER_CHANGE",
+    "Bounds",
+    "BucketSchedule",
+    "NoRecrawl",
+    "PlanSchedule",
+    "Schedule",
+    "Wanted",
+    "bounds_of",
+]
 
-LOOKS: Final = 4
+VISITS_PER_CHANGE: Final = 4
 """Visits per expected change while no budget is to be divided. A page that changes by a Poisson process and is visited
 k times per mean interval is fresh for (1 - e^(-1/k)) k of the time: 63 % at 1, 79 % at 2, 88 % at 4 (Cho 2000)."""
-LOOKS_PER_PERIOD: Final = 50
-"""How often in a period the fetches made are held against the plan, and the watch looks for the most urgent pages."""
+CHOICES_PER_PERIOD: Final = 50
+"""How often in a period the fetches made are held against the plan, and the most urgent pages are chosen."""
 REFRESH: float = 0.02
 """Share of a period for which a horizon is used again: 2 % of a visit's precision for most of its cost."""
 
@@ -52,8 +64,14 @@ class Bounds:
         return min(max(wanted, order + self.shortest), order + self.longest)
 
 
+def bounds_of(collection: Collection) -> Bounds:
+    """The bounds of a collection's policy."""
+    revisit = collection.policy.revisit
+    return Bounds(revisit.min_interval, inf if revisit.max_interval is None else revisit.max_interval)
+
+
 class Wanted(NamedTuple):
-    """Known pages to be fetched until the watch looks again."""
+    """Known pages to be fetched until the next choice."""
 
     alone: float
     """When no new page waits: all fetches are theirs."""
@@ -79,7 +97,7 @@ class Schedule(Protocol):
         ...
 
     def wanted(self, at: float, *, starved: bool) -> Wanted | None:
-        """How many pages should wait to be recrawled after a look of the watch; None: it is not to look yet, or never.
+        """How many pages should wait to be recrawled after a choice; None: none is to be made yet, or ever.
 
         `starved`: the ant has room for more pages than are due.
         """
@@ -91,13 +109,14 @@ class Schedule(Protocol):
 
 
 class BucketSchedule:
-    """A page is due `1 / LOOKS` of its bucket's mean change interval after its last crawl, within the bounds."""
+    """A page is due when `1 / VISITS_PER_CHANGE` of its bucket's mean change interval is over, within the bounds."""
 
     __slots__ = ("_intervals",)
 
     def __init__(self, *, fastest: float, bounds: Bounds) -> None:
         self._intervals = [
-            min(max(interval_of(bucket, fastest) / LOOKS, bounds.shortest), bounds.longest) for bucket in range(BUCKETS)
+            min(max(interval_of(bucket, fastest) / VISITS_PER_CHANGE, bounds.shortest), bounds.longest)
+            for bucket in range(BUCKETS)
         ]
 
     def horizon(self, site: str, at: float) -> list[float]:

@@ -1,13 +1,14 @@
-"""The watch: which known pages of all sites are most urgent now, so that the next fetches buy the most freshness.
+"""Which known pages of all sites are most urgent now, so that the next fetches buy the most freshness.
 
-Place in the walk (DESIGN 4): settled visits -> `site_watch` of their site -> **here**, often in a period: the most
-urgent pages of all sites, as many as the budget will fetch until the next look -> lane ADVANCED of the store. What was
-made due and is not fetched yet counts as spent, so that no more is promised than can be had; but where a site cannot
-be asked fast enough what it still owes is others' to spend.
+Place in the walk (DESIGN 4): settled visits -> `core.site_urgency` of their site -> **here**, often in a period: the
+most urgent pages of all sites, as many as the budget will fetch until the next choice -> lane ADVANCED of the store.
+What was made due and is not fetched yet counts as spent, so that no more is promised than can be had; but where a site
+cannot be asked fast enough what it still owes is others' to spend.
 
-A site is watched whole or not at all: when it is first heard of, its pages come from the store with their histories, so
-that a restart forgets little. Memory is bounded: a site for which there is no room is left to its buckets' intervals,
-and so are sites of a few pages, which teach nothing of each other. Used in the worker thread, but for `holds`.
+A site is ranked whole or not at all: with its first settled visit its pages come from the store with their histories,
+so that a restart forgets little. Memory is bounded: a site for which there is no room is left to its buckets'
+intervals, and so are sites of a few pages, which teach nothing of each other. The worker thread owns it; the loop is
+handed `sites` with a batch's result.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ import numpy as np
 
 from webfountain.core.change_rate import decode
 from webfountain.core.importance import importance_by_depth
-from webfountain.core.site_urgency import SiteWatch
-from webfountain.frontier.planning.schedule import LOOKS_PER_PERIOD
+from webfountain.core.signals import Signals
+from webfountain.core.site_urgency import SiteUrgency
+from webfountain.frontier.planning.schedule import CHOICES_PER_PERIOD, bounds_of
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -31,23 +33,23 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from webfountain.core.signals import Signals
     from webfountain.frontier.pages.examiner import Visit
+    from webfountain.policy.files import Collection
     from webfountain.records import PageRecord
 
     Array = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
 
-__all__ = ["FEWEST", "Choice", "Watch"]
+__all__ = ["FEWEST", "Choice", "UrgentPages", "urgent_pages_of"]
 
 FEWEST: Final = 4
-"""Pages of a site that is worth watching."""
+"""Pages of a site that is worth ranking."""
 MOST_PAGES: Final = 200_000
 MOST_SITES: Final = 2_000
 STEPS: Final = 36
 """Steps between two visits to a page, where visits are that frequent: what happens within a step is at once."""
-FEWEST_LOOKS: Final = 2
-"""Looks between two visits to a page, at least: with a budget that is larger there is no choice to make."""
+FEWEST_CHOICES: Final = 2
+"""Choices between two visits to a page, at least: with a budget that is larger there is no choice to make."""
 SLOW: Final = 3
 """Times that long within which one of the pages that were made due should be fetched; else the site is slow."""
 OUTRANKS: Final = 2.0
@@ -70,8 +72,28 @@ _Candidate = tuple[float, str, int]
 """Urgency, s; site; page."""
 
 
-class Watch:
-    """All sites that this process watches."""
+def urgent_pages_of(collection: Collection, *, recrawl: bool) -> UrgentPages | None:
+    """What ranks the pages of a collection; None where nothing is to be ranked: no budget, another strategy."""
+    cycle, signals = collection.cycle, collection.signals
+    if not recrawl or cycle.capacity_pages_per_period is None or cycle.strategy != "fountain":
+        return None
+    return UrgentPages(
+        signals=Signals(
+            siblings=signals.siblings,
+            sections=signals.sections,
+            history=signals.history,
+            forgetting=signals.forgetting,
+            weekdays=signals.weekdays,
+        ),
+        period=cycle.period_s,
+        capacity=float(cycle.capacity_pages_per_period),
+        shortest=bounds_of(collection).shortest,
+        weighed=signals.importance,
+    )
+
+
+class UrgentPages:
+    """All sites whose pages this process ranks."""
 
     def __init__(
         self,
@@ -96,28 +118,30 @@ class Watch:
         self._weighed = weighed
         self._most_pages, self._most_sites = pages, sites
         self._pages = 0
-        self._interval = 0.0  # between two visits to a page, s; 0 before the first look
+        self._interval = 0.0  # between two visits to a page, s; 0 before the first choice
         self._sites: dict[str, _Site] = {}
+        self._names: frozenset[str] = frozenset()
 
-    def holds(self, site: str) -> bool:
-        """Whether a site is watched; any thread may ask."""
+    def __contains__(self, site: str) -> bool:
         return site in self._sites
 
     @property
-    def many_sites(self) -> int:
-        """Sites that are watched; any thread may ask."""
-        return len(self._sites)
+    def sites(self) -> frozenset[str]:
+        """The sites whose pages are ranked; the same object as long as they are the same."""
+        if self._names != self._sites.keys():
+            self._names = frozenset(self._sites)
+        return self._names
 
     def wants(self, site: str, pages: int) -> bool:
         """Whether a site of so many crawled pages should be admitted now."""
-        if self._interval < FEWEST_LOOKS * self._period / LOOKS_PER_PERIOD or site in self._sites or pages < FEWEST:
+        if self._interval < FEWEST_CHOICES * self._period / CHOICES_PER_PERIOD or site in self._sites or pages < FEWEST:
             return False
         return len(self._sites) < self._most_sites and self._pages + pages <= self._most_pages
 
     def admit(self, site: str, records: Iterable[PageRecord], *, at: float) -> None:
-        """Begin to watch a site, with all its crawled pages as they stand in the store."""
+        """Begin to rank the pages of a site, all its crawled pages as they stand in the store."""
         periods = self._interval / self._period
-        steps = min(max(1.0, STEPS / periods), LOOKS_PER_PERIOD)  # in a period
+        steps = min(max(1.0, STEPS / periods), CHOICES_PER_PERIOD)  # in a period
         self._sites[site] = found = _Site(
             [record for record in records if record.request is None and record.last_crawled is not None],
             signals=self._signals.lasting(periods).spread(steps),
@@ -128,32 +152,32 @@ class Watch:
         )
         self._pages += len(found)
 
-    def hear(self, visits: Sequence[Visit]) -> None:
-        """Pages were fetched and settled; those of sites that are not watched are passed over."""
+    def observe(self, visits: Sequence[Visit]) -> None:
+        """Pages were fetched and settled; those of sites that are not ranked are passed over."""
         for visit in visits:
             site = self._sites.get(visit.fetch.site)
             if site is not None:
-                site.hear(visit)
+                site.observe(visit)
 
     def refuse(self, site: str, key: bytes) -> None:
         """A page may not be fetched."""
         if site in self._sites:
             self._sites[site].drop(key)
 
-    def look(self, wanted: float, *, at: float, known: int, ahead_s: float) -> list[Choice]:
+    def choose(self, wanted: float, *, at: float, known: int, ahead_s: float) -> list[Choice]:
         """Pages to make due now.
 
         Parameters
         ----------
-        wanted : pages that should wait to be fetched after this look
-        known : crawled pages of the store; those that are not watched spend their share of the fetches
+        wanted : pages that should wait to be fetched after this choice
+        known : crawled pages of the store; those that are not ranked spend their share of the fetches
         ahead_s : time in which so many fetches will be made, s
         """
         self._interval = max(known, 1) / self._capacity * self._period
         self._settle_in()
         self._leave_strange()
         many = ceil(wanted * min(1.0, self._pages / max(known, 1)))
-        # Few fetches a period take longer than from look to look: a site whose pages wait their turn is not slow.
+        # Few fetches a period take longer than from choice to choice: a site whose pages wait their turn is not slow.
         slow_s = SLOW * max(ahead_s, wanted / self._capacity * self._period)
         free: list[_Candidate] = []
         owed: list[_Candidate] = []
@@ -176,7 +200,7 @@ class Watch:
         return [Choice(name, of_site, due, before) for name, of_site in keys.items()]
 
     def _settle_in(self) -> None:
-        """Take in what was heard since the last look; sites that outgrew their room are let go."""
+        """Take in what was observed since the last choice; sites that outgrew their room are let go."""
         grown: list[str] = []
         for name, site in self._sites.items():
             before = len(site)
@@ -188,7 +212,7 @@ class Watch:
             self._leave(grown.pop())
 
     def _leave_strange(self) -> None:
-        """Sites whose steps no longer fit the interval between visits come again when they are heard of."""
+        """Sites whose steps no longer fit the interval between visits come again with their next visit."""
         strange = [
             name
             for name, site in self._sites.items()
@@ -202,7 +226,7 @@ class Watch:
 
 
 class _Site:
-    """A watched site: the keys of its pages, when each was fetched, and which were made due and still wait."""
+    """A ranked site: the keys of its pages, when each was fetched, and which were made due and still wait."""
 
     def __init__(
         self,
@@ -220,20 +244,20 @@ class _Site:
         self._keys = [fingerprint(record.url) for record in records]
         self._number = {key: page for page, key in enumerate(self._keys)}
         self._fetched = np.array([_free_since(record) for record in records], dtype=np.float64)
-        told = np.array([_told(record) for record in records]).reshape(-1, 2)
-        self._watch = SiteWatch.resumed(
+        evidence = np.array([_evidence(record) for record in records]).reshape(-1, 2)
+        self._urgencies = SiteUrgency.resumed(
             [_path(record.url) for record in records],
             since=np.array([self._step(record.last_crawled or 0.0) for record in records], dtype=np.int64),
-            events=told[:, 0],
-            watched=told[:, 1] / step_s,
+            events=evidence[:, 0],
+            watched=evidence[:, 1] / step_s,
             importance=np.array([self._weight(record) for record in records]),
             signals=signals,
             step=self._step(at),
         )
         self._waits: dict[int, float] = {}  # pages made due, and when, oldest first
         self._served = at  # when one of them was fetched last
-        self._met: dict[bytes, PageRecord] = {}  # first copies since the last look
-        self._heard: list[tuple[int, int, bool]] = []  # page, step, changed
+        self._met: dict[bytes, PageRecord] = {}  # first copies since the last choice
+        self._observed: list[tuple[int, int, bool]] = []  # page, step, changed
 
     def __len__(self) -> int:
         return len(self._number)
@@ -247,8 +271,8 @@ class _Site:
             return 1.0
         return record.importance or float(importance_by_depth([_path(record.url)])[0])
 
-    def hear(self, visit: Visit) -> None:
-        """A page was fetched. What it tells is taken in by the next look, with all others."""
+    def observe(self, visit: Visit) -> None:
+        """A page was fetched. What it tells is taken in by the next choice, with all others."""
         key = fingerprint(visit.record.url)
         if visit.record.state != "crawled" or visit.kind == "failed":
             self.drop(key)
@@ -260,12 +284,12 @@ class _Site:
             if self._waits.pop(page, None) is not None:
                 self._served = at
             self._fetched[page] = at
-            self._heard.append((page, self._step(at), visit.kind == "changed"))
+            self._observed.append((page, self._step(at), visit.kind == "changed"))
 
     def _add_met(self) -> None:
         """Pages that were fetched for the first time."""
         records = [record for key, record in self._met.items() if key not in self._number]
-        pages = self._watch.add(
+        pages = self._urgencies.add(
             [_path(record.url) for record in records],
             since=np.array([self._step(record.last_crawled or 0.0) for record in records], dtype=np.int64),
             importance=np.array([self._weight(record) for record in records]),
@@ -286,16 +310,16 @@ class _Site:
             self._waits.pop(page, None)
 
     def settle_in(self) -> None:
-        """Learn from all that was heard since the last look, step by step."""
+        """Learn from all that was observed since the last choice, step by step."""
         if self._met:
             self._add_met()
-        for step in sorted({step for _, step, _ in self._heard}):
+        for step in sorted({step for _, step, _ in self._observed}):
             pages: dict[int, bool] = {}  # each once: a change found is not undone by a second fetch
-            for page, at, changed in self._heard:
+            for page, at, changed in self._observed:
                 if at == step:
                     pages[page] = changed or pages.get(page, False)
-            self._watch.hear(np.array(list(pages), dtype=np.int64), np.array(list(pages.values())), step=step)
-        self._heard.clear()
+            self._urgencies.observe(np.array(list(pages), dtype=np.int64), np.array(list(pages.values())), step=step)
+        self._observed.clear()
 
     def is_slow(self, at: float, *, slow_s: float) -> bool:
         """Whether pages wait and none of them was fetched for long: what the site owes is for others to spend."""
@@ -322,7 +346,7 @@ class _Site:
         return list(zip(urgency.tolist(), pages.tolist(), strict=True))
 
     def _urgency(self, pages: Ints, at: float) -> list[float]:
-        urgency: list[float] = (self._watch.urgency(pages, step=self._step(at)) * self._step_s).tolist()
+        urgency: list[float] = (self._urgencies.urgency(pages, step=self._step(at)) * self._step_s).tolist()
         return urgency
 
     def send(self, page: int, at: float) -> bytes:
@@ -340,7 +364,7 @@ def _path(url: str) -> str:
     return urlsplit(url).path
 
 
-def _told(record: PageRecord) -> tuple[float, float]:
+def _evidence(record: PageRecord) -> tuple[float, float]:
     """Changes found by a page's last checks, and seconds in which none was overlooked: half of those that found one."""
     checks = decode(record.history)
     return sum(check.changed for check in checks), sum(check.interval / (1 + check.changed) for check in checks)

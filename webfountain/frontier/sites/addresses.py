@@ -3,7 +3,8 @@
 The two upper tiers of Figure 1 of Edwards 2001: a round robin over addresses, under each a round robin over its
 sites, every address and every site behind its own gate. A site enters once its address is known: at once where its
 name is one, else when its host is resolved. Whoever takes a fetch out of `ring` shuts the gates it passed; `landed`
-opens them again when politeness says. What a site asks for is the site's (`site`) and the ant's (`ant`).
+opens them again when politeness says. Where an address does not answer, a site stands at the next of its host that
+does (`detour`). What a site asks for is the site's (`site`) and the ant's (`ant`).
 """
 
 from __future__ import annotations
@@ -68,20 +69,26 @@ class Addresses:
         for site in sites:
             site.resolving = False
             if addresses:
+                site.fallbacks = tuple(addresses[1:])
                 self._settle_in(site, addresses[0])
         return sites
 
     def _settle_in(self, site: ActiveSite, address: str) -> None:
         """Take a site's place under its address, or alone where addresses are told apart by `per_ip = false`."""
+        group = self._group_at(site, address)
+        group.address = address
+        site.group = group
+        group.ring.add(site.sequencer)
+        self.ring.wake(group.sequencer)
+
+    def _group_at(self, site: ActiveSite, address: str) -> Group:
         key = address if self._rules.per_ip else site.site
         group = self._groups.get(key)
         if group is None:
             group = self._groups[key] = Group(key, address, self._rules.concurrency)
             self.ring.add(group.sequencer)
-        group.address = address
-        site.group = group
-        group.ring.add(site.sequencer)
-        self.ring.wake(group.sequencer)
+            self._empty.append(group)  # until `sweep` finds somebody there
+        return group
 
     def leave(self, site: ActiveSite) -> None:
         """A site is active no more. Its address is remembered until `sweep` finds it free."""
@@ -91,6 +98,33 @@ class Addresses:
             group.ring.remove(site.sequencer)
             if not len(group.ring):
                 self._empty.append(group)
+
+    def detour(self, site: ActiveSite, group: Group, address: str, at: float) -> float:
+        """A fetch under way, let out by `group`, has no answer there and would ask another address of its host.
+
+        Returns how many seconds it must wait, and is to ask again then (inf: until somebody else has landed); 0.0 when
+        it may go on: its slot is that address's now, and the site stands there.
+        """
+        there = self._group_at(site, address)
+        if there is not group:
+            opens = there.gate.open_at()
+            if opens > at:
+                return opens - at
+            there.gate.take()
+            group.gate.give(at)  # nothing was asked there
+            self.ring.wake(group.sequencer)
+        self._move(site, address)
+        return 0.0
+
+    def _move(self, site: ActiveSite, address: str) -> None:
+        """Stand at another address of the host from now on; the one before comes last among its fallbacks."""
+        before = site.group
+        assert before is not None
+        addresses = (before.address, *site.fallbacks)
+        at = addresses.index(address)
+        site.fallbacks = (*addresses[at + 1 :], *addresses[:at])
+        self.leave(site)
+        self._settle_in(site, address)
 
     def sweep(self, at: float) -> None:
         """Forget addresses without a site whose gate is open again: until then the next site there must wait too."""
@@ -113,8 +147,8 @@ class Addresses:
             site.group.ring.wake(site.sequencer)
             self.ring.wake(site.group.sequencer)
 
-    def landed(self, site: ActiveSite, fetched: Fetched) -> bool:
-        """A fetch ended, however: the gates of its site and address open again when politeness says.
+    def landed(self, site: ActiveSite, group: Group, fetched: Fetched) -> bool:
+        """A fetch ended, however: the gates of its site and its address's `group` open again when politeness says.
 
         Returns whether the site is to be left alone: it asked for that, or cannot be reached.
         """
@@ -127,8 +161,10 @@ class Addresses:
             max_delay=rules.max_delay,
         )
         site.gate.give(fetched.at + wait)
-        assert site.group is not None
-        site.group.gate.give(fetched.at + min(wait, max(rules.min_delay, rules.delay_factor * fetched.seconds)))
+        group.gate.give(fetched.at + min(wait, max(rules.min_delay, rules.delay_factor * fetched.seconds)))
+        self.ring.wake(group.sequencer)
+        if fetched.address in site.fallbacks:
+            self._move(site, fetched.address)  # it answered, but its turn there did not come
         refuses = politeness.refuses(fetched.status, fetched.error)
         if refuses:
             self._back_off(site, fetched)
@@ -136,6 +172,13 @@ class Addresses:
             site.failures = 0
         self.wake(site)
         return refuses
+
+    def unasked(self, site: ActiveSite, group: Group, at: float) -> None:
+        """A fetch of a site did not take place."""
+        site.gate.give(at)
+        group.gate.give(at)
+        self.ring.wake(group.sequencer)
+        self.wake(site)
 
     def _back_off(self, site: ActiveSite, fetched: Fetched) -> None:
         """Shut the gate of a site for longer with each refusal, and as long as it asked."""

@@ -11,20 +11,22 @@ import heapq
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
 from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.site import LARGEST_HAND, ActiveSite
-from webfountain.frontier.store_worker import Order
 from webfountain.records import Fetch
-from webfountain.store.contract import Parked
+from webfountain.store.contract import Parked, Refill
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Sequence
 
     from webfountain.frontier.planning.schedule import Schedule
+    from webfountain.frontier.sites.site import Group
     from webfountain.metrics import Metrics
     from webfountain.policy.tables import PolitenessTable
-    from webfountain.records import Fetched, FetchKind, Lease, SiteRecord
+    from webfountain.records import Fetched, FetchKind, Lease, LeaseId, SiteLease
 
 __all__ = ["Ant", "Left"]
 
@@ -37,11 +39,10 @@ _HAIR_S: Final = 1e-3
 
 
 class Left(NamedTuple):
-    """A site that left: what the store must remember, and the tokens of its unused leases and of its immediate ones."""
+    """A site that left: what the store must remember, and its unused leases."""
 
     parked: Parked
-    unused: list[int]
-    urgent: list[int]
+    unused: list[LeaseId]
 
 
 class Ant:
@@ -75,8 +76,10 @@ class Ant:
         self._quiet: dict[str, ActiveSite] = {}
         self._blocked: dict[str, ActiveSite] = {}
         self._timers: list[tuple[float, str]] = []
-        self._in_flight: dict[int, ActiveSite] = {}
+        self._in_flight: dict[int, tuple[ActiveSite, Group]] = {}
         self._numbers = 0
+        self.kept: dict[LeaseId, str] = {}
+        """Leases that are not settled for a while, by token, and their sites (`Frontier.keep`)."""
 
     # ------------------------------------------------------------ hot path
 
@@ -88,7 +91,10 @@ class Ant:
         site = self.sites[fetch.site]
         site.expected += 1
         site.served += 1
-        self._in_flight[fetch.id] = site
+        assert site.group is not None
+        self._in_flight[fetch.id] = (site, site.group)
+        if fetch.address != site.group.address:  # the site has moved since
+            fetch = msgspec.structs.replace(fetch, address=site.group.address, fallbacks=site.fallbacks)
         if site.hungry():
             self._hungry[site.site] = site
         return fetch
@@ -107,10 +113,23 @@ class Ant:
 
         Returns the site. Call exactly once per fetch that `next` gave.
         """
-        site = self._in_flight.pop(fetched.fetch.id)
-        if self._addresses.landed(site, fetched):
+        site, group = self._in_flight.pop(fetched.fetch.id)
+        if self._addresses.landed(site, group, fetched):
             self._blocked[site.site] = site
         return site
+
+    def detour(self, fetch: Fetch, address: str, at: float) -> float:
+        """Seconds that a fetch under way must wait before it may ask another address; see `Addresses.detour`."""
+        site, group = self._in_flight[fetch.id]
+        wait = self._addresses.detour(site, group, address, at)
+        if wait <= 0.0:
+            assert site.group is not None
+            self._in_flight[fetch.id] = (site, site.group)
+        return wait
+
+    def unasked(self, fetch: Fetch, at: float) -> None:
+        """A fetch that `next` gave was not requested: the gates it passed are open as before."""
+        self._addresses.unasked(*self._in_flight.pop(fetch.id), at)
 
     def _weights(self) -> Sequence[float]:
         return self._schedule().weights(self._now())
@@ -119,14 +138,14 @@ class Ant:
 
     def room(self) -> int:
         """How many more sites the active list takes."""
-        return max(self.active_sites - len(self.sites), 0)
+        return max(self.active_sites + len(set(self.kept.values())) - len(self.sites), 0)
 
-    def admit(self, records: Iterable[SiteRecord]) -> list[ActiveSite]:
+    def admit(self, leases: Iterable[SiteLease]) -> list[ActiveSite]:
         """Make sites active that the store gave; each still needs its address (`unresolved`)."""
         admitted = []
-        for record in records:
+        for lease in leases:
             site = ActiveSite(
-                record,
+                lease,
                 concurrency=self._politeness.concurrency,
                 weights=self._weights,
                 rng=self.rng,
@@ -154,15 +173,14 @@ class Ant:
         """Take an idle or blocked site off the active list."""
         for fetch in site.errands.flush():
             site.sitemaps.pop(fetch.url, None)  # sent for, not read
-        urgent = _tokens(site.immediate.flush() + site.held)
-        unused = self.empty_hand(site)
+        unused = _leases(site.immediate.flush() + site.held) + self.empty_hand(site)
         del self.sites[site.site]
         self._metrics.inc("ant/sites_parked")
         self._hungry.pop(site.site, None)
         self._quiet.pop(site.site, None)
         self._addresses.leave(site)
         opens = site.gate.open_at()
-        return Left(Parked(site.site, max(due, opens), site.remember(opens)), unused, urgent)
+        return Left(Parked(site.lease, max(due, opens), site.remember(opens)), unused)
 
     def sweep(self, at: float) -> None:
         """Forget addresses that no site needs any more."""
@@ -187,7 +205,7 @@ class Ant:
         """A numbered fetch for a site."""
         self._numbers += 1
         address = None if site.group is None else site.group.address
-        return Fetch(self._numbers, kind, url, site.site, address, **more)
+        return Fetch(self._numbers, kind, url, site.site, address, fallbacks=site.fallbacks, **more)
 
     def look(self, site: ActiveSite) -> None:
         """Note what a site needs after anything about it changed, and when it is available again."""
@@ -225,7 +243,7 @@ class Ant:
             site.dry = False
             self.look(site)
 
-    def orders(self, at: float) -> list[Order]:
+    def orders(self, at: float) -> list[Refill]:
         """What the hungry sites want; each is ordered for once until it is dealt."""
         orders = []
         horizon = self._schedule().horizon
@@ -233,16 +251,21 @@ class Ant:
             if site.hungry():
                 site.ordered = True
                 site.recrawl_at = inf  # learned anew: from the deal, and from what is settled meanwhile
-                room = (site.hand - site.never.backlog(), site.hand - site.recrawl.backlog())
-                orders.append(Order(site.site, *room, horizon(site.site, at)))
+                orders.append(
+                    Refill(
+                        site.lease,
+                        never_crawled=site.hand - site.never.backlog(),
+                        recrawl=site.hand - site.recrawl.backlog(),
+                        horizon=horizon(site.site, at),
+                    )
+                )
         self._hungry.clear()
         return orders
 
-    def deal(self, site: ActiveSite, never: list[Fetch], recrawl: list[Fetch], *, full: bool, at: float) -> None:
+    def deal(self, site: ActiveSite, never: list[Fetch], recrawl: list[Fetch], *, full: bool) -> None:
         """Put leased pages into a site's hand. `full`: the store gave some, so it may have more."""
         room = site.hand
         site.ordered = False
-        site.dealt_at = min(site.dealt_at, at) if site.never.backlog() + site.recrawl.backlog() else at
         if full:
             # A hand that is used up whole grows, so that a fast site needs few orders and a slow one holds few leases.
             site.hand = min(2 * site.hand, self._largest_hand)
@@ -259,27 +282,16 @@ class Ant:
             site.recrawl_at = due
             self.remind(site, due)
 
-    def stale_hands(self, at: float, *, older_s: float) -> list[int]:
-        """Leases that a slow site has held for long: back to the store before they run out, tokens returned."""
-        tokens = []
-        for site in self.sites.values():
-            if site.dealt_at < at - older_s:
-                tokens += self.empty_hand(site)
-                site.hand = self._hand
-                self.look(site)
-        return tokens
-
-    def recall(self, site: ActiveSite) -> list[int]:
-        """Some pages of a site go before all others: those in its hand are given back, tokens returned."""
-        held = _tokens(site.recrawl.flush())
+    def recall(self, site: ActiveSite) -> list[LeaseId]:
+        """Some pages of a site go before all others: those in its hand are given back, which are returned."""
+        held = _leases(site.recrawl.flush())
         site.dry = False
         self.look(site)
         return held
 
-    def empty_hand(self, site: ActiveSite) -> list[int]:
-        """Take the leased pages out of a site's hand; their tokens, to be given back."""
-        site.dealt_at = inf
-        return _tokens(site.never.flush() + site.recrawl.flush())
+    def empty_hand(self, site: ActiveSite) -> list[LeaseId]:
+        """Take the leased pages out of a site's hand; their leases, to be given back."""
+        return _leases(site.never.flush() + site.recrawl.flush())
 
     def starved(self) -> bool:
         """Whether the store has no due page that the hands have room for."""
@@ -324,6 +336,6 @@ class Ant:
         return not bound and (site.gate.open_at() > at + _BLOCKED_S or site.served >= self._quantum)
 
 
-def _tokens(fetches: Iterable[Fetch]) -> list[int]:
-    """The lease tokens of pages."""
-    return [fetch.lease.token for fetch in fetches if fetch.lease is not None]
+def _leases(fetches: Iterable[Fetch]) -> list[LeaseId]:
+    """The leases of pages."""
+    return [fetch.lease.id for fetch in fetches if fetch.lease is not None]

@@ -22,15 +22,16 @@ if TYPE_CHECKING:
 
     from webfountain.clock import Clock
     from webfountain.frontier.pages.examiner import Examiner
-    from webfountain.frontier.planning.controller import Controller
+    from webfountain.frontier.planning.follower import PlanFollower
     from webfountain.frontier.sites.ant import Ant
     from webfountain.frontier.sites.errands import Errands
     from webfountain.frontier.sites.site import ActiveSite
-    from webfountain.frontier.store_worker import Deal, Done, Work
+    from webfountain.frontier.store_worker import Work
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Judge
-    from webfountain.records import Fetch, Lease, OutcomeKind, PageRecord
+    from webfountain.records import Fetch, Fetched, Lease, OutcomeKind, PageRecord
+    from webfountain.store.contract import Dealt
 
 __all__ = ["Arrivals"]
 
@@ -40,6 +41,9 @@ RELOOK: Final = 0.02
 """Share of a period after which a site whose pages were not due after all is looked at again."""
 
 _PRIVATE: Final = "private-address"
+_NO_ROBOTS: Final = "robots.txt"
+_BARRED: Final[dict[str, OutcomeKind]] = {_PRIVATE: "refused", _NO_ROBOTS: "refused_by_robots"}
+"""How pages of a barred site end, by why it is; all others have failed."""
 
 
 class Arrivals:
@@ -57,7 +61,7 @@ class Arrivals:
         errands: Errands,
         examiner: Examiner,
         judge: Judge,
-        controller: Controller,
+        follower: PlanFollower,
         collection: Collection,
         metrics: Metrics,
         clock: Clock,
@@ -69,7 +73,7 @@ class Arrivals:
         self._errands = errands
         self._examiner = examiner
         self._judge = judge
-        self._controller = controller
+        self._follower = follower
         self._metrics = metrics
         self._clock = clock
         self._gather = gather
@@ -77,8 +81,6 @@ class Arrivals:
         self._ignores_robots = ignores_robots
         self._allow_private = collection.network.allow_private
         self._relook_s = RELOOK * collection.cycle.period_s
-        self.strays: dict[str, list[Lease]] = {}
-        """Immediate leases whose site is not active yet: it is summoned for them."""
 
     def resolved(self, host: str, addresses: Sequence[str], *, error: str) -> None:
         """The addresses of a host name; a public one is taken where there is one and private ones are refused."""
@@ -93,13 +95,11 @@ class Arrivals:
     def due_again(self, site: ActiveSite, record: PageRecord) -> None:
         """Note when a page of the site comes due once this record is settled."""
         heads = [(lane_of(record), order_of(record))]
-        due = self._controller.schedule.due_times(site.site, heads, self._clock.now())[0]
+        due = self._follower.schedule.due_times(site.site, heads, self._clock.now())[0]
         self._ant.due_again(site, due)
 
     def greet(self, site: ActiveSite, at: float) -> None:
         """A site joined the active list."""
-        for lease in self.strays.pop(site.site, ()):
-            site.held.append(self._ant.fetch_of(site, lease))
         if not site.resolving:
             self.receive(site, at)
 
@@ -123,10 +123,15 @@ class Arrivals:
         self._metrics.inc(f"fetch/error/{error}")
         self._ant.look(site)
 
-    def unanswered(self, site: ActiveSite, error: str | None) -> None:
-        """A fetch of a site ended without an answer, and that has been heard of by all others."""
-        if not self._patient and error in politeness.SITE_ERRORS and site.failures >= TRIES:
-            self._give_up(site, error)
+    def landed(self, site: ActiveSite, fetched: Fetched) -> None:
+        """A fetch of a site ended; called last. An impatient ant gives up a site that answers no more, or that has
+        no robots.txt to show."""
+        if self._patient:
+            return
+        if fetched.error in politeness.SITE_ERRORS and site.failures >= TRIES:
+            self._give_up(site, fetched.error)
+        elif fetched.fetch.kind == "robots" and site.robots_failures >= TRIES:
+            self._give_up(site, _NO_ROBOTS)
 
     def _give_up(self, site: ActiveSite, error: str) -> None:
         """What is known of the site has failed; when it is active again it is tried again."""
@@ -150,18 +155,12 @@ class Arrivals:
             site.immediate.load([fetch])
             self._ant.hurry(site)
 
-    def call_immediate(self, done: Done) -> None:
-        """Immediate URLs go to their sites, which become active for them."""
-        for name in done.missing:
-            self._gather().released += [lease.token for lease in self.strays.pop(name, ())]
-        for lease in done.immediate:
-            site = self._ant.sites.get(lease.site)
-            if site is None:
-                self.strays.setdefault(lease.site, []).append(lease)
-            else:
-                self._hurry(site, lease)
-
-    def _hurry(self, site: ActiveSite, lease: Lease) -> None:
+    def hurry(self, lease: Lease) -> None:
+        """An immediate URL goes before all others of its site, and its site before all others."""
+        site = self._ant.sites.get(lease.site)
+        if site is None:
+            self._gather().released.append(lease.id)
+            return
         fetch = self._ant.fetch_of(site, lease)
         if site.robots_pending or site.shut:
             site.held.append(fetch)
@@ -170,21 +169,21 @@ class Arrivals:
         else:
             self._urge(site, fetch)
 
-    def take_deal(self, deal: Deal, at: float) -> None:
+    def take_deal(self, deal: Dealt, at: float) -> None:
         """Leased pages go into their site's hand, but for those that policy or robots.txt refuse now."""
         site = self._ant.sites.get(deal.site)
         if site is None:
-            self._gather().released += [lease.token for lease in deal.never + deal.recrawl]
+            self._gather().released += [lease.id for lease in deal.never_crawled + deal.recrawl]
             return
         never, recrawl = (
             [fetch for fetch in (self._ant.fetch_of(site, lease) for lease in leases) if self._may_ask(site, fetch)]
-            for leases in (deal.never, deal.recrawl)
+            for leases in (deal.never_crawled, deal.recrawl)
         )
         # What was due and was not dealt (the hand was full, a horizon is used for a while) is looked at again soon.
         soonest = at + self._relook_s
-        for due in self._controller.schedule.due_times(site.site, deal.lanes, at):
+        for due in self._follower.schedule.due_times(site.site, deal.lanes, at):
             self._ant.due_again(site, due if due > at else soonest)
-        self._ant.deal(site, never, recrawl, full=bool(deal.never or deal.recrawl), at=at)
+        self._ant.deal(site, never, recrawl, full=bool(deal.never_crawled or deal.recrawl))
 
     def _may_ask(self, site: ActiveSite, fetch: Fetch) -> bool:
         """Whether a leased page may be fetched; if not it is settled as refused, or as failed."""
@@ -206,7 +205,7 @@ class Arrivals:
 
     def _objection(self, site: ActiveSite, record: PageRecord) -> tuple[OutcomeKind | None, str]:
         if site.barred is not None:
-            return "refused" if site.barred == _PRIVATE else "failed", site.barred
+            return _BARRED.get(site.barred, "failed"), site.barred
         if record.request is None:
             [verdict] = self._judge.judge([record.url], Origin("queued", record.depth, record.policy))
             if verdict.reason is not None:

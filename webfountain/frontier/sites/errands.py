@@ -46,6 +46,7 @@ class Errands:
         metrics: Metrics,
         rng: random.Random,
         obey_robots: bool = True,
+        robot: str | None = None,
     ) -> None:
         self._ant = ant
         self._judge = judge
@@ -54,8 +55,9 @@ class Errands:
         self._obey_robots = obey_robots
         self._with_sitemaps = collection.discovery.sitemaps
         self._reread_s = collection.cycle.period_s
+        self._max_delay_s = float(collection.politeness.max_delay)
         self.base_s = max(1.0, 10.0 * collection.politeness.min_delay)
-        token = collection.politeness.robots_token
+        token = robot or collection.politeness.robots_token
         self._rules = functools.lru_cache(maxsize=1024)(lambda body: RobotsRules.parse(body, token))
 
     def prepare(self, site: ActiveSite, at: float) -> None:
@@ -99,7 +101,7 @@ class Errands:
 
     def robots_landed(self, site: ActiveSite, fetched: Fetched) -> None:
         """Follow, obey or refuse."""
-        target = urls.join(fetched.fetch.url, fetched.header("location") or "") if _redirects(fetched.status) else None
+        target = urls.join(fetched.fetch.url, fetched.location or "") if _redirects(fetched.status) else None
         if target is not None and site.robots_hops < MAX_HOPS:
             site.robots_hops += 1
             self._send_for_robots(site, target)
@@ -117,6 +119,7 @@ class Errands:
         site.robots_ok = True
         site.robots_failures = 0
         site.crawl_delay = site.robots.crawl_delay or 0.0
+        site.gate.hold(fetched.at + min(site.crawl_delay, self._max_delay_s))  # it also holds before the first page
         self._open(site, fetched.at)
 
     def _shut(self, site: ActiveSite, at: float) -> None:

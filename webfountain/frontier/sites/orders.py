@@ -6,35 +6,31 @@ clock and decides no page; the worker thread carries it out.
 
 from __future__ import annotations
 
-import heapq
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from webfountain.frontier.agenda import Agenda
     from webfountain.frontier.planning.controller import Controller
+    from webfountain.frontier.planning.follower import PlanFollower
     from webfountain.frontier.sites.ant import Ant
-    from webfountain.frontier.sites.arrivals import Arrivals
     from webfountain.frontier.sites.errands import Errands
     from webfountain.frontier.store_worker import Work
 
 __all__ = ["Orders"]
-
-IMMEDIATE_BATCH: Final = 100
 
 
 class Orders:
     """Writes what a batch asks for. `sites_due` is when the first inactive site is due, as the store said last."""
 
     def __init__(
-        self, *, ant: Ant, errands: Errands, arrivals: Arrivals, controller: Controller, agenda: Agenda
+        self, *, ant: Ant, errands: Errands, follower: PlanFollower, controller: Controller | None, agenda: Agenda
     ) -> None:
         self._ant = ant
         self._errands = errands
-        self._arrivals = arrivals
+        self._follower = follower
         self._controller = controller
         self._agenda = agenda
-        self._put_off: list[tuple[float, list[int]]] = []
         self.sites_due: float = -inf
 
     def write(self, work: Work, at: float, *, congested: bool, immediate: bool, idling: bool) -> None:
@@ -52,28 +48,25 @@ class Orders:
             self._renew_robots(work, at)
         if not congested:
             work.orders = self._ant.orders(at)
-        while self._put_off and self._put_off[0][0] <= at:
-            work.released += heapq.heappop(self._put_off)[1]
-        work.summoned = [name for name in self._arrivals.strays if name not in self._ant.sites]
+        if self._agenda.due("renew", at):
+            work.renewals = [site.lease for site in self._ant.sites.values()]
         self._follow_plan(work, at)
         work.inbox = self._agenda.due("inbox", at)
         work.tidy = self._agenda.due("tidy", at)
-        work.immediate = IMMEDIATE_BATCH if immediate or work.inbox else 0
+        work.immediate = immediate or work.inbox
         if self.sites_due <= at:
             work.room = self._ant.room()
-        # A site whose leases ran out is due: it must find them in its queues, or it would come and go without end.
-        work.reclaim = self._agenda.due("reclaim", at) or work.room > 0
         if idling:
             work.look_for_waiting = self._agenda.due("waiting", at)
 
     def _follow_plan(self, work: Work, at: float) -> None:
-        """The watch's look, corrections, and the census when it is time to plan."""
+        """The choice of urgent pages, corrections, and the census when it is time to plan."""
         starved = self._ant.starved()
-        work.wanted = self._controller.schedule.wanted(at, starved=starved)
-        if self._controller.check(at, starved=starved):
+        work.wanted = self._follower.schedule.wanted(at, starved=starved)
+        if self._follower.check(at, starved=starved):
             self._ant.freshen(list(self._ant.sites))
-        if self._controller.wants_census(at):
-            work.census_since = self._controller.look_back(at)
+        if self._controller is not None:
+            work.census_since = self._controller.census_since(at)
 
     def _renew_robots(self, work: Work, at: float) -> None:
         """Ask again for the robots.txt of sites that stay active past its life; what is in their hand must wait."""
@@ -88,10 +81,3 @@ class Orders:
             work.parked.append(left.parked)
             work.released += left.unused
             self.sites_due = min(self.sites_due, left.parked.due)
-            if left.urgent:
-                # Back on the immediate queue they would make their site active again at once, and again.
-                heapq.heappush(self._put_off, (left.parked.due, left.urgent))
-
-    def put_off(self) -> list[int]:
-        """Tokens of the urgent leases that wait for their site."""
-        return [token for _, tokens in self._put_off for token in tokens]

@@ -2,7 +2,8 @@
 
 One request at a time per site and per address, the next one after max(min_delay, factor x duration, Crawl-delay)
 (Mercator's rule, Broder 2003; the Crawl-delay bounded by `max_delay`). A site that answers 429 or 503, or not at
-all, is left alone for a time that doubles with each refusal, jittered so that sites do not come back in step.
+all, or closes the connection on us, is left alone for a time that doubles with each refusal, jittered so that sites do
+not come back in step.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ def delay_after(seconds: float, *, min_delay: float, factor: float, crawl_delay:
 
 
 def refuses(status: int | None, error: str | None) -> bool:
-    """Whether an answer asks us to leave the site alone (RFC 6585, RFC 9110 section 15.6.4), or none came."""
-    return status in (429, 503) or error in SITE_ERRORS
+    """Whether an answer asks us to leave the site alone (RFC 6585, RFC 9110 section 15.6.4), or none came whole."""
+    return status in (429, 503) or error in SITE_ERRORS or error == "cut"
 
 
 def backoff(failures: int, *, base: float, rng: random.Random) -> float:

@@ -15,7 +15,7 @@ from webfountain.core.change_rate import Prior
 from webfountain.formats.robots import RobotsRules
 from webfountain.frontier.sites.ring import RoundRobin
 from webfountain.frontier.sites.sequencer import Fifo, FirstOf, Gate, Immediate, Polite, WeightedRandom
-from webfountain.records import Fetch, SiteRecord, SiteState
+from webfountain.records import Fetch, SiteLease, SiteState
 
 if TYPE_CHECKING:
     import random
@@ -56,16 +56,17 @@ class ActiveSite:
         "barred",
         "changes",
         "crawl_delay",
-        "dealt_at",
         "dry",
         "errands",
         "expected",
         "failures",
+        "fallbacks",
         "gate",
         "group",
         "hand",
         "held",
         "immediate",
+        "lease",
         "never",
         "ordered",
         "recrawl",
@@ -88,15 +89,16 @@ class ActiveSite:
 
     def __init__(
         self,
-        record: SiteRecord,
+        lease: SiteLease,
         *,
         concurrency: int,
         weights: Callable[[], Sequence[float]],
         rng: random.Random,
         hand: int,
     ) -> None:
-        state = record.state
-        self.site = record.site
+        state = lease.record.state
+        self.site = lease.site
+        self.lease = lease
         self.gate = Gate(concurrency, open_at=state.next_at)
         self.errands: Fifo[Fetch] = Fifo()
         self.immediate: Immediate[Fetch] = Immediate()
@@ -106,6 +108,8 @@ class ActiveSite:
         queues = FirstOf((self.immediate, self.errands, joined))
         self.sequencer: Polite[Fetch] = Polite(queues, self.gate)
         self.group: Group | None = None
+        self.fallbacks: tuple[str, ...] = ()
+        """Other addresses of its host, in the order in which they are tried when that of `group` does not answer."""
         self.hand = hand
         self.held: list[Fetch] = []  # immediate fetches that wait for robots.txt or DNS
         self.expected = 0
@@ -115,7 +119,6 @@ class ActiveSite:
         self.short = True  # the store had fewer due pages than the hand had room for, when last asked
         self.recrawl_at = inf
         self.resolving = False
-        self.dealt_at = inf  # when the oldest lease in the hand was taken
         self.barred: str | None = None  # why each page of it ends unasked: a private address, or no answer
         self.failures = state.failures
         self.crawl_delay = state.crawl_delay

@@ -8,19 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from webfountain.records import STATES
+from webfountain.store.embedded.counts import Counts
 from webfountain.store.embedded.keys import (
     DUE,
-    IMMEDIATE,
     NAME,
     NEVER,
     PAGE,
     RECRAWL,
     after,
     due_key,
-    place_of,
     site_id,
 )
-from webfountain.store.embedded.ledger import Ledger
 from webfountain.store.embedded.pages import Pages
 
 if TYPE_CHECKING:
@@ -34,17 +32,17 @@ if TYPE_CHECKING:
 __all__ = ["check_disk"]
 
 
-def check_disk(disk: Disk, sites: Sites, *, active: Collection[str], leases: Leases) -> None:
+def check_disk(disk: Disk, sites: Sites, leases: Leases) -> None:
     """Assert that every page is in exactly one queue, every site in one list, and that all counts are true."""
     places = list(Pages(disk).listed(None, None))
     queued = {key for family in (NEVER, RECRAWL) for key, _ in disk.scan(family, after(family))}
     assert queued == {place.entry for place in places}, "a page stands in no queue, or an entry has no page"
     assert len(queued) == len(places), "two pages share a queue entry"
     assert leases.hidden <= queued, "a lease hides an entry that is not there"
-    immediate = [place_of(key) for key, _ in disk.scan(IMMEDIATE, after(IMMEDIATE))]
-    assert immediate == sorted(leases.immediate_places()), "the immediate queue would change in a crash"
-    _check_sites(disk, sites, active, places)
-    _check_counts(Ledger(disk), places)
+    out = [number for active in leases.active.values() for number in active.out]
+    assert len(out) == len(leases) == len(leases.hidden), "a lease has no site lease, or a URL is leased twice"
+    _check_sites(disk, sites, leases.active, places)
+    _check_counts(Counts(disk), places)
 
 
 def _check_sites(disk: Disk, sites: Sites, active: Collection[str], places: list[Place]) -> None:
@@ -57,17 +55,22 @@ def _check_sites(disk: Disk, sites: Sites, active: Collection[str], places: list
     assert due == {due_key(record.due, name) for name, record in records.items() if name not in active}
     for name, record in records.items():
         states = [place.record.state for place in places if place.site == name]
+        urgent = [place.record.immediate for place in places if place.site == name]
+        assert record.immediate == sum(each is not None for each in urgent), f"{name}: wrong count of immediate URLs"
         assert record.pages == tuple(states.count(state) for state in STATES), f"{name}: wrong counts"
         sid = site_id(name)
         assert sum(1 for _ in disk.scan(PAGE + sid, after(PAGE + sid))) >= len(states)
 
 
-def _check_counts(counts: Ledger, places: list[Place]) -> None:
+def _check_counts(counts: Counts, places: list[Place]) -> None:
     states = [place.record.state for place in places]
     assert counts.pages == [states.count(state) for state in STATES]
     buckets = [place.record.bucket for place in places if place.record.state == "crawled"]
     assert {bucket: row.pages for bucket, row in counts.census().items()} == {
         bucket: buckets.count(bucket) for bucket in buckets
     }
-    files = [place.record.copy.file for place in places if place.record.copy is not None]
-    assert counts.copies() == {file: files.count(file) for file in files}
+    assert counts.immediate == sum(place.record.immediate is not None for place in places)
+    copies = [place.record.copy for place in places if place.record.copy is not None]
+    for repository in {copy.repository for copy in copies} | {0}:
+        files = [copy.file for copy in copies if copy.repository == repository]
+        assert counts.copies(repository) == {file: files.count(file) for file in files}

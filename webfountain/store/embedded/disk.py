@@ -7,7 +7,6 @@ Files are the user's alone, and their size stays within a few times what lives i
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 import shutil
@@ -29,6 +28,7 @@ from rocksdict import (
 
 from webfountain.errors import StoreError, StoreHeld
 from webfountain.scratch import Scratch
+from webfountain.store.embedded.lock import is_locked
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -300,22 +300,12 @@ def _options() -> Options:
 def _is_held(folder: Path, error: Exception) -> bool:
     """Whether a database could not be opened because it is open, here or in another process.
 
-    RocksDB's words for it may name any path, so the lock itself is asked. (Closing the file would let go of a lock of
-    this process; then it had not been asked.)
+    RocksDB's words for it may name any path, so the lock itself is asked, but not when this process has it.
     """
     line = _first_line(error)
     if line.startswith("IO error: lock hold by current process"):
         return True
-    if not line.startswith("IO error: While lock file"):
-        return False
-    try:
-        with (folder / "db" / "LOCK").open("rb+") as file:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):
-        return True
-    except OSError:
-        return False
-    return False
+    return line.startswith("IO error: While lock file") and is_locked(folder)
 
 
 def _held(folder: Path) -> str:

@@ -15,7 +15,8 @@ import msgspec
 import xxhash
 
 from webfountain.records import PageRecord
-from webfountain.store.codec import from_sortable, to_sortable
+from webfountain.store.codec import to_sortable
+from webfountain.store.contract import CLASSES
 
 if TYPE_CHECKING:
     from webfountain.records import Link
@@ -29,18 +30,21 @@ __all__ = [
     "COUNTS",
     "DUE",
     "FORMAT",
-    "IMMEDIATE",
+    "IMMEDIATE_NEVER",
+    "LEARNED",
     "META",
     "NAME",
     "NEVER",
     "PAGE",
-    "PLAN",
     "RECRAWL",
+    "REGRADE",
     "ROW",
     "SITE",
     "STATE",
+    "VALUE",
     "Waiting",
     "after",
+    "arrival_of",
     "due_key",
     "is_record",
     "never_suffix",
@@ -54,34 +58,39 @@ __all__ = [
     "waiting_record",
 ]
 
-FORMAT: Final = 1
+FORMAT: Final = 2
 
 PAGE: Final = b"P"  # site id, key -> page record, or a pointer to its NEVER entry, or BAR
-NEVER: Final = b"N"  # site id, importance descending, arrival -> Waiting
+NEVER: Final = b"N"  # site id, lane (class of importance, or IMMEDIATE_NEVER), arrival -> Waiting
 RECRAWL: Final = b"R"  # site id, lane, order, key -> nothing
 SITE: Final = b"S"  # name -> row of counts and times
 BARRED: Final = b"F"  # name -> nothing: the whole site was forgotten
 STATE: Final = b"T"  # site id -> SiteState
+LEARNED: Final = b"L"  # site id -> what was learned of the site
+REGRADE: Final = b"E"  # site id -> epoch that is being brought in, suffix of the last entry that was looked up
 NAME: Final = b"H"  # site id -> name
 DUE: Final = b"D"  # due, name -> nothing: the inactive sites
-ACTIVE: Final = b"A"  # name -> nothing: the active sites
-IMMEDIATE: Final = b"I"  # place -> site name, key
+ACTIVE: Final = b"A"  # name -> owner: the active sites
 BUCKET: Final = b"B"  # bucket -> crawled pages, sum of last_crawled
 ROW: Final = b"K"  # period, bucket -> a census row
-COPY: Final = b"W"  # WARC file number -> page records that name it
-COUNTS: Final = b"C"  # -> pages by state, sites, active sites, arrivals
-META: Final = b"M"  # -> format, collection, period, generation
-PLAN: Final = b"Q"  # -> the plan in force
+COPY: Final = b"W"  # repository, WARC file number -> page records that name it
+COUNTS: Final = b"C"  # -> pages by state, sites, arrivals, immediate URLs
+META: Final = b"M"  # -> format, collection, period, fastest, generation
+VALUE: Final = b"V"  # name -> a published value
 
+IMMEDIATE_NEVER: Final = CLASSES
+"""Lane of the never-crawled URLs that go before all others of their site."""
 BAR: Final = b"\x00"
 """Value of the page key of a forgotten URL: known, and no page."""
 _POINTER: Final = b"\x01"
 _word = struct.Struct(">Q")
 _lane = struct.Struct(">H")
+_turn = struct.Struct(">BQ")
+_LANE_AT: Final = 9
 
 
 class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """A never-crawled page in its queue entry; the importance is in the entry's key.
+    """A never-crawled page in its queue entry.
 
     `shared` counts the leading characters of the URL that are the site's name and left out of `rest`.
     """
@@ -90,9 +99,10 @@ class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
     shared: int
     rest: str
     first_seen: float
-    depth: int = 0
-    policy: str = "default"
-    request: bytes | None = None
+    importance: float
+    depth: int
+    policy: str
+    request: bytes | None
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -115,12 +125,14 @@ def place_of(text: bytes) -> int:
     return value
 
 
-def never_suffix(importance: float, arrival: int) -> bytes:
-    """Order within a site's never-crawled queue: greatest importance first, then first come.
+def arrival_of(entry: bytes) -> int:
+    """The number of arrival in the key of a never-crawled queue entry."""
+    return place_of(entry)
 
-    Subtracting from 0.0 turns both zeros into the same one.
-    """
-    return to_sortable(0.0 - importance) + _word.pack(arrival)
+
+def never_suffix(lane: int, arrival: int) -> bytes:
+    """Order within a site's never-crawled queue: by lane, then first come."""
+    return _turn.pack(lane, arrival)
 
 
 def pointer(suffix: bytes) -> bytes:
@@ -138,11 +150,12 @@ def is_record(value: bytes | None) -> bool:
     return value is not None and value[0] >= 0x90
 
 
-def pack_waiting(link: Link, at: float) -> bytes:
-    """The queue entry's value of a page that a link made known at the time `at`."""
-    url = link.url
-    shared = len(link.site) if url.startswith(link.site) else 0
-    return _encode((link.key, shared, url[shared:], at, link.depth, link.policy, link.request))
+def pack_waiting(site: str, key: bytes, page: Link | PageRecord, first_seen: float) -> bytes:
+    """The queue entry's value of a never-crawled page."""
+    url, importance = page.url, page.importance
+    shared = len(site) if url.startswith(site) else 0
+    # An importance of nothing takes one byte as a whole number, nine as a fraction.
+    return _encode((key, shared, url[shared:], first_seen, importance or 0, page.depth, page.policy, page.request))
 
 
 def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRecord]:
@@ -151,10 +164,11 @@ def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRe
     record = PageRecord(
         url=site[: one.shared] + one.rest,
         policy=one.policy,
-        importance=0.0 - from_sortable(entry[-16:-8]),
+        importance=one.importance,
         first_seen=one.first_seen,
         depth=one.depth,
         request=one.request,
+        immediate=arrival_of(entry) if entry[_LANE_AT] == IMMEDIATE_NEVER else None,
     )
     return one.key, record
 

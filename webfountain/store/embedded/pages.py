@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from webfountain.store.codec import decode_page, encode_page
-from webfountain.store.contract import lane_of, order_of
+from webfountain.store.contract import class_of, lane_of, order_of
 from webfountain.store.embedded.keys import (
     BAR,
+    IMMEDIATE_NEVER,
     NAME,
     NEVER,
     PAGE,
@@ -55,17 +56,14 @@ class Pages:
         keys = [PAGE + sids[link.site] + link.key for link in links]
         return list(zip(keys, self._disk.get_many(keys), strict=True))
 
-    def known(self, site: str, keys: Sequence[bytes]) -> list[bool]:
-        """Whether there is a record or a bar under each key."""
-        prefix = PAGE + site_id(site)
-        return [value is not None for value in self._disk.get_many([prefix + key for key in keys])]
-
     def place(self, site: str, key: bytes) -> Place | None:
         """One page, None when there is none."""
         return self.places(site, [key])[0]
 
     def places(self, site: str, keys: Sequence[bytes]) -> list[Place | None]:
-        """Pages of one site, None where there is none."""
+        """Pages of one site, None where there is none. One multi-get, and one for those never crawled."""
+        if not keys:
+            return []
         sid = site_id(site)
         prefix = PAGE + sid
         values = self._disk.get_many([prefix + key for key in keys])
@@ -91,16 +89,16 @@ class Pages:
         pointers: list[tuple[bytes, bytes]] = []
         entries: list[tuple[bytes, bytes]] = []
         for number, (page_key, link) in enumerate(fresh.items(), arrival):
-            suffix = never_suffix(link.importance, number)
+            suffix = never_suffix(class_of(link.importance), number)
             pointers.append((page_key, pointer(suffix)))
-            entries.append((NEVER + page_key[1:9] + suffix, pack_waiting(link, at)))
+            entries.append((NEVER + page_key[1:9] + suffix, pack_waiting(link.site, link.key, link, at)))
         put = batch.put
         for key, value in (*sorted(pointers), *sorted(entries)):
             put(key, value)
         return [entry for entry, _ in entries]
 
     def replace(self, batch: WriteBatch, place: Place, record: PageRecord) -> bytes:
-        """Write the new record of a page and move its queue entry, which is returned."""
+        """Write the new record of a page that was tried and move its queue entry, which is returned."""
         sid = site_id(place.site)
         entry = recrawl_key(sid, lane_of(record), order_of(record), place.key)
         if entry != place.entry:
@@ -108,6 +106,16 @@ class Pages:
             batch.put(entry, b"")
         batch.put(PAGE + sid + place.key, encode_page(record))
         return entry
+
+    def replace_waiting(self, batch: WriteBatch, place: Place, record: PageRecord, arrival: int) -> bytes:
+        """Write the new record of a never-crawled page and move its entry, which is returned, to the turn `arrival`."""
+        sid = site_id(place.site)
+        lane = class_of(record.importance) if record.immediate is None else IMMEDIATE_NEVER
+        suffix = never_suffix(lane, arrival)
+        batch.delete(place.entry)
+        batch.put(NEVER + sid + suffix, pack_waiting(place.site, place.key, record, record.first_seen))
+        batch.put(PAGE + sid + place.key, pointer(suffix))
+        return NEVER + sid + suffix
 
     def remove(self, batch: WriteBatch, place: Place) -> None:
         """Take a page and its queue entry away."""

@@ -12,24 +12,38 @@ from typing import TYPE_CHECKING, Final
 
 from webfountain.records import STATES, SiteRecord, SiteState
 from webfountain.store.codec import decode_state, encode_state, from_sortable, to_sortable
-from webfountain.store.embedded.keys import ACTIVE, BARRED, DUE, NAME, SITE, STATE, after, due_key, site_id
+from webfountain.store.embedded.keys import (
+    ACTIVE,
+    BARRED,
+    DUE,
+    LEARNED,
+    NAME,
+    REGRADE,
+    SITE,
+    STATE,
+    after,
+    due_key,
+    site_id,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webfountain.store.embedded.disk import Disk, WriteBatch
 
-__all__ = ["BARRED_SITE", "SiteRow", "Sites"]
+__all__ = ["BARRED_SITE", "EPOCH_AT", "IMMEDIATE_AT", "SiteRow", "Sites"]
 
 ROWS_KEPT: Final = 32_768
 
 SiteRow = list[float]
-"""Pages by state (STATES order), then when the site is due and when it was first seen."""
+"""Pages by state (STATES order), when the site is due and was first seen, URLs in the immediate lane, epoch."""
 _DUE: Final = len(STATES)
 _FIRST_SEEN: Final = len(STATES) + 1
+IMMEDIATE_AT: Final = len(STATES) + 2
+EPOCH_AT: Final = len(STATES) + 3
 BARRED_SITE: Final[SiteRow] = []
 """Stands for the row of a site that was forgotten as a whole."""
-_row = struct.Struct(f">{len(STATES)}Idd")
+_row = struct.Struct(f">{len(STATES)}IddII")
 
 
 class Sites:
@@ -69,7 +83,7 @@ class Sites:
 
     def add(self, batch: WriteBatch, site: str, at: float) -> SiteRow:
         """Make a site known, inactive and due at once."""
-        row: SiteRow = [0] * len(STATES) + [at, at]
+        row: SiteRow = [0] * len(STATES) + [at, at, 0, 0]
         self._rows[site] = self._touched[site] = row
         batch.put(NAME + site_id(site), site.encode())
         self._put_due(batch, site, at)
@@ -81,10 +95,10 @@ class Sites:
             batch.delete(due_key(row[_DUE], site))
             self._set_due(batch, site, row, due)
 
-    def wake(self, batch: WriteBatch, site: str, row: SiteRow, at: float) -> None:
-        """Put an inactive site on the active list."""
+    def wake(self, batch: WriteBatch, site: str, row: SiteRow, at: float, owner: str) -> None:
+        """Put a site on the active list, also one that another has there."""
         batch.delete(due_key(row[_DUE], site))
-        batch.put(ACTIVE + site.encode(), b"")
+        batch.put(ACTIVE + site.encode(), owner.encode())
         row[_DUE] = min(row[_DUE], at)
         self._touched[site] = row
 
@@ -95,8 +109,9 @@ class Sites:
 
     def drop(self, batch: WriteBatch, site: str, row: SiteRow) -> None:
         """Forget all that is kept of a site besides its pages."""
-        name = site.encode()
-        for key in (SITE + name, due_key(row[_DUE], site), ACTIVE + name, STATE + site_id(site), NAME + site_id(site)):
+        name, sid = site.encode(), site_id(site)
+        of_name = (SITE + name, due_key(row[_DUE], site), ACTIVE + name)
+        for key in (*of_name, STATE + sid, NAME + sid, LEARNED + sid, REGRADE + sid):
             batch.delete(key)
         self._touched.pop(site, None)
 
@@ -109,20 +124,24 @@ class Sites:
         """Keep what the ant must remember of a site."""
         batch.put(STATE + site_id(site), encode_state(state))
 
+    def put_learned(self, batch: WriteBatch, site: str, learned: bytes) -> None:
+        """Keep what was learned of a site."""
+        batch.put(LEARNED + site_id(site), learned)
+
     def due_of(self, row: SiteRow) -> float:
         """When the site of a row is due."""
         return row[_DUE]
 
-    def due(self, n: int, at: float) -> list[str]:
-        """Up to `n` inactive sites due at or before `at`, longest due first."""
-        names: list[str] = []
+    def due(self, n: int, at: float) -> list[tuple[float, str]]:
+        """Up to `n` inactive sites due at or before `at`, each after its time, longest due first."""
+        found: list[tuple[float, str]] = []
         for key, _ in self._disk.scan(self._due_front, after(DUE + to_sortable(at + 0.0))):
-            if not names:
+            if not found:
                 self._due_front = key
-            if len(names) == n:
+            if len(found) == n:
                 break
-            names.append(key[9:].decode())
-        return names
+            found.append((from_sortable(key[1:9]), key[9:].decode()))
+        return found
 
     def next_due(self) -> float:
         """When the first inactive site is due; inf when none ever is."""
@@ -137,8 +156,19 @@ class Sites:
 
     def record(self, site: str, row: SiteRow) -> SiteRecord:
         """The site record of a row."""
-        state = self._disk.get(STATE + site_id(site))
-        return _record(site, row, state)
+        sid = site_id(site)
+        state, learned, owner = self._disk.get_many([STATE + sid, LEARNED + sid, ACTIVE + site.encode()])
+        return SiteRecord(
+            site=site,
+            pages=tuple(int(count) for count in row[: len(STATES)]),
+            due=row[_DUE],
+            first_seen=row[_FIRST_SEEN],
+            state=SiteState() if state is None else decode_state(state),
+            owner=None if owner is None else owner.decode(),
+            immediate=int(row[IMMEDIATE_AT]),
+            epoch=int(row[EPOCH_AT]),
+            learned=learned or b"",
+        )
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
         """Up to `n` sites in order of name, from the first after `name`."""
@@ -171,13 +201,3 @@ class Sites:
         key = due_key(due, site)
         batch.put(key, b"")
         self._due_front = min(self._due_front, key)
-
-
-def _record(site: str, row: SiteRow, state: bytes | None) -> SiteRecord:
-    return SiteRecord(
-        site=site,
-        pages=tuple(int(count) for count in row[: len(STATES)]),
-        due=row[_DUE],
-        first_seen=row[_FIRST_SEEN],
-        state=SiteState() if state is None else decode_state(state),
-    )

@@ -40,6 +40,8 @@ class Holder:
     """When the first new URL came that no never-crawled lease has reached since (inf: none)."""
     hurried: bool = False
     """Whether an immediate URL came that no immediate lease has reached since."""
+    overtaken: bool = False
+    """Whether a URL that is leased became immediate, and the owner does not know."""
 
 
 @dataclass(slots=True)

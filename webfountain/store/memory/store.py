@@ -140,7 +140,9 @@ class MemoryStore:
         return [
             self._lease_of(name)
             for name, home in sorted(self._sites.items())
-            if home.holder is not None and home.holder.owner == owner and first_immediate(home, 1)
+            if home.holder is not None
+            and home.holder.owner == owner
+            and (home.holder.overtaken or first_immediate(home, 1))
         ]
 
     def site(self, site: str) -> SiteRecord | None:
@@ -277,7 +279,7 @@ class MemoryStore:
         """Nothing to let go of."""
 
     def check_valid(self) -> None:
-        """Assert that every known URL is in exactly one place, a lane of its site or a lease, and leases of active sites."""
+        """Assert that every known URL is in one lane of its site or leased, and every lease under a site lease."""
         out = [(lease.site, lease.key) for lease in self._leases.values()]
         assert sorted(self._out) == sorted(out), "a URL is leased twice"
         for lease in self._leases.values():
@@ -314,8 +316,10 @@ class MemoryStore:
         horizon = refill.horizon if refill.recrawl else None
         recrawl = [self._hold(site, key) for key in first_due(home, "recrawl", refill.recrawl, horizon)]
         holder.hurried = holder.hurried and len(urgent) >= refill.immediate
+        overtaken = holder.overtaken and refill.immediate > 0
+        holder.overtaken = holder.overtaken and not overtaken
         holder.fresh = holder.fresh if len(never) >= refill.never_crawled else math.inf
-        return Dealt(site, urgent, never, recrawl, self.recrawl_due(site))
+        return Dealt(site, urgent, never, recrawl, self.recrawl_due(site), overtaken)
 
     def _hold(self, site: str, key: bytes) -> Lease:
         home = self._sites[site]
@@ -404,10 +408,15 @@ class MemoryStore:
     def _put_immediate(self, link: Link) -> bool:
         home = self._sites.get(link.site)
         record = None if home is None else home.pages.get(link.key)
-        if home is None or record is None or record.immediate is not None or (link.site, link.key) in self._out:
+        if home is None or record is None or record.immediate is not None:
             return False
-        dequeue(home, link.key)
+        leased = (link.site, link.key) in self._out
+        if not leased:
+            dequeue(home, link.key)
         home.pages[link.key] = msgspec.structs.replace(record, immediate=self._arrive())
+        if leased:
+            self._holder(link.site).overtaken = True
+            return True
         enqueue(home, link.key)
         self._due_sooner(home, AT_ONCE)
         if home.holder is not None:

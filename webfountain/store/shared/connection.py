@@ -167,6 +167,13 @@ class Connection:
         value = found.get(name)
         return value.decode() if isinstance(value, bytes) else value
 
+    def disconnect(self) -> None:
+        """Break all connections; what is sent next makes new ones."""
+        if isinstance(self.client, redis.cluster.RedisCluster):
+            self.client.disconnect_connection_pools()
+        else:
+            self.client.connection_pool.disconnect()
+
     def close(self) -> None:
         """Let the connections go."""
         self.client.close()

@@ -14,7 +14,7 @@ import msgspec
 
 from webfountain.errors import InputError, StoreBound, StoreVersion
 from webfountain.store.shared.connection import connect, query_of, without_password
-from webfountain.store.shared.scripts import Shards
+from webfountain.store.shared.scripts import KEYS, Shards
 from webfountain.store.shared.store import SharedStore
 
 if TYPE_CHECKING:
@@ -49,6 +49,7 @@ def open_shared(
     collection: str | None,
     period_s: float | None,
     fastest_s: float | None = None,
+    fresh: bool = False,
     parameters: Mapping[str, Any] | None = None,
 ) -> SharedStore:
     """Open or make the store at a URL; see `open_store` for what it raises."""
@@ -57,6 +58,8 @@ def open_shared(
     connection = connect(url, parameters=parameters)
     try:
         key = f"{{{prefix}}}meta".encode()
+        if fresh:
+            _delete(connection, prefix, key)
         meta = _made(connection, key, shown, collection, period_s, fastest_s, wanted)
         _check(connection)
     except BaseException:
@@ -108,6 +111,16 @@ def _made(
     if collection is not None and meta.collection != collection:
         raise StoreBound(f"{shown}: holds collection {meta.collection!r}, not {collection!r}")
     return meta
+
+
+def _delete(connection: Connection, prefix: str, key: bytes) -> None:
+    """Take away all of a store, what it says of itself last."""
+    found = connection.ask(key, "GET", key)
+    if found is not None:
+        shards = Shards(connection, prefix=prefix, count=msgspec.json.decode(found, type=_Meta).shards)
+        for name in KEYS:
+            shards.delete(name)
+        connection.ask(key, "UNLINK", key, f"{{{prefix}}}values")
 
 
 def _check(connection: Connection) -> None:

@@ -100,6 +100,11 @@ class Shards:
                 answers[i] = answer
         return dict(zip(arguments, map(self._connection.checked, answers), strict=True))
 
+    def delete(self, name: str) -> None:
+        """Delete the same key of every shard."""
+        for answer in self._connection.send([((key := self.key(s, name)), ("UNLINK", key)) for s in range(self.count)]):
+            self._connection.checked(answer)
+
     def read(self, command: str, name: str, *arguments: Any) -> list[Any]:
         """One plain reading command on the same key of every shard; the answers in order of shard."""
         sent = [(self.key(shard, name), (command, self.key(shard, name), *arguments)) for shard in range(self.count)]

@@ -41,6 +41,8 @@ if TYPE_CHECKING:
 
 __all__ = ["SharedStore"]
 
+_LEASED: Final = 65535
+"""The lane of what is leased, as `lua/prelude.lua` numbers it."""
 _AT_ONCE: Final = 1000
 """Pages that one script reads, evicts or forgets: a script holds up all others."""
 
@@ -205,7 +207,7 @@ class SharedStore:
     def pages(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
         """See `Pages.pages`. A round trip for each thousand pages."""
         for name in self._site_names() if site is None else [site]:
-            for _, value in self._values_of(name):
+            for _, _, value in self._places_of(name):
                 record = decode_value(name, value)
                 if state is None or record.state == state:
                     yield name, record
@@ -333,9 +335,30 @@ class SharedStore:
         """See `Board.put_value`. One round trip."""
         self._connection.ask(self._values, "HSET", self._values, name, value)
 
+    def disconnect(self) -> None:
+        """Break all connections, as a fault would; the next step makes a new one. For tests."""
+        self._connection.disconnect()
+
     def close(self) -> None:
         """See `FrontierStore.close`."""
         self._connection.close()
+
+    def check_valid(self) -> None:
+        """Assert that every known URL is in one place, and the counts are what they count. For tests: reads all."""
+        found = dict.fromkeys(STATES, 0)
+        leased = 0
+        for record in [record for name in self._site_names() if (record := self.site(name)) is not None]:
+            name = record.site
+            places = list(self._places_of(name))
+            assert len({key for _, key, _ in places}) == len(places) == sum(record.pages), f"{name}: places and pages"
+            states = [decode_value(name, value).state for _, _, value in places]
+            assert tuple(states.count(state) for state in STATES) == record.pages, f"{name}: counts by state"
+            for state in states:
+                found[state] += 1
+            leased += sum(lane == _LEASED for lane, _, _ in places)
+        counts = self.statistics()
+        assert counts.pages == found
+        assert counts.leased == leased
 
     # ---------------------------------------------------------------- private
 
@@ -361,9 +384,9 @@ class SharedStore:
         return sum(answer[0] for answer in answers), sum(answer[1] for answer in answers)
 
     def _dealt(self, lease: SiteLease, answer: Sequence[Any]) -> Dealt:
-        immediate, never, recrawl, left = answer
+        immediate, never, recrawl, left, overtaken = answer
         queues = [[self._hold(lease, *one) for one in queue] for queue in (immediate, never, recrawl)]
-        return Dealt(lease.site, *queues, [(lane, float(order)) for lane, order in left])
+        return Dealt(lease.site, *queues, [(lane, float(order)) for lane, order in left], bool(overtaken))
 
     def _hold(self, lease: SiteLease, key: bytes, number: int, value: bytes) -> Lease:
         record = msgspec.structs.replace(decode_value(lease.site, value), immediate=None)
@@ -387,12 +410,12 @@ class SharedStore:
             yield from (record.site for record in found)
             after = found[-1].site
 
-    def _values_of(self, site: str) -> Iterator[tuple[bytes, bytes]]:
-        """(key, value) of a site's pages, lane by lane, those that are leased last."""
+    def _places_of(self, site: str) -> Iterator[tuple[int, bytes, bytes]]:
+        """(lane, key, value) of a site's pages, lane by lane, those that are leased last."""
         place: tuple[int, float, bytes] = (0, -math.inf, b"")
         while True:
             entries = self._of(site, "read", ["places", site, *place, _AT_ONCE])
-            yield from ((key, value) for _, _, key, value in entries if value is not None)
+            yield from ((lane, key, value) for lane, _, key, value in entries if value is not None)
             if len(entries) < _AT_ONCE:
                 return
             lane, order, key, _ = entries[-1]
@@ -438,7 +461,7 @@ def _counted(period: int, before: PageRecord, outcome: Outcome) -> list[Any]:
         for (_, bucket), row in counted.items()
         for column, many in enumerate(row)
         if many
-        for each in (f"{period}:{'-' if bucket is None else bucket}:{column}", repr(float(many)))
+        for each in (f"{period}:{'-' if bucket is None else bucket}:{column}", float(many))
     ]
 
 

@@ -7,6 +7,7 @@ not written. Fields that a later version adds to `PageRecord` stand last and rea
 
 from __future__ import annotations
 
+import math
 import struct
 from typing import Any, Final, NamedTuple
 
@@ -62,7 +63,8 @@ def encode_copy(copy: Copy | None) -> bytes | None:
 def encode_body(site: str, record: PageRecord) -> bytes:
     """All of a record that the scripts need not know."""
     fields = [getattr(record, name) for name in _FIELDS]
-    fields[0] = record.url.removeprefix(site)
+    if record.url.startswith(site + "/"):
+        fields[0] = record.url[len(site) :]
     if record.digest is not None and len(record.digest) == 40:
         fields[_DIGEST] = bytes.fromhex(record.digest)
     # What stands in front is not written twice.
@@ -78,7 +80,11 @@ def encode_body(site: str, record: PageRecord) -> bytes:
 
 
 def _shortest(field: Any) -> Any:
-    return int(field) if isinstance(field, float) and field.is_integer() and abs(field) < _EXACT else field
+    """A whole number as an integer, but for -0.0, which none is."""
+    if not isinstance(field, float) or not field.is_integer() or abs(field) >= _EXACT:
+        return field
+    whole = int(field)
+    return whole if whole or math.copysign(1.0, field) > 0 else field
 
 
 def encode_page(site: str, record: PageRecord) -> list[Any]:
@@ -116,7 +122,8 @@ def decode_value(site: str, value: bytes) -> PageRecord:
     if lane == 0:
         more["immediate"] = int(order)
     fields = dict(zip(_FIELDS, _decode(value[at:]), strict=False))
-    fields["url"] = site + fields["url"]
+    if fields["url"].startswith("/"):
+        fields["url"] = site + fields["url"]
     if isinstance(fields.get("digest"), bytes):
         fields["digest"] = fields["digest"].hex()
     fields |= more

@@ -10,7 +10,7 @@ for _, name in ipairs(call('ZRANGEBYSCORE', DUE, '-inf', keep(at), 'LIMIT', 0, m
   return_leases(name, row)
   row.due = keep(math.min(time_of(row.due), at))
   row.owner, row.token, row.till = owner, next_number('tokens'), keep(till)
-  row.fresh, row.hurried, row.out = nil, nil, 0
+  row.fresh, row.hurried, row.overtaken, row.out = nil, nil, nil, 0
   touch(name)
   schedule(name, row)
   if row.imm > 0 then call('SADD', HURRY, name) end

@@ -43,15 +43,22 @@ end
 local function put_immediate(name, key)
   local row = site_of(name)
   local value = row and call('HGET', PAGES, field(row, key))
-  if not value or lease_number(row, key) then return false end
+  if not value then return false end
   local one = header(value)
   if one.lane == IMMEDIATE then return false end
-  dequeue(row, one, key)
+  local leased = lease_number(row, key)
+  if not leased then dequeue(row, one, key) end
   one.lane, one.order = IMMEDIATE, next_number('arrivals')
   call('HSET', PAGES, field(row, key), value_of(one))
-  enqueue(name, row, one, key)
   row.imm = row.imm + 1
   touch(name)
+  if leased then
+    -- It will stand there when it is released; its owner is to hear of it.
+    row.overtaken = true
+    call('SADD', HURRY, name)
+    return true
+  end
+  enqueue(name, row, one, key)
   due_sooner(name, row, 0)
   if row.owner then row.hurried = true end
   return true

@@ -1,7 +1,8 @@
 -- Lease URLs of active sites: of each queue those that are due, as `store/lanes.py` chooses.
 -- A      { refills, horizons of the never-crawled queue, horizons of the recrawl queue }; a refill is
 --        { site, token, immediate, never-crawled, recrawl, which classes or 0, which horizon or 0 }; a horizon is packed doubles
--- Result for each refill false, or { { key, number, value }... of each of the three queues, { lane, order }... of what is left }
+-- Result for each refill false, or { { key, number, value }... of each of the three queues, { lane, order }... of what is
+--        left, whether a leased URL became immediate }
 -- Atomic, so that no URL is leased twice and none is lost between queue and lease.
 
 local function unpacked(horizon)
@@ -137,10 +138,12 @@ local function deal(name, token, immediate, never_crawled, recrawl, which_classe
   local never = held(row, due_never_crawled(row, never_crawled, classes[which_classes]))
   local known = held(row, due_recrawl(row, recrawl, horizons[which_horizon]))
   if #urgent < immediate then row.hurried = nil end
+  local overtaken = row.overtaken and immediate > 0
+  if overtaken then row.overtaken = nil end
   if #never < never_crawled then row.fresh = nil end
   local left = {}
   each_lane(row, FIRST_LANE, LAST_LANE, function(lane, order) left[#left + 1] = { lane - FIRST_LANE, text(order) } end)
-  return { urgent, never, known, left }
+  return { urgent, never, known, left, overtaken and 1 or 0 }
 end
 
 local answer = {}

@@ -63,7 +63,7 @@ end
 -- Sites ---------------------------------------------------------------------------------------------------------------
 -- A row: id, first (seen), due, n (pages by state, from 1), imm (pages in the immediate lane, leased ones too), epoch,
 -- reg (epoch, lane and order that a regrade has come to), root, h (height) and last (node number) of the tree, w (bytes
--- of a page key); while it is somebody's: owner, token, till, fresh, hurried, out (leases).
+-- of a page key); while it is somebody's: owner, token, till, fresh, hurried, overtaken, out (leases).
 
 local rows, changed = {}, {}
 

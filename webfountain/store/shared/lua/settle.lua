@@ -20,7 +20,11 @@ local function settle(name, token, key, number, page, keeps, counted)
   call('HSET', PAGES, field(row, key), value_of(after))
   count_page(row, after, 1)
   enqueue(name, row, after, key)
-  for i = 1, #counted, 2 do call('HINCRBYFLOAT', ROWS, counted[i], counted[i + 1]) end
+  for i = 1, #counted, 2 do
+    -- The sum as any process would make it of the same doubles; HINCRBYFLOAT has more digits.
+    local sum = tonumber(call('HGET', ROWS, counted[i]) or 0) + counted[i + 1]
+    call('HSET', ROWS, counted[i], text(sum))
+  end
   touch(name)
   return true
 end

@@ -15,15 +15,16 @@ from webfountain.records import STATES
 from webfountain.store.contract import BucketCensus
 from webfountain.store.counting import MILLISECONDS, Counted, last_crawled_ms, rows_of
 from webfountain.store.embedded.keys import BUCKET, COPY, COUNTS, ROW, after, number, place_of
+from webfountain.store.embedded.sites import IMMEDIATE_AT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webfountain.records import CensusRow, PageRecord
+    from webfountain.records import CensusRow, Copy, PageRecord
     from webfountain.store.embedded.disk import Disk, WriteBatch
     from webfountain.store.embedded.sites import SiteRow
 
-__all__ = ["Ledger"]
+__all__ = ["Counts"]
 
 COUNTED_KEPT: Final = 1024
 """Census rows in memory; the rows of one period are at most 257."""
@@ -31,13 +32,14 @@ _PERIODS_BEFORE_1970: Final = 1 << 62
 
 _pair = struct.Struct(">Qq")
 _counted_key = struct.Struct(">QH")
+_file = struct.Struct(">QQ")
 _INDEX: Final = {state: index for index, state in enumerate(STATES)}
 _encode = msgspec.msgpack.Encoder().encode
-_counts = msgspec.msgpack.Decoder(tuple[list[int], int, int])
+_counts = msgspec.msgpack.Decoder(tuple[list[int], int, int, int])
 _numbers = msgspec.msgpack.Decoder(list[float])
 
 
-class Ledger:
+class Counts:
     """Counts in memory and what a step changed of them; `load` reads them from disk, `stage` writes the changes."""
 
     def __init__(self, disk: Disk) -> None:
@@ -47,9 +49,10 @@ class Ledger:
     def load(self) -> None:
         """Read the counts anew, dropping whatever was not written."""
         value = self._disk.get(COUNTS)
-        self.pages, self.sites, self.arrivals = ([0] * len(STATES), 0, 0) if value is None else _counts.decode(value)
+        fresh = ([0] * len(STATES), 0, 0, 0)
+        self.pages, self.sites, self.arrivals, self.immediate = fresh if value is None else _counts.decode(value)
         self._buckets = {key[1]: list(_pair.unpack(value)) for key, value in self._all(BUCKET)}
-        self._copies = {place_of(key): place_of(value) for key, value in self._all(COPY)}
+        self._copies = {_file.unpack(key[1:]): place_of(value) for key, value in self._all(COPY)}
         self._counted: Counted = {}
         self._clean()
 
@@ -66,7 +69,7 @@ class Ledger:
         """Count a record that no longer is."""
         self._count(row, record, -1)
 
-    def move_copy(self, old: int, new: int) -> None:
+    def move_copy(self, old: Copy, new: Copy) -> None:
         """Count a copy that moved from one WARC file to another."""
         self._count_copy(old, -1)
         self._count_copy(new, 1)
@@ -92,9 +95,10 @@ class Ledger:
         found = self._disk.scan(_row_key((since, None)), after(ROW))
         return rows_of((_row_name(key), _numbers.decode(value)) for key, value in found)
 
-    def copies(self) -> dict[int, int]:
-        """WARC file number -> page records that name it."""
-        return {file: pages for file, pages in list(self._copies.items()) if pages}  # another thread may add one
+    def copies(self, repository: int) -> dict[int, int]:
+        """WARC file number of a repository -> page records that name it."""
+        found = list(self._copies.items())  # another thread may add one
+        return {file: pages for (home, file), pages in found if pages and home == repository}
 
     def stage(self, batch: WriteBatch) -> None:
         """Add everything that changed since the last step to the batch."""
@@ -104,24 +108,24 @@ class Ledger:
             self._stage_copy(batch, file)
         for name in self._touched_counted:
             batch.put(_row_key(name), _encode(self._counted[name]))
-        batch.put(COUNTS, _encode((self.pages, self.sites, self.arrivals)))
+        batch.put(COUNTS, _encode((self.pages, self.sites, self.arrivals, self.immediate)))
         if len(self._counted) > COUNTED_KEPT:
             self._counted.clear()
         self._clean()
 
-    def _stage_copy(self, batch: WriteBatch, file: int) -> None:
+    def _stage_copy(self, batch: WriteBatch, file: tuple[int, int]) -> None:
         if self._copies[file]:
-            batch.put(COPY + number(file), number(self._copies[file]))
+            batch.put(COPY + _file.pack(*file), number(self._copies[file]))
         else:
             del self._copies[file]
-            batch.delete(COPY + number(file))
+            batch.delete(COPY + _file.pack(*file))
 
     def _all(self, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:
         return self._disk.scan(prefix, after(prefix))
 
     def _clean(self) -> None:
         self._touched_buckets: set[int] = set()
-        self._touched_copies: set[int] = set()
+        self._touched_copies: set[tuple[int, int]] = set()
         self._touched_counted: set[tuple[int, int | None]] = set()
 
     def _counted_row(self, name: tuple[int, int | None]) -> list[float]:
@@ -140,9 +144,13 @@ class Ledger:
             pair[1] += sign * last_crawled_ms(record)
             self._touched_buckets.add(record.bucket)
         if record.copy is not None:
-            self._count_copy(record.copy.file, sign)
+            self._count_copy(record.copy, sign)
+        if record.immediate is not None:
+            row[IMMEDIATE_AT] += sign
+            self.immediate += sign
 
-    def _count_copy(self, file: int, sign: int) -> None:
+    def _count_copy(self, copy: Copy, sign: int) -> None:
+        file = copy.repository, copy.file
         self._copies[file] = self._copies.get(file, 0) + sign
         self._touched_copies.add(file)
 

@@ -1,4 +1,4 @@
-"""The watch in a crawl: a release is followed, a restart goes on, and what the policy file says of signals is kept."""
+"""Urgent pages in a crawl: a release is followed, a restart goes on, what the policy file says of signals is kept."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ import pytest
 
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.test_frontier import HTML, linked, site_of_pages
-from webfountain.frontier.planning.controller import Controller
-from webfountain.metrics import Metrics
+from webfountain.frontier.planning.urgent_pages import urgent_pages_of
 from webfountain.urls import fingerprint, site_of
 
 DAY = 86_400.0
@@ -36,8 +35,8 @@ def run(drive, days, *, until=None):
         drive.run(seconds=DAY / 100)
 
 
-def watch_of(drive):
-    return drive.frontier._controller.watch
+def urgent_of(drive):
+    return drive.frontier._clerk._urgent
 
 
 @pytest.mark.parametrize(("siblings", "least", "most"), [(True, 7, 8), (False, 0, 5)])
@@ -62,18 +61,17 @@ def test_a_release_of_a_directory_is_followed_within_a_day_by_what_its_siblings_
     assert least <= len({url for _, url in day if "/docs/" in url}) <= most
 
 
-def test_after_a_restart_a_site_is_watched_again_with_its_first_settled_visit():
+def test_after_a_restart_a_site_is_ranked_again_with_its_first_settled_visit():
     drive = drive_of(still())
     run(drive, 6)
-    watch = watch_of(drive)
-    assert watch.holds(SITE)
+    assert SITE in urgent_of(drive)
     drive.frontier.close()
     again = drive_of(still(), store=drive.store, clock=drive.clock, seed=2)
-    assert not watch_of(again).holds(SITE)
+    assert SITE not in urgent_of(again)
     run(again, 2, until=lambda: again.metrics.get("ant/settled") >= 1)
     assert again.metrics.get("ant/settled") <= 2
-    assert watch_of(again).holds(SITE)
-    assert len(watch_of(again)._sites[SITE]) == len(NAMES) + 1
+    assert SITE in urgent_of(again)
+    assert len(urgent_of(again)._sites[SITE]) == len(NAMES) + 1
     run(again, 1)
     assert again.metrics.get("controller/made_due") >= 6, "and it chooses"
 
@@ -86,8 +84,8 @@ def test_a_site_of_few_pages_is_fetched_by_its_buckets():
 
     drive = drive_of(answer, seeds=(f"{SITE}/", f"{SMALL}/"), capacity=14)
     run(drive, 12)
-    assert watch_of(drive).holds(SITE)
-    assert not watch_of(drive).holds(SMALL)
+    assert SITE in urgent_of(drive)
+    assert SMALL not in urgent_of(drive)
     asked = [url for url in drive.asked() if site_of(url) == SMALL]
     assert all(asked.count(f"{SMALL}/{name}") >= 2 for name in few)
 
@@ -100,7 +98,7 @@ def test_no_page_is_asked_sooner_than_the_policy_allows_though_there_is_budget()
         if kind == "page":
             times.setdefault(url, []).append(at)
     assert len(times) == len(NAMES) + 1
-    assert watch_of(drive).holds(SITE)
+    assert SITE in urgent_of(drive)
     assert all(later - earlier >= 1.5 * DAY for each in times.values() for earlier, later in pairwise(each))
     assert min(map(len, times.values())) >= 3
 
@@ -136,25 +134,25 @@ def test_forgotten_pages_give_their_place_to_others_soon():
 
 @pytest.mark.parametrize("signal", ["siblings", "sections", "history", "forgetting", "weekdays"])
 @pytest.mark.parametrize("value", [True, False])
-def test_every_signal_of_the_policy_file_reaches_the_watch(signal, value):
+def test_every_signal_of_the_policy_file_reaches_what_ranks_the_pages(signal, value):
     rest = f"capacity_pages_per_period = 9\n[signals]\n{signal} = {str(value).lower()}"
-    controller = Controller(collection_of([f"{SITE}/"], rest=rest), metrics=Metrics(), start=0.0)
-    assert getattr(controller.watch._signals, signal) is value
-    assert controller.watch._weighed is False
+    urgent = urgent_pages_of(collection_of([f"{SITE}/"], rest=rest), recrawl=True)
+    assert getattr(urgent._signals, signal) is value
+    assert urgent._weighed is False
 
 
-def test_importance_and_the_shortest_interval_of_the_policy_file_reach_the_watch():
+def test_importance_and_the_shortest_interval_of_the_policy_file_reach_what_ranks_the_pages():
     rest = (
         "capacity_pages_per_period = 9\n[signals]\nimportance = true\n"
         '[policies.default]\nrevisit = { min_interval = "2h" }'
     )
-    watch = Controller(collection_of([f"{SITE}/"], rest=rest), metrics=Metrics(), start=0.0).watch
-    assert (watch._weighed, watch._shortest) == (True, 7200.0)
+    urgent = urgent_pages_of(collection_of([f"{SITE}/"], rest=rest), recrawl=True)
+    assert (urgent._weighed, urgent._shortest) == (True, 7200.0)
 
 
 @pytest.mark.parametrize("rest", ["", "capacity_pages_per_period = 9\nstrategy = 2"])
-def test_without_a_budget_and_under_other_strategies_there_is_no_watch(rest):
-    assert Controller(collection_of([f"{SITE}/"], rest=rest), metrics=Metrics(), start=0.0).watch is None
+def test_without_a_budget_and_under_other_strategies_no_page_is_ranked(rest):
+    assert urgent_pages_of(collection_of([f"{SITE}/"], rest=rest), recrawl=True) is None
 
 
 @pytest.mark.parametrize("strategy", ['"fountain"', "3"])

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.store_worker import Refusal
-    from webfountain.records import Lease
+    from webfountain.records import Lease, LeaseId
 
-__all__ = ["Settling", "is_one_off"]
+__all__ = ["Refusals", "is_one_off"]
 
 MOST: Final = 1000
 """Refused requests in the engine or before it: above that the worker gets no batch that could bring more."""
@@ -41,7 +41,7 @@ def is_one_off(request: Request) -> bool:
     return request.dont_filter and not is_start
 
 
-class Settling:
+class Refusals:
     """Stands between a frontier and its worker; used in the loop thread. `now` is UTC seconds."""
 
     def __init__(self, frontier: Frontier, now: Callable[[], float]) -> None:
@@ -50,7 +50,7 @@ class Settling:
         self._refused: deque[Refusal] = deque()
         self._in_engine = 0
         self._ended: list[Refusal] = []
-        self._once: set[int] = set()
+        self._once: set[LeaseId] = set()
 
     def take_work(self) -> Work | None:
         """The frontier's next batch without what is refused in it, with what has been told to its errback."""
@@ -66,12 +66,12 @@ class Settling:
 
     def once(self, lease: Lease) -> None:
         """The request of a lease that is acknowledged now is not made again."""
-        self._once.add(lease.token)
+        self._once.add(lease.id)
 
     def _last(self, acknowledged: Refusal) -> Refusal:
-        if acknowledged.lease.token not in self._once:
+        if acknowledged.lease.id not in self._once:
             return acknowledged
-        self._once.remove(acknowledged.lease.token)
+        self._once.remove(acknowledged.lease.id)
         record = msgspec.structs.replace(acknowledged.record, due=inf)
         return msgspec.structs.replace(acknowledged, record=record)
 
@@ -86,6 +86,10 @@ class Settling:
         """The engine is done with one that `next_refused` gave: it may be settled."""
         self._in_engine -= 1
         self._ended.append(refusal)
+
+    def withheld(self) -> None:
+        """One that `next_refused` gave cannot be ended by this version of the project: it stays in its queue."""
+        self._in_engine -= 1
 
     def untold(self) -> int:
         """How many refused requests the engine is not done with."""

@@ -1,0 +1,311 @@
+"""Connections: for one name each, by another address where the first is dead, never more than there are files for."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import resource
+import socket
+import ssl
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.download.peers import fetcher, ok, page, peer, terms
+from webfountain.clock import SystemClock
+from webfountain.download import connection
+from webfountain.download.connection import ConnectionPool, spare_files
+from webfountain.download.fetcher import Fetcher, allowed
+from webfountain.download.http1 import BadResponse
+from webfountain.download.resolver import Resolver
+from webfountain.records import Fetch
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from webfountain.records import Fetched
+
+ROOT = Path(__file__).resolve().parents[2]
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/html\r\n\r\n"
+
+
+@contextlib.asynccontextmanager
+async def server(serve: object, port: int = 0) -> AsyncIterator[int]:
+    """A server of one function; its port."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def held(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await serve(reader, writer)  # type: ignore[operator]
+
+    listening = await asyncio.start_server(held, "127.0.0.1", port)
+    try:
+        yield listening.sockets[0].getsockname()[1]
+    finally:
+        listening.close()
+        for writer in writers:
+            writer.transport.abort()
+        for _ in range(4):
+            await asyncio.sleep(0)
+
+
+# ------------------------------------------------------------------- the time of a fetch
+
+
+def test_a_body_that_flows_for_ever_ends_with_the_time_of_the_fetch() -> None:
+    """300 bytes a second, three times the least rate, would take 9 hours for 10 MB."""
+
+    async def drip(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(HEAD)
+        while True:
+            writer.write(b"x" * 10)
+            await writer.drain()
+            await asyncio.sleep(0.005)
+
+    async def run() -> Fetched:
+        async with server(drip) as port, fetcher() as client:
+            return await page(client, f"http://127.0.0.1:{port}/", under=terms(timeout=0.4))
+
+    fetched = asyncio.run(run())
+    assert fetched.error == "too-slow"  # it does answer: not "timeout", which is said of sites
+    assert fetched.seconds >= 0.4
+
+
+# -------------------------------------------------------------------- one name, one connection
+
+
+def test_two_names_of_one_address_do_not_share_a_plain_connection() -> None:
+    async def run() -> None:
+        async with peer(ok(b"1"), ok(b"2"), ok(b"3")) as served, fetcher() as client:
+            other = served.base.replace("127.0.0.1", "other.test")
+            for base in (served.base, other, served.base):
+                await page(client, base + "/")
+            assert served.connections == 2
+
+    asyncio.run(run())
+
+
+def test_a_name_that_begins_like_its_site_is_not_asked_at_the_site_s_address() -> None:
+    """robots.txt of http://pp.exam may redirect to http://pp.example."""
+
+    async def run() -> Fetched:
+        async with fetcher() as client:
+            url = "http://no-such.invalid/robots.txt"
+            return await client.fetch(Fetch(1, "robots", url, "http://no-such", "127.0.0.1"), terms())
+
+    assert asyncio.run(run()).error == "dns"
+
+
+# ---------------------------------------------------------------------- second addresses
+
+
+@pytest.fixture
+def mute() -> Iterator[tuple[str, int]]:
+    """An address and port where nobody answers: the queue of those who wish to connect is full."""
+    with socket.socket() as listening, contextlib.ExitStack() as others:
+        listening.bind(("127.0.0.2", 0))
+        listening.listen(0)
+        where = listening.getsockname()
+        for _ in range(4):
+            caller = others.enter_context(socket.socket())
+            caller.setblocking(False)
+            caller.connect_ex(where)
+        yield where
+
+
+async def by_two_addresses(port: int, first: str, second: str, turns: list[str], waits: list[float]) -> Fetched:
+    """A fetch whose site stands at `first`; `waits` is what politeness says of `second`, call after call."""
+
+    def detour(_: Fetch, address: str) -> float:
+        turns.append(address)
+        return waits.pop(0)
+
+    async with fetcher() as client:
+        site = f"http://two.test:{port}"
+        return await client.fetch(
+            Fetch(1, "page", site + "/", site, first, fallbacks=(second,)), terms(timeout=5, detour=detour)
+        )
+
+
+def test_a_refusing_address_gives_way_to_the_next_once_politeness_lets_it() -> None:
+    async def run() -> None:
+        turns: list[str] = []
+        async with peer(ok(b"alive")) as served:
+            port = int(served.base.rpartition(":")[2])
+            fetched = await by_two_addresses(port, "127.0.0.2", "127.0.0.1", turns, [0.001, 0.001, 0.0])
+            assert (fetched.body, fetched.address) == (b"alive", "127.0.0.1")
+            assert turns == ["127.0.0.1"] * 3
+            assert len(served.asked) == 1
+
+    asyncio.run(run())
+
+
+def test_a_mute_address_gives_way_to_the_next(mute: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "ATTEMPT_S", 0.02)
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(ok(b"alive"))
+
+    async def run() -> Fetched:
+        address, port = mute
+        async with server(answer, port):
+            return await by_two_addresses(port, address, "127.0.0.1", [], [0.0])
+
+    fetched = asyncio.run(run())
+    assert (fetched.body, fetched.address) == (b"alive", "127.0.0.1")
+
+
+def test_a_first_address_that_answers_is_the_only_one_asked() -> None:
+    async def run() -> None:
+        turns: list[str] = []
+        async with peer(ok(b"first")) as served:
+            port = int(served.base.rpartition(":")[2])
+            fetched = await by_two_addresses(port, "127.0.0.1", "127.0.0.2", turns, [])
+            assert (fetched.body, fetched.address, turns) == (b"first", "127.0.0.1", [])
+
+    asyncio.run(run())
+
+
+def test_where_no_address_answers_the_first_one_s_error_counts() -> None:
+    async def run() -> Fetched:
+        async with peer() as served:
+            port = int(served.base.rpartition(":")[2])
+        return await by_two_addresses(port, "127.0.0.1", "127.0.0.2", [], [])
+
+    assert asyncio.run(run()).error == "connect"
+
+
+def test_a_name_with_a_dead_ipv4_and_a_live_ipv6_address_is_reached() -> None:
+    """Also without an address that politeness was counted for: a robots.txt on another host, say."""
+
+    async def both(_: str) -> tuple[str, ...]:
+        return ("127.0.0.2", "::1")
+
+    async def run() -> None:
+        pool, resolver = ConnectionPool(ssl.create_default_context), Resolver(both)
+        async with peer(ok(b"six"), host="::1") as served:
+            client = Fetcher(pool, SystemClock(), resolver.resolve)
+            fetched = await page(client, f"http://two.test:{served.base.rpartition(':')[2]}/", address=None)
+            pool.close()
+        assert (fetched.body, fetched.address) == (b"six", "::1")
+
+    asyncio.run(run())
+
+
+def test_of_several_addresses_the_private_ones_are_refused_each() -> None:
+    assert allowed(["10.0.0.1", "1.1.1.1", "::1", "2606:4700::1111"], allow_private=False) == [
+        "1.1.1.1",
+        "2606:4700::1111",
+    ]
+    assert allowed(["10.0.0.1", "1.1.1.1"], allow_private=True) == ["10.0.0.1", "1.1.1.1"]
+    with pytest.raises(BadResponse, match="private-address"):
+        allowed(["10.0.0.1", "::1"], allow_private=False)
+    with pytest.raises(BadResponse, match="dns"):
+        allowed([], allow_private=True)
+
+
+# ------------------------------------------------------------------------------- files
+
+
+def test_no_more_connections_are_opened_than_there_are_files_for() -> None:
+    """The rest waits, and its time with it: none of them is late."""
+    most = now = 0
+
+    async def slow(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal most, now
+        await reader.readuntil(b"\r\n\r\n")
+        now += 1
+        most = max(most, now)
+        await asyncio.sleep(0.02)
+        now -= 1
+        writer.write(ok(b"page"))
+
+    async def run() -> list[Fetched]:
+        pool = ConnectionPool(ssl.create_default_context, spare=lambda: 3 - pool.statistics().open)
+        client = Fetcher(pool, SystemClock(), Resolver().resolve)
+        async with server(slow) as port:
+            sites = [f"http://{number}.test:{port}/" for number in range(20)]
+            fetched = await asyncio.gather(*(page(client, site, under=terms(timeout=2)) for site in sites))
+            assert pool.statistics().active == pool.statistics().waiting == 0
+            pool.close()
+            await asyncio.sleep(0.01)
+            assert pool.statistics().open == 0
+            return fetched
+
+    assert {fetched.body for fetched in asyncio.run(run())} == {b"page"}
+    assert most == 3
+
+
+def test_those_who_wait_for_a_file_end_when_the_crawl_is_cut() -> None:
+    async def hold(reader: asyncio.StreamReader, _: asyncio.StreamWriter) -> None:
+        await reader.read()
+
+    async def run() -> None:
+        pool = ConnectionPool(ssl.create_default_context, spare=lambda: 1 - pool.statistics().open)
+        client = Fetcher(pool, SystemClock(), Resolver().resolve)
+        async with server(hold) as port:
+            sites = [f"http://{number}.test:{port}/" for number in range(3)]
+            tasks = [asyncio.create_task(page(client, site, under=terms(timeout=60))) for site in sites]
+            while pool.statistics().waiting < 2:
+                await asyncio.sleep(0)
+            tasks[2].cancel()  # and one gives up by itself
+            await asyncio.sleep(0)
+            assert pool.statistics().waiting == 1
+            pool.abort()
+            assert [(await task).error for task in tasks[:2]] == ["cut", "cut"]
+            pool.close()
+            await asyncio.sleep(0.01)
+            assert pool.statistics() == (0, 0, 0, 0)
+
+    asyncio.run(run())
+
+
+def test_a_reserve_of_files_is_left_to_the_rest_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    open_now = len(os.listdir("/dev/fd"))
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (1024, 4096))
+    assert 1024 - 160 - open_now - 2 <= spare_files() <= 1024 - 160 - open_now + 2
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (64, 64))
+    assert spare_files() <= 48
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert spare_files() > 100_000
+
+
+def test_a_process_with_few_files_fetches_from_many_sites_at_once() -> None:
+    """Under a real limit of 96 files, 300 fetches at once: none fails for want of one."""
+    program = """
+        import asyncio, resource, sys
+        resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96))
+        from tests.download.peers import fetcher, page, terms
+
+        async def run(port):
+            async with fetcher() as client:
+                urls = [f"http://{number}.test:{port}/" for number in range(300)]
+                fetched = await asyncio.gather(*(page(client, url, under=terms(timeout=30)) for url in urls))
+                print(*sorted({str(each.error) for each in fetched}))
+
+        asyncio.run(run(int(sys.argv[1])))
+    """
+
+    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(ok(b"page", "Connection: close"))
+        await writer.drain()
+        writer.close()
+
+    async def run() -> bytes:
+        async with server(answer) as port:
+            command = [sys.executable, "-c", textwrap.dedent(program), str(port)]
+            env = {**os.environ, "PYTHONPATH": str(ROOT)}
+            child = await asyncio.create_subprocess_exec(*command, env=env, stdout=subprocess.PIPE)
+            said, _ = await child.communicate()
+            return said
+
+    assert asyncio.run(run()).strip() == b"None"

@@ -1,0 +1,70 @@
+"""scrapyd behind a door: it runs whatever it is told to, so it does not start without credentials.
+
+deploy/scrapyd.conf names `application` here. Beside the refusal: a request that a page of another origin made a
+browser send is turned away, no answer allows another origin to read it, and jobs do not inherit the password.
+`scrapyd` is imported by nobody else: who runs crawls without it does not need it.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, Final, cast
+from urllib.parse import urlsplit
+
+import scrapyd.app
+from twisted.application.service import IServiceCollection
+from twisted.web import http, server
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+__all__ = ["application"]
+
+_USER: Final = "SCRAPYD_USERNAME"
+_PASSWORD: Final = "SCRAPYD_PASSWORD"  # noqa: S105  the name of a variable
+
+
+def application(config: Any) -> Any:
+    """scrapyd's application, which is Twisted's.
+
+    Parameters
+    ----------
+    config : scrapyd's own configuration
+
+    Raises
+    ------
+    SystemExit
+        when neither the environment nor the configuration names a user and a password; the text says what to do.
+    """
+    user = os.environ.get(_USER) or config.get("username", "")
+    password = os.environ.get(_PASSWORD) or config.get("password", "")
+    if not user or not password:
+        raise SystemExit(
+            f"scrapyd: not started: whoever reaches its port can run code here; set {_USER} and {_PASSWORD} in its "
+            "environment"
+        )
+    app = scrapyd.app.application(config)
+    os.environ.pop(_PASSWORD, None)
+    for service in cast("Iterable[Any]", IServiceCollection(app)):
+        site = getattr(service, "args", (None, None))[1:2]
+        if site and isinstance(site[0], server.Site):
+            site[0].requestFactory = _Request
+    return app
+
+
+class _Request(server.Request):
+    """A request that did not come from a page of another origin."""
+
+    def process(self) -> None:
+        origin = self.getHeader("origin")
+        if origin is not None and urlsplit(origin).netloc != (self.getHeader("host") or ""):
+            self.setResponseCode(http.FORBIDDEN)
+            self.finish()  # type: ignore[no-untyped-call]
+            return
+        super().process()  # type: ignore[no-untyped-call]
+
+    def setHeader(self, name: Any, value: Any) -> None:  # noqa: N802  Twisted's name
+        """scrapyd lets every origin read every answer."""
+        text = name.decode("latin-1") if isinstance(name, bytes) else name
+        if not text.lower().startswith("access-control-"):
+            super().setHeader(name, value)  # type: ignore[no-untyped-call]
