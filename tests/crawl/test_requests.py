@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.crawl.requests import Packer, crawlable, link_of
-from webfountain.crawl.values import NotPlain
+from webfountain.crawl.values import ClassMissing, NotPlain, Values
 
 SCALARS = (
     st.none()
@@ -39,6 +39,13 @@ class Theirs(scrapy.Spider):
 
     def failed(self, failure: object) -> None:
         """An errback."""
+
+
+class Trapped(Theirs):
+    @property
+    def trap(self) -> object:
+        """Not to be looked at."""
+        raise AssertionError("a property of the spider was read")
 
 
 SPIDER = Theirs()
@@ -92,6 +99,35 @@ def test_a_method_that_the_spider_lost_is_a_value_error() -> None:
     data = PACKER.pack(scrapy.Request("http://a.test/", callback=SPIDER.seen))
     with pytest.raises(ValueError, match="seen"):
         Packer(scrapy.Spider("other")).unpack(data)
+
+
+class Own(scrapy.Request):
+    """A class of requests of the project's own."""
+
+    attributes = (*scrapy.Request.attributes, "extra")
+
+    def __init__(self, *args: Any, extra: int = 0, **kwargs: Any) -> None:
+        self.extra = extra
+        super().__init__(*args, **kwargs)
+
+
+def test_a_class_of_requests_of_the_projects_own_comes_back() -> None:
+    back = again(Own("http://a.test/", extra=3))
+    assert (type(back), back.extra) == (Own, 3)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("cls", ["subprocess:Popen", "scrapy.http.response:Response", "builtins:eval", "nowhere:X"])
+def test_a_store_that_names_another_class_makes_no_instance_of_it(cls: str) -> None:
+    plain = {"url": "http://a.test/", "callback": None, "errback": None, "_class": cls}
+    with pytest.raises(ClassMissing):
+        PACKER.unpack(Values.pack(plain))
+
+
+@pytest.mark.parametrize("name", ["trap", "name", "__class__", "crawler", "settings"])
+def test_a_store_that_names_no_method_of_the_spider_gets_none(name: str) -> None:
+    plain = {"url": "http://a.test/", "callback": name, "errback": None}
+    with pytest.raises(ClassMissing, match=name):
+        Packer(Trapped()).unpack(Values.pack(plain))
 
 
 def test_a_link_has_the_fingerprint_the_priority_and_the_depth() -> None:

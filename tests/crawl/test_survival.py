@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawl.projects import Answer, Asked, Project, Site
+from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     import subprocess
@@ -199,6 +200,86 @@ def test_a_page_is_settled_after_all_that_came_of_it_in_memory_also_through_redi
         before = len(site.paths)
         project.crawl("theirs", _base=site.base, _kill="no")
     assert site.paths[before:] == []
+
+
+def test_callbacks_that_take_longer_than_a_lease_lose_nothing_and_repeat_nothing(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        """
+        import asyncio, time
+        class Theirs(scrapy.Spider):
+            name = "theirs"
+            async def start(self):
+                for path in ("/waits", "/blocks", "/after"):
+                    yield scrapy.Request(self._base + path)
+            async def parse(self, response):
+                if response.url.endswith("/waits"):
+                    await asyncio.sleep(2.5)
+                if response.url.endswith("/blocks"):
+                    time.sleep(2.5)
+                yield {"path": response.url.removeprefix(self._base)}
+        """,
+        settings="WEBFOUNTAIN_LEASE_SECONDS = 1",
+    )
+    with Site(slow) as site:
+        log = project.crawl("theirs", _base=site.base)
+    assert sorted(item["path"] for item in project.items) == ["/after", "/blocks", "/waits"]
+    assert sorted(site.paths) == ["/after", "/blocks", "/waits"]
+    assert "'ant/settle_lost': 0" in log
+    assert "'finish_reason': 'finished'" in log
+
+
+OVER_THERE = """
+    class Theirs(scrapy.Spider):
+        name = "theirs"
+        async def start(self):
+            for n in range(3):
+                yield scrapy.Request(f"{self._base}/{n}", dont_filter=True)
+        def parse(self, response):
+            yield scrapy.Request(self._other + response.url[-2:], lambda response: {"url": response.url})
+"""
+
+
+def test_pages_that_wait_for_requests_in_memory_take_no_place_from_the_sites_of_these(tmp_path: Path) -> None:
+    project = Project(tmp_path, OVER_THERE, settings="WEBFOUNTAIN_ACTIVE_SITES = 1\nWEBFOUNTAIN_MAX_SECONDS = 30")
+    with Site(slow) as site, Site(slow) as other:
+        log = project.crawl("theirs", _base=site.base, _other=other.base)
+    assert "'finish_reason': 'finished'" in log
+    assert sorted(other.paths) == ["/0", "/1", "/2"]
+
+
+def test_pages_that_wait_for_requests_to_a_forgotten_site_are_settled_all_the_same(tmp_path: Path) -> None:
+    project = Project(tmp_path, OVER_THERE, settings="WEBFOUNTAIN_MAX_SECONDS = 30")
+    with Site(slow) as site, Site(slow) as other:
+        project.crawl("theirs", _base=site.base, _other=other.base)
+        store = open_store(f"rocksdb://{tmp_path}/.webfountain/theirs", collection=None, period_s=None)
+        store.forget(other.base, at=0.0)
+        store.close()
+        log = project.crawl("theirs", _base=site.base, _other=other.base)
+    assert "'finish_reason': 'finished'" in log
+    assert "'ant/settled': 3" in log
+    assert len(other.paths) == 3
+
+
+def test_errbacks_that_yield_what_stays_in_memory_are_all_called(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        """
+        class Theirs(scrapy.Spider):
+            name = "theirs"
+            async def start(self):
+                for n in range(1200):
+                    yield scrapy.Request(f"{self._base}/closed/{n}", errback=self.failed)
+            def failed(self, failure):
+                yield scrapy.Request("http://nowhere.invalid/" + failure.request.url, errback=lambda failure: None,
+                                     meta={"dont_retry": True})
+        """,
+        settings="ROBOTSTXT_OBEY = True\nWEBFOUNTAIN_MAX_SECONDS = 60\nLOG_LEVEL = 'INFO'",
+    )
+    with Site(slow, robots="User-agent: *\nDisallow: /closed\n") as site:
+        log = project.crawl("theirs", _base=site.base)
+    assert "'finish_reason': 'finished'" in log
+    assert "'ant/settled': 2400" in log
 
 
 def test_a_callback_that_the_spider_has_lost_keeps_its_requests_until_it_comes_back(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from webfountain.demo.answers import Answer, WebClock
 from webfountain.demo.process import DemoServer, Truth, freshness, overlaps
-from webfountain.demo.server import Connection, Server, Visit
+from webfountain.demo.server import ServedConnection, Server, Visit
 from webfountain.demo.web import GeneratedWeb
 from webfountain.errors import WebfountainError
 
@@ -122,7 +122,7 @@ def test_pipelined_requests_are_answered_in_turn(latency: float) -> None:
 
 def test_a_change_of_the_running_second_has_no_date_yet() -> None:
     web = GeneratedWeb(1, sites=1, pages=1)
-    connection = Connection(Server(web, WebClock(origin=0.0, rate=1.0, started=1000.0), web.bases), 0)
+    connection = ServedConnection(Server(web, WebClock(origin=0.0, rate=1.0, started=1000.0), web.bases), 0)
     answer = Answer(200, changed=5.5)
     assert connection._last_modified(answer, 1005.9) == ""
     assert connection._last_modified(answer, 1006.0) == "Thu, 01 Jan 1970 00:16:45 GMT"

@@ -52,6 +52,54 @@ def test_headers_have_lower_case_names_in_order_and_folded_lines_are_joined() ->
     assert reader.headers == [("b", "1"), ("a", "2 3"), ("b", "4"), ("content-length", "0")]
 
 
+def test_only_blanks_are_white_space_in_a_head() -> None:
+    """Python's own `strip` takes more, and made `\\xa0chunked` chunked where others read to the end."""
+    reader, _ = read(
+        [b"HTTP/1.1 200 OK\r\nA: \xa0x\x85\x0b\r\nB :\t y \t\r\n C: z\r\n\xa0D: 1\r\nContent-Length: 0\r\n\r\n"]
+    )
+    assert reader.headers == [("a", "\xa0x\x85\x0b"), ("b", "y C: z"), ("content-length", "0")]
+    assert refusal(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: \xa0chunked\r\n\r\n0\r\n\r\n") == "bad-response"
+
+
+@pytest.mark.parametrize(
+    "line", [b"A:" + b" " * 30_000 + b"\r", b"A" * 60_000, b"A: b" + b" " * 30_000 + b"c\n ", b"A" + b" \t" * 30_000]
+)
+def test_a_hostile_head_costs_no_more_than_its_length(line: bytes) -> None:
+    """A pattern that tries again would take minutes over each of these."""
+    reader, _ = read([b"HTTP/1.1 200 OK\r\n" + line + b"\r\nContent-Length: 0\r\n\r\n"])
+    assert reader.complete
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "kept"),
+    [
+        (b"Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked", b"2\r\nok\r\n0\r\n\r\n", False),
+        (b"Transfer-Encoding: chunked, identity", b"ok", False),
+        (b"Transfer-Encoding: identity, chunked", b"2\r\nok\r\n0\r\n\r\n", False),
+        (b"Transfer-Encoding: identity\r\nContent-Length: 2", b"ok", False),
+        (b"Transfer-Encoding: chunked", b"2\r\nok\r\n0\r\n\r\n", True),
+        (b"Content-Length: 2\r\nConnection: close\r\nConnection: keep-alive", b"ok", False),
+        (b"Content-Length: 2\r\nConnection: x-close-x", b"ok", True),
+    ],
+)
+def test_what_is_framed_oddly_is_read_and_ends_its_connection(headers: bytes, body: bytes, kept: bool) -> None:
+    reader, got = read([b"HTTP/1.1 200 OK\r\n" + headers + b"\r\n\r\n" + body])
+    reader.eof()
+    assert (got, reader.keep_alive) == (b"ok", kept)
+
+
+@pytest.mark.parametrize("chunks", [b"2\r\nok0\r\n\r\n", b"2\r\nok\r\n\r\n0\r\n\r\n", b" 2\r\nok\r\n0\r\n\r\n"])
+def test_a_chunk_ends_with_one_line_end_and_begins_with_its_size(chunks: bytes) -> None:
+    assert refusal(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + chunks) == "bad-response"
+
+
+def test_a_length_that_is_no_number_beside_chunks_says_nothing() -> None:
+    reader, body = read(
+        ["HTTP/1.1 200 OK\r\nContent-Length: \u00b2\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n".encode("latin-1")]
+    )
+    assert (reader.length, body, reader.complete) == (None, b"", True)
+
+
 def test_a_carriage_return_within_a_value_cannot_forge_a_line() -> None:
     reader, _ = read([b'HTTP/1.1 200 OK\r\nETag: "x\rEvil: 1"\r\nContent-Length: 0\r\n\r\n'])
     assert "etag" not in dict(reader.headers)

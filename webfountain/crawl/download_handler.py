@@ -44,8 +44,8 @@ from webfountain.clock import SystemClock
 from webfountain.crawl.flight import flight_of
 from webfountain.crawl.names import reactor_addresses
 from webfountain.crawl.session import Session
-from webfountain.download.connection import Bounds, ConnectionPool, Exchange
-from webfountain.download.fetcher import Fetcher, allowed, origin_of
+from webfountain.download.connection import ConnectionPool, Exchange, TimeLimits
+from webfountain.download.fetcher import Fetcher, allowed, authority_of
 from webfountain.download.http1 import BadResponse
 from webfountain.download.resolver import Resolver
 
@@ -206,7 +206,7 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["_Answer"]):
         if parts.scheme not in ("http", "https"):
             raise UnsupportedURLSchemeError(f"{parts.scheme}: {request.url}")
         site = f"{parts.scheme}://{parts.netloc}"
-        origin = origin_of(site)
+        authority = authority_of(site)
         flight = flight_of(request)
         local = normalize_bind_address(request.meta.get("bindaddress")) or self._bind_address
         allow_private = self._may_be_private() if flight is None else flight.terms.allow_private
@@ -216,10 +216,10 @@ class FountainDownloadHandler(BaseStreamingDownloadHandler["_Answer"]):
                 addresses: Sequence[str] = (flight.fetch.address, *flight.fetch.fallbacks)
                 turn = functools.partial(_turn, flight)
             else:
-                addresses = await reactor_addresses(origin.host)
+                addresses = await reactor_addresses(authority.host)
             answer.endpoint = await self._pool.run(
-                [origin.at(address, local) for address in allowed(addresses, allow_private=allow_private)],
-                _wire(request, parts, origin.authority),
+                [authority.at(address, local) for address in allowed(addresses, allow_private=allow_private)],
+                _wire(request, parts, authority.text),
                 answer.exchange,
                 repeatable=request.method in ("GET", "HEAD"),
                 turn=turn,
@@ -282,7 +282,7 @@ class _Answer:
         self._pieces: deque[bytes] = deque()
         self._running: asyncio.Task[None] | None = None
         self.endpoint: Endpoint | None = None
-        self.exchange = Exchange(self._begin, Bounds(timeout, None), head_only=request.method == "HEAD")
+        self.exchange = Exchange(self._begin, TimeLimits(timeout, None), head_only=request.method == "HEAD")
         self.taken = 0
         self.full = False
 

@@ -26,7 +26,7 @@ from scrapy.utils.defer import _schedule_coro, aiter_errback
 from webfountain.errors import InputError, WebfountainError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
     from contextvars import ContextVar
 
     from scrapy.crawler import Crawler
@@ -171,8 +171,8 @@ def flush_feeds(crawler: Crawler) -> None:
             raise WebfountainError(f"the feed {slot.uri} cannot be written: {error.strerror}") from None
 
 
-def scrape_for(crawler: Crawler, current: ContextVar[Any], of: Callable[[Request], Any]) -> None:
-    """Have `current` hold what `of` says of a request while the spider works on its response or failure.
+def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[Request], Any]) -> None:
+    """Have `current`, if any, hold what `of` says of a request while the spider works on its response or failure.
 
     What callbacks yield is processed as ever, `CONCURRENT_ITEMS` at a time, but tasks are made only for items, and only
     where there are pipelines: Scrapy makes a hundred for every response, 0.45 ms a page.
@@ -180,20 +180,26 @@ def scrape_for(crawler: Crawler, current: ContextVar[Any], of: Callable[[Request
     scraper = crawler.engine.scraper
     if type(scraper) is not Scraper:
         return
-    scrape = scraper._scrape
-
-    async def scrape_one(result: Any, request: Request) -> None:
-        token = current.set(of(request))
-        try:
-            await scrape(result, request)
-        finally:
-            current.reset(token)
-
-    scraper._scrape = scrape_one  # type: ignore[method-assign]
+    if current is not None:
+        scraper._scrape = functools.partial(_scrape_one, scraper._scrape, current, of)  # type: ignore[method-assign]
     most = scraper.concurrent_items if scraper.itemproc.middlewares else 1
     scraper.handle_spider_output_async = functools.partial(  # type: ignore[method-assign]
         _process_output, scraper, most
     )
+
+
+async def _scrape_one(
+    scrape: Callable[[Any, Request], Awaitable[None]],
+    current: ContextVar[Any],
+    of: Callable[[Request], Any],
+    result: Any,
+    request: Request,
+) -> None:
+    token = current.set(of(request))
+    try:
+        await scrape(result, request)
+    finally:
+        current.reset(token)
 
 
 async def _process_output(scraper: Scraper, most: int, result: Any, request: Request, response: Any) -> None:

@@ -42,6 +42,12 @@ class Landing(Protocol):
     def now(self) -> float:
         """The frontier's clock, UTC seconds."""
 
+    def examine_at_once(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page; None where to find that out may take long."""
+
+    async def examine_apart(self, flight: Flight) -> Visit | None:
+        """What a landed fetch means for its page, found out beside the loop; None when the crawl was cut meanwhile."""
+
 
 class Flight:
     """One fetch in the engine. `own`: our own request, not one that another project's spider made.

@@ -49,7 +49,7 @@ class Refusals:
         self._now = now
         self._refused: deque[Refusal] = deque()
         self._in_engine = 0
-        self._ended: list[Refusal] = []
+        self._settled: list[Refusal] = []
         self._once: set[LeaseId] = set()
 
     def take_work(self) -> Work | None:
@@ -58,10 +58,10 @@ class Refusals:
         if work is not None:
             self._refused += [each for each in work.refusals if not each.asked]
             work.refusals = [self._last(each) for each in work.refusals if each.asked]
-        if self._ended:
+        if self._settled:
             work = work or Work(self._now())
-            work.refusals += self._ended
-            self._ended = []
+            work.refusals += self._settled
+            self._settled = []
         return work
 
     def once(self, lease: Lease) -> None:
@@ -82,14 +82,13 @@ class Refusals:
         self._in_engine += 1
         return self._refused.popleft()
 
-    def ended(self, refusal: Refusal) -> None:
-        """The engine is done with one that `next_refused` gave: it may be settled."""
+    def ended(self) -> None:
+        """The engine is done with one that `next_refused` gave."""
         self._in_engine -= 1
-        self._ended.append(refusal)
 
-    def withheld(self) -> None:
-        """One that `next_refused` gave cannot be ended by this version of the project: it stays in its queue."""
-        self._in_engine -= 1
+    def settle(self, refusal: Refusal) -> None:
+        """One that has ended goes with the next batch."""
+        self._settled.append(refusal)
 
     def untold(self) -> int:
         """How many refused requests the engine is not done with."""

@@ -117,7 +117,7 @@ class FountainScheduler:
         self.frontier: Frontier = built.frontier
         self._resolver = Resolver(None if self._own else reactor_addresses)
         engine.watch_ends(self._crawler, self._ended)
-        engine.scrape_for(self._crawler, CURRENT, flight_of)
+        engine.scrape_for(self._crawler, None if self._own else CURRENT, flight_of)
         if self._own:
             gc.freeze()  # what was imported stays: no full collection walks it again
             gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
@@ -268,6 +268,8 @@ class FountainScheduler:
         """A flight is over: settle its page, unless requests came of it that live in memory alone."""
         if not flight.landed:
             self.land(flight, self._unanswered(flight, "filtered"))
+        if flight.refusal is not None:
+            self._refusals.ended()
         for done in flight.end():
             self._settle(done)
         if flight.waits and flight.fetch.lease is not None:
@@ -280,7 +282,7 @@ class FountainScheduler:
         if lease is not None and self._waiting.pop(lease.id, None) is not None:
             self.frontier.unkeep(lease)
         if flight.refusal is not None:
-            self._refusals.ended(flight.refusal)
+            self._refusals.settle(flight.refusal)
         elif flight.fetch.kind == "page":
             self._finish(flight)
 
@@ -334,7 +336,7 @@ class FountainScheduler:
         if refusal is None:
             self.frontier.unasked(fetch)
         else:
-            self._refusals.withheld()
+            self._refusals.ended()
         self.frontier.keep(fetch.lease)
         self.metrics.inc("addon/withheld")
         if str(why) not in self._told:

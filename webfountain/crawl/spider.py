@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 from scrapy import Spider
 
 from webfountain.crawl.flight import flight_of
-from webfountain.crawl.scheduler import FountainScheduler
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable
@@ -57,16 +56,15 @@ class FountainSpider(Spider):
         What could hold the loop is done beside it: a changed page is compared with its old copy on disk, a large or
         strange one is read by a process that can be ended.
         """
-        scheduler = self.crawler.engine.scheduler
         flight = None if response.request is None else flight_of(response.request)
-        if flight is None or flight.fetched is None or not isinstance(scheduler, FountainScheduler):
+        if flight is None or flight.fetched is None:
             return []
-        visit = scheduler.examine_at_once(flight)
-        return self._later(scheduler, flight) if visit is None else _items(visit)
+        visit = flight.landing.examine_at_once(flight)
+        return self._later(flight) if visit is None else _items(visit)
 
     @staticmethod
-    async def _later(scheduler: FountainScheduler, flight: Flight) -> Items:
-        visit = await scheduler.examine_apart(flight)
+    async def _later(flight: Flight) -> Items:
+        visit = await flight.landing.examine_apart(flight)
         return [] if visit is None else _items(visit)
 
 

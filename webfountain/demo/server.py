@@ -25,7 +25,7 @@ from webfountain.demo.answers import Answer, Web, WebClock, http_date
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Connection", "Log", "Server", "Visit", "bind_sites"]
+__all__ = ["Log", "ServedConnection", "Server", "Visit", "bind_sites"]
 
 _MAX_HEAD: Final = 32_768
 _MAX_CONNECTIONS: Final = 2_000
@@ -91,14 +91,14 @@ class Server:
         self.gzip_bodies, self.admin = gzip_bodies, admin
         self.log = log or Log(200_000)
         self.busy = [0] * len(bases)
-        self.open: set[Connection] = set()
+        self.open: set[ServedConnection] = set()
 
     async def listen(self, sockets: list[socket.socket]) -> list[asyncio.Server]:
         """Serve site number i on `sockets[i]`."""
         loop = asyncio.get_running_loop()
         listeners = []
         for site, bound in enumerate(sockets):
-            listeners.append(await loop.create_server(lambda site=site: Connection(self, site), sock=bound))  # type: ignore[misc]
+            listeners.append(await loop.create_server(lambda site=site: ServedConnection(self, site), sock=bound))  # type: ignore[misc]
         return listeners
 
     def sweep(self) -> None:
@@ -116,7 +116,7 @@ class Server:
         return self.web.respond(site, path, self.clock.web(utc))
 
 
-class Connection(asyncio.Protocol):
+class ServedConnection(asyncio.Protocol):
     """One client's connection to one site: requests in, answers out, strictly in turn."""
 
     def __init__(self, server: Server, site: int) -> None:

@@ -25,7 +25,16 @@ if TYPE_CHECKING:
 
     from webfountain.download.http1 import ErrorWord
 
-__all__ = ["Bounds", "Connection", "ConnectionPool", "Endpoint", "Exchange", "PoolStatistics", "Sink", "spare_files"]
+__all__ = [
+    "Connection",
+    "ConnectionPool",
+    "Endpoint",
+    "Exchange",
+    "PoolStatistics",
+    "Sink",
+    "TimeLimits",
+    "spare_files",
+]
 
 IDLE_S: Final = 10.0
 MAX_IDLE: Final = 512
@@ -49,7 +58,7 @@ class Endpoint(NamedTuple):
     local: tuple[str, int] | None = None
 
 
-class Bounds(NamedTuple):
+class TimeLimits(NamedTuple):
     """How slow a peer may be: seconds for the whole exchange, and bytes a second in every window of its body.
 
     `least_rate` None: nothing but `timeout` counts, as with Scrapy's DOWNLOAD_TIMEOUT.
@@ -101,7 +110,7 @@ class Exchange:
 
     __slots__ = (
         "_begin",
-        "_bounds",
+        "_limits",
         "_window_end",
         "_window_taken",
         "aborted",
@@ -117,9 +126,9 @@ class Exchange:
         "started",
     )
 
-    def __init__(self, begin: Callable[[ResponseReader], Sink], bounds: Bounds, *, head_only: bool = False) -> None:
+    def __init__(self, begin: Callable[[ResponseReader], Sink], limits: TimeLimits, *, head_only: bool = False) -> None:
         self._begin = begin
-        self._bounds = bounds
+        self._limits = limits
         self._window_end = 0.0
         self._window_taken = 0
         self.reader = ResponseReader(head_only=head_only)
@@ -137,7 +146,7 @@ class Exchange:
     def start(self) -> None:
         """Let the time run from now."""
         self.started = time.monotonic()
-        self.deadline = self.started + self._bounds.timeout
+        self.deadline = self.started + self._limits.timeout
 
     def feed(self, data: bytes) -> bool:
         """Take bytes from the peer; True when the response is complete. Raises BadResponse."""
@@ -169,12 +178,12 @@ class Exchange:
 
         A peer that does not answer is "timeout"; one that answers, too slowly or for too long, is "too-slow".
         """
-        rate = self._bounds.least_rate
+        rate = self._limits.least_rate
         if now >= self.deadline:
             return "timeout" if self.sink is None or rate is None else "too-slow"
         if self.sink is None or rate is None or now < self._window_end:
             return None
-        taken, window = self.sink.taken, self._bounds.window
+        taken, window = self.sink.taken, self._limits.window
         if self._window_end and taken - self._window_taken < rate * window:
             return "too-slow"
         self._window_end, self._window_taken = now + window, taken

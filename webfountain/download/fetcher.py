@@ -12,7 +12,7 @@ import time
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from webfountain.download.connection import Bounds, Endpoint, Exchange
+from webfountain.download.connection import Endpoint, Exchange, TimeLimits
 from webfountain.download.decoding import ACCEPT_ENCODING, Body
 from webfountain.download.http1 import BadResponse
 from webfountain.policy.network import is_public_address
@@ -27,31 +27,32 @@ if TYPE_CHECKING:
     from webfountain.policy.tables import NetworkTable, PolitenessTable
     from webfountain.records import Fetch
 
-__all__ = ["ROBOTS_BYTES", "Fetcher", "Origin", "Terms", "allowed", "origin_of", "terms_of"]
+__all__ = ["ROBOTS_BYTES", "Authority", "Fetcher", "Terms", "allowed", "authority_of", "terms_of"]
 
 ROBOTS_BYTES: Final = 512_000
 """RFC 9309 section 2.5: at least 500 KiB of robots.txt count, what follows may be ignored."""
 
 
-class Origin(NamedTuple):
+class Authority(NamedTuple):
     """Scheme, host and port of a URL, ready to connect."""
 
     host: str
     port: int
     tls: bool
-    authority: str
+    text: str
+    """Host and port as they stand in the URL: the Host header."""
 
     def at(self, address: str, local: tuple[str, int] | None = None) -> Endpoint:
-        """The endpoint of this origin at one of its addresses, bound to a local one or to any."""
+        """The endpoint of this authority at one of its addresses, bound to a local one or to any."""
         return Endpoint(address, self.port, self.host, self.tls, local)
 
 
 @functools.lru_cache(maxsize=16_384)
-def origin_of(site: str) -> Origin:
+def authority_of(site: str) -> Authority:
     """Where ``scheme://host[:port]`` leads."""
     parts = urlsplit(site)
     tls = parts.scheme == "https"
-    return Origin(parts.hostname or "", parts.port or (443 if tls else 80), tls, parts.netloc.rpartition("@")[2])
+    return Authority(parts.hostname or "", parts.port or (443 if tls else 80), tls, parts.netloc.rpartition("@")[2])
 
 
 _public = functools.lru_cache(maxsize=65_536)(is_public_address)
@@ -78,7 +79,7 @@ def allowed(addresses: Iterable[str], *, allow_private: bool) -> list[str]:
 class Terms(NamedTuple):
     """What the collection says about every fetch, worked out once."""
 
-    bounds: Bounds
+    limits: TimeLimits
     max_bytes: int
     accept: frozenset[str]
     allow_private: bool
@@ -97,7 +98,7 @@ def terms_of(politeness: PolitenessTable, network: NetworkTable, detour: Callabl
         ("Accept-Encoding", ACCEPT_ENCODING),
     )
     return Terms(
-        bounds=Bounds(float(politeness.timeout), float(politeness.min_bytes_per_second)),
+        limits=TimeLimits(float(politeness.timeout), float(politeness.min_bytes_per_second)),
         max_bytes=int(politeness.max_bytes),
         accept=frozenset(kind.strip().lower() for kind in politeness.accept),
         allow_private=network.allow_private,
@@ -128,19 +129,21 @@ class Fetcher:
         in the place of those of the same name."""
         slash = fetch.url.find("/", 8)
         site = fetch.url[:slash]
-        origin = origin_of(site)
-        headers, data = _request(fetch, origin, fetch.url[slash:], terms, extra)
-        exchange = Exchange(functools.partial(_begin, fetch.kind, terms), terms.bounds)
+        authority = authority_of(site)
+        headers, data = _request(fetch, authority, fetch.url[slash:], terms, extra)
+        exchange = Exchange(functools.partial(_begin, fetch.kind, terms), terms.limits)
         address = None
         try:
             # A robots.txt that redirects to another host has no address of that host yet.
             if fetch.address is not None and site == fetch.site:
                 addresses: Sequence[str] = (fetch.address, *fetch.fallbacks)
             else:
-                addresses = await self._resolve(origin.host)
+                addresses = await self._resolve(authority.host)
             # Private ones are refused whoever named them: DNS may have been rebound.
-            endpoints = [origin.at(each, self._local) for each in allowed(addresses, allow_private=terms.allow_private)]
-            turn = functools.partial(_turn, terms, fetch) if site == fetch.site else None
+            endpoints = [
+                authority.at(each, self._local) for each in allowed(addresses, allow_private=terms.allow_private)
+            ]
+            turn = functools.partial(_turn, terms, fetch) if fetch.fallbacks and site == fetch.site else None
             address = (await self._pool.run(endpoints, data, exchange, repeatable=True, turn=turn)).address
         except BadResponse as bad:
             exchange.error = bad.word
@@ -163,7 +166,7 @@ def _turn(terms: Terms, fetch: Fetch, endpoint: Endpoint) -> float:
 
 
 def _request(
-    fetch: Fetch, origin: Origin, target: str, terms: Terms, extra: Sequence[tuple[str, str]]
+    fetch: Fetch, authority: Authority, target: str, terms: Terms, extra: Sequence[tuple[str, str]]
 ) -> tuple[tuple[tuple[str, str], ...], bytes]:
     """The request's headers as records and its head as bytes."""
     own = terms.headers
@@ -177,8 +180,8 @@ def _request(
         more.append(("If-Modified-Since", fetch.last_modified))
     tail = "".join(f"{name}: {value}\r\n" for name, value in more) if more else ""
     usual = terms.head if own is terms.headers else "".join(f"{name}: {value}\r\n" for name, value in own)
-    head = f"GET {target} HTTP/1.1\r\nHost: {origin.authority}\r\n{usual}{tail}\r\n"
-    return (("Host", origin.authority), *own, *more), head.encode("latin-1", "replace")
+    head = f"GET {target} HTTP/1.1\r\nHost: {authority.text}\r\n{usual}{tail}\r\n"
+    return (("Host", authority.text), *own, *more), head.encode("latin-1", "replace")
 
 
 def _begin(kind: str, terms: Terms, reader: ResponseReader) -> Body:

@@ -36,11 +36,15 @@ ErrorWord = Literal[
 
 _STATUS_LINE = re.compile(r"HTTP/1\.\d[ \t]+([1-9]\d\d)(?:[ \t]|$)", re.ASCII)
 _HEAD_END = re.compile(rb"\r?\n\r?\n")
-_TOKEN = re.compile(r"[a-z0-9!#$%&'*+.^_`|~-]+")
+_HEADER = re.compile(r"^([A-Za-z0-9!#$%&'*+.^_`|~-]++)[ \t]*+:[ \t]*+([^\n\r\0]*+)$", re.MULTILINE)
+"""A name and a value. A CR or NUL within would forge lines where the value is written again: such a line is none.
+Nothing is tried twice (`*+`), so that a head of blanks costs no more than another one."""
+_FOLD = re.compile(r"\n[ \t]++")
 _LENGTH = re.compile(r"\d{1,18}", re.ASCII)
 _CHUNK_SIZE = re.compile(rb"([0-9a-fA-F]{1,15})[ \t]*(?:;.*)?\r?", re.DOTALL)
 _BLANK: Final = " \t"
 """White space of RFC 9110 section 5.6.3; Python's own `strip` would also take \\xa0, \\x85, \\x0b away."""
+_FRAMING: Final = frozenset({"content-length", "transfer-encoding", "connection"})
 _NO_BODY: Final = frozenset({204, 304})
 
 
@@ -161,24 +165,16 @@ class ResponseReader:
 
     def _parse_head(self, head: bytes) -> int:
         """Fill `headers`, return the status. Lines that are no header are skipped, as browsers do."""
-        lines = head.decode("latin-1").replace("\r\n", "\n").split("\n")
-        if len(lines) > MAX_HEAD_LINES:
+        first, _, rest = head.decode("latin-1").replace("\r\n", "\n").partition("\n")
+        if rest.count("\n") > MAX_HEAD_LINES - 2:
             raise BadResponse("headers-too-large")
-        match = _STATUS_LINE.match(lines[0])
+        match = _STATUS_LINE.match(first)
         if match is None:
             raise BadResponse("bad-response")
-        self.version = lines[0][:8]
-        headers = self.headers
-        for line in lines[1:]:
-            if line[:1] in (" ", "\t"):
-                if headers:
-                    headers[-1] = (headers[-1][0], f"{headers[-1][1]} {line.strip(_BLANK)}".strip(_BLANK))
-                continue
-            name, colon, value = line.partition(":")
-            name = name.rstrip(_BLANK).lower()
-            # A carriage return or zero byte within it would forge lines where the value is written again.
-            if colon and "\r" not in value and "\0" not in value and _TOKEN.fullmatch(name):
-                headers.append((name, value.strip(_BLANK)))
+        self.version = first[:8]
+        if "\n " in rest or "\n\t" in rest:
+            rest = " ".join(part.rstrip(_BLANK) for part in _FOLD.split(rest))
+        self.headers = [(name.lower(), value.rstrip(_BLANK)) for name, value in _HEADER.findall(rest)]
         return int(match[1])
 
     def _frame(self, status: int) -> None:
@@ -187,11 +183,13 @@ class ResponseReader:
         codings: list[str] = []
         options: set[str] = set()
         for name, value in self.headers:
+            if name not in _FRAMING:
+                continue
             if name == "content-length":
                 lengths.update(_words(value))
             elif name == "transfer-encoding":
                 codings += _words(value.lower())
-            elif name == "connection":
+            else:
                 options.update(_words(value.lower()))
         self.keep_alive = "close" not in options and (self.version != "HTTP/1.0" or "keep-alive" in options)
         if self._head_only or status in _NO_BODY:
@@ -287,6 +285,8 @@ class ResponseReader:
 
 def _words(value: str) -> list[str]:
     """The members of a list in a header."""
+    if "," not in value:
+        return [value] if value else []
     return [word for part in value.split(",") if (word := part.strip(_BLANK))]
 
 
