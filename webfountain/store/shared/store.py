@@ -1,7 +1,7 @@
 """The shared store: many processes, one Redis (or Valkey, or a cluster of them). Each step one script on a shard.
 
-A site's keys all stand in one of a fixed number of shards; a call that names many sites sends each shard its part, all in
-one round trip. What is atomic is told in `lua/`, one file a step; here arguments are packed and answers unpacked.
+A site's keys all stand in one of a fixed number of shards; a call that names many sites sends each shard its part,
+all in one round trip. What is atomic is told in `lua/`, one file a step; here arguments are packed and answers unpacked.
 `activate` asks the shards in an order of this process's own, so that many of them do not all ask the same one.
 One thread takes steps; questions may be asked from another meanwhile.
 """
@@ -193,7 +193,7 @@ class SharedStore:
 
     def sites(self, after: str, n: int) -> list[SiteRecord]:
         """See `SiteList.sites`. One round trip."""
-        asked = dict.fromkeys(range(self._shards.count), ["after", after, n])
+        asked = {shard: ["after", after, n] for shard in range(self._shards.count)}
         found = [_site_record(each) for answer in self._shards.run("read", asked).values() for each in answer]
         return sorted(found, key=lambda record: record.site)[:n]
 
@@ -239,7 +239,7 @@ class SharedStore:
             answer = self._of(lease.site, "evict", [lease.site, lease.token, *entries])
             if answer is None:
                 return None
-            gone += answer[0]
+            gone += int(answer[0])
             if not answer[1]:
                 return gone
 
@@ -385,8 +385,14 @@ class SharedStore:
 
     def _dealt(self, lease: SiteLease, answer: Sequence[Any]) -> Dealt:
         immediate, never, recrawl, left, overtaken = answer
-        queues = [[self._hold(lease, *one) for one in queue] for queue in (immediate, never, recrawl)]
-        return Dealt(lease.site, *queues, [(lane, float(order)) for lane, order in left], bool(overtaken))
+        return Dealt(
+            lease.site,
+            immediate=[self._hold(lease, *one) for one in immediate],
+            never_crawled=[self._hold(lease, *one) for one in never],
+            recrawl=[self._hold(lease, *one) for one in recrawl],
+            lanes=[(lane, float(order)) for lane, order in left],
+            overtaken=bool(overtaken),
+        )
 
     def _hold(self, lease: SiteLease, key: bytes, number: int, value: bytes) -> Lease:
         record = msgspec.structs.replace(decode_value(lease.site, value), immediate=None)
