@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from tests.crawl.pace import slowness
 from tests.report.test_histories import trace
 from webfountain import cli
 from webfountain.demo.process import DemoServer
@@ -271,7 +272,7 @@ def test_a_running_crawl_takes_now_and_forget_is_seen_and_ends_well(
 
     began = time.monotonic()
     status, out, err = running.end(signal.SIGTERM)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 10 * slowness()
     assert status == 0
     assert "stopped by a signal" in out
     assert "Traceback" not in err
@@ -523,16 +524,3 @@ def test_looking_needs_neither_scrapy_nor_numpy() -> None:
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     modules = set(ended.stdout.split())
     assert not modules & {"scrapy", "twisted", "numpy", "scipy", "pyarrow", "rich", "datasketch"}
-
-
-def test_start_up_of_status_is_below_four_tenths_of_a_cpu_second(crawled: Crawled) -> None:
-    code = (
-        "import time; from webfountain.cli import main; "
-        f"main(['status', '--store', {crawled.url!r}, '--json']); print(time.process_time())"
-    )
-    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
-    assert float(ended.stdout.splitlines()[-1]) < 0.4
-
-
-def test_start_up_of_a_crawl_is_below_one_cpu_second(crawled: Crawled) -> None:
-    assert crawled.report["startup_cpu_seconds"] < 1.0

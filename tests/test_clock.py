@@ -16,6 +16,77 @@ def test_the_system_clock_tells_utc_seconds_and_never_runs_backwards() -> None:
     assert times[0] == pytest.approx(time.time(), abs=5)
 
 
+class Machine:
+    """A machine whose clock can be set: what `time` tells."""
+
+    def __init__(self) -> None:
+        self.wall, self.steady = 1_000_000.0, 50.0
+
+    def time(self) -> float:
+        return self.wall
+
+    def monotonic(self) -> float:
+        return self.steady
+
+    def passes(self, seconds: float) -> None:
+        self.wall += seconds
+        self.steady += seconds
+
+
+@pytest.fixture
+def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
+    found = Machine()
+    monkeypatch.setattr("webfountain.clock.time", found)
+    return found
+
+
+def test_a_clock_that_is_set_forward_while_it_runs_is_followed_and_said_once(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Started a day behind and corrected by NTP, or asleep for a night: times stayed wrong until a restart."""
+    clock = SystemClock()
+    machine.wall += 86_400.0
+    assert clock.now() == 1_086_400.0
+    machine.passes(5.0)
+    assert clock.now() == 1_086_405.0
+    assert caplog.messages == ["The machine's clock was set forward by 86400 s"]
+
+
+def test_a_clock_that_is_set_back_a_little_stands_still_until_it_is_caught_up_with(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = SystemClock()
+    machine.passes(30.0)
+    machine.wall -= 10.0
+    times = []
+    for _ in range(20):
+        machine.passes(1.0)
+        times.append(clock.now())
+    assert times == sorted(times)
+    assert times[-1] == machine.wall
+    assert len(caplog.messages) == 1
+
+
+def test_a_clock_that_is_set_back_by_a_day_goes_on_and_says_so_once(
+    machine: Machine, caplog: pytest.LogCaptureFixture
+) -> None:
+    clock = SystemClock()
+    machine.wall -= 86_400.0
+    for _ in range(5):
+        machine.passes(1.0)
+        clock.now()
+    assert clock.now() == 1_000_005.0
+    assert len(caplog.messages) == 1
+    assert "until it is started again" in caplog.messages[0]
+
+
+def test_small_differences_are_no_steps(machine: Machine, caplog: pytest.LogCaptureFixture) -> None:
+    clock = SystemClock()
+    machine.wall += 1.5
+    assert clock.now() == 1_000_000.0
+    assert not caplog.messages
+
+
 def test_a_manual_clock_moves_only_when_told() -> None:
     clock = ManualClock(10.0)
     assert clock.now() == clock.now() == 10.0

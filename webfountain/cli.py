@@ -31,9 +31,11 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "sites": ("looking", "One line per known site."),
     "texts": ("looking", "What changed, as text for a search or RAG index."),
     "cat": ("looking", "Print the newest copy of a page."),
+    "check": ("checking", "Whether a store and its copies are whole; --repair mends what can be."),
     "policy": ("policies", "Check policy files."),
     "plan": ("planning", "Solve and draw the optimisation model of Edwards 2001."),
-    "simulate": ("simulating", "Revisit policies on recorded webs."),
+    "rank": ("ranking", "Rank pages by their links."),
+    "simulate": ("simulating", "Revisit policies, orderings and URL caches on recorded webs."),
     "evolution": ("analysing", "How pages change: the analysis of Cho 2000."),
 }
 """Name -> module in `webfountain.commands` that defines a click command of that name, and its line of help."""

@@ -6,10 +6,17 @@ a clock: times are their arguments.
 
 from __future__ import annotations
 
+import logging
+import math
 import time
-from typing import Protocol
+from typing import Final, Protocol
 
 __all__ = ["Clock", "ManualClock", "SystemClock"]
+
+STEP_S: Final = 2.0
+MOST_BEHIND_S: Final = 60.0
+
+logger = logging.getLogger(__name__)
 
 
 class Clock(Protocol):
@@ -21,19 +28,42 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """Wall time that never runs backwards: the wall clock at birth plus monotonic seconds since.
+    """Wall time as the machine tells it, without its small steps: a reading at birth plus monotonic seconds since.
 
-    A step of the machine's clock (NTP, a person) must not make pages due twice or never.
+    When the machine's clock is found ahead of that by more than `STEP_S` (it was set, or the machine slept, which the
+    monotonic seconds leave out), this one is set, too, with a line in the log. When it is found behind, this one stands
+    still until it is caught up with, so that nobody meets a time twice; by more than `MOST_BEHIND_S` it is left as it
+    is until the next start, again with a line, for what it has written lies ahead then and is clamped at a start.
     """
 
-    __slots__ = ("_offset",)
+    __slots__ = ("_last", "_offset", "_said")
 
     def __init__(self) -> None:
         self._offset = time.time() - time.monotonic()
+        self._last = -math.inf
+        self._said = False
 
     def now(self) -> float:
-        """UTC seconds since 1970, fractions included."""
-        return self._offset + time.monotonic()
+        """UTC seconds since 1970, fractions included; never less than before."""
+        steady, wall = time.monotonic(), time.time()
+        step = wall - (self._offset + steady)
+        if abs(step) > STEP_S:
+            self._step(step, wall - steady)
+        self._last = max(self._last, self._offset + steady)
+        return self._last
+
+    def _step(self, by: float, offset: float) -> None:
+        if by >= -MOST_BEHIND_S:
+            self._offset = offset
+            self._said = False
+            logger.warning("The machine's clock was set %s by %.0f s", "forward" if by > 0 else "back", abs(by))
+        elif not self._said:
+            self._said = True
+            logger.warning(
+                "The machine's clock was set back by %.0f s; this crawl goes on with the time that it was, until it is "
+                "started again",
+                -by,
+            )
 
 
 class ManualClock:

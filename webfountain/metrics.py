@@ -42,6 +42,7 @@ STATS: Final[Mapping[str, Stat]] = {
     # the ant
     "ant/sites_activated": Stat("sites", "Sites that joined the active list."),
     "ant/sites_parked": Stat("sites", "Sites that left the active list."),
+    "ant/sites_lost": Stat("sites", "Sites that another process took over: what was under way there is dropped."),
     "ant/unreachable": Stat("sites", "Host names without an address: the site waits, longer each time."),
     "ant/leased": Stat("URLs", "URLs leased into the hand."),
     "ant/released": Stat("URLs", "Leases given back unused."),

@@ -10,11 +10,14 @@ import sys
 
 BENCHMARKS = {
     "crawl": [],
+    "fetch": [],
     "frontier": ["--full"],
     "optimizer": [],
     "live": [],
     "revisit": [],
     "planning": [],
+    "scheduler": [],
+    "startup": [],
 }
 
 

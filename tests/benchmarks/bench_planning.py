@@ -30,9 +30,9 @@ from webfountain.core.buckets import BUCKETS, intervals_of
 from webfountain.demo.process import DemoServer
 from webfountain.formats.content_type import ContentType
 from webfountain.formats.document import text_of
+from webfountain.frontier.batch import CensusTaken
 from webfountain.frontier.planning.make_plan import census_of, make_plan
 from webfountain.frontier.planning.schedule import Bounds
-from webfountain.frontier.store_worker import CensusTaken
 from webfountain.policy.tables import CycleTable
 from webfountain.records import CensusRow
 from webfountain.store.contract import BucketCensus

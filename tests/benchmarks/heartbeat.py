@@ -24,7 +24,7 @@ from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.planning import controller
 from webfountain.frontier.planning.make_plan import census_of
-from webfountain.frontier.store_worker import Clerk
+from webfountain.frontier.store_worker import StoreWorker
 from webfountain.policy.tables import CycleTable
 
 if TYPE_CHECKING:
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webfountain.core.census import Census
+    from webfountain.frontier.batch import CensusTaken
     from webfountain.frontier.planning.plan import Plan
-    from webfountain.frontier.store_worker import CensusTaken
 
 
 class Heartbeat:
@@ -59,12 +59,12 @@ class Heartbeat:
 
     def listen(self) -> None:
         """Wrap where the census is taken, a plan is made and adopted, a request goes out."""
-        take, make, adopt = Clerk._take_census, controller.make_plan, Frontier.adopt
+        take, make, adopt = StoreWorker._take_census, controller.make_plan, Frontier.adopt
         give, large = FountainScheduler.next_request, census(KNOWN)
 
-        def taken(clerk: Clerk, since: int, at: float) -> CensusTaken:
+        def taken(worker: StoreWorker, since: int, at: float) -> CensusTaken:
             self._begun = time.monotonic()
-            return take(clerk, since, at)
+            return take(worker, since, at)
 
         def made(census: Census, *, cycle: CycleTable, **terms: Any) -> Plan:
             daily = CycleTable(strategy=cycle.strategy, capacity_pages_per_period=KNOWN // cycle.periods)
@@ -83,7 +83,7 @@ class Heartbeat:
                 self._requests.append(time.monotonic())
             return request
 
-        Clerk._take_census = taken  # type: ignore[method-assign]
+        StoreWorker._take_census = taken  # type: ignore[method-assign]
         controller.make_plan = made
         Frontier.adopt = adopted  # type: ignore[method-assign]
         FountainScheduler.next_request = given  # type: ignore[method-assign]

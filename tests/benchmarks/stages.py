@@ -25,7 +25,7 @@ from webfountain.formats.links import LinkExtractor
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner
-from webfountain.frontier.store_worker import Clerk
+from webfountain.frontier.store_worker import StoreWorker
 from webfountain.repository.pages import Repository
 from webfountain.store.embedded.store import EmbeddedStore
 
@@ -49,7 +49,7 @@ SEAMS: list[tuple[str, Any, str]] = [
     ("loop: text", text, "visible_text"),
     ("loop: orders, absorb", Frontier, "take_work"),
     ("loop: orders, absorb", Frontier, "absorb"),
-    ("worker: other", Clerk, "run"),
+    ("worker: other", StoreWorker, "run"),
     ("worker: WARC", Repository, "write"),
     ("worker: eliminate", DuplicateEliminator, "discover"),
     ("worker: discover", EmbeddedStore, "discover"),

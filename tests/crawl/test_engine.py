@@ -13,6 +13,7 @@ SCRIPT = """
 import sys, time
 import scrapy
 from scrapy.core.scheduler import BaseScheduler
+from scrapy.core.engine import ExecutionEngine
 from scrapy.crawler import AsyncCrawlerProcess
 from webfountain.crawl import engine
 
@@ -70,11 +71,11 @@ process = AsyncCrawlerProcess({
     "SCHEDULER": Scheduler, "ITEM_PIPELINES": {Pipeline: 1}, "LOG_ENABLED": False,
     "TELNETCONSOLE_ENABLED": False, "REMOTE_CONTROL_ENABLED": False,
 })
+# Without the wake the engine would ask again after this time, which nobody waits for.
+ExecutionEngine._SLOT_HEARTBEAT_INTERVAL = 3600.0
 process.crawl(Spider)
-began = time.monotonic()
 process.start()
 print("\\n".join(EVENTS))
-print("seconds", time.monotonic() - began)
 """
 
 
@@ -84,7 +85,7 @@ def run_script() -> list[str]:
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -99,5 +100,3 @@ def test_every_end_is_told_once_after_all_that_follows_it_and_the_engine_can_be_
     assert events.index("item") < one
     assert next(i for i, event in enumerate(events) if event.startswith("enqueue") and event.endswith("late")) < one
     assert "closed finished" in events
-    # Without the wake the engine would ask again after five seconds.
-    assert float(events[-1].split()[1]) < 4.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -69,9 +68,7 @@ def test_known_requests_are_made_again_as_they_were_and_one_offs_only_when_they_
 def test_without_it_nothing_is_made_again_and_the_crawl_ends_by_itself(tmp_path: Path) -> None:
     project = Project(tmp_path, SPIDER, settings='WEBFOUNTAIN_COLLECTION = "c.toml"\nWEBFOUNTAIN_MAX_SECONDS = 30')
     (tmp_path / "c.toml").write_text(POLICY)
-    began = time.monotonic()
     with Site(lambda _: Answer("<p>well</p>")) as site:
         log = project.crawl("theirs", base=site.base)
     assert "'finish_reason': 'finished'" in log
-    assert time.monotonic() - began < 30
     assert Counter(site.paths) == dict.fromkeys(("/start", "/form", "/lambda", "/each", "/flaky"), 1)

@@ -46,9 +46,22 @@ def collection_of(seeds, **values):
 class Drive:
     """`answer(fetch, at) -> (status, headers, body, seconds)` or an error word is the web."""
 
-    def __init__(self, collection, answer, *, store=None, repository=None, clock=None, seed=1, recrawl=True, **config):
+    def __init__(
+        self,
+        collection,
+        answer,
+        *,
+        store=None,
+        repository=None,
+        clock=None,
+        seed=1,
+        recrawl=True,
+        obey_robots=True,
+        **config,
+    ):
         self.clock = clock or ManualClock(1_000_000.0)
-        self.store = store or MemoryStore(period_s=collection.cycle.period_s)
+        cycle = collection.cycle
+        self.store = store or MemoryStore(period_s=cycle.period_s, fastest_s=cycle.fastest_s)
         self.metrics = Metrics()
         self.log: list[tuple[float, str, str]] = []
         self.items = []
@@ -59,11 +72,13 @@ class Drive:
         self.frontier = Frontier(
             store=self.store, repository=repository, collection=collection, config=FountainConfig(**config),
             clock=self.clock, rng=random.Random(seed), metrics=self.metrics, owner="test", recrawl=recrawl,
+            obey_robots=obey_robots,
         )  # fmt: skip
         load_seeds(collection, self.frontier.judge, self.frontier.due.discover, at=self.clock.now())
         self.flying: list[tuple[float, int, object]] = []
         self.open: dict[str, int] = {}
         self.most_open = 0
+        self.ranked: frozenset[str] = frozenset()  # sites whose pages are chosen by their urgency
 
     def run(self, *, seconds=None, steps=200_000, until=None):
         """Until time, `until()` or nothing more can ever happen."""
@@ -99,15 +114,16 @@ class Drive:
         while self.flying and self.flying[0][0] <= self.clock.now():
             self._land(heapq.heappop(self.flying)[2])
             did = True
-        work = self.frontier.take_work()
-        if work is not None:
-            done = self.frontier.run(work)
-            self.frontier.absorb(done)
+        batch = self.frontier.take_work()
+        if batch is not None:
+            result = self.frontier.run(batch)
+            self.frontier.absorb(result)
+            self.ranked = result.ranked
             if (planning := self.frontier.planning()) is not None:
                 self.frontier.adopt(planning())
-            settled = work.visits or work.refusals or work.sitemaps
-            moved = work.parked or work.room or work.orders or work.released or done.activated or done.immediate
-            did = did or bool(settled or moved)
+            settled = batch.visits or batch.refusals or batch.sitemaps or batch.guests
+            moved = batch.parked or batch.room or batch.refills or batch.released
+            did = did or bool(settled or moved or result.activated or result.immediate)
         return did
 
     def _send(self, fetch):

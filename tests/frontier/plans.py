@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from webfountain.frontier.batch import CensusTaken
 from webfountain.frontier.planning.make_plan import census_of, make_plan
 from webfountain.frontier.planning.plan import Forecast, Plan, pack_phases
 from webfountain.frontier.planning.schedule import Bounds
-from webfountain.frontier.store_worker import CensusTaken
 from webfountain.policy.tables import CycleTable
 from webfountain.policy.units import PositiveDuration
 from webfountain.records import CensusRow

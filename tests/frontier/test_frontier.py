@@ -260,7 +260,7 @@ def test_an_immediate_url_goes_first_and_stays_polite():
 def test_an_edited_deny_also_holds_for_urls_already_queued():
     pages = {"": linked("keep", "drop/1")} | {"keep": b"x", "drop/1": b"y"}
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages(pages), max_pages=1)
-    drive.run(until=lambda: drive.frontier.finish_reason() == "max_pages" and not drive.frontier._progress.working)
+    drive.run(until=lambda: drive.frontier.finish_reason() == "max_pages")
     drive.frontier.close()
     edited = collection_of(["http://one.example/"], rest="[policies.default]\ndeny = ['/drop/']")
     again = Drive(edited, site_of_pages(pages), store=drive.store, clock=drive.clock)
@@ -304,6 +304,6 @@ def test_more_sites_than_the_active_list_holds_all_get_their_turn():
     most = 0
     while len(drive.asked()) < 80:
         drive.run(seconds=1)
-        most = max(most, len(drive.frontier._ant.sites))
+        most = max(most, drive.frontier.statistics().active_sites)
     assert most <= 5
     assert len(set(drive.asked())) == 80

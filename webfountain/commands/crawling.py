@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import os
-import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
@@ -15,6 +14,7 @@ from webfountain.commands import options
 from webfountain.config import FountainConfig
 from webfountain.errors import InputError, WebfountainError
 from webfountain.policy.files import read_collection
+from webfountain.scratch import Scratch
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -78,8 +78,8 @@ def run(collection: str, chosen: Mapping[str, object]) -> End:
         when the policy file or a setting is wrong. What goes wrong later is in the result.
     """
     read_collection(collection)
-    with tempfile.TemporaryDirectory(prefix="webfountain-") as folder:
-        settings = _settings({"WEBFOUNTAIN_REPORT": str(Path(folder) / "report.json"), **chosen})
+    with Scratch() as folder:
+        settings = _settings({"WEBFOUNTAIN_REPORT": str(folder / "report.json"), **chosen})
         FountainConfig.from_mapping(settings)
         file = Path(settings.get("WEBFOUNTAIN_REPORT"))
         if not os.access(file.parent, os.W_OK):

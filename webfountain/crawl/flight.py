@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webfountain.download.fetcher import Terms
+    from webfountain.frontier.batch import Refusal
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.store_worker import Refusal
     from webfountain.records import Fetch, Fetched
 
 __all__ = ["CURRENT", "Flight", "Landing", "arrive", "depart", "flight_of", "origin_of", "replaced"]

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 from scrapy.utils.reactor import is_reactor_installed
 
+from webfountain.download.resolver import addresses_of, is_address
+
 if TYPE_CHECKING:
     from twisted.internet.interfaces import IAddress, IHostResolution
 
@@ -39,9 +41,9 @@ class _Addresses:
 
 async def reactor_addresses(host: str) -> tuple[str, ...]:
     """The addresses of a host name, IPv4 first, by the reactor's resolver; none where it has none."""
+    if is_address(host):
+        return (host,)
     if not is_reactor_installed():
-        from webfountain.download.resolver import addresses_of  # noqa: PLC0415
-
         return await asyncio.to_thread(addresses_of, host)
     from twisted.internet import reactor  # noqa: PLC0415 (importing it installs one)
 

@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.store_worker import Work
+from webfountain.frontier.batch import Batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from scrapy import Request
 
+    from webfountain.frontier.batch import Refusal
     from webfountain.frontier.frontier import Frontier
-    from webfountain.frontier.store_worker import Refusal
     from webfountain.records import Lease, LeaseId
 
 __all__ = ["Refusals", "is_one_off"]
@@ -52,17 +52,17 @@ class Refusals:
         self._settled: list[Refusal] = []
         self._once: set[LeaseId] = set()
 
-    def take_work(self) -> Work | None:
+    def take_work(self) -> Batch | None:
         """The frontier's next batch without what is refused in it, with what has been told to its errback."""
-        work = self._frontier.take_work() if self.untold() <= MOST else None
-        if work is not None:
-            self._refused += [each for each in work.refusals if not each.asked]
-            work.refusals = [self._last(each) for each in work.refusals if each.asked]
+        batch = self._frontier.take_work() if self.untold() <= MOST else None
+        if batch is not None:
+            self._refused += [each for each in batch.refusals if not each.asked]
+            batch.refusals = [self._last(each) for each in batch.refusals if each.asked]
         if self._settled:
-            work = work or Work(self._now())
-            work.refusals += self._settled
+            batch = batch or Batch(self._now())
+            batch.refusals += self._settled
             self._settled = []
-        return work
+        return batch
 
     def once(self, lease: Lease) -> None:
         """The request of a lease that is acknowledged now is not made again."""

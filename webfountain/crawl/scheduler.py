@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
+    from webfountain.frontier.batch import Batch, Refusal
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.store_worker import Refusal, Work
 
 __all__ = ["FountainScheduler"]
 
@@ -406,7 +406,7 @@ class FountainScheduler:
         for reason, (many, first) in loaded.refused.items():
             logger.warning("%d seeds are refused by the collection's own rules (%s): %s", many, reason, first)
 
-    def _take_work(self) -> Work | None:
+    def _take_work(self) -> Batch | None:
         """The next batch. What it settles is in the feeds by then: an item of a settled page must not be lost."""
         work = self.frontier.take_work() if self._own else self._refusals.take_work()
         if work is not None and (work.visits or work.refusals):

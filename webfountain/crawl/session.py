@@ -155,7 +155,14 @@ def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
     """For the fountain spider: everything from the collection file, with a repository."""
     collection = read_collection(file)
     cycle = collection.cycle
-    store = open_store(config.store, collection=collection.name, period_s=cycle.period_s, fastest_s=cycle.fastest_s)
+    clock = SystemClock()
+    store = open_store(
+        config.store,
+        collection=collection.name,
+        period_s=cycle.period_s,
+        fastest_s=cycle.fastest_s,
+        at=clock.now(),
+    )
     try:
         repository = Repository(
             config.repository_folder,
@@ -169,7 +176,6 @@ def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
     except BaseException:
         store.close()
         raise
-    clock = SystemClock()
     folder = folder_of(config.store)
     frontier = Frontier(
         store=store,
@@ -195,14 +201,18 @@ def _build_for_project(
     """For another project's spider: no seeds, no repository, its own requests only, in a store of its own."""
     collection = _collection_of(config, settings, spider)
     url = store_url(config, spider, arguments)
-    cycle = collection.cycle
+    cycle, clock = collection.cycle, SystemClock()
     store = open_store(
-        url, collection=collection.name, period_s=cycle.period_s, fastest_s=cycle.fastest_s, fresh=config.fresh
+        url,
+        collection=collection.name,
+        period_s=cycle.period_s,
+        fastest_s=cycle.fastest_s,
+        fresh=config.fresh,
+        at=clock.now(),
     )
     waiting = store.statistics().pages["never-crawled"]
     known = sum(store.statistics().pages.values())
     logger.info("The requests of %s wait in %s: %d of %d known ones are to be made", spider, url, waiting, known)
-    clock = SystemClock()
     frontier = Frontier(
         store=store,
         repository=None,

@@ -17,9 +17,9 @@ from webfountain.errors import WebfountainError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from webfountain.frontier.batch import Batch
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.planning.plan import Plan
-    from webfountain.frontier.store_worker import Work
 
 __all__ = ["Worker"]
 
@@ -54,7 +54,7 @@ class Worker:
         """Run `function` in the worker thread, after what it does now."""
         return await asyncio.get_running_loop().run_in_executor(self._thread, function)
 
-    def start(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Work | None]) -> None:
+    def start(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Batch | None]) -> None:
         """Begin; returns at once."""
         self._task = asyncio.get_running_loop().create_task(self._run(frontier, first, take))
 
@@ -73,7 +73,7 @@ class Worker:
         """Let the thread go."""
         self._thread.shutdown(wait=False)
 
-    async def _run(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Work | None]) -> None:
+    async def _run(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Batch | None]) -> None:
         try:
             await self.call(first)
             await self._run_batches(frontier, take)
@@ -84,7 +84,7 @@ class Worker:
             logger.exception("The worker broke; the crawl ends, leases come back at the next start")
             self._failed(WebfountainError(f"the worker broke: {error!r}"))
 
-    async def _run_batches(self, frontier: Frontier, take: Callable[[], Work | None]) -> None:
+    async def _run_batches(self, frontier: Frontier, take: Callable[[], Batch | None]) -> None:
         loop = asyncio.get_running_loop()
         while True:
             if not self._ending:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Sequence
 
-__all__ = ["Resolver", "addresses_of"]
+__all__ = ["Resolver", "addresses_of", "is_address"]
 
 THREADS: Final = 32
 """Names asked for at once: a name server that does not answer holds a thread for some seconds."""
@@ -37,7 +37,7 @@ class Resolver:
     def ask(self, hosts: Sequence[str], tell: Callable[[str, Sequence[str]], None]) -> None:
         """Find the addresses of `hosts`; `tell(host, addresses)` is called for each, at once where they are known."""
         for host in hosts:
-            addresses = _literal(host) or self._kept(host)
+            addresses = (host,) if is_address(host) else self._kept(host)
             if addresses:
                 tell(host, addresses)
                 continue
@@ -47,7 +47,7 @@ class Resolver:
 
     async def resolve(self, host: str) -> tuple[str, ...]:
         """The addresses of a host, the best first; none where it has none."""
-        addresses = _literal(host) or self._kept(host)
+        addresses = (host,) if is_address(host) else self._kept(host)
         if not addresses:
             addresses = tuple(await self._lookup(host))
             self._known[host] = (time.monotonic(), addresses)
@@ -82,9 +82,10 @@ def addresses_of(host: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(entry[4][0]) for entry in found))
 
 
-def _literal(host: str) -> tuple[str, ...]:
-    """The address that a host already is, in brackets or not."""
+def is_address(host: str) -> bool:
+    """Whether a host, without brackets, is an address already."""
     try:
-        return (str(ipaddress.ip_address(host.strip("[]"))),)
+        ipaddress.ip_address(host)
     except ValueError:
-        return ()
+        return False
+    return True

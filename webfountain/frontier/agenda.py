@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import Final
 
-from webfountain.frontier.sites.errands import ROBOTS_LIFE_S
+from webfountain.frontier.sites.site_robots import ROBOTS_LIFE_S
 
 __all__ = ["Agenda", "Pace", "chores"]
 

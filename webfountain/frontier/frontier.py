@@ -1,13 +1,15 @@
 """The crawler without Scrapy: what to fetch next, what became of it, and the work between loop and worker thread.
 
-A facade over the ant (who may be asked), the errands (robots.txt, sitemaps), the examiner (what a page says), the
-clerk (store and repository) and the progress (whether to go on). The loop thread calls `next`, `landed`, `finish`,
+A facade over the active list (who may be asked), the examiner (what a page says), the store worker (store and
+repository), the plan's follower and the progress (whether to go on). The loop thread calls `next`, `landed`, `finish`,
 `take_work` and `absorb`, which are cheap and do no I/O; the worker thread calls `run`; `examine` may run anywhere.
 Time comes from a `Clock`, so a year passes in a test.
 """
 
 from __future__ import annotations
 
+import functools
+import itertools
 import logging
 import time
 from functools import partial
@@ -16,21 +18,21 @@ from typing import TYPE_CHECKING, Final
 
 from webfountain.core.change_rate import Prior
 from webfountain.formats.links import LinkExtractor
+from webfountain.formats.robots import RobotsRules
 from webfountain.frontier.agenda import Agenda, chores
+from webfountain.frontier.batch import Batch
 from webfountain.frontier.pages.duplicates import DuplicateEliminator
-from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, leased, old_text
+from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, old_text
 from webfountain.frontier.pages.sitemaps import SitemapShelf
 from webfountain.frontier.planning.controller import Controller
 from webfountain.frontier.planning.follower import PlanFollower, plans
 from webfountain.frontier.planning.plan import encode_plan
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of
-from webfountain.frontier.progress import Progress
-from webfountain.frontier.sites.ant import Ant
-from webfountain.frontier.sites.arrivals import Arrivals
-from webfountain.frontier.sites.errands import Errands
-from webfountain.frontier.sites.orders import Orders
-from webfountain.frontier.sites.site import largest_hand
-from webfountain.frontier.store_worker import Clerk, Done, Refusal, Work
+from webfountain.frontier.progress import FrontierStatistics, Progress
+from webfountain.frontier.sites.active_list import ActiveList
+from webfountain.frontier.sites.hand import largest_hand
+from webfountain.frontier.sites.site import PRIOR_PERIODS, SiteContext
+from webfountain.frontier.store_worker import StoreWorker
 from webfountain.policy.judge import Judge
 from webfountain.sandbox.reader import FencedReader
 from webfountain.store.contract import PLAN
@@ -41,10 +43,10 @@ if TYPE_CHECKING:
 
     from webfountain.clock import Clock
     from webfountain.config import FountainConfig
+    from webfountain.frontier.batch import BatchResult, CensusTaken
     from webfountain.frontier.inbox import Inbox
     from webfountain.frontier.planning.plan import Plan
-    from webfountain.frontier.progress import FrontierStatistics
-    from webfountain.frontier.store_worker import CensusTaken
+    from webfountain.frontier.sites.site import SiteStatistics
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
     from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind
@@ -55,8 +57,8 @@ __all__ = ["Frontier"]
 
 logger = logging.getLogger(__name__)
 
-PRIOR_PERIODS: Final = 10.0
-"""Believed mean change interval, in periods, of the pages of a site that nothing is known of."""
+_ROBOTS_MEMO: Final = 1024
+"""Sites whose parsed rules are kept: many sites have the same robots.txt."""
 
 
 class Frontier:
@@ -89,31 +91,12 @@ class Frontier:
         self._repository = repository
         self._metrics = metrics
         self._config = config
-        self._prior_s = PRIOR_PERIODS * collection.cycle.period_s
-        self.judge = Judge(collection, year=time.gmtime(clock.now()).tm_year)
-        self._follower = PlanFollower(collection, metrics=metrics, start=clock.now(), recrawl=recrawl)
+        start, cycle = clock.now(), collection.cycle
+        self.judge = Judge(collection, year=time.gmtime(start).tm_year)
+        self._follower = PlanFollower(collection, metrics=metrics, start=start, recrawl=recrawl)
         last = self._follower.resume(store.value(PLAN))
-        planning = plans(collection, recrawl=recrawl)
-        self._controller = Controller(collection, start=clock.now(), last=last) if planning else None
-        most_ahead = largest_hand(collection.cycle.capacity_pages_per_period, collection.cycle.period_s)
-        self._ant = Ant(
-            politeness=collection.politeness,
-            schedule=lambda: self._follower.schedule,
-            now=clock.now,
-            rng=rng,
-            metrics=metrics,
-            active_sites=config.active_sites,
-            hand=min(config.hand, most_ahead),
-            largest_hand=most_ahead,
-        )
-        self._errands = Errands(
-            ant=self._ant,
-            collection=collection,
-            judge=self.judge,
-            metrics=metrics,
-            rng=rng,
-            obey_robots=obey_robots,
-            robot=robot,
+        self._controller = (
+            Controller(collection, start=start, last=last) if plans(collection, recrawl=recrawl) else None
         )
         self._reader = FencedReader(
             LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token)
@@ -124,8 +107,29 @@ class Frontier:
             reader=self._reader,
             old_text=partial(old_text, repository, self._reader),
         )
+        most_ahead = largest_hand(cycle.capacity_pages_per_period, cycle.period_s)
+        context = SiteContext(
+            collection=collection,
+            judge=self.judge,
+            examiner=self._examiner,
+            follower=self._follower,
+            metrics=metrics,
+            clock=clock,
+            rng=rng,
+            numbers=itertools.count(1),
+            parse_robots=functools.lru_cache(_ROBOTS_MEMO)(
+                partial(RobotsRules.parse, token=robot or collection.politeness.robots_token)
+            ),
+            hand=min(config.hand, most_ahead),
+            largest_hand=most_ahead,
+            patient=recrawl,
+            obey_robots=obey_robots,
+            ignores_robots=ignores_robots,
+        )
+        self._sites = ActiveList(context, size=config.active_sites)
+        self._believed = Prior(PRIOR_PERIODS * cycle.period_s)
         self.due = DuplicateEliminator(store, size=config.cache_urls)
-        self._clerk = Clerk(
+        self._worker = StoreWorker(
             store=store,
             repository=repository,
             due=self.due,
@@ -137,36 +141,10 @@ class Frontier:
             lease_s=config.lease_seconds,
             urgent=urgent_pages_of(collection, recrawl=recrawl),
         )
-        self._next_work = Work(clock.now())
-        self._arrivals = Arrivals(
-            ant=self._ant,
-            errands=self._errands,
-            examiner=self._examiner,
-            judge=self.judge,
-            follower=self._follower,
-            collection=collection,
-            metrics=metrics,
-            clock=clock,
-            gather=lambda: self._next_work,
-            patient=recrawl,
-            ignores_robots=ignores_robots,
-        )
-        self._agenda = Agenda(chores(config.lease_seconds, collection.cycle.period_s), start=clock.now())
-        self._orders = Orders(
-            ant=self._ant,
-            errands=self._errands,
-            follower=self._follower,
-            controller=self._controller,
-            agenda=self._agenda,
-        )
-        self._progress = Progress(
-            ant=self._ant,
-            gather=lambda: self._next_work,
-            config=config,
-            cycle=collection.cycle,
-            stored=store.statistics(),
-            start=clock.now(),
-        )
+        self._agenda = Agenda(chores(config.lease_seconds, cycle.period_s), start=start)
+        self._progress = Progress(config, cycle, stored=store.statistics(), start=start)
+        self._batch = Batch(start)
+        self._sites_due = -inf  # when the first site that is not active is due, as the store said last
         self._taken: CensusTaken | None = None
 
     # ---------------------------------------------------------- loop thread
@@ -176,7 +154,7 @@ class Frontier:
         at = self._clock.now()
         if self._progress.open_at() > at:
             return None
-        fetch = self._ant.next(at)
+        fetch = self._sites.next(at)
         if fetch is not None:
             self._metrics.inc("fetch/started")
             if fetch.kind == "page":
@@ -192,42 +170,28 @@ class Frontier:
 
     def wake_at(self) -> float | None:
         """When `next` may have something by time alone; None: only after a landing or work."""
-        due = max(self._ant.wake_at(), self._progress.open_at())
+        due = max(self._sites.wake_at(), self._progress.open_at())
         return None if due == inf else due
 
     def landed(self, fetched: Fetched) -> None:
         """A download ended, whatever its end. Exactly once for each fetch that `next` gave."""
-        site = self._ant.landed(fetched)
-        kind = fetched.fetch.kind
-        if kind == "page":
-            self._arrivals.landed(site, fetched)
-            return
-        site.expected -= 1
-        if self._repository is not None and self._repository.keep_answers:
-            self._next_work.answers.append(fetched)
-        if kind == "robots":
-            self._metrics.inc("robots/fetched")
-            self._errands.robots_landed(site, fetched)
-            self._arrivals.let_go(site)
-        elif fetched.status == 200:
-            self._next_work.sitemaps.append(fetched)
-        else:
-            self._metrics.inc("sitemap/failed")
-        self._arrivals.landed(site, fetched)
-        self._ant.look(site)
+        batch = self._gathered()
+        self._sites.landed(fetched, batch)
+        if fetched.fetch.kind != "page" and self._repository is not None and self._repository.keep_answers:
+            batch.record(fetched)
 
     def unasked(self, fetch: Fetch) -> None:
         """A page that `next` gave is not requested after all, instead of `landed`: nobody has to wait for it."""
-        self._ant.unasked(fetch, self._clock.now())
+        self._sites.unasked(fetch, self._clock.now())
 
     def keep(self, lease: Lease) -> None:
         """The lease of a page that has landed is not settled for a while, or in this run. The crawl does not wait
         for it, and its site takes nobody's place on the active list."""
-        self._ant.kept[lease.id] = lease.site
+        self._sites.keep(lease.id)
 
     def unkeep(self, lease: Lease) -> None:
         """The lease is settled now."""
-        del self._ant.kept[lease.id]
+        self._sites.unkeep(lease.id)
 
     def examine(self, fetched: Fetched) -> Visit:
         """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
@@ -256,44 +220,44 @@ class Frontier:
         logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
         return self._examiner.broken(fetched)
 
+    def _prior(self, site: str) -> Prior:
+        """What is believed of the change rates of a site's pages."""
+        return self._sites.prior(site) or self._believed
+
     def finish(self, visit: Visit) -> None:
         """The spider is done with a page. Exactly once for each page fetch: queued to be written and settled."""
-        site = self._ant.sites[visit.fetch.site]
-        if visit.record.checks > leased(visit.fetch).checks:
-            site.changes += visit.kind == "changed"
-            site.watched += visit.watched
-        self._arrivals.due_again(site, visit.record)
-        self._next_work.visits.append(visit)
-        self._progress.wait_for_worker(visit)
-        for name, many in counts_of(visit):
-            self._metrics.inc(name, many)
+        if self._sites.finished(visit, self._gathered()):
+            self._progress.wait_for_worker(visit)
+            for name, many in counts_of(visit):
+                self._metrics.inc(name, many)
 
     def acknowledge(self, fetch: Fetch, *, status: int | None, error: str | None, seconds: float = 0.0) -> None:
         """Another project's spider is done with its request (instead of `examine` and `finish`)."""
         assert fetch.lease is not None
-        record = acknowledged(fetch.lease.record, status=status, error=error, at=self._clock.now())
+        batch = self._gathered()
+        record = acknowledged(fetch.lease.record, status=status, error=error, at=batch.at)
         kind: OutcomeKind = "new" if error is None else "failed"
-        self._next_work.refusals.append(Refusal(fetch.lease, kind, record, seconds, asked=True))
+        batch.acknowledge(fetch.lease, kind, record, seconds=seconds)
         self._metrics.inc(f"outcome/{kind}")
 
     def unresolved(self) -> list[str]:
-        """Host names whose addresses are needed; each is told once until `resolved`."""
-        return self._ant.unresolved()
+        """Host names whose addresses are needed; each is named once until `resolved`."""
+        return self._sites.unresolved()
 
     def resolved(self, host: str, addresses: Sequence[str], *, error: str | None = None) -> None:
         """The addresses of a host name, or none and why."""
-        self._arrivals.resolved(host, addresses, error=error or "dns")
+        self._sites.resolved(host, addresses, error or "dns", self._gathered())
 
     def detour(self, fetch: Fetch, address: str) -> float:
         """A fetch under way has no answer at its address and would go on at another one of its host.
 
         Returns the seconds that it must wait before it asks again, 0.0 when it may go on there.
         """
-        return self._ant.detour(fetch, address, self._clock.now())
+        return self._sites.detour(fetch, address, self._clock.now())
 
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
-        self._next_work.offers.append(link)
+        self._gathered().offer(link)
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight may still land and be finished."""
@@ -301,11 +265,11 @@ class Frontier:
 
     def has_pending(self) -> bool:
         """Whether any URL is left to ask once: never-crawled, leased or offered."""
-        return self._progress.has_pending()
+        return self._progress.has_pending(self._sites, self._batch)
 
     def finish_reason(self) -> str | None:
         """Why the crawl should close now; None: it goes on."""
-        return self._progress.finish_reason(self._clock.now())
+        return self._progress.finish_reason(self._clock.now(), self._sites, self._batch)
 
     @property
     def plan(self) -> Plan | None:
@@ -314,74 +278,77 @@ class Frontier:
 
     def statistics(self) -> FrontierStatistics:
         """A frozen snapshot."""
-        return self._progress.statistics()
+        return self._progress.statistics(self._sites)
+
+    def statistics_of(self, site: str) -> SiteStatistics | None:
+        """A frozen snapshot of one site; None when it is not active."""
+        return self._sites.statistics_of(site)
+
+    def _gathered(self) -> Batch:
+        """The batch that events write into now."""
+        self._batch.at = self._clock.now()
+        return self._batch
 
     # ------------------------------------------------- between the two threads
 
-    def take_work(self) -> Work | None:
+    def take_work(self) -> Batch | None:
         """The next batch for the worker; None when there is nothing to do or one is out."""
         if self._progress.working:
             return None
-        at = self._clock.now()
-        work = self._next_work
-        work.at = at
+        batch = self._gathered()
         if not self._progress.stopped:
-            self._orders.write(
-                work,
-                at,
-                congested=self._progress.congested(),
-                immediate=bool(self._progress.stored.immediate),
-                idling=self._config.until_idle and not self._progress.busy(),
-            )
-        self._orders.let_leave(work, at)
-        if not work.is_needed():
+            self._order(batch)
+        back = self._sites.let_leave(batch, others_wait=self._sites_due <= batch.at)
+        self._sites_due = min(self._sites_due, back)
+        if not batch.is_needed():
             return None
-        self._next_work = Work(at)
+        self._batch = Batch(batch.at)
         self._progress.working = True
-        return work
+        return batch
 
-    def run(self, work: Work) -> Done:
+    def _order(self, batch: Batch) -> None:
+        """What is wanted of the store: leases, sites, and the chores that have come round."""
+        at, sites, agenda = batch.at, self._sites, self._agenda
+        idling = self._config.until_idle and not self._progress.is_busy(sites, batch)
+        sites.ripen(batch)
+        if agenda.due("robots", at):
+            sites.renew_robots(batch)
+        if agenda.due("renew", at):
+            sites.renew_leases(batch)
+        if not self._progress.congested():
+            sites.refill(batch)
+        sites.invite(batch)
+        self._follow_plan(batch)
+        batch.inbox = agenda.due("inbox", at)
+        batch.tidy = agenda.due("tidy", at)
+        batch.immediate = batch.inbox or bool(self._progress.stored.immediate)
+        if self._sites_due <= at:
+            batch.room = sites.room()
+        if idling:
+            batch.look_for_waiting = agenda.due("waiting", at)
+
+    def _follow_plan(self, batch: Batch) -> None:
+        """The choice of urgent pages, corrections, and the census when it is time to plan."""
+        starved = self._sites.is_starved()
+        batch.wanted = self._follower.schedule.wanted(batch.at, starved=starved)
+        if self._follower.check(batch.at, starved=starved):
+            self._sites.refresh_all(batch.at)
+        if self._controller is not None:
+            batch.census_since = self._controller.census_since(batch.at)
+
+    def run(self, batch: Batch) -> BatchResult:
         """Carry out a batch; the worker thread's only call. Store and repository errors pass through."""
-        return self._clerk.run(work)
+        return self._worker.run(batch)
 
-    def absorb(self, done: Done) -> None:
+    def absorb(self, result: BatchResult) -> None:
         """Take in what a batch brought about."""
-        self._progress.absorb(done)
-        work, at = done.work, self._clock.now()
-        for name, many in done.counts.items():
+        self._progress.absorb(result)
+        for name, many in result.counts.items():
             self._metrics.inc(name, many)
-        self._orders.sites_due = inf if done.next_site_due is None else done.next_site_due
-        self._taken = done.census or self._taken
-        self._follower.rank(done.ranked)
-        for name, many in done.settled.items():
-            if (site := self._ant.sites.get(name)) is not None:
-                site.expected -= many
-                self._ant.look(site)
-        for site in self._ant.admit(done.activated):
-            self._arrivals.greet(site, at)
-        for lease in done.renewed:
-            if (site := self._ant.sites.get(lease.site)) is not None:
-                site.lease = lease
-        for urgent in done.immediate:
-            self._arrivals.hurry(urgent)
-        for deal in done.deals:
-            self._metrics.inc("ant/leased", len(deal.never_crawled) + len(deal.recrawl))
-            self._arrivals.take_deal(deal, at)
-        self._metrics.inc("ant/released", len(work.released))
-        self._recall(done)
-        self._ant.freshen(done.fresh)
-        for read in done.sitemaps:
-            if (site := self._ant.sites.get(read.site)) is not None:
-                self._errands.send_for_sitemaps(site, read.children, at)
-                self._ant.look(site)
-
-    def _recall(self, done: Done) -> None:
-        """Give back the hands in which others go before what was leased, or something leased is immediate now."""
-        for name in sorted({*done.hurried, *done.overtaken} & self._ant.sites.keys()):
-            site = self._ant.sites[name]
-            self._next_work.released += self._ant.recall(site)
-            if name in done.overtaken:
-                self._next_work.released += self._ant.empty_hand(site)
+        self._sites_due = inf if result.next_site_due is None else result.next_site_due
+        self._taken = result.census or self._taken
+        self._follower.rank(result.ranked)
+        self._sites.take_in(result, self._gathered())
 
     def census(self) -> dict[int, BucketCensus]:
         """Crawled pages by bucket, as the store counts them now; for the worker thread."""
@@ -398,20 +365,15 @@ class Frontier:
         if self._controller is not None:
             self._controller.planned(plan)
         if plan is not None:
-            self._next_work.plan = encode_plan(plan)
+            self._batch.plan = encode_plan(plan)
 
     def close(self) -> None:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
-        at = self._clock.now()
         self._reader.close()
-        parted = [self._ant.leave(site, at) for site in list(self._ant.sites.values())]
-        self._store.release([lease for left in parted for lease in left.unused])
-        self._store.park([left.parked for left in parted], at=at)
+        batch = self._gathered()
+        self._sites.leave_all(batch)
+        self._store.release(batch.released)
+        self._store.park(batch.parked, at=batch.at)
         if self._repository is not None:
             self._repository.close()
         self._store.close()
-
-    def _prior(self, name: str) -> Prior:
-        """What is believed of the change rates of a site's pages."""
-        site = self._ant.sites.get(name)
-        return Prior(self._prior_s) if site is None else site.prior(self._prior_s)

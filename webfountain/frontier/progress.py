@@ -15,12 +15,10 @@ import msgspec
 from webfountain.frontier.agenda import Pace
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from webfountain.config import FountainConfig
+    from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.sites.ant import Ant
-    from webfountain.frontier.store_worker import Done, Work
+    from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.policy.tables import CycleTable
     from webfountain.store.contract import Statistics
 
@@ -45,20 +43,9 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
 
 
 class Progress:
-    """One process on its way. `gather` gives the batch that the worker takes next; `start` is now, UTC seconds."""
+    """One process on its way. `start` is now, UTC seconds."""
 
-    def __init__(
-        self,
-        *,
-        ant: Ant,
-        gather: Callable[[], Work],
-        config: FountainConfig,
-        cycle: CycleTable,
-        stored: Statistics,
-        start: float,
-    ) -> None:
-        self._ant = ant
-        self._gather = gather
+    def __init__(self, config: FountainConfig, cycle: CycleTable, *, stored: Statistics, start: float) -> None:
         self._config = config
         self._most = inf if config.max_pages is None else config.max_pages
         self._pace = Pace(cycle.capacity_pages_per_period, cycle.period_s, start=start)
@@ -99,49 +86,47 @@ class Progress:
         self._pending_visits += 1
         self._pending_bytes += _size_of(visit)
 
-    def absorb(self, done: Done) -> None:
+    def absorb(self, result: BatchResult) -> None:
         """A batch came back."""
         self.working = False
-        self._pending_visits -= len(done.work.visits)
-        self._pending_bytes -= sum(map(_size_of, done.work.visits))
-        if done.statistics is not None:
-            self.stored = done.statistics
-        self._never_crawled_due = done.never_crawled_due
-        self._immediate_left = done.immediate_left
+        self._pending_visits -= len(result.batch.visits)
+        self._pending_bytes -= sum(map(_size_of, result.batch.visits))
+        if result.statistics is not None:
+            self.stored = result.statistics
+        self._never_crawled_due = result.never_crawled_due
+        self._immediate_left = result.immediate_left
 
     # ----------------------------------------------------------------- the end
 
-    def busy(self) -> bool:
-        """Anything in flight, waiting to be settled, or in a hand."""
-        work = self._gather()
-        queued = work.visits or work.refusals or work.offers or work.sitemaps
-        return bool(self._ant.in_flight or self._pending_visits or queued)
+    def is_busy(self, sites: ActiveList, batch: Batch) -> bool:
+        """Anything in flight, or waiting to be settled: `batch` is the one being gathered."""
+        return bool(sites.in_flight or self._pending_visits or batch.has_ends())
 
-    def has_pending(self) -> bool:
+    def has_pending(self, sites: ActiveList, batch: Batch) -> bool:
         """Whether any URL is left to ask once: never-crawled, leased or offered."""
-        left = self.stored.pages["never-crawled"] + self.stored.immediate > len(self._ant.kept)
-        return left or self.working or self.busy()
+        left = self.stored.pages["never-crawled"] + self.stored.immediate > sites.kept
+        return left or self.working or self.is_busy(sites, batch)
 
-    def finish_reason(self, at: float) -> str | None:
+    def finish_reason(self, at: float, sites: ActiveList, batch: Batch) -> str | None:
         """Why the crawl should close now; None: it goes on."""
         if self._config.max_seconds is not None and at - self._started >= self._config.max_seconds:
             return "max_seconds"
-        if self._handed_out >= self._most and not self.busy():
+        if self._handed_out >= self._most and not self.is_busy(sites, batch):
             return "max_pages"
-        return "idle" if self._config.until_idle and self._is_idle(at) else None
+        return "idle" if self._config.until_idle and self._is_idle(at, sites, batch) else None
 
-    def _is_idle(self, at: float) -> bool:
+    def _is_idle(self, at: float, sites: ActiveList, batch: Batch) -> bool:
         """DESIGN.md section 7: nothing in flight, and no never-crawled URL comes due within IDLE_S."""
-        if self.working or self.busy() or self._immediate_left or self._never_crawled_due is None:
+        if self.working or self.is_busy(sites, batch) or self._immediate_left or self._never_crawled_due is None:
             return False
-        return self._never_crawled_due > at + IDLE_S and not self._ant.soon(at + IDLE_S)
+        return self._never_crawled_due > at + IDLE_S and not sites.has_before(at + IDLE_S)
 
-    def statistics(self) -> FrontierStatistics:
+    def statistics(self, sites: ActiveList) -> FrontierStatistics:
         """A frozen snapshot."""
         return FrontierStatistics(
             store=self.stored,
-            active_sites=len(self._ant.sites),
-            in_flight=self._ant.in_flight,
+            active_sites=sites.statistics().sites,
+            in_flight=sites.in_flight,
             pending_visits=self._pending_visits,
             pending_bytes=self._pending_bytes,
             handed_out=self._handed_out,

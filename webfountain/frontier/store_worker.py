@@ -1,4 +1,4 @@
-"""What the ant asks of store and repository, and what comes back: one batch each way, run in one worker thread.
+"""The store worker: carries out the batches, against store and repository, in one worker thread.
 
 The order is the order of durability (DESIGN.md section 3): bodies are written, then links discovered, then leases
 settled; only then are sites parked and activated and new leases taken. A crash between two steps repeats fetches
@@ -7,16 +7,15 @@ and loses nothing.
 
 from __future__ import annotations
 
-from collections import Counter
-from dataclasses import dataclass, field
 from math import inf
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.records import STATES, Copy, Lease, LeaseId, Link, Outcome, PageRecord, SiteLease
+from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, SitemapRead
+from webfountain.records import STATES, Copy, Outcome
 from webfountain.repository.warc import Capture
-from webfountain.store.contract import AT_ONCE, PLAN, Dealt, Refill
+from webfountain.store.contract import AT_ONCE, PLAN, Refill
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -25,106 +24,20 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.duplicates import DuplicateEliminator
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
-    from webfountain.frontier.planning.schedule import Wanted
     from webfountain.frontier.planning.urgent_pages import UrgentPages
-    from webfountain.records import CensusRow, Fetched, OutcomeKind
+    from webfountain.records import Fetched, Lease, Link, PageRecord
     from webfountain.repository.pages import Repository
-    from webfountain.store.contract import BucketCensus, FrontierStore, Parked, Statistics
+    from webfountain.store.contract import FrontierStore
 
-_NEVER_CRAWLED, _CRAWLED = STATES.index("never-crawled"), STATES.index("crawled")
-_WRITTEN = frozenset({"new", "changed", "minor", "same", "not_modified"})
-
-__all__ = ["IMMEDIATE_BATCH", "Clerk", "Done", "Refusal", "Work"]
+__all__ = ["IMMEDIATE_BATCH", "StoreWorker"]
 
 IMMEDIATE_BATCH: Final = 100
 """Immediate URLs of a site, and sites that have some, that one batch takes."""
+_NEVER_CRAWLED, _CRAWLED = STATES.index("never-crawled"), STATES.index("crawled")
+_WRITTEN = frozenset({"new", "changed", "minor", "same", "not_modified"})
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """A leased page that is settled without a visit: refused by robots.txt or policy, or acknowledged by a spider.
-
-    `asked`: it was handed out; else whoever yielded it does not know of its end.
-    """
-
-    lease: Lease
-    kind: OutcomeKind
-    record: PageRecord
-    seconds: float = 0.0
-    asked: bool = False
-
-
-@dataclass(slots=True)
-class Work:
-    """One batch for the worker thread. `at` is the time of all of its store calls."""
-
-    at: float
-    visits: list[Visit] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
-    offers: list[Link] = field(default_factory=list)
-    sitemaps: list[Fetched] = field(default_factory=list)
-    answers: list[Fetched] = field(default_factory=list)
-    parked: list[Parked] = field(default_factory=list)
-    released: list[LeaseId] = field(default_factory=list)
-    renewals: list[SiteLease] = field(default_factory=list)
-    orders: list[Refill] = field(default_factory=list)
-    room: int = 0
-    immediate: bool = False
-    inbox: bool = False
-    tidy: bool = False
-    look_for_waiting: bool = False
-    wanted: Wanted | None = None
-    census_since: int | None = None
-    plan: bytes | None = None
-
-    def is_needed(self) -> bool:
-        """Whether there is anything to do."""
-        news = (self.visits, self.refusals, self.offers, self.sitemaps, self.answers, self.plan, self.wanted)
-        sites = (self.parked, self.released, self.renewals, self.orders, self.room)
-        chores = (self.inbox, self.tidy, self.look_for_waiting, self.census_since is not None)
-        return any(news) or any(sites) or any(chores)
-
-
-class SitemapRead(msgspec.Struct, frozen=True):
-    """A sitemap that was read: the sitemaps it names (an index), and whether it could be read at all."""
-
-    site: str
-    url: str
-    children: list[str]
-
-
-class CensusTaken(msgspec.Struct, frozen=True):
-    """What the store knew at a moment: the input of a plan."""
-
-    at: float
-    buckets: dict[int, BucketCensus]
-    rows: list[CensusRow]
-    waiting: int
-
-
-@dataclass(slots=True)
-class Done:
-    """What a batch brought about."""
-
-    work: Work
-    settled: Counter[str] = field(default_factory=Counter)
-    fresh: set[str] = field(default_factory=set)
-    hurried: set[str] = field(default_factory=set)
-    deals: list[Dealt] = field(default_factory=list)
-    activated: list[SiteLease] = field(default_factory=list)
-    renewed: list[SiteLease] = field(default_factory=list)
-    immediate: list[Lease] = field(default_factory=list)
-    overtaken: list[str] = field(default_factory=list)
-    immediate_left: bool = False
-    sitemaps: list[SitemapRead] = field(default_factory=list)
-    counts: Counter[str] = field(default_factory=Counter)
-    next_site_due: float | None = None
-    never_crawled_due: float | None = None
-    statistics: Statistics | None = None
-    census: CensusTaken | None = None
-    ranked: frozenset[str] = frozenset()
-
-
-class Clerk:
+class StoreWorker:
     """Runs batches against the store and the repository; used by one thread at a time."""
 
     def __init__(
@@ -148,65 +61,74 @@ class Clerk:
         self._lease_s = lease_s
         self._urgent = urgent
         self._has_forgotten = False
-        self._told = (0, 0, 0)
+        self._counted_due = (0, 0, 0)
 
-    def run(self, work: Work) -> Done:
+    def run(self, batch: Batch) -> BatchResult:
         """Do a batch. StoreError and RepositoryError pass through: what was not done is not acknowledged."""
-        done = Done(work)
-        done.renewed = self._store.renew(work.renewals, until=work.at + self._lease_s)
-        self._record(work.answers)
-        self._settle(work, done)
-        done.settled.update(visit.fetch.site for visit in work.visits)
-        done.settled.update(refusal.lease.site for refusal in work.refusals)
-        self._discover_offers(work, done)
-        self._read_sitemaps(work, done)
-        if work.inbox and self._inbox is not None:
-            self._deliver(self._inbox, work, done)
-        self._store.release(work.released)
-        self._store.park(work.parked, at=work.at)
-        self._make_due(work, done)
+        result = BatchResult(batch)
+        self._renew(batch, result)
+        self._record(batch.answers)
+        self._settle(batch, result)
+        result.settled.update(visit.fetch.site for visit in batch.visits)
+        result.settled.update(refusal.lease.site for refusal in batch.refusals)
+        self._discover(batch.offers, result, batch.at)
+        self._read_sitemaps(batch, result)
+        if batch.inbox and self._inbox is not None:
+            self._deliver(self._inbox, batch, result)
+        result.counts["ant/released"] += self._store.release(batch.released)
+        self._store.park(batch.parked, at=batch.at)
+        self._make_due(batch, result)
         if self._urgent is not None:
-            done.ranked = self._urgent.sites
-        self._activate(work, done)
-        done.deals = [self._answer(*each) for each in zip(work.orders, self._store.lease(work.orders), strict=True)]
-        if self._repository is not None and (work.tidy or self._repository.is_untidy()):
-            done.counts["repository/deleted"] += self._repository.tidy(self._store).files
-        if work.plan is not None:
-            self._store.put_value(PLAN, work.plan)
-        if work.census_since is not None:
-            done.census = self._take_census(work.census_since, work.at)
-        if work.look_for_waiting:
-            done.never_crawled_due = self._never_crawled_due()
-        self._tell_due(done)
-        done.next_site_due = self._store.next_site_due()
-        done.statistics = self._store.statistics()
-        return done
+            result.ranked = self._urgent.sites
+        self._activate(batch, result)
+        self._lease(batch, result)
+        result.guests = [(name, self._store.site(name)) for name in batch.guests]
+        if self._repository is not None and (batch.tidy or self._repository.is_untidy()):
+            result.counts["repository/deleted"] += self._repository.tidy(self._store).files
+        if batch.plan is not None:
+            self._store.put_value(PLAN, batch.plan)
+        if batch.census_since is not None:
+            result.census = self._take_census(batch.census_since, batch.at)
+        if batch.look_for_waiting:
+            result.never_crawled_due = self._never_crawled_due()
+        self._count_due(result)
+        result.next_site_due = self._store.next_site_due()
+        result.statistics = self._store.statistics()
+        return result
+
+    def _renew(self, batch: Batch, result: BatchResult) -> None:
+        """The heartbeat, before anything else: what was lost must not be settled as if it were ours."""
+        if batch.renewals:
+            result.renewed = self._store.renew(batch.renewals, until=batch.at + self._lease_s)
+            kept = {lease.site for lease in result.renewed}
+            result.lost = [lease.site for lease in batch.renewals if lease.site not in kept]
 
     # ------------------------------------------------- write, discover, settle
 
-    def _settle(self, work: Work, done: Done) -> None:
-        visits = [visit for visit in work.visits if not self._is_forgotten(visit)]
+    def _settle(self, batch: Batch, result: BatchResult) -> None:
+        visits = [visit for visit in batch.visits if not self._is_forgotten(visit)]
         copies = self._write(visits)
-        outcomes = [self._outcome(visit, copy, done, work.at) for visit, copy in zip(visits, copies, strict=True)]
-        outcomes += [Outcome(each.lease.id, each.kind, each.record, each.seconds) for each in work.refusals]
-        if not outcomes:
+        outcomes = [self._outcome(visit, copy, result, batch.at) for visit, copy in zip(visits, copies, strict=True)]
+        outcomes += [Outcome(each.lease.id, each.kind, each.record, each.seconds) for each in batch.refusals]
+        learned = [(lease, msgspec.msgpack.encode(state)) for lease, state in batch.learned.values()]
+        if not (outcomes or learned):
             return
-        settled = self._store.settle(outcomes, at=work.at)
+        settled = self._store.settle(outcomes, at=batch.at, learned=learned)
         if self._repository is not None:
             self._repository.settled(copies)
-        done.counts["ant/settled"] += settled.applied
-        done.counts["ant/settle_lost"] += settled.lost
+        result.counts["ant/settled"] += settled.applied
+        result.counts["ant/settle_lost"] += settled.lost
         if self._urgent is not None:
-            self._observe(self._urgent, visits, work)
+            self._observe(self._urgent, visits, batch)
 
-    def _observe(self, urgent: UrgentPages, visits: Sequence[Visit], work: Work) -> None:
+    def _observe(self, urgent: UrgentPages, visits: Sequence[Visit], batch: Batch) -> None:
         """What was settled teaches how urgent pages are; sites that should be ranked are taken in."""
         for name in dict.fromkeys(visit.fetch.site for visit in visits):
             site = None if name in urgent else self._store.site(name)
             if site is not None and urgent.wants(name, site.pages[_CRAWLED]):
-                urgent.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=work.at)
+                urgent.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=batch.at)
         urgent.observe(visits)
-        for refusal in work.refusals:
+        for refusal in batch.refusals:
             urgent.refuse(refusal.lease.site, refusal.lease.key)
 
     def _is_forgotten(self, visit: Visit) -> bool:
@@ -218,13 +140,13 @@ class Clerk:
         """Where each visit's body lies now; None where it brought none."""
         if self._repository is None or not visits:
             return [None] * len(visits)
-        if self._repository.keep_answers:
-            self._record([visit.fetched for visit in visits if visit.kind not in _WRITTEN])
         written = [i for i, visit in enumerate(visits) if visit.kind in _WRITTEN]
         homes = self._repository.write([_capture(visits[i]) for i in written])
         copies: list[Copy | None] = [None] * len(visits)
         for i, home in zip(written, homes, strict=True):
             copies[i] = home
+        if self._repository.keep_answers:
+            self._record([visit.fetched for visit in visits if visit.kind not in _WRITTEN])
         return copies
 
     def _record(self, answers: Sequence[Fetched]) -> None:
@@ -232,67 +154,62 @@ class Clerk:
         if answers and self._repository is not None:
             self._repository.settled(self._repository.write([Capture(fetched) for fetched in answers]))
 
-    def _outcome(self, visit: Visit, copy: Copy | None, done: Done, at: float) -> Outcome:
+    def _outcome(self, visit: Visit, copy: Copy | None, result: BatchResult, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
-        links_new = self._discover(visit.reading.links, done, at)
-        record = (
-            visit.record if copy is None else msgspec.structs.replace(visit.record, copy=copy, copied=visit.fetched.at)
-        )
-        if copy is not None and visit.kind == "same":
-            done.counts["repository/healed"] += 1
+        links_new = self._discover(visit.reading.links, result, at)
+        record = visit.record
+        if copy is not None:
+            record = msgspec.structs.replace(record, copy=copy, copied=visit.fetched.at)
+            result.counts["repository/healed"] += visit.kind == "same"
         lease = visit.fetch.lease
         assert lease is not None
         return Outcome(lease.id, visit.kind, record, visit.fetched.seconds, links_new)
 
-    def _discover(self, links: Sequence[Link], done: Done, at: float) -> int:
+    def _discover(self, links: Sequence[Link], result: BatchResult, at: float) -> int:
         if not links:
             return 0
         new = self._due.discover(links, at=at).new
         if new:
-            done.fresh.update(link.site for link in links)
+            result.new_pages.update(link.site for link in links)
         return new
 
-    def _tell_due(self, done: Done) -> None:
+    def _count_due(self, result: BatchResult) -> None:
         """What the duplicate URL eliminator counted since the last batch."""
         counted = self._due.statistics()
         now = (counted.new, counted.duplicates_by_cache, counted.duplicates_by_store)
-        new, by_cache, by_store = (count - told for count, told in zip(now, self._told, strict=True))
-        self._told = now
-        done.counts.update({"due/new": new, "due/duplicate_by_cache": by_cache, "due/duplicate_by_store": by_store})
+        new, by_cache, by_store = (count - told for count, told in zip(now, self._counted_due, strict=True))
+        self._counted_due = now
+        result.counts.update({"due/new": new, "due/duplicate_by_cache": by_cache, "due/duplicate_by_store": by_store})
 
-    def _discover_offers(self, work: Work, done: Done) -> None:
-        self._discover(work.offers, done, work.at)
-
-    def _read_sitemaps(self, work: Work, done: Done) -> None:
-        for fetched in work.sitemaps:
-            read = self._sitemaps.read(fetched, at=work.at)
-            done.counts.update(read.counts)
-            self._discover(read.links, done, work.at)
-            stale = [
-                key for key, modified in read.modified.items() if self._is_older(fetched.fetch.site, key, modified)
-            ]
+    def _read_sitemaps(self, batch: Batch, result: BatchResult) -> None:
+        for named in batch.sitemaps:
+            site = named.site
+            read = self._sitemaps.read(named.fetched, site=site, at=batch.at)
+            result.counts.update(read.counts)
+            self._discover(read.links, result, batch.at)
+            stale = [key for key, modified in read.modified.items() if self._is_older(site, key, modified)]
             if stale:
-                self._store.advance(fetched.fetch.site, stale, due=work.at, at=work.at)
-                done.counts["sitemap/made_due"] += len(stale)
-                done.fresh.add(fetched.fetch.site)
-            done.sitemaps.append(SitemapRead(fetched.fetch.site, fetched.fetch.url, read.children))
+                self._store.advance(site, stale, due=batch.at, at=batch.at)
+                result.counts["sitemap/made_due"] += len(stale)
+                result.new_pages.add(site)
+            result.sitemaps.append(SitemapRead(site, read.children))
 
-    def _make_due(self, work: Work, done: Done) -> None:
+    def _make_due(self, batch: Batch, result: BatchResult) -> None:
         """The most urgent pages are due now; after leases went back, for what is leased is not moved."""
-        if self._urgent is None or work.wanted is None:
+        if self._urgent is None or batch.wanted is None:
             return
         pages = self._store.statistics().pages
-        wanted = work.wanted.beside_new if pages["never-crawled"] else work.wanted.alone
-        chosen = self._urgent.choose(wanted, at=work.at, known=pages["crawled"], ahead_s=work.wanted.ahead_s)
+        wanted = batch.wanted.beside_new if pages["never-crawled"] else batch.wanted.alone
+        chosen = self._urgent.choose(wanted, at=batch.at, known=pages["crawled"], ahead_s=batch.wanted.ahead_s)
         for site, keys, due, before in chosen:
-            moved = self._store.advance(site, keys, due=due, at=work.at)
-            done.counts["controller/made_due"] += moved
+            moved = self._store.advance(site, keys, due=due, at=batch.at)
+            result.counts["controller/made_due"] += moved
             for key in keys if moved < len(keys) else ():
                 if self._store.page(site, key) is None:  # forgotten since the site was taken in
                     self._urgent.refuse(site, key)
-            done.fresh.add(site)
+            result.new_pages.add(site)
             if before:
-                done.hurried.add(site)
+                result.hurried.add(site)
 
     def _is_older(self, site: str, key: bytes, modified: float) -> bool:
         """Whether our copy was fetched before the time at which the sitemap says that the page changed."""
@@ -301,32 +218,35 @@ class Clerk:
 
     # ------------------------------------------------------------ sites, leases
 
-    def _deliver(self, inbox: Inbox, work: Work, done: Done) -> None:
+    def _deliver(self, inbox: Inbox, batch: Batch, result: BatchResult) -> None:
         """What other processes asked for: immediate URLs, pages to forget."""
-        delivered = inbox.deliver(self._store, self._repository, at=work.at)
-        done.counts["ant/immediate"] += delivered.immediate
+        delivered = inbox.deliver(self._store, self._repository, at=batch.at)
+        result.counts["ant/immediate"] += delivered.immediate
         self._has_forgotten = self._has_forgotten or delivered.forgotten > 0
 
-    def _activate(self, work: Work, done: Done) -> None:
+    def _activate(self, batch: Batch, result: BatchResult) -> None:
         """More sites: those with new immediate URLs whether there is room or not, others where there is."""
-        until = work.at + self._lease_s
-        if work.immediate:
-            done.activated += self._store.activate(IMMEDIATE_BATCH, owner=self._owner, until=until, at=AT_ONCE)
-        if work.room > 0:
-            done.activated += self._store.activate(work.room, owner=self._owner, until=until, at=work.at)
-        if work.immediate:
-            refills = [Refill(lease, immediate=IMMEDIATE_BATCH) for lease in self._store.urgent(self._owner)]
-            for dealt in self._store.lease(refills):
-                if dealt is not None:
-                    done.immediate += self._without_lost_copies(dealt.immediate)
-                    done.overtaken += [dealt.site] if dealt.overtaken else []
-            done.immediate_left = self._store.next_site_due() == AT_ONCE or bool(self._store.urgent(self._owner))
+        until = batch.at + self._lease_s
+        if batch.immediate:
+            result.activated += self._store.activate(IMMEDIATE_BATCH, owner=self._owner, until=until, at=AT_ONCE)
+        if batch.room > 0:
+            result.activated += self._store.activate(batch.room, owner=self._owner, until=until, at=batch.at)
 
-    def _answer(self, order: Refill, dealt: Dealt | None) -> Dealt:
-        """What a site got; nothing where its lease was lost."""
-        if dealt is None:
-            return Dealt(order.lease.site, [], [], [], [])
-        return msgspec.structs.replace(dealt, recrawl=self._without_lost_copies(dealt.recrawl))
+    def _lease(self, batch: Batch, result: BatchResult) -> None:
+        """Immediate URLs first, then what the hands have room for."""
+        if batch.immediate:
+            urgent = [Refill(lease, immediate=IMMEDIATE_BATCH) for lease in self._store.urgent(self._owner)]
+            for dealt in self._store.lease(urgent):
+                if dealt is not None:
+                    result.immediate[dealt.site] = self._without_lost_copies(dealt.immediate)
+            result.immediate_left = self._store.next_site_due() == AT_ONCE or bool(self._store.urgent(self._owner))
+        for refill, dealt in zip(batch.refills, self._store.lease(batch.refills), strict=True):
+            if dealt is None:
+                result.lost.append(refill.lease.site)
+            else:
+                recrawl = self._without_lost_copies(dealt.recrawl)
+                result.dealt.append(msgspec.structs.replace(dealt, recrawl=recrawl))
+                result.counts["ant/leased"] += len(dealt.never_crawled) + len(dealt.recrawl)
 
     def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
         """The leases, whose records name no copy that is gone, nor what would make the fetch conditional on it."""

@@ -17,6 +17,6 @@ and is counted. `forget` ends a page's life in any of these places, and bars it.
 
 from __future__ import annotations
 
-from webfountain.store.opening import DEFAULT_STORE, folder_of, is_held, open_store
+from webfountain.store.opening import DEFAULT_STORE, folder_of, is_held, open_store, read_every_entry, recount
 
-__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "open_store"]
+__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "open_store", "read_every_entry", "recount"]

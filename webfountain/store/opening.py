@@ -7,6 +7,7 @@ processes.
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ from webfountain.errors import InputError
 if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "is_shared", "open_store"]
+__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "is_shared", "open_store", "read_every_entry", "recount"]
 
 DEFAULT_STORE: Final = "rocksdb://.webfountain"
 _ROCKSDB = "rocksdb://"
@@ -49,6 +50,7 @@ def open_store(
     fastest_s: float | None = None,
     read_only: bool = False,
     fresh: bool = False,
+    at: float | None = None,
 ) -> FrontierStore:
     """Open a store, creating it when it is not there.
 
@@ -56,7 +58,8 @@ def open_store(
     bucket byte. None means what the store was made with; of a new one `fastest_s` is then period_s / 96. Opened for
     writing with others than it was made with, the census rows and the plan of a store go, and with another
     unit its bucket bytes are made anew. `read_only` gives an up-to-date view, also of a store that another process
-    is writing, in the units that it has. `fresh` deletes what the store holds.
+    is writing, in the units that it has. `fresh` deletes what the store holds. `at` is now: times of a run whose clock
+    was ahead are clamped to it, with a warning in the log.
 
     Raises
     ------
@@ -85,5 +88,23 @@ def open_store(
     from webfountain.store.embedded.opening import open_embedded  # noqa: PLC0415
 
     return open_embedded(
-        folder, collection=collection, period_s=period_s, fastest_s=fastest_s, read_only=read_only, fresh=fresh
+        folder, collection=collection, period_s=period_s, fastest_s=fastest_s, read_only=read_only, fresh=fresh, at=at
     )
+
+
+def read_every_entry(folder: Path) -> int:
+    """Read all that an embedded store holds; how many entries. StoreError at the first damaged block."""
+    from webfountain.store.embedded.disk import open_reading  # noqa: PLC0415
+    from webfountain.store.embedded.mending import read_every_entry as read  # noqa: PLC0415
+
+    with contextlib.closing(open_reading(folder)) as disk:
+        return read(disk)
+
+
+def recount(folder: Path) -> None:
+    """Make the counts of an embedded store anew. StoreHeld while a crawl has it open."""
+    from webfountain.store.embedded.disk import open_writing  # noqa: PLC0415
+    from webfountain.store.embedded.mending import recount as count_anew  # noqa: PLC0415
+
+    with contextlib.closing(open_writing(folder)) as disk:
+        count_anew(disk)

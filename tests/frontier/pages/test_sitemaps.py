@@ -191,7 +191,7 @@ def read(
     judge = Judge(collection_of("[policies.default]\ndeny = ['/private/']\n"), year=2026)
     shelf = SitemapShelf(judge, believe_dates=believe_dates)
     fetch = Fetch(1, "sitemap", f"{SITE}/maps/sitemap.xml", SITE, None)
-    return shelf.read(Fetched(fetch, at, 0.1, status=status, body=body, error=error), at=at)
+    return shelf.read(Fetched(fetch, at, 0.1, status=status, body=body, error=error), site=SITE, at=at)
 
 
 def test_a_sitemaps_urls_become_links_one_hop_from_the_seeds() -> None:

@@ -35,10 +35,6 @@ def run(drive, days, *, until=None):
         drive.run(seconds=DAY / 100)
 
 
-def urgent_of(drive):
-    return drive.frontier._clerk._urgent
-
-
 @pytest.mark.parametrize(("siblings", "least", "most"), [(True, 7, 8), (False, 0, 5)])
 def test_a_release_of_a_directory_is_followed_within_a_day_by_what_its_siblings_tell(siblings, least, most):
     """Of 24 pages eight are fetched a day; then all of docs change at once, and one fetch comes upon it."""
@@ -64,14 +60,13 @@ def test_a_release_of_a_directory_is_followed_within_a_day_by_what_its_siblings_
 def test_after_a_restart_a_site_is_ranked_again_with_its_first_settled_visit():
     drive = drive_of(still())
     run(drive, 6)
-    assert SITE in urgent_of(drive)
+    assert SITE in drive.ranked
     drive.frontier.close()
     again = drive_of(still(), store=drive.store, clock=drive.clock, seed=2)
-    assert SITE not in urgent_of(again)
+    assert SITE not in again.ranked
     run(again, 2, until=lambda: again.metrics.get("ant/settled") >= 1)
     assert again.metrics.get("ant/settled") <= 2
-    assert SITE in urgent_of(again)
-    assert len(urgent_of(again)._sites[SITE]) == len(NAMES) + 1
+    assert SITE in again.ranked
     run(again, 1)
     assert again.metrics.get("controller/made_due") >= 6, "and it chooses"
 
@@ -84,8 +79,8 @@ def test_a_site_of_few_pages_is_fetched_by_its_buckets():
 
     drive = drive_of(answer, seeds=(f"{SITE}/", f"{SMALL}/"), capacity=14)
     run(drive, 12)
-    assert SITE in urgent_of(drive)
-    assert SMALL not in urgent_of(drive)
+    assert SITE in drive.ranked
+    assert SMALL not in drive.ranked
     asked = [url for url in drive.asked() if site_of(url) == SMALL]
     assert all(asked.count(f"{SMALL}/{name}") >= 2 for name in few)
 
@@ -98,7 +93,7 @@ def test_no_page_is_asked_sooner_than_the_policy_allows_though_there_is_budget()
         if kind == "page":
             times.setdefault(url, []).append(at)
     assert len(times) == len(NAMES) + 1
-    assert SITE in urgent_of(drive)
+    assert SITE in drive.ranked
     assert all(later - earlier >= 1.5 * DAY for each in times.values() for earlier, later in pairwise(each))
     assert min(map(len, times.values())) >= 3
 

@@ -6,6 +6,7 @@ import pytest
 
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
+from webfountain.frontier.sites.site import State
 from webfountain.records import Link
 from webfountain.urls import fingerprint, site_of
 
@@ -35,7 +36,7 @@ def test_an_immediate_url_of_an_unknown_site_is_fetched_after_its_robots_txt():
 def test_an_immediate_url_of_a_parked_site_is_fetched_at_once():
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages({"": b"x", "known": b"y"}))
     drive.run(seconds=60)
-    assert not drive.frontier._ant.sites
+    assert drive.frontier.statistics().active_sites == 0
     hurried(drive, "http://one.example/")
     drive.run(seconds=30)
     assert drive.asked() == ["http://one.example/"] * 2
@@ -144,9 +145,8 @@ def test_an_immediate_url_of_a_site_that_is_not_active_waits_no_round_of_the_oth
 
 def test_an_immediate_url_hastens_a_robots_txt_that_already_waits_its_turn():
     drive = crowd(site_of_pages(MANY))
-    sites = drive.frontier._ant.sites
     drive.frontier.offer(Link("http://new.example/", "http://new.example", fingerprint("http://new.example/")))
-    drive.run(until=lambda: "http://new.example" in sites and sites["http://new.example"].robots_pending)
+    drive.run(until=lambda: (new := drive.frontier.statistics_of("http://new.example")) and new.state is State.ROBOTS)
     at = drive.clock.now()
     hurried(drive, "http://new.example/p1")
     drive.run(seconds=90)
@@ -162,21 +162,20 @@ def test_immediate_urls_wait_for_the_renewal_of_an_old_robots_txt_and_obey_the_n
     drive = Drive(collection_of(["http://one.example/"], min_delay="1200s", politeness='max_delay = "1200s"'), answer)
     drive.run(seconds=23 * HOUR)
     state["robots"] = (200, b"User-agent: *\nDisallow: /p")
-    asked = [f"http://one.example/p{number}" for number in range(84, 99)]
+    asked = [f"http://one.example/p{number}" for number in range(200, 219)]
     hurried(drive, *asked)
     drive.run(seconds=6 * HOUR)
     robots, pages = ([at for at, kind, _ in drive.log if kind == what] for what in ("robots", "page"))
     assert robots[1] <= robots[0] + 25 * HOUR
     assert 1 <= len(set(asked) & set(drive.asked())) < 6
     assert pages[-1] < robots[1]
-    assert {settled(drive, url).state for url in asked} == {"crawled", "refused"}
+    assert {settled(drive, url).state for url in asked} == {"gone", "refused"}
 
 
 def test_a_crawl_that_ends_while_a_hastened_robots_txt_waits_keeps_the_immediate_url():
     drive = crowd(site_of_pages(MANY))
     hurried(drive, "http://new.example/")
-    sites = drive.frontier._ant.sites
-    drive.run(until=lambda: "http://new.example" in sites and sites["http://new.example"].immediate.backlog())
+    drive.run(until=lambda: (new := drive.frontier.statistics_of("http://new.example")) and new.immediate)
     drive.frontier.close()
     assert drive.store.statistics().immediate == 1
     again = Drive(drive.collection, drive.answer, store=drive.store, clock=drive.clock)

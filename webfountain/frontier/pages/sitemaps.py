@@ -1,7 +1,7 @@
 """A fetched sitemap becomes links to discover, pages to look at again, and sitemaps to fetch.
 
 Place in the walk: beside the pages. URLs of a sitemap pass the same judge as links; they count as one hop from
-the seeds. A lastmod is believed for the sitemap's own site only, and not when it lies in the future: that
+the seeds. A lastmod is believed for pages of the site that named it only, and not when it lies in the future: that
 page would be due for ever. What stands in the file is read by `formats.sitemap`; nothing here asks the store.
 """
 
@@ -32,7 +32,7 @@ SITEMAP_DEPTH: Final = 1
 class SitemapReading(msgspec.Struct, frozen=True):
     """What one sitemap says.
 
-    links : never mind whether known, judged, each once. modified : key on the sitemap's own site -> UTC seconds
+    links : never mind whether known, judged, each once. modified : key on the site that named it -> UTC seconds
     of the page's last change. children : canonical URLs of further sitemaps. counts : by stat name.
     """
 
@@ -61,8 +61,11 @@ class SitemapShelf:
         self._believe_dates = believe_dates
         self._read_file = read_file
 
-    def read(self, fetched: Fetched, *, at: float) -> SitemapReading:
-        """Understand the end of a sitemap fetch, whatever it was; an unanswered one says nothing."""
+    def read(self, fetched: Fetched, *, site: str, at: float) -> SitemapReading:
+        """Understand the end of a sitemap fetch, whatever it was; an unanswered one says nothing.
+
+        `site` named it: its own pages' dates are believed, also where the sitemap lies elsewhere.
+        """
         counts: Counter[str] = Counter()
         if fetched.error is not None or fetched.status is None or not 200 <= fetched.status < 300:
             counts["sitemap/failed"] += 1
@@ -73,10 +76,12 @@ class SitemapShelf:
             return SitemapReading([], {}, [], counts)
         if found.error is not None:
             counts[f"sitemap/error/{found.error}"] += 1
-        return self._judged(found, fetched, at, counts)
+        return self._judged(found, fetched, site, at, counts)
 
-    def _judged(self, found: SitemapFile, fetched: Fetched, at: float, counts: Counter[str]) -> SitemapReading:
-        own, base = fetched.fetch.site, fetched.fetch.url
+    def _judged(
+        self, found: SitemapFile, fetched: Fetched, own: str, at: float, counts: Counter[str]
+    ) -> SitemapReading:
+        base = fetched.fetch.url
         times = _joined(base, found.pages, counts)
         counts["sitemap/urls"] += len(times)
         verdicts = self._judge.judge(list(times), self._judge.sitemap(own, depth=SITEMAP_DEPTH))

@@ -13,8 +13,8 @@ from webfountain.frontier.planning.make_plan import census_of, make_plan
 from webfountain.frontier.planning.schedule import bounds_of
 
 if TYPE_CHECKING:
+    from webfountain.frontier.batch import CensusTaken
     from webfountain.frontier.planning.plan import Plan
-    from webfountain.frontier.store_worker import CensusTaken
     from webfountain.policy.files import Collection
 
 __all__ = ["Controller"]

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from webfountain.core.model import Instance
     from webfountain.core.optimizer import Solution, Solver
     from webfountain.core.quotas import Quotas
+    from webfountain.frontier.batch import CensusTaken
     from webfountain.frontier.planning.schedule import Bounds
-    from webfountain.frontier.store_worker import CensusTaken
     from webfountain.policy.tables import CycleTable
 
     Array = npt.NDArray[np.float64]

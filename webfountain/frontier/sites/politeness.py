@@ -1,4 +1,4 @@
-"""How long to leave a site alone: the delay after a request, the back-off after a refusal, Retry-After.
+"""How long to leave a site alone: the delay after a request, the back-off after a refusal, Retry-After; its standing.
 
 One request at a time per site and per address, the next one after max(min_delay, factor x duration, Crawl-delay)
 (Mercator's rule, Broder 2003; the Crawl-delay bounded by `max_delay`). A site that answers 429 or 503, or not at
@@ -9,12 +9,29 @@ not come back in step.
 from __future__ import annotations
 
 import email.utils
+from math import inf
 from typing import TYPE_CHECKING, Final
+
+from webfountain.frontier.sites.sequencer import Gate
 
 if TYPE_CHECKING:
     import random
 
-__all__ = ["LONGEST_BACKOFF_S", "SITE_ERRORS", "backoff", "delay_after", "page_backoff", "refuses", "retry_after"]
+    from webfountain.frontier.sites.addresses import Group
+    from webfountain.metrics import Metrics
+    from webfountain.policy.tables import PolitenessTable
+    from webfountain.records import Fetched, SiteState
+
+__all__ = [
+    "LONGEST_BACKOFF_S",
+    "SITE_ERRORS",
+    "Standing",
+    "backoff",
+    "delay_after",
+    "page_backoff",
+    "refuses",
+    "retry_after",
+]
 
 LONGEST_BACKOFF_S: Final = 86_400.0
 """A refusal, however often repeated and whatever Retry-After asks, is forgotten after a day: then we ask once."""
@@ -56,3 +73,106 @@ def retry_after(value: str | None, *, at: float) -> float:
     except (ValueError, TypeError, OverflowError):
         return 0.0
     return min(max(when - at, 0.0), LONGEST_BACKOFF_S)
+
+
+class Standing:
+    """How a site stands with us: its gate, its place at an address, and its refusals in a row.
+
+    Invariant: whoever took a slot of the gate (and of the address's) has it given back by `landed`, exactly once.
+    """
+
+    __slots__ = ("_metrics", "_rng", "_rules", "crawl_delay", "failures", "fallbacks", "gate", "group", "rests_until")
+
+    def __init__(self, state: SiteState, rules: PolitenessTable, *, rng: random.Random, metrics: Metrics) -> None:
+        self._rules = rules
+        self._rng = rng
+        self._metrics = metrics
+        self.gate = Gate(rules.concurrency, open_at=state.next_at)
+        self.group: Group | None = None
+        """The sites at its address, of which it is one; None until its host is resolved."""
+        self.fallbacks: tuple[str, ...] = ()
+        """Other addresses of its host, in the order in which they are tried when that of `group` does not answer."""
+        self.crawl_delay = state.crawl_delay
+        self.failures = state.failures
+        """Refusals in a row (429, 503, no connection): the exponent of its back-off."""
+        self.rests_until = 0.0
+        """It asked to be left alone until then, or could not be reached, UTC seconds."""
+
+    @property
+    def address(self) -> str | None:
+        """The address that its fetches go to."""
+        return None if self.group is None else self.group.address
+
+    def opens_at(self) -> float:
+        """From when on it may be asked again; inf while it is asked."""
+        return self.gate.open_at()
+
+    def next_at(self, at: float) -> float:
+        """From when on another process may ask it, if this one ends `at`."""
+        opens = self.gate.open_at()
+        rules = self._rules
+        return opens if opens < inf else at + max(rules.min_delay, min(self.crawl_delay, rules.max_delay))
+
+    def move(self, group: Group, fallbacks: tuple[str, ...]) -> None:
+        """Take a place at an address."""
+        self.group = group
+        self.fallbacks = fallbacks
+
+    def obey(self, crawl_delay: float, *, at: float) -> None:
+        """A robots.txt was read `at`; its Crawl-delay (0: none) also holds before the first page."""
+        self.crawl_delay = crawl_delay
+        self.gate.hold(at + min(crawl_delay, self._rules.max_delay))
+
+    def landed(self, fetched: Fetched, group: Group) -> None:
+        """A fetch ended, however: the gates of site and address open again when politeness says.
+
+        `group` let it out: the site may have moved to another address since.
+        """
+        rules = self._rules
+        wait = delay_after(
+            fetched.seconds,
+            min_delay=rules.min_delay,
+            factor=rules.delay_factor,
+            crawl_delay=self.crawl_delay,
+            max_delay=rules.max_delay,
+        )
+        self.gate.give(fetched.at + wait)
+        group.gate.give(fetched.at + min(wait, max(rules.min_delay, rules.delay_factor * fetched.seconds)))
+        if refuses(fetched.status, fetched.error):
+            self._back_off(fetched)
+        elif fetched.status is not None:
+            self.failures = 0
+
+    def unasked(self, group: Group, at: float) -> None:
+        """A fetch did not take place."""
+        self.gate.give(at)
+        group.gate.give(at)
+
+    def unreachable(self, at: float) -> float:
+        """Its host has no address; until when to leave it alone."""
+        self.failures += 1
+        return at + self.back_off_s(self.failures)
+
+    def back_off_s(self, failures: int) -> float:
+        """Seconds for the `failures`-th failure in a row."""
+        return backoff(failures, base=max(1.0, 10.0 * self._rules.min_delay), rng=self._rng)
+
+    def hold(self, until: float) -> None:
+        """Let nothing out before a time."""
+        self.gate.hold(until)
+
+    def join(self, state: SiteState) -> None:
+        """Take over what another visit of the site learned: the more careful of both holds."""
+        self.gate.hold(state.next_at)
+        self.failures = max(self.failures, state.failures)
+        self.crawl_delay = max(self.crawl_delay, state.crawl_delay)
+
+    def _back_off(self, fetched: Fetched) -> None:
+        """Shut the gate for longer with each refusal, and as long as the site asked."""
+        self.failures += 1
+        if fetched.header("retry-after") is not None:
+            self._metrics.inc("politeness/retry_after")
+        asked = retry_after(fetched.header("retry-after"), at=fetched.at)
+        self.rests_until = fetched.at + max(asked, self.back_off_s(self.failures))
+        self.gate.hold(self.rests_until)
+        self._metrics.inc("politeness/backed_off")

@@ -1,180 +1,680 @@
-"""An active site: its hand of leased URLs behind the site's gate, its robots.txt, its memory between two visits.
+"""A site of the active list: a state machine that owns all that is known of it between `activate` and `park`.
 
-Figure 1 of Edwards 2001, third tier: when a site becomes active its data is loaded and two queues are prepared,
-never-crawled and recrawl, joined by a weight; errands (robots.txt, sitemaps) go before both and the immediate queue
-before all. The site decides nothing about time: its gate does, that of its group (the sites behind its address, see
-`addresses`), and the ant that owns it.
+Its parts have state of their own: its robots.txt (`SiteRobots`), its standing with us (`Standing`: gate, address,
+failures), the URLs leased for it (`Hand`, Figure 1 of Edwards 2001, third tier: never-crawled and recrawl joined by a
+weight, files such as robots.txt and sitemaps before both, immediate URLs before all). Nobody else writes them: the
+active list passes each event once, and takes back what the site cannot do alone (`Errand`, a file on another host).
+What it has for the store goes into the batch that comes with the event.
+
+========== ================================= =======================================================================
+state      means                             left by
+========== ================================= =======================================================================
+RESOLVING  its host's address is looked up   `resolved`: ROBOTS, or OPEN when its robots.txt is known; SHUT without one
+ROBOTS     its robots.txt is asked           `answered`: OPEN, or SHUT when it is not to be had
+OPEN       pages may be asked, and leased    `dealt` with nothing: EMPTY; `renew_robots`: ROBOTS
+EMPTY      the store has nothing due now     `refresh` (new URLs, URLs given back) or `ripen` at `look_at`: OPEN
+SHUT       no page may be asked              `ripen` at `look_at`: ROBOTS; as a rule it is parked before
+LOST       somebody took it over             nothing: it is off the list, and what of it lands is dropped
+========== ================================= =======================================================================
+
+A site that is *barred* (a private address, given up) stays OPEN or EMPTY: its pages are leased, and each ends unasked.
+A *guest* has no site lease: it is asked for files that other sites named, leases no page and is never parked.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from enum import Enum
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import msgspec
+
+from webfountain import urls
 from webfountain.core.change_rate import Prior
-from webfountain.formats.robots import RobotsRules
-from webfountain.frontier.sites.ring import RoundRobin
-from webfountain.frontier.sites.sequencer import Fifo, FirstOf, Gate, Immediate, Polite, WeightedRandom
-from webfountain.records import Fetch, SiteLease, SiteState
+from webfountain.frontier.pages.examiner import acknowledged, leased
+from webfountain.frontier.sites import politeness
+from webfountain.frontier.sites.hand import Hand
+from webfountain.frontier.sites.politeness import Standing
+from webfountain.frontier.sites.sequencer import Polite
+from webfountain.frontier.sites.site_robots import SiteRobots, is_redirect
+from webfountain.policy.judge import Origin
+from webfountain.policy.network import is_private_host
+from webfountain.records import Fetch, Lease, SiteState
+from webfountain.store.contract import Parked, Refill, lane_of, order_of
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["ALLOW_ALL", "LARGEST_HAND", "ActiveSite", "Group", "largest_hand"]
+    from webfountain.clock import Clock
+    from webfountain.formats.robots import RobotsRules
+    from webfountain.frontier.batch import Batch
+    from webfountain.frontier.pages.examiner import Examiner, Visit
+    from webfountain.frontier.planning.follower import PlanFollower
+    from webfountain.frontier.sites.addresses import Group
+    from webfountain.metrics import Metrics
+    from webfountain.policy.files import Collection
+    from webfountain.policy.judge import Judge
+    from webfountain.records import Fetched, FetchKind, OutcomeKind, PageRecord, SiteLease, SiteRecord
+    from webfountain.store.contract import Dealt
 
-LARGEST_HAND = 64
-_HAND_S = 0.2
-"""A hand lasts so long at least, seconds."""
-PRIOR_CHANGES = 2.0
+__all__ = ["ActiveSite", "Errand", "SiteContext", "SiteStatistics", "State", "state_of"]
+
+PRIOR_PERIODS: Final = 10.0
+"""Believed mean change interval, in periods, of the pages of a site that nothing is known of."""
+PRIOR_CHANGES: Final = 2.0
 """How many changes seen the collection's belief is worth against what the site's own pages showed."""
-ALLOW_ALL = RobotsRules.parse(b"", "*")
+TRIES: Final = 5
+"""Requests in a row without an answer, each after a longer back-off, until an impatient crawl gives a site up."""
+RELOOK: Final = 0.02
+"""Share of a period after which a site whose pages were not due after all is looked at again."""
+MAX_SITEMAPS: Final = 100
+"""Sitemaps of one site that are read; an index that names more is cut and counted."""
+_HAIR_S: Final = 1e-3
+"""A site is looked at this much after a page comes due: `at - interval` may round to before the page's last crawl."""
+_KEPT_S: Final = 5.0
+"""A site that must be left alone for longer is kept so in the store at once; a kill forgets less than this."""
+_PRIVATE: Final = "private-address"
+_NO_ROBOTS: Final = "robots.txt"
+_BARRED: Final[dict[str, OutcomeKind]] = {_PRIVATE: "refused", _NO_ROBOTS: "refused_by_robots"}
+"""How pages of a barred site end, by why it is; all others have failed."""
 
 
-class Group:
-    """Active sites behind one address, or one site alone: the second tier, whose members are sites' sequencers."""
+class State(Enum):
+    """See the module's table."""
 
-    __slots__ = ("address", "gate", "key", "ring", "sequencer")
+    RESOLVING = "resolving"
+    ROBOTS = "robots"
+    OPEN = "open"
+    EMPTY = "empty"
+    SHUT = "shut"
+    LOST = "lost"
 
-    def __init__(self, key: str, address: str, concurrency: int) -> None:
-        self.key = key
-        self.address = address
-        self.ring: RoundRobin[Fetch] = RoundRobin()
-        self.gate = Gate(concurrency)
-        self.sequencer: Polite[Fetch] = Polite(self.ring, self.gate)
+
+class Errand(NamedTuple):
+    """A file that `asker` needs of another site: it passes that site's gates, and what came of it returns.
+
+    With an `error` it comes back: whoever waits for the file must do without.
+    """
+
+    kind: FetchKind
+    url: str
+    asker: str
+    error: str | None = None
+
+
+class SiteStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot of one site."""
+
+    state: State
+    is_guest: bool
+    barred: str | None
+    address: str | None
+    opens_at: float
+    failures: int
+    robots_failures: int
+    hand: int
+    """Leased pages in the hand, of the two queues."""
+    immediate: int
+    """Immediate fetches that are ready; `held` wait for robots.txt or an address."""
+    held: int
+    files: int
+    under_way: int
+    served: int
+
+
+@dataclass(slots=True, frozen=True)
+class SiteContext:
+    """What all sites of a crawl share: its rules and its collaborators.
+
+    `patient`: the pages of a site that cannot be reached wait until it can; else they have failed, for who yielded them
+    waits for their end. `ignores_robots` says of another project's stored request whether robots.txt is not to rule
+    it. `numbers` are those of the fetches.
+    """
+
+    collection: Collection
+    judge: Judge
+    examiner: Examiner
+    follower: PlanFollower
+    metrics: Metrics
+    clock: Clock
+    rng: random.Random
+    numbers: Iterator[int]
+    parse_robots: Callable[[bytes], RobotsRules]
+    hand: int
+    largest_hand: int
+    patient: bool = True
+    obey_robots: bool = True
+    ignores_robots: Callable[[bytes], bool] = lambda _: False
+
+    def weights(self) -> Sequence[float]:
+        """Weights of a site's never-crawled and recrawl queue, now."""
+        return self.follower.schedule.weights(self.clock.now())
 
 
 class ActiveSite:
-    """One site of the active list. Created by the ant on activation, dropped when it is parked.
-
-    Invariant: `expected` counts the fetches under way and the visits not yet settled; a site is parked only at 0.
-    Invariant: while `robots_pending` no page is in a queue. Immediate ones wait in `held`, and where there are any the
-    robots.txt itself, which has no lease, is in `immediate`.
-    """
+    """One site, made when it is activated (`lease`) or named by another (None: a guest)."""
 
     __slots__ = (
-        "barred",
-        "changes",
-        "crawl_delay",
-        "dry",
-        "errands",
-        "expected",
-        "failures",
-        "fallbacks",
-        "gate",
-        "group",
-        "hand",
-        "held",
-        "immediate",
-        "lease",
-        "never",
-        "ordered",
-        "recrawl",
-        "recrawl_at",
-        "resolving",
-        "robots",
-        "robots_at",
-        "robots_body",
-        "robots_failures",
-        "robots_hops",
-        "robots_ok",
-        "robots_pending",
+        "_barred",
+        "_changes",
+        "_context",
+        "_hand",
+        "_later",
+        "_lease",
+        "_ordered",
+        "_robots",
+        "_served",
+        "_sitemaps",
+        "_standing",
+        "_state",
+        "_under_way",
+        "_watched",
+        "look_at",
+        "name",
         "sequencer",
-        "served",
-        "short",
-        "site",
-        "sitemaps",
-        "watched",
     )
 
-    def __init__(
-        self,
-        lease: SiteLease,
-        *,
-        concurrency: int,
-        weights: Callable[[], Sequence[float]],
-        rng: random.Random,
-        hand: int,
-    ) -> None:
-        state = lease.record.state
-        self.site = lease.site
-        self.lease = lease
-        self.gate = Gate(concurrency, open_at=state.next_at)
-        self.errands: Fifo[Fetch] = Fifo()
-        self.immediate: Immediate[Fetch] = Immediate()
-        self.never: Fifo[Fetch] = Fifo()
-        self.recrawl: Fifo[Fetch] = Fifo()
-        joined = WeightedRandom((self.never, self.recrawl), weights, rng)
-        queues = FirstOf((self.immediate, self.errands, joined))
-        self.sequencer: Polite[Fetch] = Polite(queues, self.gate)
-        self.group: Group | None = None
-        self.fallbacks: tuple[str, ...] = ()
-        """Other addresses of its host, in the order in which they are tried when that of `group` does not answer."""
-        self.hand = hand
-        self.held: list[Fetch] = []  # immediate fetches that wait for robots.txt or DNS
-        self.expected = 0
-        self.served = 0
-        self.ordered = False  # a lease order for this site is with the store
-        self.dry = False  # the store had nothing more when last asked; new links or `recrawl_at` end that
-        self.short = True  # the store had fewer due pages than the hand had room for, when last asked
-        self.recrawl_at = inf
-        self.resolving = False
-        self.barred: str | None = None  # why each page of it ends unasked: a private address, or no answer
-        self.failures = state.failures
-        self.crawl_delay = state.crawl_delay
-        self.robots = ALLOW_ALL
-        self.robots_body = state.robots
-        self.robots_at = state.robots_at
-        self.robots_ok = state.robots_ok
-        self.robots_failures = state.robots_failures
-        self.robots_pending = False
-        self.robots_hops = 0
-        self.sitemaps = dict(state.sitemaps)
-        self.changes = state.changes
-        self.watched = state.watched
+    def __init__(self, name: str, state: SiteState, context: SiteContext, *, lease: SiteLease | None) -> None:
+        self.name = name
+        self._context = context
+        self._lease = lease
+        self._state = State.RESOLVING
+        self._barred: str | None = None
+        self._standing = Standing(state, context.collection.politeness, rng=context.rng, metrics=context.metrics)
+        self._robots = SiteRobots(state, context.parse_robots)
+        self._hand = Hand(context.weights, context.rng, size=context.hand, largest=context.largest_hand)
+        self._sitemaps = dict(state.sitemaps)
+        self._later: list[str] = []  # sitemaps that others named, until robots.txt allows them
+        self._ordered = False  # a refill is with the store
+        self._under_way = 0  # fetches that have not ended, and ends that are not settled
+        self._served = 0
+        self._changes = state.changes
+        self._watched = state.watched
+        self.look_at = inf
+        """When something of it comes due by time alone, UTC seconds."""
+        self.sequencer: Polite[Fetch] = Polite(self._hand.sequencer, self._standing.gate)
+        """What is asked of it next, behind its gate."""
+
+    # -------------------------------------------------------- what it needs
 
     @property
-    def shut(self) -> bool:
-        """No page may be asked or refused now: robots.txt cannot be had, or the host has no address."""
-        return self.barred is None and (not self.robots_ok or self.group is None)
+    def lease(self) -> SiteLease | None:
+        """The right to crawl it; None: it is a guest."""
+        return self._lease
 
-    def hungry(self) -> bool:
+    @property
+    def group(self) -> Group | None:
+        """The sites at its address, of which it is one; None until its host is resolved."""
+        return self._standing.group
+
+    @property
+    def fallbacks(self) -> tuple[str, ...]:
+        """Other addresses of its host, in the order in which they are tried."""
+        return self._standing.fallbacks
+
+    def is_hungry(self) -> bool:
         """Whether the hand runs low and the store may have more."""
-        if self.ordered or self.dry or self.robots_pending or self.shut:
+        return self._state is State.OPEN and not self._ordered and self._hand.runs_low()
+
+    def is_idle(self) -> bool:
+        """Nothing to ask, nothing under way, nothing ordered."""
+        busy = self._state is State.RESOLVING or self._state is State.ROBOTS
+        return not (busy or self._under_way or self._ordered or self._hand.backlog())
+
+    def is_quiet(self) -> bool:
+        """Idle, and no page of it is wanted before `look_at`."""
+        return (self._state is State.EMPTY or self._state is State.SHUT) and self.is_idle()
+
+    def is_done(self, at: float, *, patience_s: float) -> bool:
+        """Quiet for long enough that leaving pays; a guest's gate is remembered until it opens."""
+        if not self.is_quiet():
             return False
-        return self.never.backlog() + self.recrawl.backlog() <= self.hand // 4
+        if self._lease is None:
+            return self._standing.opens_at() <= at
+        return self._state is State.SHUT or self.look_at > at + patience_s
 
-    def idle(self) -> bool:
-        """Nothing held, nothing under way, nothing ordered: the site may leave the active list."""
-        return not (self.expected or self.ordered or self.robots_pending or self.resolving or self.sequencer.backlog())
+    def is_bound(self) -> bool:
+        """Whether something is under way that the site must wait for."""
+        waits = self._state is State.RESOLVING or self._state is State.ROBOTS
+        return bool(self._under_way or self._ordered or waits)
 
-    def prior(self, belief_s: float) -> Prior:
-        """Mean change interval of the site's pages so far, drawn towards the belief where little was seen."""
-        return Prior((self.watched + PRIOR_CHANGES * belief_s) / (self.changes + PRIOR_CHANGES))
+    def is_at_rest(self, at: float) -> bool:
+        """Whether it asked to be left alone, or could not be reached, until after `at`."""
+        return self._standing.rests_until > at
 
-    def remember(self, next_at: float) -> SiteState:
-        """What must outlive the visit."""
-        return SiteState(
-            next_at=next_at,
-            failures=self.failures,
-            robots=self.robots_body,
-            robots_at=self.robots_at,
-            robots_ok=self.robots_ok,
-            robots_failures=self.robots_failures,
-            crawl_delay=self.crawl_delay,
-            sitemaps=tuple(self.sitemaps.items()),
-            changes=self.changes,
-            watched=self.watched,
+    def opens_at(self) -> float:
+        """From when on it may be asked again; inf while it is asked."""
+        return self._standing.opens_at()
+
+    def has_served(self, quantum: int) -> bool:
+        """Whether it gave so many fetches that others may have its place."""
+        return self._served >= quantum
+
+    def is_starved(self) -> bool:
+        """Whether the store had fewer known pages due than the hand has room for."""
+        return self._hand.is_short
+
+    def has_before(self, until: float) -> bool:
+        """Whether something of it may be asked before a time."""
+        active = self._state is not State.EMPTY and self._state is not State.SHUT
+        return active or self._ordered or self.sequencer.wake_at() <= until
+
+    def must_renew_robots(self, at: float) -> bool:
+        """Whether its robots.txt has lived its time; with a refill out it must wait for that."""
+        bound = self._lease is None or self._ordered or self._barred is not None
+        return not bound and (self._state is State.OPEN or self._state is State.EMPTY) and self._robots.is_outdated(at)
+
+    def is_lost(self) -> bool:
+        """Whether somebody took it over."""
+        return self._state is State.LOST
+
+    def owns(self, fetch: Fetch) -> bool:
+        """Whether a leased page was leased under its present site lease."""
+        held, leased_page = self._lease, fetch.lease
+        return held is not None and leased_page is not None and leased_page.id.token == held.token
+
+    def is_asking(self, url: str) -> bool:
+        """Whether it waits for the answer to this URL as its robots.txt."""
+        return self._robots.asking == url
+
+    def statistics(self) -> SiteStatistics:
+        """A frozen snapshot."""
+        hand = self._hand
+        return SiteStatistics(
+            state=self._state,
+            is_guest=self._lease is None,
+            barred=self._barred,
+            address=self._standing.address,
+            opens_at=self._standing.opens_at(),
+            failures=self._standing.failures,
+            robots_failures=self._robots.failures,
+            hand=hand.pages(),
+            immediate=hand.urgent.backlog(),
+            held=len(hand.held),
+            files=hand.files.backlog(),
+            under_way=self._under_way,
+            served=self._served,
         )
 
+    def prior(self) -> Prior:
+        """Mean change interval of its pages so far, drawn towards the collection's belief where little was seen."""
+        belief_s = PRIOR_PERIODS * self._context.collection.cycle.period_s
+        return Prior((self._watched + PRIOR_CHANGES * belief_s) / (self._changes + PRIOR_CHANGES))
 
-def largest_hand(capacity: float | None, period_s: float) -> int:
-    """Most pages in a hand where `capacity` are fetched a period; None: as many as politeness allows.
+    # ------------------------------------------------------- events: its place
 
-    What is leased ahead cannot be overtaken by what turns up: at most a twentieth of a period's fetches, but enough
-    for the worker's next batch in an accelerated test.
-    """
-    if capacity is None:
-        return LARGEST_HAND
-    ahead = max(capacity / 20, _HAND_S * capacity / period_s)
-    return int(min(LARGEST_HAND, max(1.0, ahead)))
+    def moved(self, group: Group, fallbacks: tuple[str, ...]) -> None:
+        """It stands at another address of its host from now on."""
+        self._standing.move(group, fallbacks)
+
+    def resolved(self, group: Group, fallbacks: tuple[str, ...], batch: Batch) -> list[Errand]:
+        """Its host has an address, or is one: bar it when that is private, else see to its robots.txt."""
+        self._standing.move(group, fallbacks)
+        if not self._context.collection.network.allow_private and is_private_host(group.address):
+            self._barred = _PRIVATE
+            return self.give_files_up(_PRIVATE) + self._prepare(batch)
+        return self._prepare(batch)
+
+    def unreachable(self, error: str, batch: Batch) -> list[Errand]:
+        """Its host has no address: it waits, longer each time, or its pages have failed."""
+        rests_until = self._standing.unreachable(batch.at)
+        if self._context.patient:
+            self._shut(rests_until)
+        else:
+            self._give_up(error, batch)
+        self._context.metrics.inc("ant/unreachable")
+        self._context.metrics.inc(f"fetch/error/{error}")
+        return self.give_files_up(error)
+
+    def adopt(self, lease: SiteLease, batch: Batch) -> list[Errand]:
+        """A guest becomes a site of our own."""
+        state = state_of(lease.record)
+        self._lease = lease
+        self._standing.join(state)
+        self._sitemaps |= dict(state.sitemaps)
+        self._changes, self._watched = state.changes, state.watched
+        if self._robots.asked_at is None and self._robots.asking is None:
+            self._robots = SiteRobots(state, self._context.parse_robots)
+        return [] if self._state is State.RESOLVING or self._state is State.ROBOTS else self._prepare(batch)
+
+    def renewed(self, lease: SiteLease) -> None:
+        """Its lease lasts longer."""
+        self._lease = lease
+
+    def leave(self, due: float, batch: Batch) -> list[Errand]:
+        """It leaves the active list, to come back at `due`; what others need of it they must do without."""
+        given_up = self.give_files_up("busy")
+        if self._lease is not None:
+            batch.release(self._hand.flush())
+            batch.park(Parked(self._lease, max(due, self._standing.next_at(batch.at)), self._remember(batch.at)))
+        return given_up
+
+    def lose(self) -> list[Errand]:
+        """Somebody took it over: it holds nothing any more, and what lands has no effect."""
+        given_up = self.give_files_up("busy")
+        self._hand.flush()
+        self._state = State.LOST
+        return given_up
+
+    def give_files_up(self, error: str) -> list[Errand]:
+        """The files that were not asked, its own and those that others need, are not to be had now."""
+        waiting = [(fetch.kind, fetch.url) for fetch in self._hand.take_files()]
+        waiting += [("sitemap", url) for url in self._later]
+        self._later.clear()
+        for _, url in waiting:
+            self._sitemaps.pop(url, None)  # named, not read
+        return [Errand(kind, url, self.name, error) for kind, url in waiting]
+
+    def _keep(self, batch: Batch) -> None:
+        """What was learned of it must outlive a kill."""
+        if self._lease is not None:
+            batch.remember(self._lease, self._remember(batch.at))
+
+    def _remember(self, at: float) -> SiteState:
+        """What must outlive the visit."""
+        body, asked_at, is_known, failures = self._robots.remember()
+        return SiteState(
+            next_at=self._standing.next_at(at),
+            failures=self._standing.failures,
+            robots=body,
+            robots_at=asked_at,
+            robots_ok=is_known,
+            robots_failures=failures,
+            crawl_delay=self._standing.crawl_delay,
+            sitemaps=tuple(self._sitemaps.items()),
+            changes=self._changes,
+            watched=self._watched,
+        )
+
+    # ------------------------------------------------------ events: its fetches
+
+    def sent(self) -> None:
+        """A fetch of it went out."""
+        self._under_way += 1
+        self._served += 1
+
+    def unasked(self, group: Group, at: float) -> None:
+        """A fetch of it that went out did not take place; its page is still to end."""
+        self._standing.unasked(group, at)
+
+    def landed(self, fetched: Fetched, group: Group, batch: Batch) -> None:
+        """A fetch of it, let out by `group`, ended, however: the gates open again when politeness says."""
+        self._standing.landed(fetched, group)
+        if fetched.fetch.kind != "page":
+            self._under_way -= 1
+        elif self._state is not State.LOST:
+            self._count_silence(fetched, batch)
+
+    def answered(self, fetched: Fetched, batch: Batch) -> list[Errand]:
+        """Its robots.txt or a sitemap that it named has been fetched, from wherever."""
+        if fetched.fetch.kind == "robots":
+            errands = self._robots_answered(fetched, batch)
+        else:
+            errands = self._sitemap_answered(fetched, batch)
+        self._count_silence(fetched, batch)
+        return errands
+
+    def finished(self, visit: Visit, batch: Batch) -> None:
+        """A page was examined: it is to be settled."""
+        if visit.record.checks > leased(visit.fetch).checks:
+            self._changes += visit.kind == "changed"
+            self._watched += visit.watched
+        self._note_due(visit.record)
+        batch.settle(visit)
+        if self._standing.next_at(batch.at) > batch.at + _KEPT_S:
+            self._keep(batch)
+
+    def settled(self, many: int) -> None:
+        """So many of its ends are in the store."""
+        self._under_way -= many
+
+    def _count_silence(self, fetched: Fetched, batch: Batch) -> None:
+        """An impatient crawl gives a site up that answers no more, or that has no robots.txt to show."""
+        if self._context.patient:
+            return
+        if fetched.error in politeness.SITE_ERRORS and self._standing.failures >= TRIES:
+            self._give_up(fetched.error, batch)
+        elif fetched.fetch.kind == "robots" and self._robots.failures >= TRIES:
+            self._give_up(_NO_ROBOTS, batch)
+
+    def _give_up(self, error: str, batch: Batch) -> None:
+        """What is known of it has failed; when it is active again it is tried again."""
+        self._barred = error
+        self._state = State.OPEN
+        for fetch in self._hand.take_pages():
+            self._may_ask(fetch, batch)
+        self._let_go(batch)
+
+    # -------------------------------------------------- robots.txt and sitemaps
+
+    def visit(self, kind: FetchKind, url: str, batch: Batch) -> list[Errand]:
+        """Another site needs a file of this one.
+
+        A sitemap obeys this site's robots.txt, which may have to be asked first; a robots.txt obeys none.
+        """
+        if self._barred is not None or self._state is State.SHUT:
+            return [Errand(kind, url, self.name, self._barred or "busy")]
+        if kind == "robots":
+            self._fetch_file(kind, url)
+            return []
+        self._later.append(url)
+        if self._state is State.RESOLVING or self._state is State.ROBOTS:
+            return []
+        return self._prepare(batch)
+
+    def renew_robots(self, batch: Batch) -> list[Errand]:
+        """Its robots.txt has lived its time: what is in the hand must wait for the new one, in the store."""
+        batch.release(self._hand.flush_pages())
+        return self._prepare(batch)
+
+    def _prepare(self, batch: Batch) -> list[Errand]:
+        """Make ready for its pages: with known rules at once, else after its robots.txt."""
+        context = self._context
+        if not context.obey_robots or self._barred:
+            self._robots.waive()
+        elif self._needs_robots(batch.at):
+            self._state = State.ROBOTS
+            self._hand.hold_urgent()  # the new rules decide, not those that were in force when they came
+            return self._ask_robots(self._robots.ask(self.name))
+        return self._open(batch)
+
+    def _needs_robots(self, at: float) -> bool:
+        """A guest that is only asked for other sites' robots.txt needs none of its own."""
+        return (self._lease is not None or bool(self._later)) and self._robots.is_needed(at)
+
+    def _ask_robots(self, url: str) -> list[Errand]:
+        if urls.site_of(url) != self.name:
+            return [Errand("robots", url, self.name)]
+        self._hand.add_file(self._fetch("robots", url))
+        return []
+
+    def _robots_answered(self, fetched: Fetched, batch: Batch) -> list[Errand]:
+        """Follow, obey or refuse."""
+        answer = self._robots.answered(fetched)
+        if answer.hop is not None:
+            return self._ask_robots(answer.hop)
+        self._context.metrics.inc(f"robots/{answer.ruling}")
+        if answer.ruling == "refuse":
+            rests_until = batch.at + self._standing.back_off_s(self._robots.failures)
+            self._standing.hold(rests_until)  # also when an immediate URL makes the site active before
+            self._shut(rests_until)
+            return []
+        self._standing.obey(self._robots.crawl_delay, at=fetched.at)
+        self._keep(batch)
+        return self._open(batch)
+
+    def _shut(self, until: float) -> None:
+        self._state = State.SHUT
+        self.look_at = until
+
+    def _open(self, batch: Batch) -> list[Errand]:
+        """Rules are known: sitemaps are sent for, what waited goes on, leases may be ordered."""
+        self._state = State.OPEN if self._lease is not None else State.EMPTY
+        errands: list[Errand] = []
+        if self._lease is not None and self._context.collection.discovery.sitemaps and not self._barred:
+            errands = self.name_sitemaps(self._robots.sitemaps, batch)
+        later, self._later = self._later, []
+        for url in later:
+            if self._context.obey_robots and not self._robots.allows(url):
+                errands.append(Errand("sitemap", url, self.name, _NO_ROBOTS))
+            else:
+                self._fetch_file("sitemap", url)
+        self._let_go(batch)
+        return errands
+
+    def _fetch_file(self, kind: FetchKind, url: str) -> None:
+        self._hand.files.load([self._fetch(kind, url)])
+
+    def name_sitemaps(self, found: Iterable[str], batch: Batch) -> list[Errand]:
+        """Fetch those sitemaps that were not read within a period, newly named ones at once."""
+        metrics, errands = self._context.metrics, []
+        for name in found:
+            url = urls.join(self.name + "/", name)
+            if url is None or not self._context.judge.is_in_scope(urls.site_of(url)):
+                metrics.inc("sitemap/out_of_scope")
+            elif url not in self._sitemaps and len(self._sitemaps) >= MAX_SITEMAPS:
+                metrics.inc("sitemap/too_many")
+            elif batch.at - self._sitemaps.get(url, -inf) >= self._context.collection.cycle.period_s:
+                self._sitemaps[url] = batch.at
+                metrics.inc("sitemap/fetched")
+                if urls.site_of(url) == self.name:
+                    self._fetch_file("sitemap", url)
+                else:
+                    errands.append(Errand("sitemap", url, self.name))
+        return errands
+
+    def _sitemap_answered(self, fetched: Fetched, batch: Batch) -> list[Errand]:
+        if fetched.status == 200:
+            batch.read_sitemap(fetched, of=self.name)
+            return []
+        location = fetched.header("location") if is_redirect(fetched.status) else None
+        if location is not None and (target := urls.join(fetched.fetch.url, location)) is not None:
+            return self.name_sitemaps([target], batch)
+        self._context.metrics.inc("sitemap/failed")
+        return []
+
+    # ------------------------------------------------------------- its pages
+
+    def refill(self, batch: Batch) -> None:
+        """Order leases for a hungry site; it is ordered for once until it is dealt."""
+        assert self._lease is not None
+        self._ordered = True
+        self.look_at = inf  # learned anew: from the deal, and from what is settled meanwhile
+        never, recrawl = self._hand.room()
+        horizon = self._context.follower.schedule.horizon(self.name, batch.at)
+        batch.refill(Refill(self._lease, never_crawled=never, recrawl=recrawl, horizon=horizon))
+
+    def hurried(self, leases: Iterable[Lease], batch: Batch) -> None:
+        """Immediate URLs go first of all, once robots.txt is known and if it allows them."""
+        self._hand.hold(map(self._page, leases))
+        if self._state is State.ROBOTS:
+            self._hand.hasten_files()
+        self._let_go(batch)
+
+    def dealt(self, dealt: Dealt, batch: Batch) -> None:
+        """The leases that were ordered came; what policy or robots.txt refuse now ends at once."""
+        never, recrawl = (
+            [fetch for fetch in map(self._page, leases) if self._may_ask(fetch, batch)]
+            for leases in (dealt.never_crawled, dealt.recrawl)
+        )
+        # What was due and was not dealt (the hand was full, a horizon is used for a while) is looked at again soon.
+        soonest = batch.at + RELOOK * self._context.collection.cycle.period_s
+        for due in self._context.follower.schedule.due_times(self.name, dealt.lanes, batch.at):
+            self._look_sooner(due if due > batch.at else soonest)
+        self._ordered = False
+        full = bool(dealt.never_crawled or dealt.recrawl)
+        self._hand.deal(never, recrawl, full=full)
+        if not full and self._state is State.OPEN:
+            self._state = State.EMPTY
+
+    def refresh(self) -> None:
+        """The store has something for it again: new URLs, or some that were given back."""
+        if self._state is State.EMPTY and self._lease is not None:
+            self._state = State.OPEN
+
+    def recall(self, batch: Batch) -> None:
+        """Some pages of it go before all others: the known ones in its hand are given back."""
+        batch.release(self._hand.flush_recrawl())
+        self.refresh()
+
+    def ripen(self, batch: Batch) -> list[Errand]:
+        """`look_at` has come."""
+        if self.look_at > batch.at:
+            return []
+        if self._state is State.SHUT and self._standing.group is not None:
+            return self._prepare(batch)
+        self.refresh()
+        return []
+
+    def _let_go(self, batch: Batch) -> None:
+        if self._state is State.OPEN or self._state is State.EMPTY:
+            for fetch in self._hand.take_held():
+                if self._may_ask(fetch, batch):
+                    self._hand.urgent.load([fetch])
+
+    def _may_ask(self, fetch: Fetch, batch: Batch) -> bool:
+        """Whether a leased page may be fetched; if not it is settled as refused, or as failed."""
+        assert fetch.lease is not None
+        record = fetch.lease.record
+        kind, error = self._objection(record)
+        if kind is None:
+            return True
+        self._under_way += 1
+        if kind == "failed":
+            refused = acknowledged(record, status=None, error=error, at=batch.at)
+        else:
+            refused = self._context.examiner.refused(fetch, error, at=batch.at)
+        self._note_due(refused)
+        batch.refuse(fetch.lease, kind, refused)
+        self._context.metrics.inc(f"outcome/{kind}")
+        return False
+
+    def _objection(self, record: PageRecord) -> tuple[OutcomeKind | None, str]:
+        if self._barred is not None:
+            return _BARRED.get(self._barred, "failed"), self._barred
+        context = self._context
+        if record.request is None:
+            [verdict] = context.judge.judge([record.url], Origin("queued", record.depth, record.policy))
+            if verdict.reason is not None:
+                return "refused", verdict.reason
+        if not context.obey_robots or self._robots.allows(record.url):
+            return None, ""
+        if record.request is not None and context.ignores_robots(record.request):
+            return None, ""
+        return "refused_by_robots", _NO_ROBOTS
+
+    def _note_due(self, record: PageRecord) -> None:
+        """When a page comes due once this record is settled."""
+        heads = [(lane_of(record), order_of(record))]
+        schedule = self._context.follower.schedule
+        self._look_sooner(schedule.due_times(self.name, heads, self._context.clock.now())[0])
+
+    def _look_sooner(self, due: float) -> None:
+        self.look_at = min(self.look_at, due + _HAIR_S)
+
+    def _page(self, lease: Lease) -> Fetch:
+        """The request for a leased page, conditional when our copy has validators."""
+        record = lease.record
+        has_copy = record.state == "crawled" and record.digest is not None
+        return self._fetch(
+            "page",
+            record.url,
+            lease=lease,
+            etag=record.etag if has_copy else None,
+            last_modified=record.last_modified if has_copy else None,
+        )
+
+    def _fetch(self, kind: FetchKind, url: str, **more: Any) -> Fetch:
+        standing = self._standing
+        number = next(self._context.numbers)
+        return Fetch(number, kind, url, self.name, standing.address, fallbacks=standing.fallbacks, **more)
+
+
+def state_of(record: SiteRecord) -> SiteState:
+    """What is remembered of a site: when it was parked, or since, if it was never parked again (`learned`)."""
+    if not record.learned:
+        return record.state
+    learned = msgspec.msgpack.decode(record.learned, type=SiteState)
+    return max(record.state, learned, key=lambda state: state.next_at)

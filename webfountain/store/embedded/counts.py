@@ -56,6 +56,16 @@ class Counts:
         self._counted: Counted = {}
         self._clean()
 
+    def clear(self) -> None:
+        """Count from nothing again; what was counted in the periods stays."""
+        self.pages, self.sites, self.immediate = [0] * len(STATES), 0, 0
+        self._buckets, self._copies = {}, {}
+        self._clean()
+
+    def drop_rows(self, batch: WriteBatch, *, since: int) -> None:
+        """Forget what was counted in the periods from `since`."""
+        batch.delete_range(_row_key((since, None)), after(ROW))
+
     def add_new(self, row: SiteRow, pages: int) -> None:
         """Count never-seen pages of a site."""
         row[0] += pages

@@ -26,6 +26,7 @@ __all__ = [
     "BAR",
     "BARRED",
     "BUCKET",
+    "CLOCK",
     "COPY",
     "COUNTS",
     "DUE",
@@ -49,12 +50,14 @@ __all__ = [
     "is_record",
     "never_suffix",
     "number",
+    "pack_time",
     "pack_waiting",
     "place_of",
     "pointer",
     "pointer_suffix",
     "recrawl_key",
     "site_id",
+    "unpack_time",
     "waiting_record",
 ]
 
@@ -75,6 +78,7 @@ BUCKET: Final = b"B"  # bucket -> crawled pages, sum of last_crawled
 ROW: Final = b"K"  # period, bucket -> a census row
 COPY: Final = b"W"  # repository, WARC file number -> page records that name it
 COUNTS: Final = b"C"  # -> pages by state, sites, arrivals, immediate URLs
+CLOCK: Final = b"O"  # -> the time of the last step that told one
 META: Final = b"M"  # -> format, collection, period, fastest, generation
 VALUE: Final = b"V"  # name -> a published value
 
@@ -84,6 +88,7 @@ BAR: Final = b"\x00"
 """Value of the page key of a forgotten URL: known, and no page."""
 _POINTER: Final = b"\x01"
 _word = struct.Struct(">Q")
+_time = struct.Struct(">d")
 _lane = struct.Struct(">H")
 _turn = struct.Struct(">BQ")
 _LANE_AT: Final = 9
@@ -112,6 +117,17 @@ _waiting = msgspec.msgpack.Decoder(Waiting)
 def site_id(site: str) -> bytes:
     """Eight bytes for a site: among 10^6 sites two collide with a chance of 3e-8."""
     return xxhash.xxh3_64_digest(site.encode())
+
+
+def pack_time(at: float) -> bytes:
+    """The value under CLOCK."""
+    return _time.pack(at)
+
+
+def unpack_time(value: bytes) -> float:
+    """The time that `pack_time` packed."""
+    at: float = _time.unpack(value)[0]
+    return at
 
 
 def number(value: int) -> bytes:

@@ -20,6 +20,7 @@ from webfountain.store.contract import PLAN, lane_of, order_of
 from webfountain.store.embedded.counts import Counts
 from webfountain.store.embedded.disk import WriteBatch, open_reading, open_writing
 from webfountain.store.embedded.keys import FORMAT, META, PAGE, ROW, STATE, VALUE, after, is_record, recrawl_key
+from webfountain.store.embedded.mending import set_back
 from webfountain.store.embedded.store import EmbeddedStore
 
 if TYPE_CHECKING:
@@ -60,6 +61,7 @@ def open_embedded(
     fastest_s: float | None = None,
     read_only: bool,
     fresh: bool = False,
+    at: float | None = None,
 ) -> EmbeddedStore:
     """Open the store in a folder; see `open_store` for what it raises."""
     disk = open_reading(folder) if read_only else open_writing(folder)
@@ -73,10 +75,21 @@ def open_embedded(
             meta = _in_units_of(disk, meta, period_s or meta.period_s, fastest_s or meta.fastest_s)
             meta = msgspec.structs.replace(meta, generation=meta.generation + 1)
             _write_meta(disk, meta, WriteBatch(raw_mode=True))
-        store = EmbeddedStore(disk, period_s=meta.period_s, fastest_s=meta.fastest_s, generation=meta.generation)
+        store = _store(disk, meta)
         if not read_only:
             store.recover()
+            if at is not None and (ahead := set_back(disk, at, period_s=meta.period_s)):
+                _logger.warning(
+                    "%s: the clock was %.0f s ahead when the store was last written; times after now are taken for now",
+                    folder,
+                    ahead,
+                )
+                return _store(disk, meta)  # what the first has read is another now
         return store
+
+
+def _store(disk: Disk, meta: _Meta) -> EmbeddedStore:
+    return EmbeddedStore(disk, period_s=meta.period_s, fastest_s=meta.fastest_s, generation=meta.generation)
 
 
 class _closing_on_error:  # noqa: N801  reads as the statement that it is

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.records import STATES, SiteRecord, SiteState
@@ -94,6 +95,13 @@ class Sites:
         if due < row[_DUE]:
             batch.delete(due_key(row[_DUE], site))
             self._set_due(batch, site, row, due)
+
+    def set_back(self, batch: WriteBatch, site: str, row: SiteRow, *, at: float, ahead: float) -> None:
+        """The clock was `ahead` seconds ahead of `at`: what it put off is due so much sooner."""
+        row[_FIRST_SEEN] = min(row[_FIRST_SEEN], at)
+        self._touched[site] = row
+        if at < row[_DUE] < inf:
+            self.due_sooner(batch, site, row, max(at, row[_DUE] - ahead))
 
     def wake(self, batch: WriteBatch, site: str, row: SiteRow, at: float, owner: str) -> None:
         """Put a site on the active list, also one that another has there."""

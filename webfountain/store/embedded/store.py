@@ -21,7 +21,7 @@ from webfountain.store.contract import AT_ONCE, Dealt, Regraded, Statistics
 from webfountain.store.embedded.check import check_disk
 from webfountain.store.embedded.counts import Counts
 from webfountain.store.embedded.disk import WriteBatch
-from webfountain.store.embedded.keys import VALUE, site_id
+from webfountain.store.embedded.keys import CLOCK, VALUE, pack_time, site_id
 from webfountain.store.embedded.leases import ActiveSite, Leases
 from webfountain.store.embedded.pages import Pages, Place
 from webfountain.store.embedded.queues import SiteQueues
@@ -105,6 +105,7 @@ class EmbeddedStore:
         if not outcomes and not kept:
             return Settled(0, 0)
         with self._step() as batch:
+            batch.put(CLOCK, pack_time(at))
             ended = self._steps.settle(batch, outcomes, at)
             for site, state in kept:
                 self._sites.put_learned(batch, site, state)
@@ -164,6 +165,7 @@ class EmbeddedStore:
         if not leaving:
             return 0
         with self._step() as batch:
+            batch.put(CLOCK, pack_time(at))
             for site, (one, active) in leaving.items():
                 returned = at if active.out else math.inf
                 due = AT_ONCE if active.hurried else min(one.due, active.fresh, returned)

@@ -1,7 +1,7 @@
 """The shared store: many processes, one Redis (or Valkey, or a cluster of them). Each step one script on a shard.
 
 A site's keys all stand in one of a fixed number of shards; a call that names many sites sends each shard its part,
-all in one round trip. What is atomic is told in `lua/`, one file a step; here arguments are packed and answers unpacked.
+all in one round trip. What is atomic is told in `lua/`, one file a step; here arguments are packed, answers unpacked.
 `activate` asks the shards in an order of this process's own, so that many of them do not all ask the same one.
 One thread takes steps; questions may be asked from another meanwhile.
 """

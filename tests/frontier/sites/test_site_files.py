@@ -64,17 +64,7 @@ def test_robots_txt_redirects_end_after_five_hops_and_then_allow():
 
 
 def test_a_project_that_does_not_obey_robots_txt_never_asks_for_it():
-    from webfountain.frontier.frontier import Frontier
-
-    class Disobedient(Drive):
-        def __init__(self, *args, **kwargs):
-            super().__init__(*args, **kwargs)
-            self.frontier = Frontier(
-                store=self.store, repository=None, collection=self.collection, config=self.frontier._config,
-                clock=self.clock, rng=self.frontier._ant.rng, metrics=self.metrics, owner="test", obey_robots=False,
-            )  # fmt: skip
-
-    drive = Disobedient(collection_of(["http://one.example/"]), site_of_pages({"": b"x"}))
+    drive = Drive(collection_of(["http://one.example/"]), site_of_pages({"": b"x"}), obey_robots=False)
     drive.run(seconds=3 * DAY)
     assert drive.asked("robots") == []
     assert drive.asked()[0] == "http://one.example/"

@@ -1,0 +1,78 @@
+"""What a start costs: ``python -m tests.benchmarks.bench_startup`` (half a minute).
+
+CPU seconds of child processes, interleaved, medians of nine runs, over yardsticks of the same run: `status` over the
+imports that it cannot do without (click, msgspec, rocksdict), a crawl until it is ready, and stopped, over the import
+of Scrapy's crawler and reactor. Goals: below 3 and below 2.5 times.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+RUNS = 9
+CPU = "import time; print(time.process_time())"
+BARE = f"import click, msgspec, rocksdict; {CPU}"
+SCRAPY = (
+    "from twisted.internet import asyncioreactor; asyncioreactor.install(); "
+    f"from scrapy.crawler import AsyncCrawlerProcess; import scrapy.core.engine, scrapy.core.scraper; {CPU}"
+)
+STATUS = "from webfountain.cli import main; main(['status', '--store', {store!r}, '--json']); " + CPU
+GOALS = {"status": 3.0, "crawl": 2.5}
+POLICY = """
+[collection]
+name = "start"
+seeds = ["http://127.0.0.1:9/"]
+[network]
+allow_private = true
+"""
+
+
+def python(code: str, folder: Path) -> float:
+    """The last number that a program prints: its CPU seconds."""
+    run = [sys.executable, "-c", code]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(run, cwd=folder, env=environment, capture_output=True, text=True, check=True)
+    return float(done.stdout.splitlines()[-1])
+
+
+def crawl(folder: Path) -> float:
+    """CPU seconds until the first request of a crawl that knows one page, imports included."""
+    code = (
+        "from webfountain.cli import main; "
+        "main(['crawl', 'c.toml', '--store', 'rocksdb://store', '--max-seconds', '1', "
+        "'--report', 'report.json', '--json'])"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    subprocess.run([sys.executable, "-c", code], cwd=folder, env=environment, capture_output=True, check=True)
+    started: float = json.loads((folder / "report.json").read_text())["startup_cpu_seconds"]
+    return started
+
+
+def main() -> int:
+    """0 when every goal is met."""
+    spent: dict[str, list[float]] = {"bare": [], "status": [], "scrapy": [], "crawl": []}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "c.toml").write_text(POLICY)
+        crawl(folder)
+        for _ in range(RUNS):
+            spent["bare"].append(python(BARE, folder))
+            spent["status"].append(python(STATUS.format(store="rocksdb://store"), folder))
+            spent["scrapy"].append(python(SCRAPY, folder))
+            spent["crawl"].append(crawl(folder))
+    middle = {what: statistics.median(times) for what, times in spent.items()}
+    ratios = {"status": middle["status"] / middle["bare"], "crawl": middle["crawl"] / middle["scrapy"]}
+    for what, ratio in ratios.items():
+        print(f"{what:>8}: {middle[what]:.2f} CPU seconds, {ratio:.2f} yardsticks (goal: below {GOALS[what]})")
+    return 0 if all(ratios[what] < goal for what, goal in GOALS.items()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,120 @@
+"""The active list orders for those whose place is known, knows whose turn it is, and forgets what left it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.frontier.drive import Drive, collection_of
+from tests.frontier.sites.street import SEVEN, Street
+from webfountain.frontier.sites.hand import LARGEST_HAND, largest_hand
+from webfountain.frontier.sites.site import State
+from webfountain.store.contract import Dealt
+
+if TYPE_CHECKING:
+    from webfountain.records import Fetch
+
+
+def ordered(street: Street) -> list[str]:
+    """The sites that leases are ordered for now."""
+    street.batch.refills.clear()
+    street.list.refill(street.at(street.clock.now()))
+    return [refill.lease.site for refill in street.batch.refills]
+
+
+def test_leases_are_ordered_for_a_site_once_its_host_is_resolved() -> None:
+    street = Street(size=2)
+    street.take_in(activated=[street.lease_of("http://10.0.0.1"), street.lease_of("http://one.example")])
+    assert ordered(street) == ["http://10.0.0.1"]
+    assert street.list.unresolved() == ["one.example"]
+    street.list.resolved("one.example", ["203.0.113.9"], "dns", street.at(0.0))
+    assert ordered(street) == ["http://one.example"]
+    assert ordered(street) == []
+
+
+@pytest.mark.parametrize("backwards", [False, True])
+def test_the_order_in_which_sites_with_new_pages_are_named_decides_no_turn(backwards: bool) -> None:
+    """They are named by a set, whose order differs from process to process."""
+    street = Street()
+    for name in SEVEN:
+        street.enter(name, pages=0)
+    street.take_in(dealt=[Dealt(name, [], [], [], []) for name in SEVEN])
+    assert {street.site(name).state for name in SEVEN} == {State.EMPTY}
+    assert ordered(street) == []
+    street.list.refresh(SEVEN[::-1] if backwards else SEVEN, 0.0)
+    assert ordered(street) == SEVEN
+
+
+@pytest.mark.parametrize(
+    ("capacity", "period_s", "most"),
+    [(None, 86_400.0, LARGEST_HAND), (10, 86_400.0, 1), (500, 86_400.0, 25), (10**6, 86_400.0, LARGEST_HAND),
+     (100, 1.0, 20)],
+)  # fmt: skip
+def test_a_hand_holds_no_more_than_a_twentieth_of_a_period_but_a_fifth_of_a_second(
+    capacity: int | None, period_s: float, most: int
+) -> None:
+    assert largest_hand(capacity, period_s) == most
+
+
+def busy(*names: str) -> Street:
+    """Sites with pages to ask at will; an answer that took a second shuts a site for ten."""
+    street = Street(delay_factor=10)
+    for name in names:
+        street.enter(name, pages=9)
+    return street
+
+
+def test_a_site_in_a_hurry_is_asked_before_six_that_are_ready() -> None:
+    street = Street(delay_factor=10)
+    leases = [street.enter(name, pages=9) for name in SEVEN]
+    assert [street.next(1.0).site for _ in range(2)] == SEVEN[:2]
+    street.hurry(leases[5], "now", "also", at=1.0)
+    fetch = street.next(1.0)
+    assert fetch.url == f"{SEVEN[5]}/now"
+    assert street.next(1.0).site == SEVEN[2]
+    street.land(fetch, 2.0, seconds=0.1)
+    assert street.next(2.5).site == SEVEN[3], "politeness holds for immediate URLs too"
+    assert street.next(3.0).url == f"{SEVEN[5]}/also"
+    assert [street.next(3.0).site for _ in range(2)] == [SEVEN[4], SEVEN[6]]
+
+
+@pytest.mark.parametrize("name", [SEVEN[0], f"{SEVEN[0]}:8080"])
+def test_a_site_that_must_wait_is_asked_first_as_soon_as_its_gate_and_its_addresss_open(name: str) -> None:
+    street = Street(delay_factor=10)
+    leases = {site: street.enter(site, pages=9) for site in [*SEVEN, f"{SEVEN[0]}:8080"]}
+    fetch = street.next(1.0)
+    assert fetch.site == SEVEN[0]
+    street.hurry(leases[name], "now", at=1.0)
+    assert street.next(1.0).site == SEVEN[1]
+    street.land(fetch, 2.0, seconds=1.0)
+    assert [street.next(11.9).site for _ in range(2)] == SEVEN[2:4]
+    assert street.next(12.0).url == f"{name}/now"
+    assert street.next(12.0).site == SEVEN[4]
+
+
+def test_sites_that_left_are_not_remembered_until_their_pages_are_due() -> None:
+    street = Street(size=1)
+    for number in range(5000):
+        street.enter(f"http://10.0.{number >> 8}.{number & 255}", pages=0)
+        name = f"http://10.0.{number >> 8}.{number & 255}"
+        street.take_in(dealt=[Dealt(name, [], [], [], [(257, 1e9 + number)])])
+        street.list.let_leave(street.at(0.0), others_wait=False)
+        street.batch.parked.clear()
+    assert street.list.statistics().timers < 1100
+    assert street.list.statistics().sites == 0
+
+
+def test_a_site_that_asks_for_an_hour_gets_it_also_when_the_process_is_killed() -> None:
+    def answer(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
+        return (404, {}, b"", 0.1) if fetch.kind == "robots" else (503, {"retry-after": "3600"}, b"", 0.1)
+
+    drive = Drive(collection_of(["http://one.example/", "http://one.example/two"]), answer)
+    drive.run(seconds=60)
+    assert [kind for _, kind, _ in drive.log] == ["robots", "page"]
+    kept = drive.store.site("http://one.example").state  # what a new process would find, had this one been killed
+    assert kept.failures == 1
+    assert kept.next_at > drive.log[1][0] + 3600
+    drive.run(seconds=2 * 86_400)
+    pages = sorted(at for at, kind, _ in drive.log if kind == "page")
+    assert pages[1] - pages[0] > 3600

@@ -1,0 +1,126 @@
+"""The ranker: the log's graph is the crawl's graph, and its scores reach readers and the command line."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from webfountain.cli import main
+from webfountain.core.link_graph import LinkGraph
+from webfountain.core.rank import pagerank
+from webfountain.ranking import ranker
+from webfountain.ranking.link_log import NOFOLLOW, LinkLog, compact, fingerprint
+from webfountain.ranking.ranker import publish_ranking, ranked_log
+from webfountain.ranking.scores import EpochScores
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SITE = "https://a.example"
+LINKS = {0: [1, 2, 2], 1: [0, 3], 2: [0], 3: [], 4: [0, 5]}
+"""Page 5 is known, never fetched; page 2 is linked to twice by page 0."""
+
+
+def urls(pages: list[int]) -> list[str]:
+    return [f"{SITE}/{page}" for page in pages]
+
+
+def write_log(url: str) -> None:
+    """Old rows in a shard, some of them again with other links, and newest rows in a segment; a nofollow link."""
+    log = LinkLog(url, writer="ant")
+    for page in LINKS:
+        log.append(*urls([page]), SITE, at=1.0, targets=urls([4, 3]), target_sites=[SITE] * 2)
+    log.flush()
+    compact(url, shards=2)
+    for page, targets in LINKS.items():
+        given = urls([*targets, 4])
+        log.append(
+            *urls([page]), SITE, at=2.0, targets=given, target_sites=[SITE] * len(given),
+            flags=bytes(len(targets)) + bytes([NOFOLLOW]),
+        )  # fmt: skip
+    log.flush()
+
+
+@pytest.mark.parametrize("compacted", [False, True])
+@pytest.mark.parametrize("block", [1, 4, 100])
+def test_the_graph_of_the_log_is_that_of_the_newest_rows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block: int, compacted: bool
+) -> None:
+    monkeypatch.setattr(ranker, "_TARGETS_A_BLOCK", block)
+    write_log(str(tmp_path / "links"))
+    if compacted:
+        compact(str(tmp_path / "links"))
+    log = ranked_log(str(tmp_path / "links"), tmp_path)
+    assert log.fingerprints.tolist() == sorted(map(fingerprint, urls(list(range(6)))))
+    place = {page: int(np.searchsorted(log.fingerprints, fingerprint(f"{SITE}/{page}"))) for page in range(6)}
+    rows = {place[page]: [place[target] for target in set(targets)] for page, targets in LINKS.items()}
+    indptr = np.concatenate([[0], np.cumsum([len(rows.get(page, [])) for page in range(6)])])
+    truth = pagerank(LinkGraph.from_csr(indptr, np.array([t for page in range(6) for t in rows.get(page, [])])))
+    assert log.graph.edges == 7
+    np.testing.assert_allclose(pagerank(log.graph).scores, truth.scores, atol=1e-10)
+
+
+def test_published_scores_are_relative_to_the_mean_and_name_pages_never_fetched(tmp_path: Path) -> None:
+    write_log(str(tmp_path / "links"))
+    assert (
+        publish_ranking(str(tmp_path / "links"), tmp_path / "scores", trusted=[f"{SITE}/4", "https://b.example/"]) == 1
+    )
+    held = EpochScores(tmp_path / "scores")
+    keys = np.array([fingerprint(each) for each in urls(list(range(6)))], dtype=np.uint64)
+    assert held.names == ("backlinks", "pagerank", "trust")
+    for name in held.names:
+        assert held.lookup(name, keys).mean() == pytest.approx(1.0, rel=1e-6)
+    assert held.lookup("pagerank", keys)[5] > 0
+    assert not list(tmp_path.glob("ranking-*"))
+
+
+def test_the_command_prints_the_promised_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    graph, out = tmp_path / "g.npz", tmp_path / "scores.npy"
+    np.savez(graph, indptr=np.array([0, 2, 3, 3]), indices=np.array([1, 2, 0]))
+    assert main(["rank", "--graph", str(graph), "--json", "--out", str(out)]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert list(document) == ["seconds", "iterations", "nodes", "edges", "top"]
+    assert (document["nodes"], document["edges"], len(document["top"])) == (3, 3, 3)
+    assert [np.load(out)[page] for page, _ in document["top"]] == [score for _, score in document["top"]]
+    assert main(["rank", "--graph", str(graph), "--method", "backlinks"]) == 0
+    assert "3 pages, 3 links" in capsys.readouterr().out
+
+
+def test_the_command_ranks_the_log_of_a_store(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    write_log(str(tmp_path / "links"))
+    (tmp_path / "trusted").write_text(f"# ours\n{SITE}/4\n")
+    arguments = ["rank", "--store", f"rocksdb://{tmp_path}", "--method", "trustrank"]
+    assert main([*arguments, "--trusted", str(tmp_path / "trusted"), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert {page for page, _ in document["top"]} == set(urls(list(range(6))))
+    assert dict(map(tuple, document["top"]))[f"{SITE}/4"] == max(score for _, score in document["top"])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--graph", "none.npz"], "none.npz"),
+        (["--graph", "g.npz", "--damping", "1"], "--damping: 1.0"),
+        (["--graph", "g.npz", "--method", "trustrank"], "--trusted"),
+        (["--graph", "g.npz", "--trusted", "t"], "--trusted"),
+        (["--graph", "g.npz", "--method", "trustrank", "--trusted", "t"], "'9' is no page number"),
+        (["--graph", "g.npz", "--method", "backlinks", "--damping", ".5"], "--damping"),
+        (["--graph", "t"], "t: no npz"),
+        (["--graph", "g.npz", "--out", "none/x.npy"], "--out: none/x.npy"),
+    ],
+)
+def test_a_wrong_argument_is_named(
+    tmp_path: Path,
+    arguments: list[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    np.savez(tmp_path / "g.npz", indptr=np.array([0, 2, 3, 3]), indices=np.array([1, 2, 0]))
+    (tmp_path / "t").write_text("1\n9\n")
+    assert main(["rank", *arguments]) == 2
+    assert message in capsys.readouterr().err

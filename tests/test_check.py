@@ -1,0 +1,125 @@
+"""`webfountain check`: a whole store, wrong counts, lost copies, a damaged block, and what --repair mends."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from tests.frontier.drive import Drive, collection_of
+from tests.frontier.test_copies import HOME, PAGE, Web, copy_of
+from tests.store.test_embedded import damage
+from webfountain import cli
+from webfountain.clock import ManualClock
+from webfountain.repository.pages import Repository
+from webfountain.store import open_store
+from webfountain.store.embedded.disk import WriteBatch, open_writing
+from webfountain.store.embedded.keys import COUNTS
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from webfountain.store.contract import FrontierStore
+
+
+def opened(folder: Path) -> FrontierStore:
+    return open_store(f"rocksdb://{folder}", collection="test", period_s=86_400.0)
+
+
+def crawl(folder: Path, web: Web, *, at: float = 1_000_000.0, seconds: float = 60.0) -> Drive:
+    """A crawl of two pages into a store and its repository, ended in order."""
+    store, clock = opened(folder), ManualClock(at)
+    repository = Repository(folder / "repository", clock=clock, given_out=max(store.copies(), default=0))
+    drive = Drive(collection_of([HOME]), web, store=store, repository=repository, clock=clock)
+    drive.run(seconds=seconds)
+    drive.frontier.close()
+    return drive
+
+
+def checked(capfd: pytest.CaptureFixture[str], folder: Path, *more: str) -> tuple[int, dict[str, Any]]:
+    status = cli.main(["check", "--store", f"rocksdb://{folder}", "--json", *more])
+    document: dict[str, Any] = json.loads(capfd.readouterr().out)
+    return status, document
+
+
+def test_a_store_that_was_crawled_is_whole(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    crawl(tmp_path, Web(validators=True))
+    status, found = checked(capfd, tmp_path)
+    assert status == 0
+    assert (found["whole"], found["pages"], found["copies"], found["lost"]) == (True, 2, 2, [])
+    assert cli.main(["check", "--store", f"rocksdb://{tmp_path}"]) == 0
+    assert capfd.readouterr().out.splitlines()[1:] == ["counts  whole", "copies  whole: 2 read"]
+
+
+def test_a_damaged_copy_is_found_and_its_page_fetched_again_after_repair(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The file is there and long enough: without the repair a 304 would keep the page without its copy for ever."""
+    web = Web(validators=True)
+    drive = crawl(tmp_path, web)
+    store = opened(tmp_path)
+    drive.store = store
+    place = copy_of(drive, PAGE)
+    store.close()
+    (path,) = (tmp_path / "repository").glob("*.warc.gz")
+    data = bytearray(path.read_bytes())
+    data[place.offset + 40] ^= 255
+    path.write_bytes(data)
+    status, found = checked(capfd, tmp_path)
+    assert (status, [each["url"] for each in found["lost"]]) == (1, [PAGE])
+    assert checked(capfd, tmp_path, "--repair")[0] == 0
+    web.conditional.clear()
+    crawl(tmp_path, web, at=2e9, seconds=600)
+    assert web.conditional[0] is False
+    assert checked(capfd, tmp_path)[0] == 0
+
+
+def test_wrong_counts_are_found_and_made_anew(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    crawl(tmp_path, Web(validators=True))
+    store = opened(tmp_path)
+    right = store.statistics(), store.census(), store.copies(), store.sites("", 9)
+    store.close()
+    disk = open_writing(tmp_path)
+    batch = WriteBatch(raw_mode=True)
+    batch.delete(COUNTS)
+    batch.delete_range(b"B", b"C")
+    disk.write(batch)
+    disk.close()
+    status, found = checked(capfd, tmp_path)
+    assert status == 1
+    assert ["crawled pages", 0, 2] in found["counts"]
+    assert checked(capfd, tmp_path, "--repair")[0] == 0
+    assert checked(capfd, tmp_path)[0] == 0
+    store = opened(tmp_path)
+    assert (store.statistics(), store.census(), store.copies(), store.sites("", 9)) == right
+    store.close()
+
+
+def test_a_damaged_block_is_one_line_and_status_1_for_all_who_meet_it(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """They listed a part of the pages with status 0."""
+    store = opened(tmp_path)
+    disk: Any = store
+    batch = WriteBatch(raw_mode=True)
+    for number in range(3000):
+        batch.put(b"P" + bytes(8) + b"%08d" % number, b"\x00" * 100)
+    disk._disk.write(batch)
+    store.close()
+    damage(tmp_path)
+    url = f"rocksdb://{tmp_path}"
+    for arguments in (["pages", "--jsonl"], ["texts", "--jsonl"], ["check", "--json"]):
+        assert cli.main([arguments[0], "--store", url, *arguments[1:]]) == 1
+        captured = capfd.readouterr()
+        assert "Corruption" in captured.err + captured.out
+        assert captured.err.count("\n") <= 1
+
+
+def test_nothing_is_repaired_under_a_running_crawl(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened(tmp_path).close()
+    monkeypatch.setattr("webfountain.commands.checking.is_held", lambda _: True)
+    assert cli.main(["check", "--store", f"rocksdb://{tmp_path}", "--repair"]) == 2
+    assert "a crawl has it open" in capfd.readouterr().err

@@ -1,0 +1,185 @@
+"""A batch: what the loop thread has for the store, and what came of it. One is out at a time.
+
+Events write into the batch that is being gathered, through its verbs; the worker thread carries it out
+(`store_worker`), and the loop thread takes in the `BatchResult`. Nothing here decides.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webfountain.frontier.pages.examiner import Visit
+    from webfountain.frontier.planning.schedule import Wanted
+    from webfountain.records import (
+        CensusRow,
+        Fetched,
+        Lease,
+        LeaseId,
+        Link,
+        OutcomeKind,
+        PageRecord,
+        SiteLease,
+        SiteRecord,
+        SiteState,
+    )
+    from webfountain.store.contract import BucketCensus, Dealt, Parked, Refill, Statistics
+
+__all__ = ["Batch", "BatchResult", "CensusTaken", "NamedSitemap", "Refusal", "SitemapRead"]
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """A leased page that is settled without a visit: refused by robots.txt or policy, or acknowledged by a spider.
+
+    `asked`: it was handed out; else whoever yielded it does not know of its end.
+    """
+
+    lease: Lease
+    kind: OutcomeKind
+    record: PageRecord
+    seconds: float = 0.0
+    asked: bool = False
+
+
+class NamedSitemap(msgspec.Struct, frozen=True):
+    """A sitemap that was fetched, and the site that named it."""
+
+    site: str
+    fetched: Fetched
+
+
+@dataclass(slots=True)
+class Batch:
+    """Work for the worker thread. `at` is the time of all of its store calls, and of the events that write into it."""
+
+    at: float
+    visits: list[Visit] = field(default_factory=list)
+    refusals: list[Refusal] = field(default_factory=list)
+    offers: list[Link] = field(default_factory=list)
+    sitemaps: list[NamedSitemap] = field(default_factory=list)
+    answers: list[Fetched] = field(default_factory=list)
+    learned: dict[str, tuple[SiteLease, SiteState]] = field(default_factory=dict)
+    parked: list[Parked] = field(default_factory=list)
+    released: list[LeaseId] = field(default_factory=list)
+    renewals: list[SiteLease] = field(default_factory=list)
+    refills: list[Refill] = field(default_factory=list)
+    guests: list[str] = field(default_factory=list)
+    room: int = 0
+    immediate: bool = False
+    inbox: bool = False
+    tidy: bool = False
+    look_for_waiting: bool = False
+    wanted: Wanted | None = None
+    census_since: int | None = None
+    plan: bytes | None = None
+
+    def settle(self, visit: Visit) -> None:
+        """A page was fetched and examined: to be written, its links discovered, its lease ended."""
+        self.visits.append(visit)
+
+    def refuse(self, lease: Lease, kind: OutcomeKind, record: PageRecord) -> None:
+        """A leased page ends unasked."""
+        self.refusals.append(Refusal(lease, kind, record))
+
+    def acknowledge(self, lease: Lease, kind: OutcomeKind, record: PageRecord, *, seconds: float) -> None:
+        """Another project's spider is done with a page."""
+        self.refusals.append(Refusal(lease, kind, record, seconds, asked=True))
+
+    def offer(self, link: Link) -> None:
+        """Another project's request is to be discovered."""
+        self.offers.append(link)
+
+    def read_sitemap(self, fetched: Fetched, *, of: str) -> None:
+        """A sitemap that a site named is to be read."""
+        self.sitemaps.append(NamedSitemap(of, fetched))
+
+    def record(self, fetched: Fetched) -> None:
+        """An answer that is nobody's copy is to be archived."""
+        self.answers.append(fetched)
+
+    def remember(self, lease: SiteLease, state: SiteState) -> None:
+        """What was learned of a site must outlive a kill, also while it stays active."""
+        self.learned[lease.site] = (lease, state)
+
+    def release(self, leases: Iterable[LeaseId]) -> None:
+        """Leases go back unused."""
+        self.released += leases
+
+    def park(self, parked: Parked) -> None:
+        """A site leaves the active list."""
+        self.learned.pop(parked.lease.site, None)
+        self.parked.append(parked)
+
+    def refill(self, refill: Refill) -> None:
+        """A site's hand runs low."""
+        self.refills.append(refill)
+
+    def has_ends(self) -> bool:
+        """Whether anything in it waits to be settled, discovered or read."""
+        return bool(self.visits or self.refusals or self.offers or self.sitemaps)
+
+    def is_needed(self) -> bool:
+        """Whether there is anything to do."""
+        news = (
+            self.visits,
+            self.refusals,
+            self.offers,
+            self.sitemaps,
+            self.answers,
+            self.learned,
+            self.plan,
+            self.wanted,
+        )
+        sites = (self.parked, self.released, self.renewals, self.refills, self.guests, self.room)
+        chores = (self.inbox, self.tidy, self.look_for_waiting, self.census_since is not None)
+        return any(news) or any(sites) or any(chores)
+
+
+class SitemapRead(msgspec.Struct, frozen=True):
+    """A sitemap that was read: who named it, and the sitemaps that it names (an index)."""
+
+    site: str
+    children: list[str]
+
+
+class CensusTaken(msgspec.Struct, frozen=True):
+    """What the store knew at a moment: the input of a plan."""
+
+    at: float
+    buckets: dict[int, BucketCensus]
+    rows: list[CensusRow]
+    waiting: int
+
+
+@dataclass(slots=True)
+class BatchResult:
+    """What a batch brought about."""
+
+    batch: Batch
+    settled: Counter[str] = field(default_factory=Counter)
+    new_pages: set[str] = field(default_factory=set)
+    """Sites that got URLs to be leased: new ones, or known ones made due."""
+    hurried: set[str] = field(default_factory=set)
+    """Sites some of whose known pages go before those in their hand."""
+    dealt: list[Dealt] = field(default_factory=list)
+    activated: list[SiteLease] = field(default_factory=list)
+    renewed: list[SiteLease] = field(default_factory=list)
+    lost: list[str] = field(default_factory=list)
+    """Sites whose lease somebody took over."""
+    immediate: dict[str, list[Lease]] = field(default_factory=dict)
+    immediate_left: bool = False
+    guests: list[tuple[str, SiteRecord | None]] = field(default_factory=list)
+    sitemaps: list[SitemapRead] = field(default_factory=list)
+    counts: Counter[str] = field(default_factory=Counter)
+    next_site_due: float | None = None
+    never_crawled_due: float | None = None
+    statistics: Statistics | None = None
+    census: CensusTaken | None = None
+    ranked: frozenset[str] = frozenset()
+    """Sites whose pages are chosen by their urgency."""

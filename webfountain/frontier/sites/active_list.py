@@ -1,0 +1,461 @@
+"""The active list: the sites that this process crawls now, whose turn it is, what they need next, and who leaves.
+
+Each event of the crawl comes here once and goes to its site (`site`); what a site cannot do alone is done here: a file
+that it needs of another host (`Errand`) passes that host's gates and its robots.txt, for the request goes to the site
+there, active or made a guest. Where sites stand and who is polite to ask now is kept by `addresses`. Nothing here
+touches store, disk or network: what the store must do is written into the batch that comes with the event. All of it
+is cheap enough for the loop thread: O(log sites) a fetch.
+"""
+
+from __future__ import annotations
+
+import heapq
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.frontier.sites.addresses import Addresses
+from webfountain.frontier.sites.site import ActiveSite, state_of
+from webfountain.policy.network import is_private_host
+from webfountain.records import Fetch, Fetched, SiteState
+from webfountain.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webfountain.core.change_rate import Prior
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.pages.examiner import Visit
+    from webfountain.frontier.sites.addresses import AddressStatistics, Group
+    from webfountain.frontier.sites.site import Errand, SiteContext, SiteStatistics
+    from webfountain.records import LeaseId, SiteLease, SiteRecord
+
+__all__ = ["ActiveList", "ActiveListStatistics"]
+
+_PATIENCE_S: Final = 1.0
+"""A quiet site whose next page comes due within this time stays active; parking it would cost more."""
+_BLOCKED_S: Final = 10.0
+"""A site that may not be asked for longer than this gives its place in a full active list to another."""
+
+
+class ActiveListStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot. `guests` are sites without a lease, `errands` files that sites wait for from others."""
+
+    sites: int
+    guests: int
+    in_flight: int
+    hungry: int
+    quiet: int
+    errands: int
+    timers: int
+    addresses: AddressStatistics
+
+
+class ActiveList:
+    """The active list of one crawling process: at most `size` sites, and their guests.
+
+    Parameters
+    ----------
+    quantum : fetches of a site after which others that wait may have its place
+    """
+
+    def __init__(self, context: SiteContext, *, size: int, quantum: int = 1000) -> None:
+        self._context = context
+        self._size = size
+        self._quantum = quantum
+        self._sites: dict[str, ActiveSite] = {}
+        self._guests: set[str] = set()
+        self._addresses = Addresses(context.collection.politeness)
+        self._hungry: dict[str, ActiveSite] = {}
+        self._quiet: dict[str, ActiveSite] = {}
+        self._resting: dict[str, ActiveSite] = {}
+        self._timers: list[tuple[float, str]] = []
+        self._timer_of: dict[str, float] = {}
+        self._in_flight: dict[int, tuple[ActiveSite, Group]] = {}
+        self._kept: dict[LeaseId, str] = {}  # leases that are not settled for a while, and their sites
+        self._askers: dict[str, list[str]] = {}  # URL of a file -> the sites that wait for it from another
+        self._invited: dict[str, list[Errand]] = {}  # site -> errands, until the store has told what it knows of it
+
+    # ------------------------------------------------------------ hot path
+
+    def next(self, at: float) -> Fetch | None:
+        """The next fetch that politeness allows; None when there is none at `at`."""
+        fetch = self._addresses.ring.next(at)
+        if fetch is None:
+            return None
+        site = self._sites[fetch.site]
+        group = site.group
+        assert group is not None
+        site.sent()
+        self._in_flight[fetch.id] = (site, group)
+        if fetch.address != group.address:  # the site has moved since
+            fetch = msgspec.structs.replace(fetch, address=group.address, fallbacks=site.fallbacks)
+        if site.is_hungry():
+            self._hungry[site.name] = site
+        return fetch
+
+    def wake_at(self) -> float:
+        """When `next` may have something without any landing or work; inf: never."""
+        return min(self._addresses.ring.wake_at(), self._timers[0][0] if self._timers else inf)
+
+    def landed(self, fetched: Fetched, batch: Batch) -> None:
+        """A fetch ended, however: exactly once for each that `next` gave. What it brought of a lost site is dropped."""
+        fetch = fetched.fetch
+        site, group = self._in_flight.pop(fetch.id)
+        site.landed(fetched, group, batch)
+        self._addresses.wake_group(group)
+        if fetched.address in site.fallbacks and not site.is_lost():
+            self._addresses.move(site, fetched.address)  # it answered, but its turn there did not come
+        if fetch.kind != "page" and not site.is_lost():
+            if fetch.kind == "robots":
+                self._context.metrics.inc("robots/fetched")
+            self._deliver(fetched, batch, own=site)
+        self._note(site, batch.at)
+
+    def unasked(self, fetch: Fetch, at: float) -> None:
+        """A fetch that `next` gave was not requested: the gates it passed are open as before."""
+        site, group = self._in_flight.pop(fetch.id)
+        site.unasked(group, at)
+        self._addresses.wake_group(group)
+        self._addresses.wake(site)
+
+    def detour(self, fetch: Fetch, address: str, at: float) -> float:
+        """Seconds that a fetch under way must wait before it may ask another address; see `Addresses.detour`."""
+        site, group = self._in_flight[fetch.id]
+        if site.is_lost():
+            return inf
+        wait = self._addresses.detour(site, group, address, at)
+        if wait <= 0.0:
+            assert site.group is not None
+            self._in_flight[fetch.id] = (site, site.group)
+        return wait
+
+    def keep(self, lease: LeaseId) -> None:
+        """A lease is not settled for a while, or in this run: its site takes nobody's place."""
+        self._kept[lease] = lease.site
+
+    def unkeep(self, lease: LeaseId) -> None:
+        """The lease is settled now."""
+        del self._kept[lease]
+
+    @property
+    def kept(self) -> int:
+        """Leases that are kept."""
+        return len(self._kept)
+
+    def finished(self, visit: Visit, batch: Batch) -> bool:
+        """A page was examined: it is to be settled. What came of one of a lost site is dropped; False then."""
+        site = self._sites.get(visit.fetch.site)
+        if site is None or not site.owns(visit.fetch):
+            self._context.metrics.inc("ant/settle_lost")
+            return False
+        site.finished(visit, batch)
+        self._remind(site)
+        return True
+
+    @property
+    def in_flight(self) -> int:
+        """Fetches handed out that have not landed."""
+        return len(self._in_flight)
+
+    def prior(self, name: str) -> Prior | None:
+        """What is believed of the change rates of a site's pages; None for one that is not active."""
+        site = self._sites.get(name)
+        return None if site is None else site.prior()
+
+    # ----------------------------------------------------------- who joins
+
+    def room(self) -> int:
+        """How many more sites the list takes."""
+        return max(self._size - len(self._sites) + len(self._guests) + len(set(self._kept.values())), 0)
+
+    def unresolved(self) -> list[str]:
+        """Hosts whose address is needed; each is named once until `resolved` answers."""
+        return self._addresses.unresolved()
+
+    def resolved(self, host: str, addresses: Sequence[str], error: str, batch: Batch) -> None:
+        """The addresses of a host, or none and why; a public one is taken where there is one."""
+        if not self._context.collection.network.allow_private:
+            addresses = [address for address in addresses if not is_private_host(address)] or addresses
+        for site in self._addresses.waiting_for(host):
+            if addresses:
+                group = self._addresses.place(site, addresses[0])
+                self._send(site.resolved(group, tuple(addresses[1:]), batch), batch)
+            else:
+                self._send(site.unreachable(error, batch), batch)
+            self._note(site, batch.at)
+
+    def take_in(self, result: BatchResult, batch: Batch) -> None:
+        """What a batch brought about: the lost go, others join, leases and news reach their sites."""
+        for name in result.lost:
+            self._lose(name, batch)
+        for name, many in result.settled.items():
+            if (site := self._sites.get(name)) is not None:
+                site.settled(many)
+                self._note(site, batch.at)
+        for renewed in result.renewed:
+            if (site := self._sites.get(renewed.site)) is not None:
+                site.renewed(renewed)
+        for lease in result.activated:
+            self._admit(lease, batch)
+        for name, record in result.guests:
+            self._welcome(name, record, batch)
+        self._take_leases(result, batch)
+        # In order of name: the order of a set decides no turn.
+        for name in sorted(result.hurried & self._sites.keys()):
+            self._sites[name].recall(batch)
+            self._note(self._sites[name], batch.at)
+        self.refresh(result.new_pages, batch.at)
+        for read in result.sitemaps:
+            if (site := self._sites.get(read.site)) is not None:
+                self._send(site.name_sitemaps(read.children, batch), batch)
+                self._note(site, batch.at)
+
+    def _take_leases(self, result: BatchResult, batch: Batch) -> None:
+        """Leases go into the hands of their sites; those of a site that left meanwhile go back."""
+        for name, leases in result.immediate.items():
+            if (site := self._sites.get(name)) is None:
+                batch.release(lease.id for lease in leases)
+            else:
+                site.hurried(leases, batch)
+                self._note(site, batch.at)
+        for dealt in result.dealt:
+            if (site := self._sites.get(dealt.site)) is None:
+                batch.release(lease.id for lease in dealt.never_crawled + dealt.recrawl)
+            else:
+                site.dealt(dealt, batch)
+                self._note(site, batch.at)
+
+    def refresh(self, names: Iterable[str], at: float) -> None:
+        """The store has something new for these sites; in whatever order they are named."""
+        for name in sorted(self._sites.keys() & set(names)):
+            self._sites[name].refresh()
+            self._note(self._sites[name], at)
+
+    def refresh_all(self, at: float) -> None:
+        """What is due changed for all sites."""
+        self.refresh(list(self._sites), at)
+
+    def _admit(self, lease: SiteLease, batch: Batch) -> None:
+        """A site was activated; one that is a guest already keeps its gate."""
+        site = self._sites.get(lease.site)
+        if site is not None:
+            self._guests.discard(lease.site)
+            self._send(site.adopt(lease, batch), batch)
+            self._note(site, batch.at)
+        else:
+            self._enter(ActiveSite(lease.site, state_of(lease.record), self._context, lease=lease), batch)
+        self._context.metrics.inc("ant/sites_activated")
+
+    def _welcome(self, name: str, record: SiteRecord | None, batch: Batch) -> None:
+        """The store told what it knows of a site that others need files of: a guest from now on, unless it is ours."""
+        errands = self._invited.pop(name, [])
+        if not errands:
+            return
+        if name not in self._sites:
+            if record is not None and record.owner is not None:
+                self._send([errand._replace(error="busy") for errand in errands], batch)
+                return
+            self._guests.add(name)
+            state = SiteState() if record is None else state_of(record)
+            self._enter(ActiveSite(name, state, self._context, lease=None), batch)
+        for errand in errands:
+            self._visit(errand, batch)
+
+    def _enter(self, site: ActiveSite, batch: Batch) -> None:
+        self._sites[site.name] = site
+        group = self._addresses.enter(site)
+        if group is not None:
+            self._send(site.resolved(group, (), batch), batch)
+        self._note(site, batch.at)
+
+    # ------------------------------------------ files that sites need of others
+
+    def _send(self, errands: Iterable[Errand], batch: Batch) -> None:
+        """See to what a site cannot do alone; an errand with an error came back without the file."""
+        for errand in errands:
+            if errand.error is not None:
+                fetch = Fetch(0, errand.kind, errand.url, site_of(errand.url), None)
+                self._deliver(Fetched(fetch, batch.at, 0.0, error=errand.error), batch)
+                continue
+            askers = self._askers.setdefault(errand.url, [])
+            askers.append(errand.asker)
+            if len(askers) > 1:
+                continue  # it waits to be fetched for another: one fetch serves both
+            if site_of(errand.url) in self._sites:
+                self._visit(errand, batch)
+            else:
+                self._invited.setdefault(site_of(errand.url), []).append(errand)
+
+    def _visit(self, errand: Errand, batch: Batch) -> None:
+        """Let the site that has the file fetch it in its turn."""
+        site = self._sites[site_of(errand.url)]
+        self._send(site.visit(errand.kind, errand.url, batch), batch)
+        self._note(site, batch.at)
+
+    def _deliver(self, fetched: Fetched, batch: Batch, *, own: ActiveSite | None = None) -> None:
+        """A file was fetched, or is not to be had: to those that wait for it; else it was the site's own."""
+        askers = self._askers.pop(fetched.fetch.url, [])
+        if fetched.fetch.kind == "sitemap":
+            askers = askers[:1]  # who named it first; the others get its pages with it
+        if own is not None and (not askers or own.is_asking(fetched.fetch.url)):
+            self._send(own.answered(fetched, batch), batch)
+        for name in askers:
+            asker = self._sites.get(name)
+            if asker is not None and (fetched.fetch.kind == "sitemap" or asker.is_asking(fetched.fetch.url)):
+                self._send(asker.answered(fetched, batch), batch)
+                self._note(asker, batch.at)
+            elif asker is None and fetched.fetch.kind == "sitemap" and fetched.status == 200:
+                batch.read_sitemap(fetched, of=name)
+
+    # ------------------------------------------------------- what sites need
+
+    def ripen(self, batch: Batch) -> None:
+        """See to the sites whose time has come, and forget addresses that no site needs any more."""
+        while self._timers and self._timers[0][0] <= batch.at:
+            site = self._sites.get(heapq.heappop(self._timers)[1])
+            if site is not None and site.look_at <= batch.at:
+                self._send(site.ripen(batch), batch)
+                if site.look_at > batch.at:
+                    self._timer_of.pop(site.name, None)
+                self._note(site, batch.at)
+        self._addresses.sweep(batch.at)
+
+    def refill(self, batch: Batch) -> None:
+        """Order leases for the hungry sites."""
+        for site in self._hungry.values():
+            if site.is_hungry():
+                site.refill(batch)
+                self._timer_of.pop(site.name, None)
+        self._hungry.clear()
+
+    def renew_leases(self, batch: Batch) -> None:
+        """The heartbeat: all site leases are to last longer."""
+        batch.renewals = [site.lease for site in self._sites.values() if site.lease is not None]
+
+    def renew_robots(self, batch: Batch) -> None:
+        """Ask again for the robots.txt of sites that stay active past its life."""
+        if self._context.obey_robots:
+            for site in [site for site in self._sites.values() if site.must_renew_robots(batch.at)]:
+                self._send(site.renew_robots(batch), batch)
+                self._note(site, batch.at)
+
+    def invite(self, batch: Batch) -> None:
+        """Have the store told of the sites that others need files of."""
+        batch.guests = list(self._invited)
+
+    def is_starved(self) -> bool:
+        """Whether the store has no due page that the hands have room for."""
+        return all(site.is_starved() for site in self._sites.values())
+
+    def has_before(self, until: float) -> bool:
+        """Whether any site has something that may be asked before a time."""
+        return bool(self._invited) or any(site.has_before(until) for site in self._sites.values())
+
+    def statistics(self) -> ActiveListStatistics:
+        """A frozen snapshot."""
+        return ActiveListStatistics(
+            sites=len(self._sites) - len(self._guests),
+            guests=len(self._guests),
+            in_flight=len(self._in_flight),
+            hungry=len(self._hungry),
+            quiet=len(self._quiet),
+            errands=len(self._askers),
+            timers=len(self._timers),
+            addresses=self._addresses.statistics(),
+        )
+
+    def statistics_of(self, name: str) -> SiteStatistics | None:
+        """A frozen snapshot of one site; None when it is not on the list."""
+        site = self._sites.get(name)
+        return None if site is None else site.statistics()
+
+    def _note(self, site: ActiveSite, at: float) -> None:
+        """See what a site needs after an event, and when it is available again."""
+        if site.is_hungry():
+            self._hungry[site.name] = site
+        if site.is_quiet():
+            self._quiet[site.name] = site
+        if site.is_at_rest(at + _BLOCKED_S):
+            self._resting[site.name] = site
+        self._remind(site)
+        self._addresses.wake(site)
+
+    def _remind(self, site: ActiveSite) -> None:
+        """Have a site looked at when something of it comes due."""
+        due = site.look_at
+        if due >= self._timer_of.get(site.name, inf):
+            return
+        self._timer_of[site.name] = due
+        heapq.heappush(self._timers, (due, site.name))
+        if len(self._timers) > 1000 + 4 * len(self._sites):
+            # Sites that left would be remembered here until their pages are due, in months.
+            sites = self._sites.get
+            self._timers = [each for each in self._timers if (of := sites(each[1])) and of.look_at == each[0]]
+            heapq.heapify(self._timers)
+
+    # ------------------------------------------------------------ who leaves
+
+    def let_leave(self, batch: Batch, *, others_wait: bool) -> float:
+        """Park the sites that are done, and when others wait the resting and well served; when the first is back."""
+        at = batch.at
+        leaving = {site: site.look_at for site in self._quiet.values() if site.is_done(at, patience_s=_PATIENCE_S)}
+        self._quiet = {name: site for name, site in self._quiet.items() if site.is_quiet()}
+        if self._resting:
+            leaving = self._resting_now(batch) | leaving
+        if others_wait and not self.room():
+            leaving = {site: at for site in self._sites.values() if self._may_go(site, at)} | leaving
+        back = inf
+        for site, due in leaving.items():
+            back = min(back, self._leave(site, due, batch))
+        return back
+
+    def leave_all(self, batch: Batch) -> None:
+        """The crawl ends: every site leaves, and may be asked again as soon as politeness allows."""
+        for site in list(self._sites.values()):
+            self._leave(site, batch.at, batch)
+
+    def _resting_now(self, batch: Batch) -> dict[ActiveSite, float]:
+        """Sites that asked to be left alone for long leave, so that the store keeps that through a kill.
+
+        A guest stays until its gate is open, for nobody else remembers that; who waits for it waits no longer.
+        """
+        at = batch.at
+        self._resting = {
+            name: site
+            for name, site in self._resting.items()
+            if self._sites.get(name) is site and site.opens_at() > at + _BLOCKED_S
+        }
+        for site in [site for site in self._resting.values() if site.lease is None]:
+            self._send(site.give_files_up("busy"), batch)
+        return {site: at for site in self._resting.values() if self._may_go(site, at)}
+
+    def _may_go(self, site: ActiveSite, at: float) -> bool:
+        """Whether a busy site gives its place to one that waits."""
+        if site.lease is None or site.is_bound():
+            return False
+        return site.opens_at() > at + _BLOCKED_S or site.has_served(self._quantum)
+
+    def _leave(self, site: ActiveSite, due: float, batch: Batch) -> float:
+        """Take a site off the list; when it comes back."""
+        self._remove(site)
+        self._send(site.leave(due, batch), batch)
+        if site.lease is None:
+            return inf
+        self._context.metrics.inc("ant/sites_parked")
+        return batch.parked[-1].due
+
+    def _lose(self, name: str, batch: Batch) -> None:
+        """Somebody took a site over: nothing more is asked of it, and what is under way is dropped."""
+        site = self._sites.get(name)
+        if site is not None:
+            self._remove(site)
+            self._send(site.lose(), batch)
+            self._context.metrics.inc("ant/sites_lost")
+
+    def _remove(self, site: ActiveSite) -> None:
+        for sites in (self._sites, self._hungry, self._quiet, self._resting, self._timer_of):
+            sites.pop(site.name, None)
+        self._guests.discard(site.name)
+        self._addresses.leave(site)

@@ -1,0 +1,392 @@
+"""The link log: what each fetched page links to, one row a page, in Parquet files that any engine reads.
+
+A writer appends rows and, once a period or when enough have come, writes them as a *segment*. Compaction merges the
+segments into *shards* by the source's site, sorted by site and page, where the newest row of a page replaces the
+older ones; the *names* beside a shard give the URL of each fingerprint of its sites, in SURT order.
+
+The manifest is replaced in one step and names the shards in force and the segments that they contain. What is live is
+the manifest's shards and every segment that it does not name, so a reader sees each row once, before, during and after
+a compaction, also one that is killed. Files that no manifest needs any longer stay until the next compaction, for
+readers that have just begun.
+
+Fingerprints are xxh3 of the canonical URL (of the site for sites), 8 bytes. It knows no ranking and judges no link.
+"""
+
+from __future__ import annotations
+
+__all__ = ["FOLLOWED", "NOFOLLOW", "REDIRECT", "LinkLog", "LinkLogReader", "compact", "fingerprint", "surt"]
+
+import io
+import json
+import os
+import secrets
+from array import array
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from xxhash import xxh3_64_intdigest
+
+from webfountain.errors import RepositoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import fsspec
+
+FOLLOWED: Final = 0
+NOFOLLOW: Final = 1
+REDIRECT: Final = 2
+"""Flags of a link; they add up."""
+
+ROWS: Final = 20_000
+"""Pages after which a segment is written though its period has not ended."""
+
+_KNOWN_NAMES: Final = 1_000_000
+"""Fingerprints whose name a writer remembers to have written; 60 bytes each."""
+
+_MANIFEST: Final = "manifest.json"
+_ROW: Final = pa.schema(
+    [
+        ("source", pa.uint64()),
+        ("site", pa.uint64()),
+        ("time", pa.float64()),
+        ("sequence", pa.uint64()),
+        ("targets", pa.list_(pa.uint64())),
+        ("target_sites", pa.list_(pa.uint64())),
+        ("flags", pa.list_(pa.uint8())),
+        ("anchors", pa.list_(pa.string())),
+    ]
+)
+_NAME: Final = pa.schema(
+    [("fingerprint", pa.uint64()), ("site", pa.uint64()), ("surt", pa.string()), ("url", pa.string())]
+)
+
+
+def fingerprint(url: str) -> int:
+    """8 bytes of a canonical URL or of a site, as an int."""
+    return xxh3_64_intdigest(url.encode())
+
+
+def surt(url: str) -> str:
+    """The URL with its host's labels turned round (``org,example,www:8080)/path``), so that a domain stays together."""
+    parts = urlsplit(url)
+    host = ",".join(reversed((parts.hostname or "").split(".")))
+    port = f":{parts.port}" if parts.port else ""
+    query = f"?{parts.query}" if parts.query else ""
+    return f"{host}{port}){parts.path}{query} {parts.scheme}"
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """What the shards in force are, and which segments they contain."""
+
+    generation: int = 0
+    shards: int = 16
+    rows: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    contained: tuple[str, ...] = ()
+
+
+class LinkLog:
+    """A writer of segments; a folder may have many writers, each with a name of its own.
+
+    `sequence` counts the rows of this opening and orders rows of one page and time. Not for several threads.
+    """
+
+    def __init__(self, url: str, *, writer: str, period: float = 86_400.0, rows: int = ROWS) -> None:
+        """`url` is a folder or an fsspec URL; `period` in seconds of the rows' own times."""
+        self._files = _Files(url)
+        self._period, self._rows = period, rows
+        # A name is never used again: the manifest may still call an older file of that name contained.
+        self._writer = f"{writer}-{secrets.token_hex(4)}"
+        self._sequence = 0
+        self._named: set[int] = set()
+        self._sites: dict[str, int] = {}
+        self._current = 0
+        self._clear()
+
+    def append(
+        self,
+        url: str,
+        site: str,
+        *,
+        at: float,
+        targets: Sequence[str],
+        target_sites: Sequence[str],
+        flags: bytes = b"",
+        anchors: Sequence[str] | None = None,
+    ) -> None:
+        """A page was fetched `at` and links to these targets, of these sites; the row is durable after `flush`.
+
+        Parameters
+        ----------
+        url, targets : canonical URLs
+        flags : one byte a target; empty: all FOLLOWED
+        anchors : one text a target, where a policy asks for them
+
+        Raises RepositoryError when a segment that is full or of an earlier period cannot be written.
+        """
+        period = int(at // self._period)
+        if self._source and (period != self._current or len(self._source) >= self._rows):
+            self.flush()
+        self._current = period
+        sites = self._sites
+        for name in {site, *target_sites} - sites.keys():
+            if len(sites) >= _KNOWN_NAMES:
+                sites.clear()
+            sites[name] = fingerprint(name)
+        source = fingerprint(url)
+        found = [xxh3_64_intdigest(target.encode()) for target in targets]
+        of_sites = [sites[name] for name in target_sites]
+        new = set(found).difference(self._named)
+        if source not in self._named:
+            self._name(source, sites[site], url)
+        if new:
+            for target, of_site, name in zip(found, of_sites, targets, strict=True):
+                if target in new:
+                    new.discard(target)
+                    self._name(target, of_site, name)
+        self._source.append(source)
+        self._site.append(sites[site])
+        self._time.append(at)
+        self._targets.extend(found)
+        self._target_sites.extend(of_sites)
+        self._flags += flags or bytes(len(found))
+        self._ends.append(len(self._targets))
+        self._anchors.append(anchors)
+
+    def flush(self) -> None:
+        """Write what was appended as one segment, and the names that are new; nothing when nothing was appended."""
+        if not self._source:
+            return
+        count = len(self._source)
+        ends = pa.array(np.array(self._ends, dtype=np.int32))
+        table = pa.table(
+            [
+                _uint64(self._source),
+                _uint64(self._site),
+                pa.array(np.frombuffer(self._time, dtype=np.float64)),
+                pa.array(np.arange(self._sequence, self._sequence + count, dtype=np.uint64)),
+                pa.ListArray.from_arrays(ends, _uint64(self._targets)),
+                pa.ListArray.from_arrays(ends, _uint64(self._target_sites)),
+                pa.ListArray.from_arrays(ends, pa.array(np.frombuffer(self._flags, dtype=np.uint8))),
+                pa.array(self._anchors, type=pa.list_(pa.string())),
+            ],
+            schema=_ROW,
+        )
+        stem = f"{self._current:08d}-{self._writer}-{self._sequence:016d}.parquet"
+        if self._names:
+            keys, sites, urls = zip(*self._names, strict=True)
+            names = [_uint64(keys), _uint64(sites), pa.array(map(surt, urls)), pa.array(urls)]
+            # Names first: whoever reads a row finds its names.
+            self._files.write_table(f"segments/names-{stem}", pa.table(names, schema=_NAME))
+        self._files.write_table(f"segments/links-{stem}", table)
+        self._sequence += count
+        self._clear()
+
+    def _name(self, key: int, site: int, url: str) -> None:
+        if len(self._named) >= _KNOWN_NAMES:
+            self._named.clear()
+        self._named.add(key)
+        self._names.append((key, site, url))
+
+    def _clear(self) -> None:
+        self._source, self._site, self._time = array("Q"), array("Q"), array("d")
+        self._targets, self._target_sites = array("Q"), array("Q")
+        self._flags, self._ends = bytearray(), [0]
+        self._anchors: list[Sequence[str] | None] = []
+        self._names: list[tuple[int, int, str]] = []
+
+
+class LinkLogReader:
+    """What is live at the moment of opening; older rows of a page are left out only where they are compacted."""
+
+    def __init__(self, url: str) -> None:
+        self._files = _Files(url)
+        manifest, self.files = self._files.live("links")
+        self.shards = manifest.rows
+        self.name_files = self._files.live("names")[1]
+
+    def rows(self, *, files: Sequence[str] | None = None, batch: int = 20_000) -> Iterator[pa.Table]:
+        """Tables of rows of these of the live `files`, all unless given, shards first; at most `batch` pages each."""
+        for file in self.files if files is None else files:
+            yield from self._files.read_batches(file, batch)
+
+    def names(self, *, batch: int = 200_000) -> Iterator[pa.Table]:
+        """Tables of fingerprint, site, surt, url; a name may come twice where it is not compacted."""
+        for file in self.name_files:
+            yield from self._files.read_batches(file, batch)
+
+
+def compact(url: str, *, shards: int | None = None) -> int:
+    """Merge all live segments into the shards, one after the other; the number of rows that are held now.
+
+    One compaction at a time (the controller's). Memory is needed for what came since the last one, and one shard.
+    `shards` is fixed by the first compaction (16 unless given).
+
+    Raises RepositoryError when a file cannot be read or written; what was in force stays in force.
+    """
+    files = _Files(url)
+    manifest = files.manifest()
+    if not manifest.generation:
+        manifest = Manifest(shards=shards or manifest.shards)
+    files.sweep(manifest)
+    segments = files.segments(manifest)
+    if not segments:
+        return sum(files.count(file) for file in manifest.rows)
+    generation = manifest.generation + 1
+    rows = _split([files.read(each) for each in segments if each.startswith("segments/links-")], manifest.shards)
+    names = _split([files.read(each) for each in segments if each.startswith("segments/names-")], manifest.shards)
+    made: dict[str, list[str]] = {"links": [], "names": []}
+    held = 0
+    for shard in range(manifest.shards):
+        for kind, old, new, merge in (
+            ("links", manifest.rows, rows, _newest_rows),
+            ("names", manifest.names, names, _sorted_names),
+        ):
+            earlier = [files.read(old[shard])] if old else []
+            table = merge(pa.concat_tables([*earlier, *new[shard]]))
+            name = f"shards/{kind}-{generation:06d}-{shard:04d}.parquet"
+            files.write_table(name, table)
+            made[kind].append(name)
+            held += table.num_rows if kind == "links" else 0
+    files.replace_manifest(
+        Manifest(generation, manifest.shards, tuple(made["links"]), tuple(made["names"]), tuple(segments))
+    )
+    return held
+
+
+def _split(tables: list[pa.Table], shards: int) -> list[list[pa.Table]]:
+    """The rows of each shard; a site's shard is the remainder of its fingerprint."""
+    parts: list[list[pa.Table]] = [[] for _ in range(shards)]
+    for table in tables:
+        home = table["site"].to_numpy() % np.uint64(shards)
+        for shard in range(shards):
+            parts[shard].append(table.filter(pa.array(home == shard)))
+    for part, schema in ((each, tables[0].schema if tables else None) for each in parts):
+        if not part and schema is not None:
+            part.append(schema.empty_table())
+    return parts
+
+
+def _newest_rows(table: pa.Table) -> pa.Table:
+    """By site and page, of each page the row of the latest time."""
+    keys = [("site", "ascending"), ("source", "ascending"), ("time", "descending"), ("sequence", "descending")]
+    return _first_of_each(table.sort_by(keys), "source")
+
+
+def _sorted_names(table: pa.Table) -> pa.Table:
+    """In SURT order, each fingerprint once."""
+    return _first_of_each(table.sort_by([("surt", "ascending"), ("fingerprint", "ascending")]), "fingerprint")
+
+
+def _first_of_each(table: pa.Table, column: str) -> pa.Table:
+    values = table[column].to_numpy()
+    first = np.ones(len(values), dtype=np.bool_)
+    first[1:] = values[1:] != values[:-1]
+    return table.filter(pa.array(first))
+
+
+def _uint64(values: Any) -> pa.Array:
+    return pa.array(np.array(values, dtype=np.uint64))
+
+
+class _Files:
+    """The files of a log: names are relative to its root, with / between folders."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec  # noqa: PLC0415  (0.1 s, needed by those who log links only)
+
+        self._fs: fsspec.AbstractFileSystem
+        self._fs, root = fsspec.url_to_fs(url)
+        self._root = root.rstrip("/")
+        self._local = "file" in self._fs.protocol
+
+    def manifest(self) -> Manifest:
+        """The one in force; an empty one before the first compaction."""
+        try:
+            return msgspec.json.decode(self._fs.cat_file(self._path(_MANIFEST)), type=Manifest)
+        except FileNotFoundError:
+            return Manifest()
+        except (OSError, msgspec.MsgspecError) as error:
+            raise RepositoryError(f"{self._path(_MANIFEST)}: {error}") from error
+
+    def replace_manifest(self, manifest: Manifest) -> None:
+        self._write(_MANIFEST, json.dumps(msgspec.to_builtins(manifest), indent=1).encode())
+
+    def live(self, kind: str) -> tuple[Manifest, list[str]]:
+        """(manifest, its shards and the segments it does not contain) of `links` or `names`."""
+        # The listing first: a segment that is compacted in between is then in the manifest, and read there.
+        present = self._listed("segments")
+        manifest = self.manifest()
+        contained = set(manifest.contained)
+        fresh = [each for each in present if each.startswith(f"segments/{kind}-") and each not in contained]
+        return manifest, [*(manifest.rows if kind == "links" else manifest.names), *fresh]
+
+    def segments(self, manifest: Manifest) -> list[str]:
+        contained = set(manifest.contained)
+        return [each for each in self._listed("segments") if each not in contained]
+
+    def sweep(self, manifest: Manifest) -> None:
+        """Delete what a killed or the last compaction left: shards not in force, segments that are in the shards."""
+        kept = {*manifest.rows, *manifest.names}
+        gone = [each for each in self._listed("shards") if each not in kept]
+        gone += [each for each in self._listed("segments") if each in set(manifest.contained)]
+        for each in gone:
+            self._fs.rm_file(self._path(each))
+
+    def read(self, name: str) -> pa.Table:
+        try:
+            with self._fs.open(self._path(name), "rb") as file:
+                return pq.read_table(io.BytesIO(file.read()))
+        except (OSError, pa.ArrowInvalid) as error:
+            raise RepositoryError(f"{self._path(name)}: {error}") from error
+
+    def read_batches(self, name: str, batch: int) -> Iterator[pa.Table]:
+        try:
+            with self._fs.open(self._path(name), "rb") as file:
+                for each in pq.ParquetFile(file).iter_batches(batch_size=batch):
+                    yield pa.Table.from_batches([each])
+        except (OSError, pa.ArrowInvalid) as error:
+            raise RepositoryError(f"{self._path(name)}: {error}") from error
+
+    def count(self, name: str) -> int:
+        with self._fs.open(self._path(name), "rb") as file:
+            return int(pq.ParquetFile(file).metadata.num_rows)
+
+    def write_table(self, name: str, table: pa.Table) -> None:
+        made = io.BytesIO()
+        pq.write_table(
+            table, made, compression="zstd", use_dictionary=["site"] if "site" in table.schema.names else False
+        )
+        self._write(name, made.getvalue())
+
+    def _write(self, name: str, content: bytes) -> None:
+        """A file is there as a whole or not at all: a rename in a folder, one object elsewhere."""
+        path = self._path(name)
+        try:
+            self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
+            if not self._local:
+                self._fs.pipe_file(path, content)
+                return
+            new = f"{path}.new"
+            with open(new, "wb") as file:
+                file.write(content)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(new, path)
+        except OSError as error:
+            raise RepositoryError(f"{path}: {error}") from error
+
+    def _listed(self, folder: str) -> list[str]:
+        try:
+            found = self._fs.ls(self._path(folder), detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(f"{folder}/{each.rpartition('/')[2]}" for each in found if each.endswith(".parquet"))
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"

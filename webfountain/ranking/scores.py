@@ -1,0 +1,151 @@
+"""Scores of a ranking, published in epochs: sorted fingerprints and their scores in files that are mapped into memory.
+
+An epoch is a folder of arrays, written as a whole before the file `EPOCH` is replaced to name it, so that a reader
+has the old epoch or the new one, whatever was killed. No record of a store is touched; the crawl looks up a batch of
+fingerprints, and `refresh`es when it may wait for a file's name. The epoch before the last is kept for readers that
+have not refreshed yet.
+"""
+
+from __future__ import annotations
+
+__all__ = ["EpochScores", "publish_scores"]
+
+import os
+import shutil
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.errors import RepositoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Fingerprints = npt.NDArray[np.uint64]
+
+_NAME: Final = "EPOCH"
+_PREFIX_BITS: Final = 16
+
+
+def publish_scores(folder: Path, fingerprints: Fingerprints, scores: Mapping[str, npt.NDArray[np.float64]]) -> int:
+    """Publish scores of pages as the next epoch; its number.
+
+    Parameters
+    ----------
+    fingerprints : (n,) strictly ascending
+    scores : name, as in a policy's `score` -> (n,) relative to the mean; kept in single precision
+
+    Raises
+    ------
+    ValueError
+        when the fingerprints do not ascend, or a score has another length.
+    RepositoryError
+        when the folder cannot be written; the epoch in force stays.
+    """
+    if len(fingerprints) > 1 and not (fingerprints[1:] > fingerprints[:-1]).all():
+        raise ValueError("fingerprints must ascend strictly")
+    if any(each.shape != fingerprints.shape for each in scores.values()):
+        raise ValueError(f"scores must have one value for each of the {len(fingerprints)} fingerprints")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        last = _epoch(folder)
+        made = folder / f"epoch-{last + 1:08d}"
+        for each in folder.glob("epoch-*"):
+            # A killed publication's, and those before the last.
+            if each.name != f"epoch-{last:08d}":
+                shutil.rmtree(each)
+        made.mkdir()
+        _save(made / "fingerprints.npy", fingerprints.astype(np.uint64, copy=False))
+        for name, values in scores.items():
+            _save(made / f"score-{name}.npy", values.astype(np.float32))
+        new = folder / f"{_NAME}.new"
+        with new.open("w") as file:
+            file.write(str(last + 1))
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(new, folder / _NAME)
+    except OSError as error:
+        raise RepositoryError(f"{folder}: scores cannot be published: {error}") from error
+    return last + 1
+
+
+class EpochScores:
+    """The scores in force when it was opened or last refreshed; epoch 0, which knows no page, before the first."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.epoch = 0
+        self._fingerprints: Fingerprints = np.zeros(0, dtype=np.uint64)
+        self._starts: npt.NDArray[np.int64] = np.zeros((1 << _PREFIX_BITS) + 1, dtype=np.int64)
+        self._scores: dict[str, npt.NDArray[np.float32]] = {}
+        self.refresh()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The scores there are."""
+        return tuple(self._scores)
+
+    def __len__(self) -> int:
+        return len(self._fingerprints)
+
+    def refresh(self) -> bool:
+        """Take a newer epoch, when there is one; True then. A publication that goes on at the time is no matter."""
+        epoch = _epoch(self._folder)
+        if epoch == self.epoch:
+            return False
+        made = self._folder / f"epoch-{epoch:08d}"
+        try:
+            fingerprints = np.load(made / "fingerprints.npy", mmap_mode="r")
+            scores = {
+                each.stem.removeprefix("score-"): np.load(each, mmap_mode="r") for each in sorted(made.glob("score-*"))
+            }
+        except (OSError, ValueError) as error:
+            raise RepositoryError(f"{made}: scores cannot be read: {error}") from error
+        bounds = np.arange(1 << _PREFIX_BITS, dtype=np.uint64) << np.uint64(64 - _PREFIX_BITS)
+        self._starts = np.append(np.searchsorted(fingerprints, bounds), len(fingerprints))
+        self._fingerprints, self._scores, self.epoch = fingerprints, scores, epoch
+        return True
+
+    def lookup(self, name: str, fingerprints: Fingerprints, *, absent: float = 0.0) -> npt.NDArray[np.float64]:
+        """(k,) a score of the pages with these fingerprints (k,), `absent` for those that were not ranked.
+
+        A page costs two or three reads of the mapped file, whatever the number of pages. KeyError for another name.
+        """
+        scores = self._scores[name] if self.epoch else np.zeros(0, dtype=np.float32)
+        found = np.full(len(fingerprints), absent)
+        if not len(scores):
+            return found
+        at = self._places(fingerprints)
+        known = self._fingerprints[np.minimum(at, len(scores) - 1)] == fingerprints
+        found[known] = scores[at[known]]
+        return found
+
+    def _places(self, fingerprints: Fingerprints) -> npt.NDArray[np.int64]:
+        """Where each stands or would stand: a bisection of all at once, within the pages of the same first bits."""
+        prefix = (fingerprints >> np.uint64(64 - _PREFIX_BITS)).astype(np.int64)
+        low, high = self._starts[prefix], self._starts[prefix + 1]
+        while (open_ := low < high).any():
+            middle = (low + high) >> 1
+            below = open_ & (self._fingerprints[np.minimum(middle, len(self._fingerprints) - 1)] < fingerprints)
+            low = np.where(below, middle + 1, low)
+            high = np.where(open_ & ~below, middle, high)
+        return low
+
+
+def _epoch(folder: Path) -> int:
+    try:
+        return int((folder / _NAME).read_text())
+    except FileNotFoundError:
+        return 0
+    except (OSError, ValueError) as error:
+        raise RepositoryError(f"{folder / _NAME}: {error}") from error
+
+
+def _save(path: Path, values: npt.NDArray[np.uint64] | npt.NDArray[np.float32]) -> None:
+    with path.open("wb") as file:
+        np.save(file, values)
+        file.flush()
+        os.fsync(file.fileno())

@@ -1,0 +1,191 @@
+"""`simulate urlcache`: the links of a virtual crawl, in the order they are met, through caches of URLs seen lately.
+
+Each page's links are asked for in a batch, as the crawl does. The full trace holds every link; the trace *between
+ants* only those that lead from one ant's site to another ant's, each ant with a cache of its own, as the host splitter
+has (Broder 2003, section 6). STATIC is learnt from a crawl of the same graph from another start. A graph without
+URLs has no sites: runs of consecutive page numbers stand for them.
+
+Source: Broder 2003, sections 4 to 6, Figures 2 to 5.
+"""
+
+from __future__ import annotations
+
+__all__ = ["POLICIES", "Trace", "between_ants", "crawl_trace", "miss_rate", "simulate_urlcache"]
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from webfountain.core.url_cache import (
+    ClockCache,
+    LruCache,
+    MinCache,
+    RandomCache,
+    StaticCache,
+    UrlCache,
+    next_requests,
+)
+from webfountain.errors import InputError
+from webfountain.simulate.ordering import GraphFile, crawl, load_graph
+from webfountain.simulate.orderings import ORDERINGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Requests = npt.NDArray[np.int64]
+
+POLICIES = ("infinite", "min", "lru", "clock", "random", "static")
+"""Every name that ``--policies`` takes."""
+
+SITE_PAGES: Final = 1000
+"""Consecutive page numbers that stand for a site."""
+
+_BATCH: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """Links in the order they are met.
+
+    Attributes
+    ----------
+    urls : (m,) page asked for
+    ant : (m,) whose cache is asked
+    """
+
+    urls: Requests
+    ant: Requests
+
+    @property
+    def distinct(self) -> int:
+        """Pairs of ant and URL: the misses of caches that let nothing go."""
+        return len(np.unique(self.ant * (1 + int(self.urls.max(initial=0))) + self.urls))
+
+    def by_ant(self) -> Iterator[Requests]:
+        """The trace of each ant."""
+        for ant in np.unique(self.ant):
+            yield self.urls[self.ant == ant]
+
+
+def simulate_urlcache(
+    graph: Path,
+    *,
+    start: int,
+    sizes: Sequence[int],
+    policies: Sequence[str],
+    ordering: str = "breadth-first",
+    ants: int = 1,
+    static_start: int | None = None,
+    seed: int = 0,
+    plot: Path | None = None,
+) -> dict[str, Any]:
+    """Miss rate of each policy at each size; returns the JSON document of `simulate urlcache` (DESIGN section 7).
+
+    Parameters
+    ----------
+    sizes : entries of a cache (of each ant's)
+    ordering : of the virtual crawl, out of `orderings.ORDERINGS`
+    ants : 1 for the full trace; more: only the links that lead from one ant to another
+    static_start : where the crawl began whose most frequent URLs STATIC holds; None: another page drawn by `seed`
+    plot : folder for the miss rates, and those relative to MIN, as PNG and SVG
+
+    Raises InputError for an argument or a file that cannot be used, before anything is crawled.
+    """
+    web = load_graph(graph)
+    names = _names(policies)
+    _check(web, sizes, ordering=ordering, ants=ants, starts={"--start": start, "--static-start": static_start})
+    source, urls = crawl_trace(web, start, ordering, seed=seed)
+    trace = Trace(urls, np.zeros(len(urls), dtype=np.int64)) if ants == 1 else between_ants(source, urls, ants)
+    if not len(trace.urls):
+        raise InputError(f"--start: from page {start} no link is met")
+    popular = np.zeros(0, dtype=np.int64)
+    if "static" in names:
+        elsewhere = int(np.random.default_rng(seed).integers(web.nodes)) if static_start is None else static_start
+        popular = _most_frequent(crawl_trace(web, elsewhere, ordering, seed=seed)[1])
+    rates = {
+        name: {str(size): miss_rate(trace, name, size, popular=popular, seed=seed) for size in sizes} for name in names
+    }
+    if plot is not None:
+        from webfountain.report.plots_simulated import draw_miss_rates  # noqa: PLC0415  (matplotlib)
+
+        draw_miss_rates(rates, plot)
+    return {"requests": len(trace.urls), "distinct": trace.distinct, "policies": rates}
+
+
+def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> tuple[Requests, Requests]:
+    """(source page, target page) of each link (m,), in the order a virtual crawl meets them."""
+    order = crawl(web, start, ordering, seed=seed).order
+    starts = web.indptr.astype(np.int64)
+    degree = starts[order + 1] - starts[order]
+    first = np.repeat(starts[order] - np.concatenate([[0], np.cumsum(degree)[:-1]]), degree)
+    return np.repeat(order, degree), web.indices[first + np.arange(len(first))].astype(np.int64)
+
+
+def between_ants(source: Requests, urls: Requests, ants: int) -> Trace:
+    """Of a trace the links whose target belongs to another ant than their source; a site goes to any ant alike."""
+    owner, target = _ant_of(source, ants), _ant_of(urls, ants)
+    across = owner != target
+    return Trace(urls[across], owner[across])
+
+
+def miss_rate(trace: Trace, policy: str, size: int, *, popular: Requests, seed: int = 0) -> float:
+    """Misses over requests, each ant with a cache of `size` entries; `popular` are STATIC's candidates, best first."""
+    missed = 0
+    for urls in trace.by_ant():
+        if policy == "infinite" or (policy != "static" and size >= len(urls)):
+            missed += len(np.unique(urls))
+            continue
+        cache = _cache(policy, size, urls, popular, seed)
+        requests = urls.tolist()
+        for begin in range(0, len(requests), _BATCH):
+            missed += len(cache.missing(requests[begin : begin + _BATCH]))
+    return missed / len(trace.urls)
+
+
+def _cache(policy: str, size: int, urls: Requests, popular: Requests, seed: int) -> UrlCache:
+    if policy == "min":
+        return MinCache(size, next_requests(urls))
+    if policy == "random":
+        return RandomCache(size, random.Random(seed))
+    if policy == "static":
+        return StaticCache(popular[:size].tolist())
+    return LruCache(size) if policy == "lru" else ClockCache(size)
+
+
+def _most_frequent(urls: Requests) -> Requests:
+    counts = np.bincount(urls)
+    return np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+
+
+def _ant_of(pages: Requests, ants: int) -> Requests:
+    """The ant of each page's site, by a hash of the site's number (Fibonacci hashing, high bits)."""
+    mixed = (pages // SITE_PAGES).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed >> np.uint64(32)) % np.uint64(ants)).astype(np.int64)
+
+
+def _names(policies: Sequence[str]) -> list[str]:
+    names = [name for given in policies for name in (POLICIES if given == "all" else [given])]
+    for name in names:
+        if name not in POLICIES:
+            raise InputError(f"--policies: {name!r} is none of all, {', '.join(POLICIES)}")
+    if not names:
+        raise InputError(f"--policies: none given; choose from all, {', '.join(POLICIES)}")
+    return list(dict.fromkeys(names))
+
+
+def _check(web: GraphFile, sizes: Sequence[int], *, ordering: str, ants: int, starts: Mapping[str, int | None]) -> None:
+    for option, page in starts.items():
+        if page is not None and not 0 <= page < web.nodes:
+            raise InputError(f"{option}: {page} is not within 0..{web.nodes - 1}")
+    allowed = [name for name in ORDERINGS if name != "ideal"]
+    if ordering not in allowed:
+        raise InputError(f"--ordering: {ordering!r} is none of {', '.join(allowed)}")
+    if not sizes or min(sizes) < 1:
+        raise InputError(f"--sizes: {','.join(map(str, sizes)) or 'none given'}; each must be at least 1")
+    if ants < 1:
+        raise InputError(f"--ants: {ants} is below 1")
