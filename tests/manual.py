@@ -31,13 +31,17 @@ MEANING = {
     "politeness.delay_factor": "… and at least so many times as long as the last request took.",
     "politeness.max_delay": "The longest Crawl-delay that is honoured.",
     "politeness.concurrency": "Requests at once per site (and IP).",
-    "politeness.per_ip": "Sites behind one address are asked as one.",
+    "politeness.per_ip": "Sites behind one address are asked as one; of a host with several, the first that "
+    "answers counts.",
     "politeness.timeout": "A fetch takes no longer, from the first attempt to connect to the last byte.",
     "politeness.max_bytes": "A body is cut (and the fetch failed) above this, also while it is unpacked.",
     "politeness.min_bytes_per_second": "Slower servers are cut sooner: within ten seconds of a body that brings less.",
     "politeness.accept": "Media types that are fetched; others are cut after the headers.",
     "network.allow_private": "Whether loopback and private addresses may be asked.",
     "change.min_change": "A change counts when the resemblance of the texts is below 1 - this; 0 counts every byte.",
+    "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB.",
+    "changes.keep": "How long the entries of the change log are kept …",
+    "changes.max_entries": "… and how many of them at most.",
     "repository.keep": "`newest` deletes WARC files whose copies are all superseded; `all` keeps every version.",
     "repository.max_bytes": "Bound of the folder, kept while it is written; the crawl ends when only newest copies are "
     "left above it. Without it `newest` keeps to about three times what is live.",

@@ -167,11 +167,28 @@ def test_texts_since_a_time_are_what_came_after_it(crawled: Crawled, capfd: pyte
     rows = [json.loads(row) for row in printed(capfd, "texts", "--store", crawled.url, "--jsonl").splitlines()]
     texts = {row["url"]: row for row in rows if row["text"] is not None}
     assert texts.keys() >= crawled.truth.keys()
-    assert {"url", "verdict", "fetched", "title", "text"} == rows[0].keys()
+    assert {"url", "verdict", "fetched", "title", "text", "cursor"} == rows[0].keys()
     assert printed(capfd, "texts", "--store", crawled.url, "--jsonl", "--since", "2100-01-01") == ""
-    assert len(printed(capfd, "texts", "--store", crawled.url, "--since", "2020-01-01T00:00").splitlines()) == 1 + len(
-        rows
-    )
+    since = printed(capfd, "texts", "--store", crawled.url, "--since", "2020-01-01T00:00").splitlines()
+    assert len(since) == 1 + len(texts)
+
+
+def test_changes_are_told_once_to_who_goes_on_with_their_cursor(
+    crawled: Crawled, capfd: pytest.CaptureFixture[str]
+) -> None:
+    rows = [json.loads(row) for row in printed(capfd, "changes", "--store", crawled.url, "--jsonl").splitlines()]
+    assert {row["url"] for row in rows} >= crawled.truth.keys()
+    assert {row["verdict"] for row in rows} == {"new"}
+    assert [row["sequence"] for row in rows] == list(range(1, len(rows) + 1))
+    half = len(rows) // 2
+    rest = printed(capfd, "changes", "--store", crawled.url, "--jsonl", "--since", rows[half - 1]["cursor"])
+    assert [json.loads(row) for row in rest.splitlines()] == rows[half:]
+    last = rows[-1]["cursor"]
+    assert json.loads(printed(capfd, "changes", "--store", crawled.url, "--jsonl", "--since", last)) == {"cursor": last}
+    assert printed(capfd, "texts", "--store", crawled.url, "--jsonl", "--since", last) == ""
+    table = printed(capfd, "changes", "--store", crawled.url, "--site", rows[0]["site"]).splitlines()
+    assert table[-1] == f"go on with --since {last}"
+    assert all(rows[0]["site"] in line for line in table[1:-1])
 
 
 def test_a_closed_pipe_ends_a_listing_quietly(crawled: Crawled) -> None:
@@ -349,6 +366,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "store of no kind": (("status", "--store", "sqlite:x"), "--store 'sqlite:x'"),
     "store in memory": (("pages", "--store", "memory:"), "--store 'memory:'"),
     "state of no kind": (("pages", "--state", "fetched"), "'fetched' is not one of"),
+    "cursor of no kind": (("changes", "--since", "yesterday", "--store", "rocksdb://absent"), "'yesterday' is no time"),
     "time of no kind": (("texts", "--since", "yesterday", "--store", "rocksdb://absent"), "'yesterday' is no time"),
     "relative URL": (("cat", "a.html", "--store", "rocksdb://absent"), "absent"),
     "now without a URL": (("now",), "Missing argument"),

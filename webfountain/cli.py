@@ -30,6 +30,7 @@ COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "pages": ("looking", "One record per known URL."),
     "sites": ("looking", "One line per known site."),
     "texts": ("looking", "What changed, as text for a search or RAG index."),
+    "changes": ("looking", "The change log: what became of each page, in order."),
     "cat": ("looking", "Print the newest copy of a page."),
     "check": ("checking", "Whether a store and its copies are whole; --repair mends what can be."),
     "policy": ("policies", "Check policy files."),

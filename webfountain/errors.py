@@ -4,6 +4,7 @@
 
     WebfountainError                 root; the command line prints its text as one line and exits with 1
     ├── InputError                   wrong arguments or input (file, key, value); exit status 2
+    │   ├── CursorLost               the change log no longer reaches back to a cursor
     │   ├── PolicyError              a policy file's key is unknown, mistyped or out of range
     │   └── UrlError                 a text that is no crawlable URL
     ├── StoreError                   the store cannot do what was asked; nothing was written
@@ -19,6 +20,7 @@ The web's misbehaviour is data (a status, an outcome), never one of these.
 from __future__ import annotations
 
 __all__ = [
+    "CursorLost",
     "InputError",
     "NotConverged",
     "PolicyError",
@@ -42,6 +44,10 @@ class InputError(WebfountainError):
     """What the user gave cannot be used; the text names file, key and value. Mend the input and call again."""
 
     exit_status = 2
+
+
+class CursorLost(InputError):
+    """The change log no longer reaches back so far. Take the whole list, and go on with the cursor it ends with."""
 
 
 class PolicyError(InputError):

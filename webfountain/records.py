@@ -18,6 +18,8 @@ __all__ = [
     "NEVER_BUCKET",
     "STATES",
     "CensusRow",
+    "Change",
+    "ChangeVerdict",
     "Copy",
     "Discovered",
     "Fetch",
@@ -57,6 +59,8 @@ FETCHED: Final[frozenset[OutcomeKind]] = frozenset(
 )
 """Outcomes of a real fetch, whose sum is `pages_fetched`; a refusal (robots.txt, an edited policy) asked nothing."""
 
+ChangeVerdict = Literal["new", "changed", "minor", "returned", "gone", "redirected", "refused", "forgotten", "evicted"]
+"""What an entry of the change log says of its page; the list is open."""
 FetchKind = Literal["page", "robots", "sitemap"]
 NEVER_BUCKET: Final = 128
 """Bucket byte of a page before its first copy when the collection gives no prior."""
@@ -228,6 +232,35 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     record: PageRecord
     seconds: float = 0.0
     links_new: int = 0
+    title: str | None = None
+    """Title of the new copy, for the change log, as the next three."""
+    resemblance: float | None = None
+    """Of the new copy's text to the one before, where it was computed."""
+    target: str | None = None
+    """Where a redirect leads."""
+    diff: str | None = None
+    """Unified diff of the two texts, where the collection asks for it."""
+
+
+class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """An entry of the change log: what became of a page, for those who consume the collection.
+
+    `digest` is the new copy's (None: the page is no longer to be held), `before` that of the one before. Entries are
+    numbered in the order of their steps; `at` is the time of the step.
+    """
+
+    sequence: int
+    at: float
+    site: str
+    key: bytes
+    url: str
+    verdict: ChangeVerdict
+    digest: str | None = None
+    before: str | None = None
+    resemblance: float | None = None
+    title: str | None = None
+    target: str | None = None
+    diff: str | None = None
 
 
 class Settled(msgspec.Struct, frozen=True, gc=False):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webfountain.core.change import verdict
+from webfountain.core.change import DIFF_BYTES, unified, verdict
 
 WORDS = [f"word{n}" for n in range(400)]
 TEXT = " ".join(WORDS)
@@ -20,28 +20,49 @@ def edited(count: int) -> str:
 
 
 def test_an_equal_digest_is_the_same_copy_whatever_the_text():
-    assert verdict("a", "a", min_change=0.0, text="x", old_text=never) == "same"
-    assert verdict("a", "a", min_change=0.5, text="x", old_text=never) == "same"
+    assert verdict("a", "a", min_change=0.0, text="x", old_text=never).verdict == "same"
+    assert verdict("a", "a", min_change=0.5, text="x", old_text=never).verdict == "same"
 
 
 def test_without_a_threshold_every_byte_counts_and_no_text_is_loaded():
-    assert verdict("a", "b", min_change=0.0, text=TEXT, old_text=never) == "changed"
+    assert verdict("a", "b", min_change=0.0, text=TEXT, old_text=never).verdict == "changed"
 
 
 def test_a_markup_only_change_is_minor():
-    assert verdict("a", "b", min_change=1e-9, text=TEXT, old_text=lambda: TEXT) == "minor"
+    assert verdict("a", "b", min_change=1e-9, text=TEXT, old_text=lambda: TEXT).verdict == "minor"
 
 
 @pytest.mark.parametrize(("words", "min_change"), [(2, 0.05), (3, 0.05), (9, 0.2), (30, 0.5)])
 def test_the_verdict_follows_the_resemblance_on_both_sides_of_the_threshold(words: int, min_change: float):
     resemblance = (397 - 4 * words) / (397 + 4 * words)
     expected = "changed" if resemblance < 1 - min_change else "minor"
-    assert verdict("a", "b", min_change=min_change, text=edited(words), old_text=lambda: TEXT) == expected
+    assert verdict("a", "b", min_change=min_change, text=edited(words), old_text=lambda: TEXT).verdict == expected
 
 
 def test_a_lost_old_text_counts_as_changed():
-    assert verdict("a", "b", min_change=0.9, text=TEXT, old_text=lambda: None) == "changed"
+    assert verdict("a", "b", min_change=0.9, text=TEXT, old_text=lambda: None).verdict == "changed"
 
 
 def test_two_empty_texts_with_other_bytes_are_a_minor_change():
-    assert verdict("a", "b", min_change=0.05, text="", old_text=lambda: " \n") == "minor"
+    assert verdict("a", "b", min_change=0.05, text="", old_text=lambda: " \n").verdict == "minor"
+
+
+def test_the_resemblance_is_told_where_it_was_computed():
+    assert verdict("a", "b", min_change=0.0, text=TEXT, old_text=never).resemblance is None
+    assert verdict("a", "b", min_change=0.1, text=TEXT, old_text=lambda: TEXT).resemblance == 1.0
+    judged = verdict("a", "b", min_change=0.05, text=edited(30), old_text=lambda: TEXT)
+    assert judged.resemblance == pytest.approx((397 - 120) / (397 + 120), abs=0.1)
+
+
+def test_a_diff_shows_what_went_and_what_came():
+    assert unified("one\ntwo\nthree", "one\n2\nthree") == "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
+    assert unified("same", "same") == ""
+
+
+def test_a_diff_is_cut_at_the_end_of_a_line_and_long_texts_are_compared_at_their_beginning():
+    diff = unified("", "\n".join(f"line {number} \N{LATIN SMALL LETTER U WITH DIAERESIS}" for number in range(9000)))
+    assert DIFF_BYTES - 30 < len(diff.encode()) <= DIFF_BYTES
+    assert diff.endswith("\n")
+    assert unified("x" * 10**6, "y" * 10**6).count("\n") == 3
+    beyond = "\n".join(map(str, range(5000)))
+    assert unified(beyond, beyond + "\nnew") == ""

@@ -243,7 +243,7 @@ def test_depth_priority_orders_a_site_as_scrapy_means_it(tmp_path: Path, site: S
                 if response.meta["depth"] < 2:
                     yield response.follow(response.url + "-")
         """,
-        settings="WEBFOUNTAIN_HAND = 1\nDEPTH_PRIORITY = -1\nDOWNLOAD_DELAY = 0.1",
+        settings="DEPTH_PRIORITY = -1\nDOWNLOAD_DELAY = 0.1",
     )
     project.crawl("theirs", _base=site.base)
     deep_first = ["/0", "/0-", "/0--", "/1", "/1-", "/1--", "/2", "/2-", "/2--"]

@@ -10,8 +10,9 @@ import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.crawl.requests import Packer, crawlable, link_of
+from webfountain.crawl.requests import Packer, crawlable, importance_of, link_of
 from webfountain.crawl.values import ClassMissing, NotPlain, Values
+from webfountain.store.contract import class_of
 
 SCALARS = (
     st.none()
@@ -133,7 +134,7 @@ def test_a_store_that_names_no_method_of_the_spider_gets_none(name: str) -> None
 def test_a_link_has_the_fingerprint_the_priority_and_the_depth() -> None:
     request = scrapy.Request("http://a.test/p", priority=3, meta={"depth": 2})
     link = link_of(request, "http://a.test/p", b"data", b"print")
-    assert (link.key, link.importance, link.depth, link.site) == (b"print", 3.0, 2, "http://a.test")
+    assert (link.key, link.importance, link.depth, link.site) == (b"print", 8.0, 2, "http://a.test")
 
 
 @pytest.mark.parametrize(
@@ -141,3 +142,10 @@ def test_a_link_has_the_fingerprint_the_priority_and_the_depth() -> None:
 )
 def test_only_web_pages_are_scheduled(url: str, expected: str | None) -> None:
     assert crawlable(scrapy.Request(url)) == expected
+
+
+def test_each_whole_priority_has_a_lane_of_its_own_and_a_greater_one_comes_first() -> None:
+    lanes = [class_of(importance_of(priority)) for priority in range(-42, 21)]
+    assert lanes == sorted(set(lanes), reverse=True)
+    assert class_of(importance_of(1e6)) == lanes[-1]
+    assert class_of(importance_of(-1e6)) == lanes[0]

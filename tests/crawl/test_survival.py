@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
+import subprocess
+import sys
 import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import ROOT, Answer, Asked, Project, Site
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
-    import subprocess
     from pathlib import Path
 
 PAGES = 8
@@ -313,3 +315,28 @@ def test_a_callback_that_the_spider_has_lost_keeps_its_requests_until_it_comes_b
         module.write_text(source)
         project.crawl("theirs", _base=site.base, _stop="no")
     assert len(project.items) == 8
+
+
+def test_each_page_that_the_fountain_has_settled_has_its_item_in_the_feed_after_a_kill(tmp_path: Path) -> None:
+    def answer(asked: Asked) -> Answer:
+        return Answer(f'<p>{asked.path}</p><a href="{asked.path}x"></a><a href="{asked.path}y"></a>')
+
+    with Site(answer) as site:
+        (tmp_path / "c.toml").write_text(
+            f'[collection]\nname = "c"\nseeds = ["{site.base}/"]\n[network]\nallow_private = true\n'
+            '[politeness]\nmin_delay = "0s"\ndelay_factor = 0\n'
+        )
+        process = subprocess.Popen(
+            [sys.executable, "-m", "scrapy", "crawl", "fountain", "-a", "collection=c.toml", "-O", "pages.jsonl"],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "SCRAPY_SETTINGS_MODULE": "webfountain.settings"},
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        stop(process, site, after=60, by=signal.SIGKILL)
+    store = open_store(f"rocksdb://{tmp_path}/.webfountain", collection=None, period_s=None)
+    settled = {record.url for _, record in store.pages(state="crawled")}
+    store.close()
+    lines = (tmp_path / "pages.jsonl").read_text().splitlines()
+    assert settled
+    assert settled <= {json.loads(line)["url"] for line in lines if line.endswith("}")}

@@ -278,18 +278,22 @@ def test_a_reserve_of_files_is_left_to_the_rest_of_the_process(monkeypatch: pyte
     assert spare_files() > 100_000
 
 
-def test_a_process_with_few_files_fetches_from_many_sites_at_once() -> None:
-    """Under a real limit of 96 files, 300 fetches at once: none fails for want of one."""
-    program = """
+@pytest.mark.parametrize("spare", ["spare_files", "lambda: 1000"])
+def test_a_process_with_few_files_fetches_from_many_sites_at_once(spare: str) -> None:
+    """Under a real limit of 96 files, 300 fetches at once: none fails for want of one, also where others took them."""
+    program = f"""
         import asyncio, resource, sys
+        from webfountain.download import connection
+        from webfountain.download.connection import spare_files
+        connection.spare_files = {spare}
         resource.setrlimit(resource.RLIMIT_NOFILE, (96, 96))
         from tests.download.peers import fetcher, page, terms
 
         async def run(port):
             async with fetcher() as client:
-                urls = [f"http://{number}.test:{port}/" for number in range(300)]
+                urls = [f"http://{{number}}.test:{{port}}/" for number in range(300)]
                 fetched = await asyncio.gather(*(page(client, url, under=terms(timeout=30)) for url in urls))
-                print(*sorted({str(each.error) for each in fetched}))
+                print(*sorted({{str(each.error) for each in fetched}}))
 
         asyncio.run(run(int(sys.argv[1])))
     """
@@ -309,3 +313,15 @@ def test_a_process_with_few_files_fetches_from_many_sites_at_once() -> None:
             return said
 
     assert asyncio.run(run()).strip() == b"None"
+
+
+def test_a_crawl_of_our_own_leaves_by_the_address_it_was_told_to() -> None:
+    async def run() -> None:
+        pool = ConnectionPool(ssl.create_default_context)
+        async with peer(ok(b"page")) as served:
+            await page(Fetcher(pool, SystemClock(), Resolver().resolve, local=("127.0.0.3", 0)), served.base + "/")
+            assert served.writers[0].get_extra_info("peername")[0] == "127.0.0.3"
+            pool.close()
+            await asyncio.sleep(0.01)
+
+    asyncio.run(run())

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from webfountain.records import OutcomeKind
+
 PERIOD_S = 60.0
 URLS = ["https://a.org/1", "https://a.org/2", "https://b.org/1", "https://b.org/2"]
 BODY = "<html><title> A  title </title><body><p>Grüße <script>no</script></body></html>"
@@ -136,17 +138,56 @@ def test_sites_tell_their_pages_by_state_and_what_json_cannot_say_is_none(store:
     msgspec.json.encode(list(rows.values()))
 
 
-def test_texts_tell_what_came_and_what_went_since(store: MemoryStore, folder: Path) -> None:
+def test_texts_are_what_has_a_copy_and_what_is_gone(store: MemoryStore, folder: Path) -> None:
     kept = Pages(folder)
-    came, went = sorted(
-        state.texts(store, kept, since=100.0, unreadable=unexpected), key=lambda row: row["verdict"], reverse=True
-    )
-    assert came == {"url": URLS[0], "verdict": "new", "fetched": 100.0, "title": "A title", "text": came["text"]}
+    came, went = sorted(state.texts(store, kept, unreadable=unexpected), key=lambda row: row["verdict"], reverse=True)
+    assert came == {
+        "url": URLS[0], "verdict": "new", "fetched": 100.0, "title": "A title", "text": came["text"],
+        "cursor": store.changes_end(),
+    }  # fmt: skip
     assert came["text"].strip() == "Grüße"
-    assert went == {"url": URLS[1], "verdict": "gone", "fetched": 110.0, "title": None, "text": None}
-    assert [row["url"] for row in state.texts(store, kept, since=105.0, unreadable=unexpected)] == [URLS[1]]
-    assert list(state.texts(store, kept, since=111.0, unreadable=unexpected)) == []
+    assert went == {**came, "url": URLS[1], "verdict": "gone", "fetched": 110.0, "title": None, "text": None}
     kept.close()
+
+
+def test_texts_since_a_cursor_name_each_page_once_as_it_is_now(store: MemoryStore, folder: Path) -> None:
+    kept, begin = Pages(folder), store.changes_from(0.0)
+    (row,) = state.texts_since(store, kept, begin, unreadable=unexpected)  # the page that was never held is no news
+    assert (row["url"], row["verdict"], row["text"].strip()) == (URLS[0], "new", "Grüße")
+    after = row["cursor"]
+    assert list(state.texts_since(store, kept, after, unreadable=unexpected)) == []
+    for kind, at in (("changed", 120.0), ("redirected", 130.0)):
+        settled(store, URLS[0], kind, at)  # type: ignore[arg-type]
+    assert list(state.texts_since(store, kept, after, unreadable=unexpected)) == [
+        {"url": URLS[0], "verdict": "redirected", "fetched": 130.0, "title": None, "text": None,
+         "cursor": store.changes_end()}
+    ]  # fmt: skip
+    assert list(state.texts_since(store, kept, store.changes_from(131.0), unreadable=unexpected)) == []
+    kept.close()
+
+
+def test_changes_of_one_site_have_the_cursor_of_the_whole_log(store: MemoryStore) -> None:
+    settled(store, URLS[0], "changed", 120.0)
+    store.forget("https://a.org", fingerprint(URLS[0]), at=140.0)
+    rows = list(state.changes(store, None))
+    assert [(row["sequence"], row["verdict"], row["time"]) for row in rows] == [
+        (1, "new", 110.0), (2, "changed", 120.0), (3, "forgotten", 140.0),
+    ]  # fmt: skip
+    assert [row["verdict"] for row in state.changes(store, rows[0]["cursor"], site="https://a.org")] == [
+        "changed", "forgotten",
+    ]  # fmt: skip
+    assert list(state.changes(store, None, site="https://b.org")) == [{"cursor": rows[-1]["cursor"]}]
+    assert list(state.changes(store, rows[-1]["cursor"])) == [{"cursor": rows[-1]["cursor"]}]
+
+
+def settled(store: MemoryStore, url: str, kind: OutcomeKind, at: float) -> None:
+    """One more fetch of a page that was crawled."""
+    (home,) = (one for one in store.activate(9, owner="x", until=at, at=math.inf) if one.site == site_of(url))
+    found = {one.key: one for one in lease(store, home, 9, queue="recrawl")}
+    one = found[fingerprint(url)]
+    went = "redirected" if kind == "redirected" else "crawled"
+    record = msgspec.structs.replace(one.record, state=went, last_crawled=at, digest=f"{at}", due=at)
+    store.settle([Outcome(one.id, kind, record)], at=at)
 
 
 def test_a_copy_that_cannot_be_read_stops_no_other_text(store: MemoryStore, folder: Path) -> None:
@@ -165,7 +206,7 @@ def test_a_copy_that_cannot_be_read_stops_no_other_text(store: MemoryStore, fold
     data[first.copy.offset + 30] ^= 255
     path.write_bytes(data)
     lost: list[RepositoryError] = []
-    rows = list(state.texts(store, Pages(folder), since=0.0, unreadable=lost.append))
+    rows = list(state.texts(store, Pages(folder), unreadable=lost.append))
     assert {row["url"] for row in rows} == {URLS[1], url}
     assert len(lost) == 1
 

@@ -23,7 +23,7 @@ from tests.store.stores import (
     outcome,
     refill,
 )
-from webfountain.errors import InputError
+from webfountain.errors import CursorLost, InputError
 from webfountain.records import CensusRow, Copy, Discovered, LeaseId, Move, Outcome, Settled, SiteState
 from webfountain.store import open_store
 from webfountain.store.contract import (
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from webfountain.records import SiteLease
+    from webfountain.records import OutcomeKind, SiteLease
     from webfountain.store.contract import FrontierStore
 
 
@@ -558,6 +558,120 @@ def test_a_page_carries_its_scores_its_sketch_and_whose_repository_has_its_copy(
     assert store.page(SITE, one.key) == record
     assert store.copies() == {7: 1}
     assert store.copies(repository=3) == {7: 1}
+
+
+# ------------------------------------------------------------------------------------------------ the change log
+
+
+def entries(store: FrontierStore, cursor: str | None = None) -> list[tuple[int, str, str]]:
+    """Sequence, page and verdict of each entry after a cursor."""
+    found = store.changes(cursor, 99)
+    return [(entry.sequence, entry.url.removeprefix(f"{SITE}/"), entry.verdict) for _, entry in found]
+
+
+def fetched(store: FrontierStore, site: SiteLease, at: float, kind: OutcomeKind, **changes: object) -> None:
+    """Fetch one page, new or due, with this outcome."""
+    one = (lease(store, site, 1) or lease(store, site, 1, queue="recrawl"))[0]
+    record = msgspec.structs.replace(crawled(one.record, at), **{"digest": f"{kind} {at}", **changes})
+    said = Outcome(one.id, kind, record, title="T", resemblance=0.5, target="http://x.example/", diff="+x")
+    store.settle([said], at=at)
+
+
+def test_the_log_tells_what_came_changed_went_and_returned(store: FrontierStore) -> None:
+    store.discover(links(1), at=1.0)
+    site = active(store)
+    fetched(store, site, 2.0, "new")
+    fetched(store, site, 3.0, "same", digest="new 2.0")
+    fetched(store, site, 4.0, "changed")
+    fetched(store, site, 5.0, "minor")
+    fetched(store, site, 6.0, "failed", digest="minor 5.0", failures=1)
+    for state in ("gone", "redirected", "refused"):
+        fetched(store, site, 7.0, state, state=state, due=7.0)  # type: ignore[arg-type]  # the first ends it, once
+    fetched(store, site, 8.0, "changed")
+    fetched(store, site, 9.0, "redirected", state="redirected", due=9.0)
+    verdicts = [verdict for _, _, verdict in entries(store)]
+    assert verdicts == ["new", "changed", "minor", "gone", "returned", "redirected"]
+    said = {entry.verdict: entry for _, entry in store.changes(None, 9)}
+    assert (said["changed"].digest, said["changed"].before) == ("changed 4.0", "new 2.0")
+    assert (said["changed"].title, said["changed"].resemblance, said["changed"].diff) == ("T", 0.5, "+x")
+    assert (said["changed"].at, said["changed"].site, said["changed"].key) == (4.0, SITE, link(1).key)
+    assert (said["gone"].digest, said["gone"].title) == (None, None)
+    assert said["redirected"].target == "http://x.example/"
+
+
+def test_a_page_that_was_never_held_is_no_news_when_it_goes(store: FrontierStore) -> None:
+    store.discover(links(1, 2), at=1.0)
+    site = active(store)
+    fetched(store, site, 2.0, "gone", state="gone", due=99.0)
+    store.forget(SITE, link(1).key, at=3.0)
+    store.forget(SITE, link(2).key, at=3.0)
+    assert entries(store) == []
+
+
+def test_what_is_forgotten_or_evicted_is_told_once_and_its_entries_say_no_more_of_it(store: FrontierStore) -> None:
+    store.discover([*links(1, 2, 3), link(4, site="https://b.example")], at=1.0)
+    site, other = active(store), store.activate(9, owner="ant", until=1e9, at=1e8)
+    assert other == []
+    crawl(store, site, 2.0)
+    assert store.evict(site, [link(3).key], at=4.0) == 1
+    store.forget(SITE, link(1).key, at=5.0)
+    store.forget(SITE, link(1).key, at=5.0)
+    store.forget(SITE, at=6.0)
+    store.forget(SITE, at=6.0)
+    assert [(url, verdict) for _, url, verdict in entries(store)] == [
+        ("1", "new"), ("2", "new"), ("3", "new"), ("3", "evicted"), ("1", "forgotten"), ("2", "forgotten"),
+    ]  # fmt: skip
+    assert all(entry.title is entry.diff is entry.digest is None for _, entry in store.changes(None, 9))
+
+
+def test_a_cursor_goes_on_where_it_stands(store: FrontierStore) -> None:
+    begin = store.changes_end()
+    store.discover(links(1, 2, 3), at=1.0)
+    site = active(store)
+    crawl(store, site, 2.0)
+    assert store.changes(begin, 99) == store.changes(None, 99)
+    first = store.changes(None, 2)
+    assert [entry.sequence for _, entry in first] == [1, 2]
+    assert entries(store, first[-1][0]) == [(3, "3", "new")]
+    assert entries(store, store.changes_end()) == []
+    store.forget(SITE, link(2).key, at=3.0)
+    assert entries(store, first[-1][0]) == [(3, "3", "new"), (4, "2", "forgotten")]
+    assert entries(store, store.changes_from(2.0)) == entries(store)
+    assert entries(store, store.changes_from(2.5)) == [(4, "2", "forgotten")]
+    assert store.changes_from(9.0) == store.changes_end()
+
+
+def test_the_log_is_bounded_and_says_when_a_cursor_is_too_old(store: FrontierStore) -> None:
+    store.discover(links(1, 2, 3, 4), at=1.0)
+    site = active(store)
+    begin = store.changes_end()
+    for at in (2.0, 3.0, 4.0, 5.0):
+        crawl(store, site, at, n=1)
+    assert store.trim_changes(before=2.0, most=4) == 0
+    assert store.trim_changes(before=3.0, most=4) == 1
+    assert store.trim_changes(before=3.0, most=2) == 1
+    assert store.trim_changes(before=3.0, most=2) == 0
+    assert [sequence for sequence, _, _ in entries(store)] == [3, 4]
+    for lost in (lambda: store.changes(begin, 9), lambda: store.changes_from(2.5)):
+        with pytest.raises(CursorLost, match=r"no longer reaches back|does not reach back") as error:
+            lost()
+        assert error.value.exit_status == 2
+        assert "webfountain texts" in str(error.value)
+    kept = store.changes_end()
+    assert store.trim_changes(before=9.0, most=9) == 2
+    assert entries(store, kept) == []
+
+
+@pytest.mark.parametrize("cursor", ["", "x", "00000000-1", "-1", "deadbeef-", "deadbeef-x"])
+def test_a_text_that_is_no_cursor_of_the_log_is_an_input_error(store: FrontierStore, cursor: str) -> None:
+    with pytest.raises(InputError, match="is no cursor of this store's change log"):
+        store.changes(cursor, 9)
+
+
+def test_a_cursor_of_entries_that_are_yet_to_come_is_of_another_log(store: FrontierStore) -> None:
+    name, _, number = store.changes_end().rpartition("-")
+    with pytest.raises(InputError, match="is no cursor of this"):
+        store.changes(f"{name}-{int(number) + 1}", 9)
 
 
 def test_published_values_are_kept_as_they_were_put(store: FrontierStore) -> None:

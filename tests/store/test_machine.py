@@ -251,6 +251,13 @@ class Race(RuleBasedStateMachine):
         moves = [Move(site, key, Copy(old, 0, 1), Copy(new, 0, 1)), Move(site, key, Copy(new, 0, 1), Copy(4, 0, 1))]
         self.both(self.reference.relocate(moves), self.store.relocate(moves))
 
+    @rule(ago=ticks, most=st.integers(0, 9))
+    def trim_changes(self, ago: float, most: int) -> None:
+        before = self.at - ago
+        self.both(
+            self.reference.trim_changes(before=before, most=most), self.store.trim_changes(before=before, most=most)
+        )
+
     @rule(site=sites, key=keys)
     def forget_page(self, site: str, key: bytes) -> None:
         self.both(self.reference.forget(site, key, at=self.at), self.store.forget(site, key, at=self.at))
@@ -294,6 +301,7 @@ class Race(RuleBasedStateMachine):
         assert theirs.census() == ours.census()
         assert theirs.census_rows(since=0) == ours.census_rows(since=0)
         assert theirs.copies() == ours.copies()
+        assert [entry for _, entry in theirs.changes(None, 999)] == [entry for _, entry in ours.changes(None, 999)]
         assert theirs.next_site_due() == ours.next_site_due()
         for owner in OWNERS:
             assert [one.site for one in theirs.urgent(owner)] == [one.site for one in ours.urgent(owner)]
@@ -313,9 +321,12 @@ def outcomes(draw: st.DrawFn, lease: Lease, at: float) -> Outcome:
         due=due,
         failures=draw(st.integers(0, 1)),
         copy=draw(st.sampled_from((lease.record.copy, Copy(1, 0, 1), Copy(2, 0, 1)))),
+        digest=draw(st.sampled_from((None, "a", "b"))),
+        copied=at if state == "crawled" else lease.record.copied,
     )
     kind = draw(st.sampled_from(KINDS[state]))
-    return Outcome(lease.id, kind, record, draw(ticks), draw(st.integers(0, 2)))
+    said = {"title": "T", "resemblance": 0.5, "diff": "+x"} if state == "crawled" else {"target": "http://x.example/"}
+    return Outcome(lease.id, kind, record, draw(ticks), draw(st.integers(0, 2)), **said)  # type: ignore[arg-type]
 
 
 @pytest.mark.soak

@@ -82,7 +82,7 @@ def _emptied(store: str) -> Path:
     if is_held(folder):
         raise InputError(f"--store {store!r}: another demo is running there; wait for its end, or give another folder")
     shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
+    folder.mkdir(mode=0o700, parents=True)
     (folder / _MARK).touch()
     return folder
 

@@ -1,9 +1,11 @@
-"""status, pages, sites, texts, cat: what is known, also while a crawl runs. They change nothing."""
+"""status, pages, sites, texts, changes, cat: what is known, also while a crawl runs. They change nothing."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
-from typing import TYPE_CHECKING, Any
+import time
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
@@ -16,13 +18,17 @@ from webfountain.store.contract import PLAN
 from webfountain.terminal import shown, shown_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
     from webfountain.errors import RepositoryError
     from webfountain.repository.record import Stored
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["cat", "pages", "sites", "status", "texts"]
+__all__ = ["cat", "changes", "pages", "sites", "status", "texts"]
+
+SHORTEST_WAIT_S: Final = 0.2
+LONGEST_WAIT_S: Final = 2.0
+"""Between two looks of `changes --follow`: the quieter the log, the longer."""
 
 
 @click.command()
@@ -62,14 +68,22 @@ def sites(store: str, as_json: bool) -> None:
 @click.command()
 @options.store
 @options.repository
-@click.option("--since", metavar="TIME", help="Only what came or went since: UTC seconds, or 2026-01-31T12:00.")
+@click.option(
+    "--since",
+    metavar="TIME|CURSOR",
+    help="Only what came, changed or went since: a cursor of the change log, UTC seconds, or 2026-01-31T12:00.",
+)
 @click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print one JSON document a line.")
 def texts(store: str, repository: str | None, since: str | None, as_lines: bool) -> None:
-    """What changed, as text: url, verdict, fetched, title, text. A gone page has text null."""
-    at = 0.0 if since is None else options.time_of(since)
+    """What changed, as text: url, verdict, fetched, title, text, cursor. A page no longer to be held has text null."""
+    asked = options.since_of(since)
     lost: list[RepositoryError] = []
     with options.reading(store) as opened, options.copies(store, repository) as kept:
-        rows = looked.texts(opened, kept, since=at, unreadable=lost.append)
+        cursor = options.cursor_of(opened, asked)
+        if cursor is None:
+            rows = looked.texts(opened, kept, unreadable=lost.append)
+        else:
+            rows = looked.texts_since(opened, kept, cursor, unreadable=lost.append)
         options.print_json_lines(rows) if as_lines else _print_texts(rows)
     if lost:
         print(
@@ -77,6 +91,32 @@ def texts(store: str, repository: str | None, since: str | None, as_lines: bool)
             f"(the first: {lost[0]}); `webfountain check --repair` has them fetched again",
             file=sys.stderr,
         )
+
+
+@click.command()
+@options.store
+@click.option("--since", metavar="CURSOR|TIME", help="Only what came after; all that the log keeps without it.")
+@click.option("--follow", is_flag=True, help="Wait for more, until interrupted.")
+@click.option("--site", metavar="S", help="Only this site, as https://example.org.")
+@click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print one JSON document a line.")
+def changes(store: str, since: str | None, follow: bool, site: str | None, as_lines: bool) -> None:
+    """The change log: what became of each page, in order, and the cursor to go on with.
+
+    A page whose verdict is new, changed, minor or returned is to be held; after any other it is not.
+    """
+    asked = options.since_of(since)
+    with options.reading(store) as opened, contextlib.suppress(KeyboardInterrupt):
+        cursor = options.cursor_of(opened, asked)
+        wait_s = SHORTEST_WAIT_S
+        while True:
+            before, rows = cursor, list(looked.changes(opened, cursor, site=site))
+            cursor = rows[-1]["cursor"]
+            if not follow or cursor != before:
+                options.print_json_lines(rows) if as_lines else _print_changes(rows)
+            if not follow:
+                return
+            wait_s = min(LONGEST_WAIT_S, 1.5 * wait_s) if cursor == before else SHORTEST_WAIT_S
+            time.sleep(wait_s)
 
 
 @click.command()
@@ -115,6 +155,18 @@ def _copy_document(copy: Stored) -> dict[str, Any]:
     headers = [list(header) for header in copy.headers]
     answer = {"url": copy.url, "fetched": copy.at, "status": copy.status, "headers": headers}
     return {**answer, "title": found.title, "text": found.text}
+
+
+def _print_changes(rows: Sequence[Mapping[str, Any]]) -> None:
+    columns = {
+        "verdict": lambda row: row["verdict"],
+        "time (UTC)": lambda row: options.spell_time(row["time"]),
+        ">resemblance": lambda row: "-" if row["resemblance"] is None else f"{row['resemblance']:.3f}",
+        "url": lambda row: row["url"] + (f" -> {row['target']}" if row["target"] else ""),
+        "title": lambda row: row["title"] or "-",
+    }
+    options.print_table((row for row in rows if "url" in row), columns)
+    print(f"go on with --since {rows[-1]['cursor']}")
 
 
 def _print_status(found: Mapping[str, Any]) -> None:

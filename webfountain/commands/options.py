@@ -14,6 +14,7 @@ import msgspec
 from webfountain.config import DEFAULT_STORE
 from webfountain.errors import InputError
 from webfountain.store import folder_of, open_store
+from webfountain.store.changes import is_cursor
 from webfountain.terminal import shown
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "as_json",
     "copies",
+    "cursor_of",
     "existing_folder",
     "inbox_folder",
     "print_json",
@@ -33,6 +35,7 @@ __all__ = [
     "reading",
     "repository",
     "repository_folder",
+    "since_of",
     "spell_time",
     "store",
     "time_of",
@@ -111,6 +114,16 @@ def time_of(text: str) -> float:
     except ValueError:
         raise InputError(f"{text!r} is no time (allowed: UTC seconds, 2026-01-31 or 2026-01-31T12:00)") from None
     return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def since_of(text: str | None) -> str | float | None:
+    """What `--since` says: a cursor of the change log, or a time in UTC seconds."""
+    return text if text is None or is_cursor(text) else time_of(text)
+
+
+def cursor_of(opened: FrontierStore, since: str | float | None) -> str | None:
+    """The cursor that `--since` is, or that stands before what came at that time. CursorLost: that is too long ago."""
+    return opened.changes_from(since) if isinstance(since, float) else since
 
 
 def spell_time(at: float | None) -> str:

@@ -163,8 +163,8 @@ def flush_feeds(crawler: Crawler) -> None:
         file = slot.file
         if isinstance(file, PostProcessingManager):
             file = file.file
-        if file is None or file.closed:
-            continue
+        if file is None or not hasattr(file, "flush") or file.closed:
+            continue  # nothing is in it yet, or it is no file but the storage's own affair
         try:
             file.flush()
         except OSError as error:

@@ -66,6 +66,7 @@ class Flight:
         "own",
         "parent",
         "refusal",
+        "settled",
         "terms",
         "visit",
     )
@@ -93,20 +94,25 @@ class Flight:
         """Whether its request is not made again, known or not."""
         self.ended = False
         """Whether the engine is done with it."""
+        self.settled = False
+        """Whether its page is settled, as far as the engine goes."""
         self.visit: Visit | None = None
         self._waits_for = 0
 
     def wait(self) -> None:
-        """One more request came of it that lives in memory alone."""
+        """One more request came of it that lives in memory alone. Without effect once it is settled: a task that a
+        callback left behind may yield for ever."""
         self._waits_for += 1
 
     def end(self) -> Iterator[Flight]:
-        """The engine is done with it. The flights that may be settled now: itself, if it waits for none, and those
-        that waited for it alone."""
+        """The engine is done with it. The flights that may be settled now, each once: itself, if it waits for none,
+        and those that waited for it alone."""
         self.ended = True
         flight: Flight | None = self
         while flight is not None and flight.ended and not flight._waits_for:
-            yield flight
+            if not flight.settled:
+                flight.settled = True
+                yield flight
             parent, flight.parent = flight.parent, None
             if parent is not None:
                 parent._waits_for -= 1
@@ -115,7 +121,7 @@ class Flight:
     @property
     def waits(self) -> bool:
         """Whether requests came of it that live in memory alone and are not settled."""
-        return self._waits_for > 0
+        return self._waits_for > 0 and not self.settled
 
 
 def depart(request: Request, flight: Flight) -> None:

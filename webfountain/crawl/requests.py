@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import inspect
 import logging
+import math
 import os
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -30,7 +31,17 @@ if TYPE_CHECKING:
     from webfountain.metrics import Metrics
     from webfountain.records import Lease
 
-__all__ = ["LostInMemory", "NotPlain", "Packer", "RequestStore", "Taken", "crawlable", "ignores_robots", "link_of"]
+__all__ = [
+    "LostInMemory",
+    "NotPlain",
+    "Packer",
+    "RequestStore",
+    "Taken",
+    "crawlable",
+    "ignores_robots",
+    "importance_of",
+    "link_of",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -50,7 +61,8 @@ class Packer:
 
     def __init__(self, spider: Spider) -> None:
         self._spider = spider
-        modules = [type(spider).__module__, *getattr(spider, "settings", {}).get("SPIDER_MODULES", ())]
+        settings = getattr(spider, "settings", None)
+        modules = [type(spider).__module__, *(() if settings is None else settings.getlist("SPIDER_MODULES"))]
         self._values = Values(module.partition(".")[0] for module in modules)
         self._names: dict[Any, str] = {}
 
@@ -214,6 +226,11 @@ def crawlable(request: Request) -> str | None:
         return None
 
 
+def importance_of(priority: float) -> float:
+    """An importance in a class of its own for each whole priority from -42 to 20 (`store.contract.class_of`)."""
+    return math.ldexp(1.0, int(min(max(priority, -42), 20)))
+
+
 def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
     """A request as a link for the store, under the key that tells it from others."""
     return Link(
@@ -221,6 +238,6 @@ def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
         site=site_of(url),
         key=key,
         depth=int(request.meta.get("depth", 0)),
-        importance=float(request.priority),
+        importance=importance_of(request.priority),
         request=data,
     )

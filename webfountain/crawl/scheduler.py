@@ -291,6 +291,7 @@ class FountainScheduler:
         their site): they wait in vain. Whether there were any."""
         stuck = list(self._waiting.values())
         for flight in stuck:
+            flight.settled = True
             self._settle(flight)
         return bool(stuck)
 

@@ -44,7 +44,8 @@ ATTEMPT_S: Final = 1.0
 2 s; a person waits for 0.25, a crawler would rather not knock twice."""
 COUNT_S: Final = 1.0
 """How often the open files are counted anew while more than half of those allowed are open."""
-_OWN_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EMFILE, errno.ENFILE, errno.EADDRNOTAVAIL})
+_NO_FILE: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_OWN_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL})
 
 
 class Endpoint(NamedTuple):
@@ -436,7 +437,16 @@ class ConnectionPool:
     async def _connect(self, endpoint: Endpoint, exchange: Exchange) -> Connection:
         if endpoint.tls and self._tls is None:
             self._tls = self._tls_context()
-        await self._reserve(exchange)
+        while True:
+            await self._reserve(exchange)
+            try:
+                return await self._connect_counted(endpoint, exchange)
+            except OSError as error:
+                if error.errno not in _NO_FILE:
+                    raise
+
+    async def _connect_counted(self, endpoint: Endpoint, exchange: Exchange) -> Connection:
+        """Open a connection whose file is counted already."""
         connection: Connection | None = None
 
         def made() -> Connection:
@@ -455,7 +465,10 @@ class ConnectionPool:
                     local_addr=endpoint.local,
                 )
                 return opened
-        except BaseException:
+        except BaseException as error:
+            if isinstance(error, OSError) and error.errno in _NO_FILE:
+                # Somebody else took the reserve since files were counted: wait until they are counted again.
+                self._most, self._counted_at = self._open - 1, time.monotonic()
             if connection is None or connection.transport is None:  # else `connection_lost` will count it
                 self.closed()
             raise

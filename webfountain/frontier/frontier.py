@@ -139,6 +139,7 @@ class Frontier:
             inbox=inbox,
             owner=owner,
             lease_s=config.lease_seconds,
+            log=collection.changes,
             urgent=urgent_pages_of(collection, recrawl=recrawl),
         )
         self._agenda = Agenda(chores(config.lease_seconds, cycle.period_s), start=start)

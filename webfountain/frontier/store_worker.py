@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
     from webfountain.frontier.planning.urgent_pages import UrgentPages
+    from webfountain.policy.tables import ChangesTable
     from webfountain.records import Fetched, Lease, Link, PageRecord
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import FrontierStore
@@ -50,6 +51,7 @@ class StoreWorker:
         inbox: Inbox | None,
         owner: str,
         lease_s: float,
+        log: ChangesTable,
         urgent: UrgentPages | None = None,
     ) -> None:
         self._store = store
@@ -59,6 +61,7 @@ class StoreWorker:
         self._inbox = inbox
         self._owner = owner
         self._lease_s = lease_s
+        self._log = log
         self._urgent = urgent
         self._has_forgotten = False
         self._counted_due = (0, 0, 0)
@@ -85,6 +88,8 @@ class StoreWorker:
         result.guests = [(name, self._store.site(name)) for name in batch.guests]
         if self._repository is not None and (batch.tidy or self._repository.is_untidy()):
             result.counts["repository/deleted"] += self._repository.tidy(self._store).files
+        if batch.tidy:
+            self._store.trim_changes(before=batch.at - self._log.keep, most=self._log.max_entries)
         if batch.plan is not None:
             self._store.put_value(PLAN, batch.plan)
         if batch.census_since is not None:
@@ -163,7 +168,17 @@ class StoreWorker:
             result.counts["repository/healed"] += visit.kind == "same"
         lease = visit.fetch.lease
         assert lease is not None
-        return Outcome(lease.id, visit.kind, record, visit.fetched.seconds, links_new)
+        return Outcome(
+            lease.id,
+            visit.kind,
+            record,
+            visit.fetched.seconds,
+            links_new,
+            title=visit.reading.title,
+            resemblance=visit.resemblance,
+            target=visit.target,
+            diff=visit.diff,
+        )
 
     def _discover(self, links: Sequence[Link], result: BatchResult, at: float) -> int:
         if not links:

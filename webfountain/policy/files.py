@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webfountain.policy.tables import (
+        ChangesTable,
         ChangeTable,
         CycleTable,
         DiscoveryTable,
@@ -76,6 +77,11 @@ class Collection:
     def network(self) -> NetworkTable:
         """Which addresses may be asked."""
         return self.tables.network
+
+    @property
+    def changes(self) -> ChangesTable:
+        """`[changes]`."""
+        return self.tables.changes
 
     @property
     def change(self) -> ChangeTable:

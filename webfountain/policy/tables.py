@@ -17,6 +17,7 @@ from webfountain.urls import MAX_URL_LENGTH
 __all__ = [
     "PRESETS",
     "ChangeTable",
+    "ChangesTable",
     "CollectionTable",
     "ConflictTable",
     "CycleTable",
@@ -106,6 +107,14 @@ class ChangeTable(Table, frozen=True):
     """A change counts when resemblance < 1 - `min_change`; 0: when any byte differs."""
 
     min_change: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
+
+
+class ChangesTable(Table, frozen=True):
+    """The change log: how long and how many entries are kept, and whether they hold a diff of the texts."""
+
+    diff: bool = False
+    keep: PositiveDuration = PositiveDuration(30 * 86_400)
+    max_entries: Annotated[int, msgspec.Meta(ge=1)] = 1_000_000
 
 
 class RepositoryTable(Table, frozen=True):
@@ -241,6 +250,7 @@ class PolicyFile(Table, frozen=True):
     politeness: PolitenessTable = PolitenessTable()
     network: NetworkTable = NetworkTable()
     change: ChangeTable = ChangeTable()
+    changes: ChangesTable = ChangesTable()
     repository: RepositoryTable = RepositoryTable()
     cycle: CycleTable = CycleTable()
     signals: SignalsTable = SignalsTable()

@@ -14,13 +14,14 @@ from webfountain.errors import InputError, RepositoryError
 from webfountain.formats.content_type import content_type
 from webfountain.formats.document import text_of
 from webfountain.records import STATES
+from webfountain.store.changes import KEPT
 from webfountain.urls import canonical, fingerprint, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from webfountain.formats.document import Document
-    from webfountain.records import PageRecord, SiteRecord, State
+    from webfountain.records import Change, PageRecord, SiteRecord, State
     from webfountain.repository.pages import Pages
     from webfountain.repository.record import Stored
     from webfountain.store.contract import FrontierStore
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 __all__ = [
     "PAGE_FIELDS",
     "cat",
+    "changes",
     "page_of",
     "pages",
     "sites",
     "status",
     "text_of_copy",
     "texts",
+    "texts_since",
 ]
 
 PAGE_FIELDS: Final = (
@@ -56,6 +59,7 @@ PAGE_FIELDS: Final = (
 )
 """What `pages` tells of a URL besides url, site and state (DESIGN.md section 7)."""
 _SITES_AT_ONCE: Final = 1000
+_ENTRIES_AT_ONCE: Final = 1000
 _COPIED: Final = frozenset({"new", "changed", "minor"})
 
 
@@ -117,23 +121,108 @@ def sites(store: FrontierStore) -> Iterator[dict[str, Any]]:
 
 
 def texts(
-    store: FrontierStore, repository: Pages, *, since: float = 0.0, unreadable: Callable[[RepositoryError], None]
+    store: FrontierStore, repository: Pages, *, unreadable: Callable[[RepositoryError], None]
 ) -> Iterator[dict[str, Any]]:
-    """What a search or RAG index takes in: each page whose copy came since then, and each that went since then.
+    """What a search or RAG index takes in to begin with: each page that has a copy, and each that is gone.
 
-    A gone page has text and title None: the index drops it. `verdict` is new, changed, minor or gone. A page whose
-    copy cannot be read is left out, and `unreadable` is told why.
+    A gone page has text and title None. `verdict` is new, changed, minor or gone. A page whose copy cannot be read is
+    left out, and `unreadable` is told why. `cursor` is where `texts_since` goes on when the whole list was taken.
     """
+    cursor = store.changes_end()  # before the list, so that what changes while it is made is told again
     for _, record in store.pages():
-        if record.state == "gone" and (record.last_crawled or 0.0) >= since:
-            yield {"url": record.url, "verdict": "gone", "fetched": record.last_crawled, "title": None, "text": None}
-        elif record.state == "crawled" and record.copy is not None and (record.copied or 0.0) >= since:
-            try:
-                copy = repository.read(record.copy, record.url)
-            except RepositoryError as error:
-                unreadable(error)
-            else:
-                yield _text(record, copy)
+        if record.state == "gone":
+            row: dict[str, Any] | None = _tombstone(record.url, "gone", record.last_crawled)
+        else:
+            row = _text_of(record, repository, unreadable)
+        if row is not None:
+            yield {**row, "cursor": cursor}
+
+
+def texts_since(
+    store: FrontierStore, repository: Pages, cursor: str, *, unreadable: Callable[[RepositoryError], None]
+) -> Iterator[dict[str, Any]]:
+    """What has changed since a cursor: each page once, as it is now; one no longer to be held has text None.
+
+    `verdict` is that of its last entry of the change log, new where it was new since. The cost is of what changed, not
+    of what is known.
+
+    Raises
+    ------
+    InputError, CursorLost
+        when the text is no cursor, or the log no longer reaches back so far.
+    """
+    found: dict[tuple[str, bytes], tuple[Change, bool]] = {}
+    end = cursor
+    for end, entry in _entries(store, cursor):  # noqa: B007  the last one is where to go on
+        name = entry.site, entry.key
+        was_new = name in found and found[name][1]
+        found[name] = entry, entry.verdict == "new" or was_new
+    for (site, key), (entry, is_new) in found.items():
+        if entry.verdict not in KEPT:
+            yield {**_tombstone(entry.url, entry.verdict, entry.at), "cursor": end}
+            continue
+        record = store.page(site, key)
+        row = None if record is None else _text_of(record, repository, unreadable)
+        if row is not None:
+            yield {**row, "verdict": "new" if is_new else entry.verdict, "cursor": end}
+
+
+def changes(store: FrontierStore, cursor: str | None, *, site: str | None = None) -> Iterator[dict[str, Any]]:
+    """The entries of the change log after a cursor (None: all that are kept), in order, perhaps of one site alone.
+
+    The last row has the cursor to go on with: where no entry has it, in a row of its own.
+
+    Raises
+    ------
+    InputError, CursorLost
+        when the text is no cursor, or the log no longer reaches back so far.
+    """
+    # Taken before the entries: where there are none yet, none may come in between unseen.
+    end, told = store.changes_end() if cursor is None else cursor, False
+    for end, entry in _entries(store, cursor):
+        told = site is None or entry.site == site
+        if told:
+            yield {
+                "cursor": end,
+                "sequence": entry.sequence,
+                "url": entry.url,
+                "site": entry.site,
+                "verdict": entry.verdict,
+                "time": entry.at,
+                "digest": entry.digest,
+                "digest_before": entry.before,
+                "resemblance": entry.resemblance,
+                "title": entry.title,
+                "target": entry.target,
+                "diff": entry.diff,
+            }
+    if not told:
+        yield {"cursor": end}
+
+
+def _entries(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
+    """The entries after a cursor up to the newest, each after its own."""
+    while found := store.changes(cursor, _ENTRIES_AT_ONCE):
+        yield from found
+        cursor = found[-1][0]
+
+
+def _tombstone(url: str, verdict: str, at: float | None) -> dict[str, Any]:
+    return {"url": url, "verdict": verdict, "fetched": at, "title": None, "text": None}
+
+
+def _text_of(
+    record: PageRecord, repository: Pages, unreadable: Callable[[RepositoryError], None]
+) -> dict[str, Any] | None:
+    """The row of a page that is held; None when it has no copy that can be read."""
+    if record.state != "crawled" or record.copy is None:
+        return None
+    try:
+        copy = repository.read(record.copy, record.url)
+    except RepositoryError as error:
+        unreadable(error)
+        return None
+    return _text(record, copy)
 
 
 def cat(store: FrontierStore, repository: Pages, url: str) -> Stored:

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from webfountain.records import (
         CensusRow,
+        Change,
         Discovered,
         Lease,
         LeaseId,
@@ -62,6 +63,7 @@ __all__ = [
     "Board",
     "BucketCensus",
     "Census",
+    "Changes",
     "Copies",
     "Dealt",
     "FrontierStore",
@@ -363,6 +365,39 @@ class Copies(Protocol):
         ...
 
 
+class Changes(Protocol):
+    """The change log: what became of each page, in order, for those who consume the collection.
+
+    Every step after which a page is held, another copy of it is, or none any more writes its entry in the same atomic
+    step (`settle`, `forget`, `evict`). A poll costs what changed, not what is known. A cursor is opaque; it lies behind
+    an entry.
+    """
+
+    def changes(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
+        """Up to `n` entries after a cursor (None: from the oldest that is kept), in order, each after its own cursor.
+
+        Raises
+        ------
+        InputError
+            when the text is no cursor of this log.
+        CursorLost
+            when entries after it are no longer kept.
+        """
+        ...
+
+    def changes_end(self) -> str:
+        """The cursor behind the newest entry: what comes later comes after it."""
+        ...
+
+    def changes_from(self, at: float) -> str:
+        """The cursor before the first entry of a time or later. CursorLost when the log does not reach back so far."""
+        ...
+
+    def trim_changes(self, *, before: float, most: int) -> int:
+        """Drop the entries of before a time, and of the others all but the newest `most`; how many went."""
+        ...
+
+
 class Scores(Protocol):
     """A ranking reaches the queues."""
 
@@ -391,7 +426,7 @@ class Board(Protocol):
         ...
 
 
-class FrontierStore(UrlQueues, SiteList, Pages, Census, Copies, Scores, Board, Protocol):
+class FrontierStore(UrlQueues, SiteList, Pages, Census, Copies, Changes, Scores, Board, Protocol):
     """The contract that every store keeps; `tests/store/test_contract.py` is its specification."""
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ returns, so this may run in any thread.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 from dataclasses import dataclass, field
 from math import inf
@@ -17,7 +18,7 @@ import msgspec
 from webfountain import urls
 from webfountain.core import change_rate
 from webfountain.core.buckets import bucket_of
-from webfountain.core.change import verdict
+from webfountain.core.change import unified, verdict
 from webfountain.errors import RepositoryError
 from webfountain.formats.content_type import content_type
 from webfountain.formats.document import UNREADABLE
@@ -71,7 +72,8 @@ class Visit:
     """The end of one leased fetch: what to write, whom to tell, what to keep.
 
     `record` is the page's new record but for `copy`, which the repository gives. `watched` is the time in seconds
-    since the check before (0 when this was none).
+    since the check before (0 when this was none). For the change log: `resemblance` and `diff` (where the collection
+    asks for one) of the new copy's text and the old one's, `target` is where a redirect leads.
     """
 
     fetched: Fetched
@@ -79,6 +81,9 @@ class Visit:
     record: PageRecord
     reading: Reading = _NOTHING
     watched: float = 0.0
+    resemblance: float | None = None
+    diff: str | None = None
+    target: str | None = None
 
     @property
     def fetch(self) -> Fetch:
@@ -129,6 +134,7 @@ class Examiner:
         self._period = collection.cycle.period_s
         self._fastest = collection.cycle.fastest_s
         self._min_change = collection.change.min_change
+        self._diffs = collection.changes.diff
 
     def examine(self, fetched: Fetched, prior: change_rate.Prior) -> Visit:
         """The visit that a fetch of a leased page amounts to; `prior` is what is believed of pages of its site.
@@ -149,7 +155,7 @@ class Examiner:
         digest, before = digest_of(fetched.body), leased(fetched.fetch).digest
         if before == digest:
             return self._unchanged(fetched, "same", prior)
-        if before is not None and self._min_change > 0:
+        if before is not None and (self._min_change > 0 or self._diffs):
             return None  # its text must be compared with the old copy's
         document = self._document(fetched, self._reader.read_at_once)
         return None if document is None else self._read(fetched, digest, document, prior)
@@ -185,16 +191,15 @@ class Examiner:
         if record.digest is None:
             new = self._copied(record, fetched, digest, "new", bucket=bucket_of(prior.interval, self._fastest))
             return Visit(fetched, "new", new, reading)
-        outcome = verdict(
-            record.digest,
-            digest,
-            min_change=self._min_change,
-            text=reading.text,
-            old_text=lambda: self._old_text(record),
+        old_text = functools.cache(lambda: self._old_text(record))
+        outcome, resemblance = verdict(
+            record.digest, digest, min_change=self._min_change, text=reading.text, old_text=old_text
         )
+        before = old_text() if self._diffs else None
+        diff = None if before is None else unified(before, reading.text)
         checked = self._checked(record, fetched.at, prior, changed=outcome == "changed")
         copied = self._copied(record, fetched, digest, outcome, **checked)
-        return Visit(fetched, outcome, copied, reading, _since(record, fetched.at))
+        return Visit(fetched, outcome, copied, reading, _since(record, fetched.at), resemblance, diff)
 
     def _copied(
         self, record: PageRecord, fetched: Fetched, digest: str, kind: OutcomeKind, **changes: Any
@@ -244,10 +249,15 @@ class Examiner:
             return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
         links, refused = self._judged([target], fetched.fetch, "redirect", record.depth)
         reading = Reading(links=links, links_seen=1, refused=refused)
-        return self._without_copy(fetched, "redirected", None, reading)
+        return self._without_copy(fetched, "redirected", None, reading, target)
 
     def _without_copy(
-        self, fetched: Fetched, kind: OutcomeKind, error: str | None, reading: Reading = _NOTHING
+        self,
+        fetched: Fetched,
+        kind: OutcomeKind,
+        error: str | None,
+        reading: Reading = _NOTHING,
+        target: str | None = None,
     ) -> Visit:
         """Gone, failed, redirected: the copy of before stays, the next try backs off."""
         record = leased(fetched.fetch)
@@ -265,7 +275,7 @@ class Examiner:
             due=fetched.at + page_backoff(failures, period=self._period),
             last_crawled=record.last_crawled if kind == "failed" else fetched.at,
         )
-        return Visit(fetched, kind, settled, reading)
+        return Visit(fetched, kind, settled, reading, target=target)
 
     @staticmethod
     def _document(fetched: Fetched, read: Callable[..., _Read]) -> _Read:

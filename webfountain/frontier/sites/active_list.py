@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.sites.addresses import AddressStatistics, Group
     from webfountain.frontier.sites.site import Errand, SiteContext, SiteStatistics
-    from webfountain.records import LeaseId, SiteLease, SiteRecord
+    from webfountain.records import LeaseId, Link, SiteLease, SiteRecord
 
 __all__ = ["ActiveList", "ActiveListStatistics"]
 
@@ -103,10 +103,14 @@ class ActiveList:
         """A fetch ended, however: exactly once for each that `next` gave. What it brought of a lost site is dropped."""
         fetch = fetched.fetch
         site, group = self._in_flight.pop(fetch.id)
-        site.landed(fetched, group, batch)
-        self._addresses.wake_group(group)
+        plain = site.landed(fetched, group, batch)
+        if group is not site.group or site.is_lost():
+            self._addresses.wake_group(group)
         if fetched.address in site.fallbacks and not site.is_lost():
             self._addresses.move(site, fetched.address)  # it answered, but its turn there did not come
+        if plain:
+            self._addresses.wake(site)
+            return
         if fetch.kind != "page" and not site.is_lost():
             if fetch.kind == "robots":
                 self._context.metrics.inc("robots/fetched")
@@ -146,12 +150,14 @@ class ActiveList:
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
         """A page was examined: it is to be settled. What came of one of a lost site is dropped; False then."""
-        site = self._sites.get(visit.fetch.site)
-        if site is None or not site.owns(visit.fetch):
+        fetch = visit.fetched.fetch
+        site = self._sites.get(fetch.site)
+        if site is None or not site.owns(fetch):
             self._context.metrics.inc("ant/settle_lost")
             return False
         site.finished(visit, batch)
-        self._remind(site)
+        if site.look_at < self._timer_of.get(site.name, inf):
+            self._remind(site)
         return True
 
     @property
@@ -206,6 +212,7 @@ class ActiveList:
         for name in sorted(result.hurried & self._sites.keys()):
             self._sites[name].recall(batch)
             self._note(self._sites[name], batch.at)
+        self._outrank(result.batch.offers, batch)
         self.refresh(result.new_pages, batch.at)
         for read in result.sitemaps:
             if (site := self._sites.get(read.site)) is not None:
@@ -225,6 +232,16 @@ class ActiveList:
                 batch.release(lease.id for lease in dealt.never_crawled + dealt.recrawl)
             else:
                 site.dealt(dealt, batch)
+                self._note(site, batch.at)
+
+    def _outrank(self, offers: Iterable[Link], batch: Batch) -> None:
+        """Requests of another project were offered: the greater importance goes first, also before what is leased."""
+        best: dict[str, float] = {}
+        for link in offers:
+            best[link.site] = max(link.importance, best.get(link.site, -inf))
+        for name, importance in best.items():
+            if (site := self._sites.get(name)) is not None:
+                site.outrank(importance, batch)
                 self._note(site, batch.at)
 
     def refresh(self, names: Iterable[str], at: float) -> None:
@@ -379,15 +396,13 @@ class ActiveList:
             self._quiet[site.name] = site
         if site.is_at_rest(at + _BLOCKED_S):
             self._resting[site.name] = site
-        self._remind(site)
+        if site.look_at < self._timer_of.get(site.name, inf):
+            self._remind(site)
         self._addresses.wake(site)
 
     def _remind(self, site: ActiveSite) -> None:
         """Have a site looked at when something of it comes due."""
-        due = site.look_at
-        if due >= self._timer_of.get(site.name, inf):
-            return
-        self._timer_of[site.name] = due
+        due = self._timer_of[site.name] = site.look_at
         heapq.heappush(self._timers, (due, site.name))
         if len(self._timers) > 1000 + 4 * len(self._sites):
             # Sites that left would be remembered here until their pages are due, in months.

@@ -27,10 +27,21 @@ _HAND_S: Final = 0.2
 class Hand:
     """The leased pages and the files of one site. `weights` are those of its two queues, asked at every choice."""
 
-    __slots__ = ("_largest", "_never", "_recrawl", "_size", "files", "held", "is_short", "sequencer", "urgent")
+    __slots__ = (
+        "_largest",
+        "_never",
+        "_recrawl",
+        "_size",
+        "_smallest",
+        "files",
+        "held",
+        "is_short",
+        "sequencer",
+        "urgent",
+    )
 
     def __init__(self, weights: Callable[[], Sequence[float]], rng: random.Random, *, size: int, largest: int) -> None:
-        self._size = size
+        self._size = self._smallest = size
         self._largest = largest
         self._never: Fifo[Fetch] = Fifo()
         self._recrawl: Fifo[Fetch] = Fifo()
@@ -114,6 +125,15 @@ class Hand:
     def flush_recrawl(self) -> list[LeaseId]:
         """The leases of known pages, out of the hand."""
         return _leases(self._recrawl.flush())
+
+    def flush_outranked(self, importance: float) -> list[LeaseId]:
+        """The leases of never-crawled pages, out of the hand, if what is new goes before some of them.
+
+        The hand is small again then: a larger one would be given back with each page that brings such news."""
+        if all(fetch.lease is None or fetch.lease.record.importance >= importance for fetch in self._never):
+            return []
+        self._size = self._smallest
+        return _leases(self._never.flush())
 
     def flush(self) -> list[LeaseId]:
         """All leases, out of the hand."""

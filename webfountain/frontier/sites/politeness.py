@@ -76,32 +76,23 @@ def retry_after(value: str | None, *, at: float) -> float:
 
 
 class Standing:
-    """How a site stands with us: its gate, its place at an address, and its refusals in a row.
+    """How a site stands with us: its gate, its Crawl-delay, and its refusals in a row.
 
-    Invariant: whoever took a slot of the gate (and of the address's) has it given back by `landed`, exactly once.
+    Invariant: whoever took a slot of the gate (and of its address's) has it given back by `landed`, exactly once.
     """
 
-    __slots__ = ("_metrics", "_rng", "_rules", "crawl_delay", "failures", "fallbacks", "gate", "group", "rests_until")
+    __slots__ = ("_metrics", "_rng", "_rules", "crawl_delay", "failures", "gate", "rests_until")
 
     def __init__(self, state: SiteState, rules: PolitenessTable, *, rng: random.Random, metrics: Metrics) -> None:
         self._rules = rules
         self._rng = rng
         self._metrics = metrics
         self.gate = Gate(rules.concurrency, open_at=state.next_at)
-        self.group: Group | None = None
-        """The sites at its address, of which it is one; None until its host is resolved."""
-        self.fallbacks: tuple[str, ...] = ()
-        """Other addresses of its host, in the order in which they are tried when that of `group` does not answer."""
         self.crawl_delay = state.crawl_delay
         self.failures = state.failures
         """Refusals in a row (429, 503, no connection): the exponent of its back-off."""
         self.rests_until = 0.0
         """It asked to be left alone until then, or could not be reached, UTC seconds."""
-
-    @property
-    def address(self) -> str | None:
-        """The address that its fetches go to."""
-        return None if self.group is None else self.group.address
 
     def opens_at(self) -> float:
         """From when on it may be asked again; inf while it is asked."""
@@ -113,20 +104,15 @@ class Standing:
         rules = self._rules
         return opens if opens < inf else at + max(rules.min_delay, min(self.crawl_delay, rules.max_delay))
 
-    def move(self, group: Group, fallbacks: tuple[str, ...]) -> None:
-        """Take a place at an address."""
-        self.group = group
-        self.fallbacks = fallbacks
-
     def obey(self, crawl_delay: float, *, at: float) -> None:
         """A robots.txt was read `at`; its Crawl-delay (0: none) also holds before the first page."""
         self.crawl_delay = crawl_delay
         self.gate.hold(at + min(crawl_delay, self._rules.max_delay))
 
-    def landed(self, fetched: Fetched, group: Group) -> None:
+    def landed(self, fetched: Fetched, group: Group) -> bool:
         """A fetch ended, however: the gates of site and address open again when politeness says.
 
-        `group` let it out: the site may have moved to another address since.
+        `group` let it out: the site may have moved to another address since. Returns whether the site refused us.
         """
         rules = self._rules
         wait = delay_after(
@@ -140,8 +126,10 @@ class Standing:
         group.gate.give(fetched.at + min(wait, max(rules.min_delay, rules.delay_factor * fetched.seconds)))
         if refuses(fetched.status, fetched.error):
             self._back_off(fetched)
-        elif fetched.status is not None:
+            return True
+        if fetched.status is not None:
             self.failures = 0
+        return False
 
     def unasked(self, group: Group, at: float) -> None:
         """A fetch did not take place."""

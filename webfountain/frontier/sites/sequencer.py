@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 __all__ = ["Fifo", "FirstOf", "Gate", "Immediate", "Polite", "Priority", "Sequencer", "WeightedRandom"]
 
@@ -60,6 +60,9 @@ class Fifo(Generic[T]):
     def load(self, items: Iterable[T]) -> None:
         """Append items."""
         self._items.extend(items)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._items)
 
     def backlog(self) -> int:
         return len(self._items)

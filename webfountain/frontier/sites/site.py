@@ -171,6 +171,8 @@ class ActiveSite:
         "_state",
         "_under_way",
         "_watched",
+        "fallbacks",
+        "group",
         "look_at",
         "name",
         "sequencer",
@@ -192,6 +194,10 @@ class ActiveSite:
         self._served = 0
         self._changes = state.changes
         self._watched = state.watched
+        self.group: Group | None = None
+        """The sites at its address, of which it is one; None until its host is resolved."""
+        self.fallbacks: tuple[str, ...] = ()
+        """Other addresses of its host, in the order in which they are tried when that of `group` does not answer."""
         self.look_at = inf
         """When something of it comes due by time alone, UTC seconds."""
         self.sequencer: Polite[Fetch] = Polite(self._hand.sequencer, self._standing.gate)
@@ -203,16 +209,6 @@ class ActiveSite:
     def lease(self) -> SiteLease | None:
         """The right to crawl it; None: it is a guest."""
         return self._lease
-
-    @property
-    def group(self) -> Group | None:
-        """The sites at its address, of which it is one; None until its host is resolved."""
-        return self._standing.group
-
-    @property
-    def fallbacks(self) -> tuple[str, ...]:
-        """Other addresses of its host, in the order in which they are tried."""
-        return self._standing.fallbacks
 
     def is_hungry(self) -> bool:
         """Whether the hand runs low and the store may have more."""
@@ -286,7 +282,7 @@ class ActiveSite:
             state=self._state,
             is_guest=self._lease is None,
             barred=self._barred,
-            address=self._standing.address,
+            address=None if self.group is None else self.group.address,
             opens_at=self._standing.opens_at(),
             failures=self._standing.failures,
             robots_failures=self._robots.failures,
@@ -307,11 +303,11 @@ class ActiveSite:
 
     def moved(self, group: Group, fallbacks: tuple[str, ...]) -> None:
         """It stands at another address of its host from now on."""
-        self._standing.move(group, fallbacks)
+        self.group, self.fallbacks = group, fallbacks
 
     def resolved(self, group: Group, fallbacks: tuple[str, ...], batch: Batch) -> list[Errand]:
         """Its host has an address, or is one: bar it when that is private, else see to its robots.txt."""
-        self._standing.move(group, fallbacks)
+        self.group, self.fallbacks = group, fallbacks
         if not self._context.collection.network.allow_private and is_private_host(group.address):
             self._barred = _PRIVATE
             return self.give_files_up(_PRIVATE) + self._prepare(batch)
@@ -399,13 +395,18 @@ class ActiveSite:
         """A fetch of it that went out did not take place; its page is still to end."""
         self._standing.unasked(group, at)
 
-    def landed(self, fetched: Fetched, group: Group, batch: Batch) -> None:
-        """A fetch of it, let out by `group`, ended, however: the gates open again when politeness says."""
-        self._standing.landed(fetched, group)
+    def landed(self, fetched: Fetched, group: Group, batch: Batch) -> bool:
+        """A fetch of it, let out by `group`, ended, however: the gates open again when politeness says.
+
+        Returns whether that was all: a page that the site answered as sites do.
+        """
+        refused = self._standing.landed(fetched, group)
         if fetched.fetch.kind != "page":
             self._under_way -= 1
-        elif self._state is not State.LOST:
+            return False
+        if refused and self._state is not State.LOST:
             self._count_silence(fetched, batch)
+        return not refused
 
     def answered(self, fetched: Fetched, batch: Batch) -> list[Errand]:
         """Its robots.txt or a sitemap that it named has been fetched, from wherever."""
@@ -421,9 +422,9 @@ class ActiveSite:
         if visit.record.checks > leased(visit.fetch).checks:
             self._changes += visit.kind == "changed"
             self._watched += visit.watched
-        self._note_due(visit.record)
+        self._note_due(visit.record, batch.at)
         batch.settle(visit)
-        if self._standing.next_at(batch.at) > batch.at + _KEPT_S:
+        if self._standing.opens_at() > batch.at + _KEPT_S:
             self._keep(batch)
 
     def settled(self, many: int) -> None:
@@ -599,11 +600,17 @@ class ActiveSite:
         batch.release(self._hand.flush_recrawl())
         self.refresh()
 
+    def outrank(self, importance: float, batch: Batch) -> None:
+        """A request of this importance was offered: if it goes before some that are leased, these are given back."""
+        if outranked := self._hand.flush_outranked(importance):
+            batch.release(outranked)
+            self.refresh()
+
     def ripen(self, batch: Batch) -> list[Errand]:
         """`look_at` has come."""
         if self.look_at > batch.at:
             return []
-        if self._state is State.SHUT and self._standing.group is not None:
+        if self._state is State.SHUT and self.group is not None:
             return self._prepare(batch)
         self.refresh()
         return []
@@ -626,7 +633,7 @@ class ActiveSite:
             refused = acknowledged(record, status=None, error=error, at=batch.at)
         else:
             refused = self._context.examiner.refused(fetch, error, at=batch.at)
-        self._note_due(refused)
+        self._note_due(refused, batch.at)
         batch.refuse(fetch.lease, kind, refused)
         self._context.metrics.inc(f"outcome/{kind}")
         return False
@@ -645,11 +652,10 @@ class ActiveSite:
             return None, ""
         return "refused_by_robots", _NO_ROBOTS
 
-    def _note_due(self, record: PageRecord) -> None:
+    def _note_due(self, record: PageRecord, at: float) -> None:
         """When a page comes due once this record is settled."""
         heads = [(lane_of(record), order_of(record))]
-        schedule = self._context.follower.schedule
-        self._look_sooner(schedule.due_times(self.name, heads, self._context.clock.now())[0])
+        self._look_sooner(self._context.follower.schedule.due_times(self.name, heads, at)[0])
 
     def _look_sooner(self, due: float) -> None:
         self.look_at = min(self.look_at, due + _HAIR_S)
@@ -667,9 +673,8 @@ class ActiveSite:
         )
 
     def _fetch(self, kind: FetchKind, url: str, **more: Any) -> Fetch:
-        standing = self._standing
-        number = next(self._context.numbers)
-        return Fetch(number, kind, url, self.name, standing.address, fallbacks=standing.fallbacks, **more)
+        address = None if self.group is None else self.group.address
+        return Fetch(next(self._context.numbers), kind, url, self.name, address, fallbacks=self.fallbacks, **more)
 
 
 def state_of(record: SiteRecord) -> SiteState:

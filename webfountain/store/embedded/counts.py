@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webfountain.store.embedded.disk import Disk, WriteBatch
     from webfountain.store.embedded.sites import SiteRow
 
-__all__ = ["Counts"]
+__all__ = ["Counts", "log_bounds"]
 
 COUNTED_KEPT: Final = 1024
 """Census rows in memory; the rows of one period are at most 257."""
@@ -35,7 +35,7 @@ _counted_key = struct.Struct(">QH")
 _file = struct.Struct(">QQ")
 _INDEX: Final = {state: index for index, state in enumerate(STATES)}
 _encode = msgspec.msgpack.Encoder().encode
-_counts = msgspec.msgpack.Decoder(tuple[list[int], int, int, int])
+_counts = msgspec.msgpack.Decoder(tuple[list[int], int, int, int, int, int])
 _numbers = msgspec.msgpack.Decoder(list[float])
 
 
@@ -49,8 +49,8 @@ class Counts:
     def load(self) -> None:
         """Read the counts anew, dropping whatever was not written."""
         value = self._disk.get(COUNTS)
-        fresh = ([0] * len(STATES), 0, 0, 0)
-        self.pages, self.sites, self.arrivals, self.immediate = fresh if value is None else _counts.decode(value)
+        kept = ([0] * len(STATES), 0, 0, 0, 0, 0) if value is None else _counts.decode(value)
+        self.pages, self.sites, self.arrivals, self.immediate, self.changes, self.dropped = kept
         self._buckets = {key[1]: list(_pair.unpack(value)) for key, value in self._all(BUCKET)}
         self._copies = {_file.unpack(key[1:]): place_of(value) for key, value in self._all(COPY)}
         self._counted: Counted = {}
@@ -118,7 +118,7 @@ class Counts:
             self._stage_copy(batch, file)
         for name in self._touched_counted:
             batch.put(_row_key(name), _encode(self._counted[name]))
-        batch.put(COUNTS, _encode((self.pages, self.sites, self.arrivals, self.immediate)))
+        batch.put(COUNTS, _encode((self.pages, self.sites, self.arrivals, self.immediate, self.changes, self.dropped)))
         if len(self._counted) > COUNTED_KEPT:
             self._counted.clear()
         self._clean()
@@ -173,3 +173,12 @@ def _row_key(name: tuple[int, int | None]) -> bytes:
 def _row_name(key: bytes) -> tuple[int, int | None]:
     period, bucket = _counted_key.unpack(key[1:])
     return period - _PERIODS_BEFORE_1970, bucket - 1 if bucket else None
+
+
+def log_bounds(disk: Disk) -> tuple[int, int]:
+    """Of the change log, as it is on disk: how many entries were dropped, and the number of the newest."""
+    value = disk.get(COUNTS)
+    if value is None:
+        return 0, 0
+    *_, changes, dropped = _counts.decode(value)
+    return dropped, changes

@@ -26,6 +26,7 @@ __all__ = [
     "BAR",
     "BARRED",
     "BUCKET",
+    "CHANGE",
     "CLOCK",
     "COPY",
     "COUNTS",
@@ -77,9 +78,10 @@ ACTIVE: Final = b"A"  # name -> owner: the active sites
 BUCKET: Final = b"B"  # bucket -> crawled pages, sum of last_crawled
 ROW: Final = b"K"  # period, bucket -> a census row
 COPY: Final = b"W"  # repository, WARC file number -> page records that name it
-COUNTS: Final = b"C"  # -> pages by state, sites, arrivals, immediate URLs
+CHANGE: Final = b"G"  # sequence -> an entry of the change log
 CLOCK: Final = b"O"  # -> the time of the last step that told one
-META: Final = b"M"  # -> format, collection, period, fastest, generation
+COUNTS: Final = b"C"  # -> pages by state, sites, arrivals, immediate URLs, entries made and dropped
+META: Final = b"M"  # -> format, collection, period, fastest, generation, name of the change log
 VALUE: Final = b"V"  # name -> a published value
 
 IMMEDIATE_NEVER: Final = CLASSES

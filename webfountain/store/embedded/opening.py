@@ -8,6 +8,7 @@ was killed goes on at the next opening, whatever unit that asks for. About 20 µ
 from __future__ import annotations
 
 import logging
+import secrets
 from itertools import islice
 from typing import TYPE_CHECKING, Final
 
@@ -41,6 +42,8 @@ _logger = logging.getLogger(__name__)
 class _Meta(msgspec.Struct, frozen=True, array_like=True):
     """What a store says of itself. `generation` counts its openings: no lease token is ever given out twice.
 
+    `log` names its change log.
+
     `unit` is what the bytes of the pages from `come_to` on are still counted in, while they are made anew.
     """
 
@@ -49,6 +52,7 @@ class _Meta(msgspec.Struct, frozen=True, array_like=True):
     period_s: float
     fastest_s: float
     generation: int = 0
+    log: str = ""
     unit: float | None = None
     come_to: bytes = PAGE
 
@@ -89,7 +93,9 @@ def open_embedded(
 
 
 def _store(disk: Disk, meta: _Meta) -> EmbeddedStore:
-    return EmbeddedStore(disk, period_s=meta.period_s, fastest_s=meta.fastest_s, generation=meta.generation)
+    return EmbeddedStore(
+        disk, period_s=meta.period_s, fastest_s=meta.fastest_s, generation=meta.generation, log=meta.log
+    )
 
 
 class _closing_on_error:  # noqa: N801  reads as the statement that it is
@@ -117,7 +123,7 @@ def _agreed(disk: Disk, collection: str | None, period_s: float | None, fastest_
     if value is None:
         if collection is None or period_s is None:
             raise InputError(f"{disk.folder}: there is no store here; a crawl of a collection makes one")
-        return _Meta(FORMAT, collection, period_s, fastest_s or period_s / _FASTEST)
+        return _Meta(FORMAT, collection, period_s, fastest_s or period_s / _FASTEST, log=secrets.token_hex(4))
     meta = _read_meta(disk, value)
     if collection is not None and meta.collection != collection:
         raise StoreBound(

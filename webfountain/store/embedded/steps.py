@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webfountain.records import LeaseId, Link, Move, Outcome, PageRecord
+    from webfountain.store.embedded.change_log import ChangeLog
     from webfountain.store.embedded.counts import Counts
     from webfountain.store.embedded.disk import Disk, WriteBatch
     from webfountain.store.embedded.leases import ActiveSite, Held, Leases
@@ -48,13 +49,22 @@ class Steps:
     """Stages steps into batches. `period_s`: length of a census period."""
 
     def __init__(
-        self, disk: Disk, *, pages: Pages, sites: Sites, counts: Counts, leases: Leases, period_s: float
+        self,
+        disk: Disk,
+        *,
+        pages: Pages,
+        sites: Sites,
+        counts: Counts,
+        leases: Leases,
+        changes: ChangeLog,
+        period_s: float,
     ) -> None:
         self._disk = disk
         self._pages = pages
         self._sites = sites
         self._counts = counts
         self._leases = leases
+        self._changes = changes
         self._period_s = period_s
 
     # ------------------------------------------------------------------ links
@@ -140,13 +150,18 @@ class Steps:
     # ---------------------------------------------------------------- endings
 
     def settle(self, batch: WriteBatch, outcomes: Sequence[Outcome], at: float) -> list[LeaseId]:
-        """The first outcome of every lease that is out; which they are. A delete and two puts a page, no read."""
+        """The first outcome of every lease that is out; which they are. A delete and two puts a page, no read.
+
+        One put more for a page that changed: its entry of the change log.
+        """
         ended: dict[int, LeaseId] = {}
         counted: Counted = {}
         for outcome in outcomes:
             held = None if outcome.lease.number in ended else self._leases.get(outcome.lease)
             if held is not None:
-                count_outcome(counted, period_of(at, self._period_s), held.place.record, outcome)
+                place = held.place
+                count_outcome(counted, period_of(at, self._period_s), place.record, outcome)
+                self._changes.note_outcome(batch, place.record, outcome, site=place.site, key=place.key, at=at)
                 self._settle_one(batch, held, outcome.record)
                 ended[outcome.lease.number] = outcome.lease
         self._counts.count(counted)
@@ -194,23 +209,27 @@ class Steps:
 
     # ------------------------------------------------------------------ going
 
-    def forget_page(self, batch: WriteBatch, site: str, key: bytes) -> int:
-        """Bar one page and remove it if it is there; how many records go."""
+    def forget_page(self, batch: WriteBatch, site: str, key: bytes, at: float) -> int:
+        """Bar one page and remove it if it is there; how many records go. What the change log says of it goes too."""
         place = self._pages.place(site, key)
         if place is not None:
             row = self._row(site)
             self._pages.remove(batch, place)
+            self._changes.erase(batch, site, key)
+            self._changes.note_parting(batch, place, "forgotten", at)
             self._counts.remove(row, place.record)
             self._sites.touch(site, row)
         self._pages.bar(batch, site, key)
         return int(place is not None)
 
-    def forget_site(self, batch: WriteBatch, site: str) -> int:
-        """Bar a site and remove its pages: read once for the counts, gone in three range deletes."""
+    def forget_site(self, batch: WriteBatch, site: str, at: float) -> int:
+        """Bar a site and remove its pages: read once for the counts and the log, gone in three range deletes."""
         row, removed = self._sites.row(site), 0
         if row:
+            self._changes.erase(batch, site)
             for place in self._pages.listed(site, None):
                 self._counts.remove(row, place.record)
+                self._changes.note_parting(batch, place, "forgotten", at)
                 removed += 1
             self._sites.drop(batch, site, row)
             self._counts.sites -= 1
@@ -219,12 +238,13 @@ class Steps:
         self._sites.bar(batch, site)
         return removed
 
-    def evict(self, batch: WriteBatch, site: str, keys: Sequence[bytes]) -> int:
+    def evict(self, batch: WriteBatch, site: str, keys: Sequence[bytes], at: float) -> int:
         """Make pages as if never crawled; how many. One multi-get, a delete and three puts a page."""
         gone = 0
         for place in self._pages.places(site, list(dict.fromkeys(keys))):
             if place is not None and place.record.state != "never-crawled" and not self._is_hidden(place):
                 record = evicted(place.record)
+                self._changes.note_parting(batch, place, "evicted", at)
                 self._counts.arrivals += 1
                 self._recount(place, record)
                 self._note(site, self._pages.replace_waiting(batch, place, record, self._counts.arrivals))

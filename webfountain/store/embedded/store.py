@@ -18,6 +18,7 @@ import msgspec
 
 from webfountain.records import STATES, Discovered, Settled, SiteLease
 from webfountain.store.contract import AT_ONCE, Dealt, Regraded, Statistics
+from webfountain.store.embedded.change_log import ChangeLog
 from webfountain.store.embedded.check import check_disk
 from webfountain.store.embedded.counts import Counts
 from webfountain.store.embedded.disk import WriteBatch
@@ -31,7 +32,18 @@ from webfountain.store.embedded.steps import Steps
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from webfountain.records import CensusRow, Lease, LeaseId, Link, Move, Outcome, PageRecord, SiteRecord, State
+    from webfountain.records import (
+        CensusRow,
+        Change,
+        Lease,
+        LeaseId,
+        Link,
+        Move,
+        Outcome,
+        PageRecord,
+        SiteRecord,
+        State,
+    )
     from webfountain.store.contract import BucketCensus, Parked, Refill
     from webfountain.store.embedded.disk import Disk
     from webfountain.store.embedded.queues import Waiting
@@ -44,10 +56,10 @@ class EmbeddedStore:
     """`FrontierStore` on an open disk.
 
     `period_s`: length of a census period; `fastest_s`: mean change interval of bucket 0; `generation`: number of the
-    opening.
+    opening; `log`: name of the change log.
     """
 
-    def __init__(self, disk: Disk, *, period_s: float, fastest_s: float, generation: int) -> None:
+    def __init__(self, disk: Disk, *, period_s: float, fastest_s: float, generation: int, log: str) -> None:
         self._disk = disk
         self._period_s = period_s
         self._fastest_s = fastest_s
@@ -55,8 +67,15 @@ class EmbeddedStore:
         self._sites = Sites(disk)
         self._pages = Pages(disk)
         self._leases = Leases(generation)
+        self._changes = ChangeLog(disk, self._counts, log)
         self._steps = Steps(
-            disk, pages=self._pages, sites=self._sites, counts=self._counts, leases=self._leases, period_s=period_s
+            disk,
+            pages=self._pages,
+            sites=self._sites,
+            counts=self._counts,
+            leases=self._leases,
+            changes=self._changes,
+            period_s=period_s,
         )
         self._settle_lost = 0
 
@@ -157,10 +176,9 @@ class EmbeddedStore:
         """See `SiteList.park`. Four writes a site."""
         leaving: dict[str, tuple[Parked, ActiveSite]] = {}
         for one in parked:
-            active = self._leases.under(one.lease)
             if one.lease.site in leaving:
                 self._leases.fenced += 1
-            elif active is not None:
+            elif (active := self._leases.under(one.lease)) is not None:
                 leaving[one.lease.site] = one, active
         if not leaving:
             return 0
@@ -220,7 +238,7 @@ class EmbeddedStore:
         """See `Pages.forget`. A site's pages are read once for the counts, and go in three range deletes."""
         with self._step() as batch:
             steps = self._steps
-            removed = steps.forget_site(batch, site) if key is None else steps.forget_page(batch, site, key)
+            removed = steps.forget_site(batch, site, at) if key is None else steps.forget_page(batch, site, key, at)
         if key is None:
             self._leases.leave(site)
         else:
@@ -235,7 +253,7 @@ class EmbeddedStore:
         if not keys:
             return 0
         with self._step() as batch:
-            return self._steps.evict(batch, lease.site, keys)
+            return self._steps.evict(batch, lease.site, keys, at)
 
     def regrade(
         self, lease: SiteLease, importance: Callable[[Sequence[bytes]], Sequence[float]], *, epoch: int, n: int
@@ -296,6 +314,31 @@ class EmbeddedStore:
         for place in followed:
             self._leases.follow(place.entry, place.record)
         return count
+
+    def changes(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
+        """See `Changes.changes`. One get and a scan of `n` entries."""
+        self._disk.refresh()
+        return self._changes.after(cursor, n)
+
+    def changes_end(self) -> str:
+        """See `Changes.changes_end`. One get."""
+        self._disk.refresh()
+        return self._changes.end()
+
+    def changes_from(self, at: float) -> str:
+        """See `Changes.changes_from`. A get for each halving of the log."""
+        self._disk.refresh()
+        return self._changes.since(at)
+
+    def trim_changes(self, *, before: float, most: int) -> int:
+        """See `Changes.trim_changes`. Some gets, and one range delete where entries go."""
+        last = self._changes.last_to_drop(before, most)
+        dropped = self._counts.dropped
+        if last <= dropped:
+            return 0
+        with self._step() as batch:
+            self._changes.drop(batch, last)
+        return last - dropped
 
     def value(self, name: str) -> bytes | None:
         """See `Board.value`. One get."""

@@ -7,11 +7,15 @@ simulations. A lease is cheap up to some hundred thousand URLs a site; it keeps 
 from __future__ import annotations
 
 import math
+import secrets
+from bisect import bisect_left
 from typing import TYPE_CHECKING
 
 import msgspec
 
+from webfountain.errors import CursorLost
 from webfountain.records import STATES, Discovered, Lease, LeaseId, PageRecord, Settled, SiteLease
+from webfountain.store.changes import BEGIN_ANEW, cursor_at, entry_of, parting, sequence_of, without_text
 from webfountain.store.codec import evicted, first_record
 from webfountain.store.contract import AT_ONCE, BucketCensus, Dealt, Regraded, Statistics, class_of
 from webfountain.store.counting import (
@@ -37,7 +41,7 @@ from webfountain.store.memory.site import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
-    from webfountain.records import CensusRow, Link, Move, Outcome, SiteRecord, State
+    from webfountain.records import CensusRow, Change, ChangeVerdict, Link, Move, Outcome, SiteRecord, State
     from webfountain.store.contract import Parked, Refill
 
 __all__ = ["MemoryStore"]
@@ -64,6 +68,9 @@ class MemoryStore:
         self._arrivals = 0
         self._settle_lost = 0
         self._fenced = 0
+        self._log = secrets.token_hex(4)
+        self._changes: list[Change] = []
+        self._dropped = 0
 
     # ------------------------------------------------------------------- URLs
 
@@ -89,7 +96,7 @@ class MemoryStore:
         for outcome in outcomes:
             if outcome.record.state == "never-crawled":
                 raise ValueError(f"{outcome.record.url}: a settled record's state must say what became of the fetch")
-        applied = sum(self._settle_one(outcome, period_of(at, self._period_s)) for outcome in outcomes)
+        applied = sum(self._settle_one(outcome, at) for outcome in outcomes)
         self._settle_lost += len(outcomes) - applied
         for lease, state in learned:
             if self._holds(lease):
@@ -174,7 +181,7 @@ class MemoryStore:
         """See `Pages.forget`."""
         home = self._sites.get(site)
         keys = list(home.pages if home else ()) if key is None else [key]
-        removed = sum(self._remove(site, each) for each in keys)
+        removed = sum(self._remove(site, each, at) for each in keys)
         if key is not None:
             self._barred.add((site, key))
         else:
@@ -184,7 +191,7 @@ class MemoryStore:
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
         """See `Pages.evict`."""
-        return sum(self._evict_one(lease.site, key) for key in keys) if self._holds(lease) else None
+        return sum(self._evict_one(lease.site, key, at) for key in keys) if self._holds(lease) else None
 
     def regrade(
         self, lease: SiteLease, importance: Callable[[Sequence[bytes]], Sequence[float]], *, epoch: int, n: int
@@ -267,6 +274,31 @@ class MemoryStore:
                 followed += 1
         return followed
 
+    def changes(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
+        """See `Changes.changes`."""
+        first = self._dropped + 1
+        after = first - 1 if cursor is None else sequence_of(cursor, self._log, first=first, last=self._last())
+        found = self._changes[after - self._dropped :][:n]
+        return [(cursor_at(self._log, entry.sequence), entry) for entry in found]
+
+    def changes_end(self) -> str:
+        """See `Changes.changes_end`."""
+        return cursor_at(self._log, self._last())
+
+    def changes_from(self, at: float) -> str:
+        """See `Changes.changes_from`."""
+        earlier = bisect_left(self._changes, at, key=lambda entry: entry.at)
+        if not earlier and self._dropped:
+            raise CursorLost(f"the change log does not reach back so far; {BEGIN_ANEW}")
+        return cursor_at(self._log, self._dropped + earlier)
+
+    def trim_changes(self, *, before: float, most: int) -> int:
+        """See `Changes.trim_changes`."""
+        went = max(bisect_left(self._changes, before, key=lambda entry: entry.at), len(self._changes) - most, 0)
+        del self._changes[:went]
+        self._dropped += went
+        return went
+
     def value(self, name: str) -> bytes | None:
         """See `Board.value`."""
         return self._values.get(name)
@@ -289,6 +321,19 @@ class MemoryStore:
             aside = [key for site, key in self._out if site == name]
             assert sorted(queued + aside) == sorted(home.pages), f"{name}: a URL is in no place or in two"
             assert all(lane == sorted(lane) for lane in home.lanes.values())
+
+    # ------------------------------------------------------------ private: log
+
+    def _last(self) -> int:
+        return self._dropped + len(self._changes)
+
+    def _note(self, entry: Change | None) -> None:
+        if entry is not None:
+            self._changes.append(entry)
+
+    def _part(self, record: PageRecord, verdict: ChangeVerdict, site: str, key: bytes, at: float) -> None:
+        if record.state == "crawled":
+            self._note(parting(record, verdict, site=site, key=key, at=at, sequence=self._last() + 1))
 
     # -------------------------------------------------------- private: leases
 
@@ -339,7 +384,7 @@ class MemoryStore:
         enqueue(self._sites[lease.site], held.key)
         return True
 
-    def _settle_one(self, outcome: Outcome, period: int) -> bool:
+    def _settle_one(self, outcome: Outcome, at: float) -> bool:
         held = self._leases.get(outcome.lease.number)
         if held is None or held.id != outcome.lease:
             return False
@@ -349,7 +394,8 @@ class MemoryStore:
         before = home.pages[key]
         if record.copy == handed.copy:  # the fetch left the copy alone, so a move of it meanwhile stands
             record = msgspec.structs.replace(record, copy=before.copy)
-        count_outcome(self._counted, period, before, outcome)
+        count_outcome(self._counted, period_of(at, self._period_s), before, outcome)
+        self._note(entry_of(before, outcome, site=site, key=key, at=at, sequence=self._last() + 1))
         home.pages[key] = record
         self._out.discard((site, key))
         enqueue(home, key)
@@ -436,20 +482,26 @@ class MemoryStore:
         self._due_sooner(home, due)
         return True
 
-    def _evict_one(self, site: str, key: bytes) -> bool:
+    def _evict_one(self, site: str, key: bytes, at: float) -> bool:
         record = self.page(site, key)
         if record is None or record.state == "never-crawled" or (site, key) in self._out:
             return False
         home = self._sites[site]
         dequeue(home, key)
         home.pages[key] = evicted(record)
+        self._part(record, "evicted", site, key, at)
         home.arrival[key] = self._arrive()
         enqueue(home, key)
         return True
 
-    def _remove(self, site: str, key: bytes) -> bool:
-        if self.page(site, key) is None:
+    def _remove(self, site: str, key: bytes, at: float) -> bool:
+        record = self.page(site, key)
+        if record is None:
             return False
+        self._changes = [
+            without_text(entry) if (entry.site, entry.key) == (site, key) else entry for entry in self._changes
+        ]
+        self._part(record, "forgotten", site, key, at)
         home, name = self._sites[site], (site, key)
         if name not in self._out:
             dequeue(home, key)
