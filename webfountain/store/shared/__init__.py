@@ -16,6 +16,6 @@ key of a step is declared. A page is one field of the shard's hash `pages`, abou
 The queues of a site are one ordered tree of places whose nodes are fields of the hash `nodes`, about 24 bytes a
 URL; the leased stand in it too, in a lane of their own, so a takeover finds them. Nothing is scanned to be counted.
 
-`opening` finds or makes the store and says what of its server endangers a frontier; `values` is a page as bytes;
-`server` is a private Valkey for the ants of one machine.
+`opening` finds or makes the store and says what of its server endangers a frontier; `values` is a page as
+bytes.
 """
