@@ -11,9 +11,10 @@ import pytest
 
 from tests.servers.valkey import SERVERS, cluster, single
 from tests.store.stores import ALWAYS, active, crawled, lease, link, outcome, server_url
-from webfountain.errors import InputError, StoreBound, StoreError
+from webfountain.errors import CursorLost, InputError, StoreBound, StoreError
 from webfountain.records import Link, Outcome
 from webfountain.store import open_store
+from webfountain.store.changes import is_cursor
 from webfountain.store.contract import LANES, Refill
 from webfountain.store.shared.connection import connect, without_password
 
@@ -90,6 +91,75 @@ def test_an_ant_that_was_paused_settles_nothing_of_a_site_that_another_took_over
     assert other.settle([outcome(each, 12.0) for each in again], at=12.0).applied == 2
     paused.close()
     other.close()
+
+
+def crawl_all(store: FrontierStore, *, at: float) -> None:
+    """Fetch a page of each active site's, one site after the other, a second apart."""
+    for number, home in enumerate(store.activate(99, owner="ant", until=math.inf, at=1e6)):
+        store.settle([outcome(each, at + number) for each in lease(store, home, 1)], at=at + number)
+
+
+def test_the_logs_of_all_shards_are_read_as_one_in_order_of_time(sharded: str) -> None:
+    store = opened(sharded)
+    store.discover(links_of(SITES, 1), at=1.0)
+    begin = store.changes_end()
+    crawl_all(store, at=10.0)
+    read, cursor = [], begin
+    while found := store.changes(cursor, 7):
+        read += [entry for _, entry in found]
+        cursor = found[-1][0]
+    assert [entry.at for entry in read] == [10.0 + number for number in range(40)]
+    assert [entry.sequence for entry in read] == list(range(1, 41))
+    assert [entry for _, entry in store.changes(None, 99)] == read
+    assert cursor == store.changes_end()
+    assert is_cursor(cursor)
+    for after, entry in store.changes(None, 99)[::9]:
+        assert [each for _, each in store.changes(after, 99)] == read[entry.sequence :]
+        assert [each for _, each in store.changes(store.changes_from(entry.at), 99)] == read[entry.sequence - 1 :]
+    store.close()
+
+
+def test_the_oldest_of_all_shards_go_first_and_what_reaches_behind_them_is_lost(sharded: str) -> None:
+    store = opened(sharded)
+    begin = store.changes_end()
+    store.discover(links_of(SITES, 1), at=1.0)
+    crawl_all(store, at=10.0)
+    every = store.changes(None, 99)
+    assert store.trim_changes(before=15.0, most=99) == 5
+    assert store.trim_changes(before=15.0, most=12) == 23
+    assert store.trim_changes(before=15.0, most=12) == 0
+    assert [entry for _, entry in store.changes(None, 99)] == [entry for _, entry in every[28:]]
+    assert store.changes(every[27][0], 99) == every[28:]
+    for lost in (begin, every[26][0]):
+        with pytest.raises(CursorLost, match="no longer reaches back"):
+            store.changes(lost, 9)
+    with pytest.raises(CursorLost, match="does not reach back"):
+        store.changes_from(30.0)
+    store.close()
+
+
+def test_a_forgotten_site_leaves_nothing_said_of_it_in_its_shard(sharded: str) -> None:
+    store = opened(sharded)
+    store.discover(links_of(SITES, 1), at=1.0)
+    crawl_all(store, at=10.0)
+    store.forget(SITES[3], at=60.0)
+    told = [entry for _, entry in store.changes(None, 99) if entry.site == SITES[3]]
+    assert [entry.verdict for entry in told] == ["new", "forgotten"]
+    assert len(store.changes(None, 99)) == 41
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "shape", ["{log}-5", "{log}.", "{log}.AAAA", "{log}.AAA=", "00000000.{numbers}", "{log}.{ahead}"]
+)
+def test_a_text_that_is_no_cursor_of_the_shards_logs_is_an_input_error(shape: str, tmp_path: Path) -> None:
+    store = opened(f"{server_url()}?prefix={tmp_path.name}&shards=3")
+    log, _, numbers = store.changes_end().partition(".")
+    text = shape.format(log=log, numbers=numbers, ahead="AAABAA")
+    with pytest.raises(InputError, match="is no cursor of this store's change log"):
+        store.changes(text, 9)
+    assert store.changes(store.changes_end(), 9) == []
+    store.close()
 
 
 def test_a_site_of_thousands_of_pages_is_served_in_order_and_listed_whole(tmp_path: Path) -> None:
@@ -227,7 +297,10 @@ def test_a_password_is_asked_for_and_never_shown() -> None:
 
 
 def test_a_url_costs_at_most_what_was_promised(tmp_path: Path) -> None:
-    """130 bytes never-crawled, 320 crawled with history; the whole store over its URLs, of 60 bytes on 1,000 sites."""
+    """140 bytes never-crawled, 320 crawled with history; the whole store over its URLs, of 60 bytes on 1,000 sites.
+
+    Without the change log, which is bounded by its own setting.
+    """
     with single() as (url, client):
         store = opened(url)
         before = client.info("memory")["used_memory"]
@@ -250,6 +323,7 @@ def test_a_url_costs_at_most_what_was_promised(tmp_path: Path) -> None:
             known = {"history": bytes(range(30)), "checks": 24, "changes": 3, "digest": f"{number:040x}", "status": 200}
             outcomes.append(Outcome(each.id, "new", msgspec.structs.replace(page, **known)))
         store.settle(outcomes, at=1.77e9)
+        assert store.trim_changes(before=math.inf, most=0) == 50_000
         after = (client.info("memory")["used_memory"] - before) / len(every)
         store.close()
     assert waiting <= 140

@@ -11,10 +11,11 @@ answered is sent again.
 
 What lies where
 ---------------
-A shard has twelve keys with one hash tag (`lua/prelude.lua` names them): so a cluster can place shards, and every
+A shard has thirteen keys with one hash tag (`lua/prelude.lua` names them): so a cluster can place shards, and every
 key of a step is declared. A page is one field of the shard's hash `pages`, about 100 bytes before it is crawled.
 The queues of a site are one ordered tree of places whose nodes are fields of the hash `nodes`, about 24 bytes a
 URL; the leased stand in it too, in a lane of their own, so a takeover finds them. Nothing is scanned to be counted.
+The change log is one to a shard, written by the step that it tells of; `change_log` reads them as one.
 
 `opening` finds or makes the store and says what of its server endangers a frontier; `values` is a page as
 bytes.

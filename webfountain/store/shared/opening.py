@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import random
+import secrets
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -41,6 +42,8 @@ class _Meta(msgspec.Struct, frozen=True):
     period_s: float
     fastest_s: float
     shards: int
+    log: str
+    """Name of its change log, in the log's cursors."""
 
 
 def open_shared(
@@ -72,6 +75,7 @@ def open_shared(
         period_s=meta.period_s,
         fastest_s=meta.fastest_s,
         rng=random.Random(),
+        log=meta.log,
     )
 
 
@@ -104,7 +108,8 @@ def _made(
         if collection is None or period_s is None:
             raise InputError(f"--store {shown!r}: there is no store there (`webfountain crawl` makes one)")
         fastest = period_s / _FASTEST if fastest_s is None else fastest_s
-        connection.ask(key, "SET", key, msgspec.json.encode(_Meta(FORMAT, collection, period_s, fastest, shards)), "NX")
+        made = _Meta(FORMAT, collection, period_s, fastest, shards, secrets.token_hex(4))
+        connection.ask(key, "SET", key, msgspec.json.encode(made), "NX")
         found = connection.ask(key, "GET", key)
     meta = msgspec.json.decode(found, type=_Meta)
     if meta.format != FORMAT:

@@ -1,8 +1,8 @@
 """The steps as scripts, sent to their shards: one round trip however many shards a call touches.
 
 A step is `lua/prelude.lua` and its own file in one script, named by its hash; a server that does not know it (new, or
-restarted) is told it and asked again. All keys of a shard stand in one hash slot and all twelve are declared with each
-step, so that Redis Cluster, and proxies before it, can route them.
+restarted) is told it and asked again. All keys of a shard stand in one hash slot and all thirteen are declared with
+each step, so that Redis Cluster, and proxies before it, can route them.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ KEYS: Final = (
     "copies",
     "barred",
     "hurry",
+    "log",
 )
 """The keys of a shard, in the order that `lua/prelude.lua` takes them."""
 

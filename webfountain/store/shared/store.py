@@ -25,16 +25,18 @@ from webfountain.records import (
     SiteRecord,
     SiteState,
 )
+from webfountain.store.changes import entry_of, parting
 from webfountain.store.codec import decode_state, encode_state, evicted, first_record
 from webfountain.store.contract import CLASSES, LANES, BucketCensus, Dealt, Regraded, Statistics
 from webfountain.store.counting import MILLISECONDS, Counted, count_outcome, period_of, rows_of
+from webfountain.store.shared.change_log import ChangeLog, encode_entry
 from webfountain.store.shared.values import decode_value, encode_body, encode_copy, encode_page, never_lane
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webfountain.records import CensusRow, Link, Move, Outcome, PageRecord, State
+    from webfountain.records import CensusRow, Change, ChangeVerdict, Link, Move, Outcome, PageRecord, State
     from webfountain.store.contract import Parked, Refill
     from webfountain.store.shared.connection import Connection
     from webfountain.store.shared.scripts import Shards
@@ -48,7 +50,10 @@ _AT_ONCE: Final = 1000
 
 
 class SharedStore:
-    """`FrontierStore` on an open connection. `period_s`, `fastest_s`: as the store was made or opened with."""
+    """`FrontierStore` on an open connection.
+
+    `period_s`, `fastest_s`: as the store was made or opened with; `log`: name of the change log.
+    """
 
     def __init__(
         self,
@@ -59,6 +64,7 @@ class SharedStore:
         period_s: float,
         fastest_s: float,
         rng: random.Random,
+        log: str,
     ) -> None:
         self._connection = connection
         self._shards = shards
@@ -68,6 +74,7 @@ class SharedStore:
         self._order = list(range(shards.count))
         rng.shuffle(self._order)
         self._leased: dict[LeaseId, Lease] = {}
+        self._changes = ChangeLog(shards, log)
 
     # ------------------------------------------------------------------- URLs
 
@@ -109,7 +116,7 @@ class SharedStore:
             if outcome.record.state == "never-crawled":
                 raise ValueError(f"{outcome.record.url}: a settled record's state must say what became of the fetch")
             site = outcome.lease.site
-            sent.setdefault(self._shards.of(site), [[], []])[0].append(self._outcome(outcome, period))
+            sent.setdefault(self._shards.of(site), [[], []])[0].append(self._outcome(outcome, period, at))
         for lease, state in learned:
             sent.setdefault(self._shards.of(lease.site), [[], []])[1].append([lease.site, lease.token, state])
         answers = self._shards.run("settle", sent).values()
@@ -213,16 +220,14 @@ class SharedStore:
                     yield name, record
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """See `Pages.forget`. One round trip; of a whole site one for each thousand pages, barred by the first."""
-        if key is not None:
-            removed: int = self._of(site, "forget", [site, False, 0, key])[0]
-            return removed
-        removed = 0
-        while True:
-            many, is_done = self._of(site, "forget", [site, True, _AT_ONCE])
-            removed += many
-            if is_done:
-                return removed
+        """See `Pages.forget`. Two round trips and a scan of the log; of a site two for each thousand pages.
+
+        A site is barred by the first. What the log says of the pages goes when they are gone: a process that dies
+        between the two leaves that to whoever forgets them again.
+        """
+        removed = self._forget_site(site, at) if key is None else self._forget_page(site, key, at)
+        self._changes.erase(site, key)
+        return removed
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
         """See `Pages.evict`. Two round trips, more where pages change between them."""
@@ -235,7 +240,8 @@ class SharedStore:
                 if record is not None and record.state != "never-crawled":
                     left = evicted(record)
                     body = encode_body(lease.site, left)
-                    entries.append([key, value, never_lane(left.importance), left.first_seen, body])
+                    entry = _parting(record, "evicted", lease.site, key, at)
+                    entries.append([key, value, never_lane(left.importance), left.first_seen, body, entry])
             answer = self._of(lease.site, "evict", [lease.site, lease.token, *entries])
             if answer is None:
                 return None
@@ -326,6 +332,22 @@ class SharedStore:
             sent.setdefault(self._shards.of(move.site), []).append(entry)
         return sum(self._shards.run("relocate", sent).values())
 
+    def changes(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
+        """See `Changes.changes`. Two round trips."""
+        return self._changes.after(cursor, n)
+
+    def changes_end(self) -> str:
+        """See `Changes.changes_end`. One round trip."""
+        return self._changes.end()
+
+    def changes_from(self, at: float) -> str:
+        """See `Changes.changes_from`. Two round trips."""
+        return self._changes.since(at)
+
+    def trim_changes(self, *, before: float, most: int) -> int:
+        """See `Changes.trim_changes`. Two round trips, more where many entries go."""
+        return self._changes.trim(before=before, most=most)
+
     def value(self, name: str) -> bytes | None:
         """See `Board.value`. One round trip."""
         found: bytes | None = self._connection.ask(self._values, "HGET", self._values, name)
@@ -361,6 +383,22 @@ class SharedStore:
         assert counts.leased == leased
 
     # ---------------------------------------------------------------- private
+
+    def _forget_page(self, site: str, key: bytes, at: float) -> int:
+        while True:
+            [value] = self._of(site, "read", ["page", site, key])
+            removed, again, _ = self._of(site, "forget", [site, False, _farewell(site, key, value, at)])
+            if not again:
+                return int(removed)
+
+    def _forget_site(self, site: str, at: float) -> int:
+        removed, _, is_done = self._of(site, "forget", [site, True])
+        while not is_done:
+            places = self._of(site, "read", ["places", site, 0, -math.inf, b"", _AT_ONCE])
+            some = sorted(_farewell(site, key, value, at) for _, _, key, value in places)
+            many, _, is_done = self._of(site, "forget", [site, True, *some])
+            removed += many
+        return int(removed)
 
     def _of(self, site: str, step: str, arguments: Sequence[Any]) -> Any:
         """One step in one site's shard."""
@@ -400,15 +438,18 @@ class SharedStore:
         held = self._leased[name] = Lease(name, key, record)
         return held
 
-    def _outcome(self, outcome: Outcome, period: int) -> list[Any]:
+    def _outcome(self, outcome: Outcome, period: int, at: float) -> list[Any]:
         """As `lua/settle.lua` takes it; a lease that this process does not hold is lost there."""
         lease = outcome.lease
         held = self._leased.get(lease)
         page = encode_page(lease.site, outcome.record)
         if held is None:
-            return [lease.site, lease.token, b"", lease.number, page, False, []]
+            return [lease.site, lease.token, b"", lease.number, page, False, [], False]
         keeps = outcome.record.copy == held.record.copy
-        return [lease.site, lease.token, held.key, lease.number, page, keeps, _counted(period, held.record, outcome)]
+        counted = _counted(period, held.record, outcome)
+        # What an entry tells of the record before does not change while the page is leased.
+        entry = encode_entry(entry_of(held.record, outcome, site=lease.site, key=held.key, at=at, sequence=0))
+        return [lease.site, lease.token, held.key, lease.number, page, keeps, counted, entry]
 
     def _site_names(self) -> Iterator[str]:
         after = ""
@@ -489,6 +530,20 @@ def _site_record(answer: Sequence[Any]) -> SiteRecord:
 
 def _site_lease(answer: Sequence[Any]) -> SiteLease:
     return SiteLease(answer[0].decode(), answer[6], float(answer[7]), _site_record(answer))
+
+
+def _farewell(site: str, key: bytes, value: bytes | None, at: float) -> list[Any]:
+    """A page as `lua/forget.lua` takes it."""
+    if value is None:
+        return [key, False, False]
+    return [key, value, _parting(decode_value(site, value), "forgotten", site, key, at)]
+
+
+def _parting(record: PageRecord, verdict: ChangeVerdict, site: str, key: bytes, at: float) -> bytes | bool:
+    """The entry of a page that is taken out, as the scripts take it; False for a page that was not held."""
+    if record.state != "crawled":
+        return False
+    return encode_entry(parting(record, verdict, site=site, key=key, at=at, sequence=0))
 
 
 def _pairs(fields: Any) -> Iterable[tuple[bytes, bytes]]:

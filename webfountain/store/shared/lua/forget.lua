@@ -1,32 +1,24 @@
--- Remove pages of a site for good, or the site itself.
--- A      { site, whole, at most, key... }; `whole`: bar the site, and remove up to `at most` of its pages, whichever
--- Result { removed, whether nothing of the site is left }
--- Atomic for what it removes; a large site takes several calls, and is barred by the first.
-local name, whole, most = unpack(A, 1, 3)
+-- Remove pages of a site for good, or the site itself when none is left.
+-- A      { site, whole, { key, value as it was or false, entry of the log or false }... }; `whole`: bar the site, and the
+--        pages are some of it; else bar each page
+-- Result { removed, to be read again, whether nothing of the site is left }
+-- Atomic for what it removes, so that each page's end is told once; a page that changed since it was read is told. A
+-- large site takes several calls, and is barred by the first.
+local name, whole = A[1], A[2]
 local row = site_of(name)
-local keys, removed = {}, 0
-if whole then
-  call('SADD', BARRED, name)
-  if row and row.w then
-    walk(row, 0, -INF, function(_, _, key)
-      if #keys >= most then return true end
-      keys[#keys + 1] = key
-      return false
-    end)
-  end
-else
-  for i = 4, #A do
-    keys[#keys + 1] = A[i]
-    call('SADD', BARRED, name .. '\0' .. A[i])
-  end
-end
-for _, key in ipairs(keys) do
-  local value = row and call('HGET', PAGES, field(row, key))
-  if value then
+local removed, again = 0, 0
+if whole then call('SADD', BARRED, name) end
+for i = 3, #A do
+  local key, value, entry = unpack(A[i])
+  if not whole then call('SADD', BARRED, name .. '\0' .. key) end
+  if (row and call('HGET', PAGES, field(row, key)) or false) ~= value then
+    again = again + 1
+  elseif value then
     local one, number = header(value), lease_number(row, key)
     if number then end_lease(row, key, number) else dequeue(row, one, key) end
     count_page(row, one, -1)
     call('HDEL', PAGES, field(row, key))
+    note(entry)
     touch(name)
     removed = removed + 1
   end
@@ -41,4 +33,4 @@ if whole and row and left == 0 then
   call('SREM', HURRY, name)
   rows[name], changed[name] = false, nil
 end
-return finish({ removed, left == 0 and 1 or 0 })
+return finish({ removed, again, left == 0 and 1 or 0 })

@@ -1,6 +1,6 @@
 -- What every step shares. Each step is one script: this prelude, then its own file; it runs whole or not at all.
 --
--- KEYS   the twelve keys of one shard, all in one hash slot, the same for every step (`keys.py` builds them):
+-- KEYS   the thirteen keys of one shard, all in one hash slot, the same for every step (`scripts.py` builds them):
 --        pages    hash   site number .. page key -> value, see below
 --        nodes    hash   site number .. node number -> a node of the site's tree of places
 --        sites    hash   name -> row (cmsgpack); name .. NUL .. "s" -> state, name .. NUL .. "l" -> learned
@@ -13,6 +13,7 @@
 --        copies   hash   repository:file -> page records that name it
 --        barred   set    forgotten sites; site .. NUL .. page key
 --        hurry    set    sites that may have immediate URLs waiting
+--        log      hash   sequence -> an entry of the change log: its time (8), the rest as msgpack
 -- ARGV   one msgpack array, `A`
 --
 -- A value is  state | 8 due | 16 copy (1 byte), lane (2), order (8), [never crawled: first seen (8)],
@@ -21,7 +22,8 @@
 -- it is leased: then it stands in lane LEASED by the number of its lease, and returns to its place.
 -- A place is lane (2), order (8), page key. A node holds places in order; an inner node also each child's number (4).
 
-local PAGES, NODES, SITES, LEASES, DUE, NAMES, COUNTS, BUCKETS, ROWS, COPIES, BARRED, HURRY = unpack(KEYS)
+local PAGES, NODES, SITES, LEASES, DUE, NAMES, COUNTS, BUCKETS, ROWS, COPIES, BARRED, HURRY, LOG =
+  unpack(KEYS)
 local A = cmsgpack.unpack(ARGV[1])
 local call, get, put = redis.call, struct.unpack, struct.pack
 local floor, sub, byte = math.floor, string.sub, string.byte
@@ -356,6 +358,23 @@ end
 local function lease_number(row, key)
   local number = call('HGET', LEASES, field(row, key))
   return number and tonumber(number)
+end
+
+-- The change log ------------------------------------------------------------------------------------------------------
+
+-- Number and keep an entry of the change log, where there is one.
+local function note(entry)
+  if entry then call('HSET', LOG, next_number('logged'), entry) end
+end
+
+-- Of the change log: how many entries went, and the number of the newest.
+local function log_bounds()
+  local kept = call('HMGET', COUNTS, 'log_dropped', 'logged')
+  return tonumber(kept[1] or 0), tonumber(kept[2] or 0)
+end
+
+local function logged_at(entry)
+  return (get('>d', entry, 1))
 end
 
 -- Leases --------------------------------------------------------------------------------------------------------------

@@ -1,12 +1,13 @@
 -- End leases with what became of their pages, and keep what was learned of sites.
--- A      { outcomes, learned, rows }; an outcome is { site, token, key, number, page, keeps the copy, row counts }, a page
+-- A      { outcomes, learned, rows }; an outcome is { site, token, key, number, page, keeps the copy, row counts, entry of
+--        the log or false }, a page
 --        { state, lane, order, bucket, last_crawled in ms, due or false, copy or false, body }, row counts are
 --        { field, increment, ... }; learned is { site, token, bytes }...
 -- Result { applied, lost }
 -- Atomic: record, lane, counts and the lease's end belong together, or a crash would count a page twice or strand it.
 local applied, lost = 0, 0
 
-local function settle(name, token, key, number, page, keeps, counted)
+local function settle(name, token, key, number, page, keeps, counted, entry)
   local row = site_of(name)
   if not row or not row.owner or row.token ~= token or lease_number(row, key) ~= number then return false end
   local before = header(call('HGET', PAGES, field(row, key)))
@@ -25,6 +26,7 @@ local function settle(name, token, key, number, page, keeps, counted)
     local sum = tonumber(call('HGET', ROWS, counted[i]) or 0) + counted[i + 1]
     call('HSET', ROWS, counted[i], text(sum))
   end
+  note(entry)
   touch(name)
   return true
 end
