@@ -83,6 +83,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "outcome/refused_by_robots": Stat("pages", "Not fetched: robots.txt refuses."),
     "outcome/refused": Stat("pages", "Not fetched: the policy file, as it is now, refuses."),
     "change/compared": Stat("pages", "Bodies that differ from our copy: texts were compared, unless min_change is 0."),
+    "suspects/found": Stat("pages", "Under examination when the last process died: they go last in their sites."),
     # repository
     "repository/healed": Stat("copies", "Copies that were gone and were written anew."),
     "repository/deleted": Stat("files", "WARC files deleted: superseded, or over repository.max_bytes."),

@@ -13,6 +13,7 @@ BENCHMARKS = {
     "fetch": [],
     "frontier": ["--full"],
     "optimizer": [],
+    "changes": [],
     "live": [],
     "revisit": [],
     "planning": [],

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ SITES: dict[str, dict[str, Any]] = {
 RIVALS = ("uniform", "nutch-adaptive", "poisson-learned")
 LEARNING = (*RIVALS, "poisson-oracle", "fountain", "clairvoyant")
 EXTRAS = (*ABLATIONS, IMPORTANCE, SITEMAP)
+ORDERS = 5
 OTHER_WINDOWS = (
     ("kafka", "2017-01-01"), ("flink", "2017-01-01"), ("kafka", "2018-07-01"), ("flink", "2018-07-01"),
     ("kafka", "2019-01-01"), ("flink", "2019-01-01"), ("kafka", "2021-10-01"), ("flink", "2021-10-01"),
@@ -54,6 +56,8 @@ def main() -> None:
     for min_change in (0.05, 0.0):
         for part in (30, 90):
             _windows(min_change, part)
+    for min_change in (0.05, 0.0):
+        _in_turn(min_change, 90)
     _estimators()
     print(f"CPU {time.process_time():.0f} s")
 
@@ -71,6 +75,31 @@ def _trace(site: str, min_change: float, *, start: str = "2020-01-01", days: int
 
 def _run(trace: Trace, part: int, names: list[str] | tuple[str, ...]) -> dict[str, Replay]:
     return {name: replay(trace, max(1, round(int(trace.alive.sum()) / part)), name) for name in names}
+
+
+def _spread(trace: Trace, part: int) -> float:
+    """Greatest share of visiting all in turn over its mean, less 1: in `ORDERS` other orders of the pages."""
+    shares = []
+    for seed in range(ORDERS):
+        place = np.random.default_rng(seed).permutation(len(trace.urls))
+        urls = [trace.urls[page] for page in np.argsort(place).tolist()]
+        back = np.argsort(place)
+        other = replace(trace, urls=urls, alive=trace.alive[back], born=trace.born[back], page=place[trace.page])
+        shares.append(_run(other, part, ["uniform"])["uniform"].obsolete_share)
+    return max(shares) / float(np.mean(shares)) - 1.0
+
+
+def _in_turn(min_change: float, part: int) -> None:
+    """Fountain over visiting all in turn, in every window, beside what the order of the pages alone is worth."""
+    print(
+        f"\nfountain / uniform, obsolete shares, R = {min_change}, pages/{part} a day (spread of uniform over orders)"
+    )
+    windows = [*((site, "2020-01-01", 1096) for site in SITES), *((*window, 1000) for window in OTHER_WINDOWS)]
+    for site, start, days in windows:
+        trace = _trace(site, min_change, start=start, days=days)
+        shares = {name: one.obsolete_share for name, one in _run(trace, part, ("uniform", "fountain")).items()}
+        ratio = shares["fountain"] / shares["uniform"]
+        print(f"  {site:6} {start}  {ratio:.3f} (+{_spread(trace, part):.1%})", flush=True)
 
 
 def _ratio(shares: dict[str, float], name: str) -> float:

@@ -143,7 +143,7 @@ def test_the_time_of_freshness_is_the_urgency_of_a_page_that_surely_changed():
 
 def test_evidence_lasts_twelve_visits_and_at_least_its_memory():
     assert Signals().lasting(1).memory == Signals().memory
-    assert Signals(siblings=False).lasting(100) == Signals(siblings=False, memory=100 * VISITS)
+    assert Signals(siblings=False).lasting(100) == Signals(siblings=False, memory=100 * VISITS, visit=100)
 
 
 def test_many_idle_steps_and_new_sections_are_taken_in():

@@ -166,3 +166,73 @@ def test_a_site_of_pages_fetched_long_ago_or_of_none_is_taken_up_too():
     )  # fmt: skip
     assert len(empty) == 0
     assert empty.urgency(np.array([], dtype=np.int64), step=60).tolist() == []
+
+
+# ------------------------------------------------------------------------------------------------ at a price
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_site_that_was_stored_goes_on_as_the_one_that_was_not(seed):
+    site = lived(seed, steps=150)[0]
+    again = SiteUrgency.decode(site.encode(), signals=Signals())
+    assert len(again) == PAGES
+    for step in (150, 155, 200, 290):
+        assert again.urgency(ALL, step=step) == pytest.approx(site.urgency(ALL, step=step), rel=1e-4)
+        for each in (site, again):
+            observe(each, DOCS[:3], step=step, changed=step % 2 == 0)
+    for each in (site, again):
+        each.add(["/new/1", "/docs/new"], since=np.full(2, 291), importance=np.ones(2))
+        observe(each, [PAGES], step=295, changed=True)
+    every = np.arange(PAGES + 2)
+    assert again.urgency(every, step=300) == pytest.approx(site.urgency(every, step=300), rel=1e-4)
+    assert np.argsort(-again.urgency(every, step=300)).tolist() == np.argsort(-site.urgency(every, step=300)).tolist()
+
+
+def test_a_stored_site_is_small_and_what_cannot_be_read_is_said_to_be_so():
+    site = lived(1, steps=300)[0]
+    assert len(site.encode()) < 6_000
+    for data in (b"", b"something else", site.encode()[:-5]):
+        with pytest.raises(ValueError, match="cannot be read"):
+            SiteUrgency.decode(data, signals=Signals())
+
+
+def test_pages_are_due_that_are_worth_the_price_the_most_urgent_first():
+    site = lived(3)[0]
+    urgency = site.urgency(ALL, step=70)
+    price = float(np.median(urgency))
+    pages, worth = site.due(ALL, price, step=70, most=PAGES)
+    assert pages.tolist() == np.argsort(-urgency, kind="stable")[: np.count_nonzero(urgency >= price)].tolist()
+    assert worth.tolist() == urgency[pages].tolist()
+    assert site.due(ALL, price, step=70, most=3)[0].tolist() == pages[:3].tolist()
+    assert not site.due(ALL, 2 * urgency.max(), step=70, most=3)[0].size
+
+
+@pytest.mark.parametrize("pages", [ALL, DOCS, BLOG[:1]])
+@pytest.mark.parametrize("times", [1.2, 3.0, 10.0])
+def test_the_time_until_a_page_reaches_a_price_is_when_it_does_if_nothing_happens(pages, times):
+    site = lived(2)[0]
+    site.urgency(ALL, step=61)
+    price = times * float(site.urgency(pages, step=61).max())
+    steps = site.steps_until(pages, price, step=61)
+    if steps < np.inf:
+        assert site.urgency(pages, step=61 + int(steps)).max() <= price * 1.02
+        assert site.urgency(pages, step=61 + int(1.15 * steps) + 2).max() >= price * 0.98
+
+
+def test_no_page_ever_reaches_a_price_above_what_any_can_save():
+    site = watched()
+    assert site.steps_until(ALL, 1e9, step=0) == np.inf
+    assert site.steps_until(np.array([], dtype=np.int64), 0.0, step=0) == np.inf
+
+
+def test_of_a_large_site_the_first_page_to_reach_a_price_is_found_too():
+    site = SiteUrgency(signals=Signals())
+    rng = np.random.default_rng(1)
+    many = site.add([f"/{page % 7}/{page}" for page in range(2000)], since=rng.integers(0, 40, 2000),
+                    importance=rng.uniform(0.5, 2.0, 2000))  # fmt: skip
+    site.observe(many[::3], rng.random(len(many[::3])) < 0.3, step=41)
+    price = 3.0 * float(site.urgency(many, step=41).max())
+    steps = site.steps_until(many, price, step=41)
+    assert 1 < steps < np.inf
+    assert site.urgency(many, step=41 + int(steps)).max() <= price * 1.02
+    assert site.urgency(many, step=41 + int(1.15 * steps) + 2).max() >= price * 0.98

@@ -134,7 +134,15 @@ def test_a_store_that_names_no_method_of_the_spider_gets_none(name: str) -> None
 def test_a_link_has_the_fingerprint_the_priority_and_the_depth() -> None:
     request = scrapy.Request("http://a.test/p", priority=3, meta={"depth": 2})
     link = link_of(request, "http://a.test/p", b"data", b"print")
-    assert (link.key, link.importance, link.depth, link.site) == (b"print", 8.0, 2, "http://a.test")
+    assert (link.key, link.importance, link.depth, link.site) == (b"print", importance_of(3), 2, "http://a.test")
+
+
+def test_priorities_about_zero_have_a_lane_each_and_no_greater_one_ever_waits_behind_a_smaller() -> None:
+    lanes = [class_of(importance_of(priority)) for priority in range(-2000, 2001)]
+    assert lanes == sorted(lanes, reverse=True)
+    about_zero = [class_of(importance_of(priority)) for priority in range(-20, 21)]
+    assert len(set(about_zero)) == 41
+    assert class_of(importance_of(10)) > class_of(importance_of(100)) > class_of(importance_of(1000))
 
 
 @pytest.mark.parametrize(
@@ -142,10 +150,3 @@ def test_a_link_has_the_fingerprint_the_priority_and_the_depth() -> None:
 )
 def test_only_web_pages_are_scheduled(url: str, expected: str | None) -> None:
     assert crawlable(scrapy.Request(url)) == expected
-
-
-def test_each_whole_priority_has_a_lane_of_its_own_and_a_greater_one_comes_first() -> None:
-    lanes = [class_of(importance_of(priority)) for priority in range(-42, 21)]
-    assert lanes == sorted(set(lanes), reverse=True)
-    assert class_of(importance_of(1e6)) == lanes[-1]
-    assert class_of(importance_of(-1e6)) == lanes[0]

@@ -3,11 +3,19 @@
 from __future__ import annotations
 
 import time
+import zipfile
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from webfountain.formats.html_limits import MAX_DEPTH, tame
+from tests.formats.markup import MARKUP
+from webfountain.formats.html_limits import MAX_DEPTH, MAX_ORDINARY_BYTES, is_ordinary, tame
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOSTILE = {
     "nested": "<div>" * 100_000 + "deep" + "</div>" * 100_000 + "<p>after</p>",
@@ -39,7 +47,55 @@ def test_what_follows_a_deep_place_is_nested_as_it_was() -> None:
 
 
 def test_ordinary_pages_are_left_as_they_are() -> None:
-    small = b"<div>" * (MAX_DEPTH + 5)
+    small = b"<div>" * MAX_DEPTH
     large = b"<table>" + b"<tr><td>cell<br><img src=x>" * 5000 + b"</table>" + b"<div><i>z</i></div>" * 3000
     assert tame(small) is small
     assert tame(large) is large
+
+
+@pytest.mark.parametrize("name", sorted(MARKUP))
+@pytest.mark.parametrize("size", [3_000, 12_000, 60_000])
+def test_what_is_called_ordinary_is_a_tree_of_bounded_size(name: str, size: int) -> None:
+    body = MARKUP[name](size).encode()
+    if is_ordinary(body):
+        assert len(LexborHTMLParser(body).css("*")) < 100_000
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "formatting elements opened again in each paragraph",
+        "formatting elements whose ends hide in cells",
+        "formatting elements whose ends hide in comments",
+        "adoption agency",
+        "attributes",
+        "attributes with less-than signs",
+        "attributes with greater-than signs",
+        "attributes with quotes in quotes",
+        "depth",
+    ],
+)
+def test_20_kb_that_could_hold_the_loop_are_not_ordinary(name: str) -> None:
+    assert not is_ordinary(MARKUP[name](20_000).encode())
+
+
+@given(st.lists(st.tuples(st.sampled_from(sorted(MARKUP)), st.integers(1, 5_000)), min_size=1, max_size=6))
+def test_no_mixture_that_is_called_ordinary_has_a_large_tree(parts: list[tuple[str, int]]) -> None:
+    body = "".join(MARKUP[name](size) for name, size in parts).encode()
+    if is_ordinary(body):
+        assert len(LexborHTMLParser(body).css("*")) < 100_000
+
+
+def test_pages_for_readers_are_ordinary() -> None:
+    icons = b'<li><a class="x" href="/a?b=1&c=2"><i class="icon icon-home"></i>Home &gt; "x"</a></li>' * 100
+    prose = b'<p>Some <b>bold</b>, some <em class="e">emphasis</em> and <code class="literal">code</code>.</p>' * 100
+    script = b"<script>" + b"for (var i = 0; i &lt; n; i++) { a[i] = 'b' + c; }\n" * 200 + b"</script>"
+    assert is_ordinary(b"<!doctype html><title>T</title>" + icons + prose + script)
+
+
+@pytest.mark.shared
+def test_most_real_pages_are_ordinary(shared_data: Path) -> None:
+    with zipfile.ZipFile(shared_data / "timeweb" / "timeweb.zip") as web:
+        names = [name for name in web.namelist() if name.startswith("blobs/")][::20]
+        bodies = [body for body in map(web.read, names) if len(body) <= MAX_ORDINARY_BYTES]
+    assert sum(map(is_ordinary, bodies)) > 0.95 * len(bodies)

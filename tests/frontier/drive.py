@@ -78,7 +78,6 @@ class Drive:
         self.flying: list[tuple[float, int, object]] = []
         self.open: dict[str, int] = {}
         self.most_open = 0
-        self.ranked: frozenset[str] = frozenset()  # sites whose pages are chosen by their urgency
 
     def run(self, *, seconds=None, steps=200_000, until=None):
         """Until time, `until()` or nothing more can ever happen."""
@@ -118,7 +117,6 @@ class Drive:
         if batch is not None:
             result = self.frontier.run(batch)
             self.frontier.absorb(result)
-            self.ranked = result.ranked
             if (planning := self.frontier.planning()) is not None:
                 self.frontier.adopt(planning())
             settled = batch.visits or batch.refusals or batch.sitemaps or batch.guests

@@ -8,11 +8,11 @@ from webfountain.core.change_rate import append
 from webfountain.core.signals import Signals
 from webfountain.frontier.pages.examiner import Visit
 from webfountain.frontier.planning.urgent_pages import UrgentPages
-from webfountain.records import Fetch, Fetched, PageRecord
+from webfountain.records import Fetch, Fetched, PageRecord, SiteLease, SiteRecord, SiteState
 from webfountain.urls import fingerprint, site_of
 
 DAY = 86_400.0
-CHOICE_S = DAY / 50
+CHECK_S = DAY / 50
 NOW = 100 * DAY
 ONE, TWO = "http://one.example", "http://two.example"
 
@@ -36,33 +36,41 @@ def visit_of(url, kind="same", *, at=NOW, state="crawled", **more):
     return Visit(Fetched(Fetch(1, "page", url, site_of(url), None), at, 0.1, 200), kind, record)
 
 
+def lease_of(site):
+    return SiteLease(site, 1, NOW + DAY, SiteRecord(site, NOW, 0.0, (0, 0, 0, 0, 0), SiteState()))
+
+
 class Crawl:
-    """A town of sites, its pages ranked; `waiting` are the URLs that were made due, the next to be fetched first."""
+    """A town of active sites; `waiting` are the URLs that were made due, the next to be fetched first."""
 
     def __init__(self, *records, known=None, at=NOW, capacity=100.0, **options):
         self.urgent = UrgentPages(**({"signals": Signals(), "period": DAY, "capacity": capacity} | options))
         self.records = [*chain(*records)]
-        self.known = len(self.records) if known is None else known
-        self.url = {(site_of(record.url), fingerprint(record.url)): record.url for record in self.records}
+        self.sites = list(dict.fromkeys(site_of(record.url) for record in self.records))
+        self.url = {fingerprint(record.url): record.url for record in self.records}
         self.waiting: list[str] = []
-        assert self.choose(at=at) == []
-        for site in dict.fromkeys(site_of(record.url) for record in self.records):
-            of_site = [record for record in self.records if site_of(record.url) == site]
-            if self.urgent.wants(site, len(of_site)):
-                self.urgent.admit(site, of_site, at=at)
+        self.divide(len(self.records) if known is None else known)
+        for site in self.sites:
+            self.admit(site, at=at)
 
-    def choose(self, wanted=5, *, at=NOW, known=None):
-        """The choices made now; what they name waits."""
-        choices = self.urgent.choose(wanted, at=at, known=self.known if known is None else known, ahead_s=CHOICE_S)
-        for site, keys, _, before in choices:
-            urls = [self.url[site, key] for key in keys]
-            self.waiting = urls + self.waiting if before else self.waiting + urls
-        return choices
+    def divide(self, known):
+        self.urgent.divide(known, len(self.sites))
 
-    def chosen(self, wanted=5, **how):
-        """URLs made due by a choice."""
-        return [self.url[choice.site, key] for choice in self.choose(wanted, **how) for key in choice.keys]
+    def admit(self, site, *, at=NOW, learned=b""):
+        """Whether the site was taken in."""
+        lease = lease_of(site)
+        if not self.urgent.wants(lease):
+            return False
+        self.urgent.admit(lease, learned, lambda: [each for each in self.records if site_of(each.url) == site], at=at)
+        return True
+
+    def due(self, most=5, *, price=0.0, at=NOW, site=ONE):
+        """URLs of a site that become due now."""
+        urls = [self.url[key] for key in self.urgent.due(site, price, most=most, at=at)]
+        self.waiting += urls
+        return urls
 
     def fetch(self, *urls, kind="same", at=NOW, **more):
-        self.urgent.observe([visit_of(url, kind, at=at, **more) for url in urls])
+        """What is to be kept with the sites."""
         self.waiting = [url for url in self.waiting if url not in urls]
+        return self.urgent.observe([visit_of(url, kind, at=at, **more) for url in urls], at=at)

@@ -1,7 +1,7 @@
 """What a hostile behaviour is: a name, the path where it is met, what a good crawler makes of it, an act.
 
-`wire.py`, `pages.py`, `redirects.py` and `robots.py` fill `BEHAVIOURS`; `hostile.py` serves them. A behaviour
-that never ends does end, after `LIMIT_BYTES` or `LIMIT_SECONDS`: a bad client must not hang the tests.
+`wire.py`, `markup.py`, `pages.py`, `redirects.py` and `robots.py` fill `BEHAVIOURS`; `hostile.py` serves them. A
+behaviour that never ends does end, after `LIMIT_BYTES` or `LIMIT_SECONDS`: a bad client must not hang the tests.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 from urllib.parse import parse_qs, urlsplit
 
-from tests.servers import pages, redirects, robots, wire
+from tests.servers import markup, pages, redirects, robots, wire
 from tests.servers.behaviours import BEHAVIOURS, Ask, Behaviour, send
 from webfountain.demo.command import bases_of, ready_line, until_told
 from webfountain.demo.process import ServerProcess
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["BEHAVIOURS", "HostileServer"]
 
 TOKEN = "hostile"  # nothing here is worth guarding; the paths only must not be met by chance
-_ROOMS = (pages, redirects, robots, wire)  # imported for what they enter into BEHAVIOURS
+_ROOMS = (markup, pages, redirects, robots, wire)  # imported for what they enter into BEHAVIOURS
 _HOME = '<title>Home</title><p>A site.</p><a href="/bad">bad</a> <a href="/good">good</a>'
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 from typing import TYPE_CHECKING
 
+from tests.formats.markup import packed
 from tests.servers.behaviours import BEHAVIOURS, LIMIT_SECONDS, Ask, Behaviour, behaviour, flood, send
 from tests.servers.pages import zeros_gzipped
 
@@ -169,3 +171,24 @@ async def sitemap_endless(ask: Ask, writer: StreamWriter) -> None:
 async def _urlset(writer: StreamWriter, urls: list[tuple[str, str]]) -> None:
     entries = "".join(f"<url><loc>{url}</loc><lastmod>{date}</lastmod></url>" for url, date in urls)
     await send(writer, f"<urlset {XMLNS}>{entries}</urlset>", media_type="application/xml")
+
+
+@behaviour(place=SITEMAP)
+async def sitemap_of_ampersands(ask: Ask, writer: StreamWriter) -> None:
+    """50 MB of ampersands behind a good entry, as 50 kB of gzip."""
+    start = f"<urlset {XMLNS}><url><loc>{ask.base}/good</loc></url>".encode()
+    await send(writer, packed(start, b"&"), media_type="application/x-gzip")
+
+
+@behaviour(place=SITEMAP)
+async def sitemap_of_empty_members(ask: Ask, writer: StreamWriter) -> None:
+    """A good entry, then 8 MB of empty gzip members."""
+    start = gzip.compress(f"<urlset {XMLNS}><url><loc>{ask.base}/good</loc></url></urlset>".encode())
+    await send(writer, start + gzip.compress(b"") * 400_000, media_type="application/x-gzip")
+
+
+@behaviour(place=SITEMAP)
+async def sitemap_with_an_emoji(ask: Ask, writer: StreamWriter) -> None:
+    """A feed with an emoji written as two surrogates."""
+    item = f"<item><title>&#55357;&#56832;</title><link>{ask.base}/good</link></item>"
+    await send(writer, f"<rss><channel>{item}</channel></rss>", media_type="application/rss+xml")

@@ -126,7 +126,9 @@ def test_one_call_deals_to_many_sites_from_all_their_queues(store: FrontierStore
     a, b = store.activate(9, owner="ant", until=9.0, at=1.0)
     crawl(store, a, 5.0, n=1)
     store.immediate(links(3), at=5.0)
-    first, second = store.lease([Refill(a, 1, 1, 0), Refill(b, never_crawled=1, recrawl=1, horizon=ALWAYS)])
+    first, second = store.lease(
+        [Refill(a, 1, 1, 1, horizon=[4.0] * LANES), Refill(b, never_crawled=1, recrawl=1, horizon=ALWAYS)]
+    )
     assert first is not None
     assert second is not None
     assert (numbers(first.immediate), numbers(first.never_crawled), numbers(first.recrawl)) == ([3], [2], [])

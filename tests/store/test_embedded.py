@@ -16,11 +16,13 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from tests.store.stores import PERIOD_S, SITE, active, lease, link, links, outcome
+from tests.store.stores import PERIOD_S, SITE, active, crawled, lease, link, links, outcome
+from webfountain.core.buckets import bucket_of, interval_of
+from webfountain.core.change_rate import Prior, Totals, append, estimate_interval
 from webfountain.errors import StoreBound, StoreError, StoreHeld, StoreVersion
-from webfountain.records import SiteState
+from webfountain.records import Outcome, SiteState
 from webfountain.store import open_store
-from webfountain.store.contract import AT_ONCE, Parked
+from webfountain.store.contract import AT_ONCE, PLAN, Parked
 from webfountain.store.embedded.disk import CACHE_BYTES, WriteBatch, open_reading, open_writing
 from webfountain.store.embedded.keys import META
 from webfountain.store.embedded.opening import open_embedded
@@ -476,3 +478,39 @@ def test_both_zeros_of_an_importance_are_one(tmp_path: Path) -> None:
         store.discover([link(1, importance=-0.0), link(2, importance=0.0)], at=1.0)
         assert {str(record.importance) for _, record in store.pages()} == {"0.0"}
         store.close()
+
+
+def test_bucket_bytes_are_made_anew_from_the_histories_when_their_unit_changes(tmp_path: Path) -> None:
+    def at_unit(fastest_s: float | None) -> EmbeddedStore:
+        return open_embedded(tmp_path, collection="tests", period_s=96.0, fastest_s=fastest_s, read_only=False)
+
+    store = at_unit(None)
+    assert store.fastest_s == 1.0
+    store.discover(links(1, 2, 3), at=1.0)
+    history = b""
+    for _ in range(20):
+        history = append(history, 50.0, changed=False)
+    for one, past in zip(lease(store, active(store), 2), (b"", history), strict=True):
+        record = msgspec.structs.replace(
+            crawled(one.record, 1100.0, bucket=100), history=past, checks=len(past), first_seen=100.0
+        )
+        store.settle([Outcome(one.id, "new", record)], at=1100.0)
+    store.put_value(PLAN, b"in the old unit")
+    store.close()
+    store = at_unit(4.0)
+    assert store.fastest_s == 4.0
+    believed, learned = (store.page(SITE, link(number).key) for number in (1, 2))
+    assert believed is not None
+    assert learned is not None
+    assert believed.bucket == bucket_of(interval_of(100, 1.0), 4.0)
+    prior = Prior(interval_of(100, 1.0))
+    assert learned.bucket == bucket_of(estimate_interval(history, totals=Totals(20, 0, 1000.0), prior=prior), 4.0)
+    assert learned.bucket > believed.bucket
+    assert store.value(PLAN) is None
+    assert [lane for lane, _ in store.recrawl_due(SITE)] == [believed.bucket, learned.bucket]
+    store.check_valid()
+    store.close()
+    again = at_unit(None)
+    assert again.fastest_s == 4.0
+    assert again.page(SITE, link(2).key) == learned
+    again.close()

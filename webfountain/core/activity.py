@@ -23,7 +23,7 @@ from __future__ import annotations
 
 __all__ = ["WINDOW", "Activity"]
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -31,6 +31,8 @@ from webfountain.core.rhythm import Week
 from webfountain.core.urgency import urgency
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     from webfountain.core.sections import Sections
@@ -43,8 +45,11 @@ if TYPE_CHECKING:
 WINDOW = 60
 """Steps whose activity is still being revised; older steps keep what was last believed of them."""
 
+TELLABLE = 4.0
+"""Changes from one visit to the next, at most, that a mean rate is believed to bring: then all but one check in fifty
+finds one. Faster rates cannot be told apart, and the slowest by chance would have all of a small budget."""
 _SWEEPS = 2
-_STEPS_KEPT = 2048
+_STEPS_KEPT = 512
 _TINY = 1e-12
 
 
@@ -90,13 +95,14 @@ class Activity:
         """Let time pass up to `step`: the steps in between are as active as the sections' long-run rates."""
         self._grow_sections()
         while self._step < step:
-            self._close_oldest()
-            self._make_room()
+            steps = min(step - self._step, WINDOW, self._closable())
+            self._close_oldest(steps)
+            self._make_room(steps)
             column = self._step - self._start
-            hazard = self._mean * self._week.factors(self._step, self._step + 1)
-            self._hazard[:, column] = hazard
-            self._total[:, column + 1] = self._total[:, column] + hazard
-            self._step += 1
+            hazard = self._mean[:, None] * self._week.factors(self._step, self._step + steps)
+            self._hazard[:, column : column + steps] = hazard
+            self._total[:, column + 1 : column + steps + 1] = self._total[:, column, None] + np.cumsum(hazard, axis=1)
+            self._step += steps
 
     def begin_with(self, section: Ints, events: Array, watched: Array) -> Array:
         """Enter what earlier fetches told of pages, before the first `advance`; returns their `exposure`.
@@ -116,6 +122,46 @@ class Activity:
         self._estimate_means(nothing, nothing)
         return np.asarray(watched * self._mean[section])
 
+    def encode(self, *, oldest: int) -> list[object]:
+        """All that is known, as plain data and bytes; `oldest` is the first step from which a page may be asked for.
+
+        Numbers are rounded to 32 bits, and no more than `_STEPS_KEPT` steps are kept.
+        """
+        self._grow_sections()
+        now, first = self._step - self._start, max(self._step - self._start - WINDOW, 0)
+        oldest = min(oldest, int(self._checks.since.min(initial=oldest)))
+        begin = min(max(oldest - self._start, now - _STEPS_KEPT, 0), first)
+        by_section = [self._mean, self._size, self._before, self._old_events, self._old_exposure]
+        window, events, exposure = self._window
+        return [
+            [self._start + begin, self._start + first, self._step, window, events.shape[1], len(self._mean)],
+            _packed(np.array(by_section), np.float32),
+            _packed(self._hazard[:, begin:now], np.float32),
+            _packed(self._opened[:, first : now + 1], np.float32),
+            _packed(np.array([events, exposure]), np.float32),
+            [_packed(each, np.int32) for each in self._checks],
+            self._week.encode(),
+        ]
+
+    @classmethod
+    def decode(cls, data: Sequence[Any], sections: Sections, *, signals: Signals) -> Activity:
+        """What `encode` told, for the same sections and signals."""
+        (start, first, step, window, width, count), by_section, hazard, opened, revised, checks, week = data
+        site = cls(sections, signals=signals, step=start)
+        site._make_room(step - start)
+        site._step = step
+        now, columns = step - start, slice(first - start, step - start + 1)
+        rows = _unpacked(by_section, np.float32).reshape(5, count)
+        site._mean, site._size, site._before, site._old_events, site._old_exposure = rows
+        site._hazard[:, :now] = _unpacked(hazard, np.float32).reshape(count, now)
+        np.cumsum(site._hazard[:, :now], axis=1, out=site._total[:, 1 : now + 1])
+        site._opened[:, columns] = _unpacked(opened, np.float32).reshape(count, step - first + 1)
+        site._window = (window, *_unpacked(revised, np.float32).reshape(2, count, width))
+        section, since, at, changed = (np.frombuffer(each, dtype="<i4").astype(np.int64) for each in checks)
+        site._checks = _Checks(section, since, at, changed.astype(np.bool_))
+        site._week.decode(week)
+        return site
+
     def mean_rate(self, section: int) -> float:
         """Long-run changes of an average page of a section per step."""
         return float(self._mean[section])
@@ -125,18 +171,19 @@ class Activity:
         kept = self._total[section, self._step - self._start] - self._total[section, self._column(since)]
         return np.asarray(kept + self._mean[section] * np.maximum(self._start - since, 0))
 
-    def urgency(self, section: Ints, since: Ints, events: Array, exposure: Array) -> Array:
+    def urgency(self, section: Ints, since: Ints, events: Array, exposure: Array, *, ahead: float = 0.0) -> Array:
         """Urgency of pages last fetched at `since` (see `urgency.urgency`); greater is more urgent.
 
         Parameters
         ----------
         events, exposure : (pages,) what `observe` returned at the page's last fetch; zeros for a page without checks
+        ahead : steps from now, in which the sections are as active as in the long run
         """
-        always = self._mean[section] * (self._step - since)
-        hazard = self.hazard(section, since) if self._signals.siblings else always
-        fade = self._fade(since)
+        mean = self._mean[section]
+        hazard = self.hazard(section, since) if self._signals.siblings else mean * (self._step - since)
         weight = self._signals.page_events
-        return urgency(hazard, self._mean[section], weight + fade * events, weight + fade * exposure)
+        fade = self._fade(since, ahead=ahead)
+        return urgency(hazard + mean * ahead, mean, weight + fade * events, weight + fade * exposure)
 
     def fresh_time(self, section: Ints, events: Array, exposure: Array) -> Array:
         """Mean change interval of pages, in steps: the urgency of one that is known to have changed.
@@ -157,7 +204,8 @@ class Activity:
         changed : (pages,) whether a change that counts was found
         events, exposure : (pages,) as for `urgency`
         """
-        weight, fade = self._signals.page_events, self._fade(since)
+        fade = self._fade(since)
+        weight = self._signals.page_events
         relative = (weight + fade * events) / (weight + fade * exposure)
         self._record(section, since, changed, relative)
         self._revise()
@@ -167,10 +215,11 @@ class Activity:
         watched = np.where(changed, passed * _watched_share(relative * passed), passed)
         return fade * events + changed, fade * exposure + watched
 
-    def _fade(self, since: Ints) -> Array:
+    def _fade(self, since: Ints, *, ahead: float = 0.0) -> Array:
+        """(pages,) what a page's evidence counts, `ahead` steps from now."""
         if not self._signals.forgetting:
             return np.ones(len(since))
-        return np.exp(-(self._step - since) / self._signals.memory)
+        return np.asarray(np.exp(-(self._step + ahead - since) / self._signals.memory))
 
     def _record(self, section: Ints, since: Ints, changed: Flags, relative: Array) -> None:
         """Enter checks: their exposure ends, for changed pages, at the unknown moment of the first change."""
@@ -227,6 +276,7 @@ class Activity:
             inherited = self._mean[self._parents[level]]
             own = (seen[level] + lent[level] * inherited) / (watched[level] + lent[level])
             self._mean[level] = own if signals.sections else inherited
+        np.minimum(self._mean, TELLABLE / signals.visit, out=self._mean)
 
     def _estimate_activity(self, events: Array, exposure: Array, first: int, last: int) -> None:
         """u = (found + s u_parent)/(expected + s), from the site down; the site's own parent is its week."""
@@ -244,25 +294,38 @@ class Activity:
         self._hazard[:, first:last] = hazard
         self._total[:, first + 1 : last + 1] = self._total[:, first, None] + np.cumsum(hazard, axis=1)
 
-    def _close_oldest(self) -> None:
-        """The oldest step of a full window leaves it, as last believed, for the long-run sums."""
-        if self._step - self._start < WINDOW:
-            return
-        oldest = self._step - WINDOW
-        if not 0 <= oldest - self._window[0] < self._window[1].shape[1]:
+    def _closable(self) -> int:
+        """How many steps may pass at once: until the window is full, then as many as the last revision covers."""
+        filling = WINDOW - (self._step - self._start)
+        if filling > 0:
+            return filling
+        oldest, (begin, events, _) = self._step - WINDOW, self._window
+        if not 0 <= oldest - begin < events.shape[1]:
             self._revise()
+            return WINDOW
+        return int(begin + events.shape[1] - oldest)
+
+    def _close_oldest(self, steps: int) -> None:
+        """The oldest steps leave a full window, as last believed, for the long-run sums."""
+        first = max(self._step - WINDOW, self._start)
+        closed = self._step + steps - WINDOW - first
+        if closed <= 0:
+            return
         begin, found, watched = self._window
-        events, exposure = found[:, oldest - begin], watched[:, oldest - begin]
+        events, exposure = (each[:, first - begin : first - begin + closed] for each in (found, watched))
         keep = np.exp(-1 / self._signals.memory) if self._signals.forgetting else 1.0
-        self._week.close(oldest, float(events[0]), float(exposure[0] * self._mean[0]), keep=keep)
-        self._old_events = keep * self._old_events + events
-        self._old_exposure = keep * self._old_exposure + exposure
-        self._before += self._opened[:, self._step - self._start - WINDOW]
+        for step in range(closed):
+            expected = float(exposure[0, step] * self._mean[0])
+            self._week.close(first + step, float(events[0, step]), expected, keep=keep)
+        fades = keep ** np.arange(closed - 1, -1, -1)
+        self._old_events = keep**closed * self._old_events + events @ fades
+        self._old_exposure = keep**closed * self._old_exposure + exposure @ fades
+        column = first - self._start
+        self._before += self._opened[:, column : column + closed].sum(axis=1)
 
     def _roll_up(self, amounts: Array) -> None:
         """Add each section's amounts to all its ancestors', in place, from the deepest level up."""
-        for level in self._levels[:0:-1]:
-            parents, first = np.unique(self._parents[level], return_index=True)
+        for level, parents, first in self._families:
             amounts[parents] += np.add.reduceat(amounts[level], first, axis=0)
 
     def _column(self, step: Ints) -> Ints:
@@ -274,6 +337,8 @@ class Activity:
         if count == old:
             return
         self._parents, self._levels = self._sections.parents(), self._sections.levels()
+        # From the deepest level up: its sections, their parents, and where each parent's children begin.
+        self._families = [(level, *np.unique(self._parents[level], return_index=True)) for level in self._levels[:0:-1]]
         # The last revision's first step, and (sections, steps) events and exposure: none for these sections.
         self._window = (self._step, np.zeros((count, 0)), np.zeros((count, 0)))
         more = count - old
@@ -289,13 +354,15 @@ class Activity:
             for lent in (self._mean, self._hazard, self._total):
                 lent[section] = lent[parent]
 
-    def _make_room(self) -> None:
-        """Columns for one more step: twice as many, or, at `_STEPS_KEPT`, those of the older half again."""
+    def _make_room(self, steps: int) -> None:
+        """Columns for more steps: twice as many, or, at `_STEPS_KEPT`, those of the older half again."""
         width = self._hazard.shape[1]
-        if self._step - self._start + 1 < width:
+        if self._step - self._start + steps < width:
             return
         if width < _STEPS_KEPT:
-            room = ((0, 0), (0, width))
+            while self._step - self._start + steps >= width:
+                width *= 2
+            room = ((0, 0), (0, width - self._hazard.shape[1]))
             self._hazard, self._total = np.pad(self._hazard, room), np.pad(self._total, room)
             self._opened = np.pad(self._opened, room)
             return
@@ -305,6 +372,14 @@ class Activity:
             array[:, :-half] = array[:, half:].copy()
             array[:, -half:] = 0.0
         self._start += half
+
+
+def _packed(values: npt.NDArray[Any], kind: type[np.float32 | np.int32]) -> bytes:
+    return values.astype(np.dtype(kind).newbyteorder("<")).tobytes()
+
+
+def _unpacked(data: bytes, kind: type[np.float32]) -> Array:
+    return np.frombuffer(data, dtype=np.dtype(kind).newbyteorder("<")).astype(np.float64)
 
 
 def _watched_share(risk: Array) -> Array:

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
     Array = npt.NDArray[np.float64]
@@ -54,6 +56,14 @@ class Week:
         day = self._days(step, step + 1)
         self._found[day] += found
         self._expected[day] += expected
+
+    def encode(self) -> list[float]:
+        """What was found and expected on each day."""
+        return [*self._found.tolist(), *self._expected.tolist(), *self._factors.tolist()]
+
+    def decode(self, data: Sequence[float]) -> None:
+        """Go on from what `encode` told."""
+        self._found, self._expected, self._factors = np.array(data, dtype=np.float64).reshape(3, WEEK)
 
     def _days(self, first: int, last: int) -> npt.NDArray[np.int64]:
         """Day of the week of each step."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 __all__ = ["SITE", "Sections"]
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -53,6 +53,15 @@ class Sections:
         if len(self._pages) > self._most:
             self._fewest = sorted(self._pages.values(), reverse=True)[self._most] + 1
         return [self._section(of_page) for of_page in keys]
+
+    def encode(self) -> list[object]:
+        """All directories that were met, with their pages, and those that are sections, in the order of numbers."""
+        return [self._pages, list(self._number)[1:], self._parent, self._depth, self._fewest]
+
+    def decode(self, data: Sequence[Any]) -> None:
+        """Go on from what `encode` told."""
+        self._pages, names, self._parent, self._depth, self._fewest = data
+        self._number = {name: number for number, name in enumerate(["", *names])}
 
     def _directories(self, path: str) -> list[str]:
         names = [name for name in path.split("?", 1)[0].split("#", 1)[0].split("/")[:-1] if name]

@@ -40,12 +40,14 @@ class Signals:
     """Expected changes in a step that the parent's activity is worth; the smaller, the burstier."""
     page_events: float = 0.5
     """Changes that the section's rate is worth to a page: as skewed as rates on the web are."""
+    visit: float = 0.01
+    """Steps from one visit to a page to the next, in the mean; far below one: all rates can be told."""
     day: float = 1.0
     """Steps in a day, for `weekdays`."""
 
     def lasting(self, interval: float) -> Signals:
-        """With a memory of `VISITS` visits at least, at one visit to a page every `interval` steps."""
-        return replace(self, memory=max(self.memory, VISITS * interval))
+        """At one visit to a page every `interval` steps: with a memory of `VISITS` visits at least."""
+        return replace(self, memory=max(self.memory, VISITS * interval), visit=interval)
 
     def spread(self, steps: float) -> Signals:
         """The same beliefs where a period has `steps` steps in place of one."""
@@ -56,5 +58,6 @@ class Signals:
             prior_exposure=self.prior_exposure * steps,
             section_steps=self.section_steps * steps,
             step_events=self.step_events / steps,
+            visit=self.visit * steps,
             day=self.day * steps,
         )

@@ -50,6 +50,10 @@ IN_MEMORY: Final = b"\xc1in memory"
 _RULED: Final = {False: b" ", True: b"!"}
 """Follows it: whether the request's meta says `dont_obey_robotstxt`."""
 _IGNORES: Final = "dont_obey_robotstxt"
+_EXACT: Final = 20
+_BEYOND: Final = 10
+_MIDDLE: Final = -11
+"""Binary logarithm of the importance of priority 0: in the midst of the store's classes."""
 
 
 class LostInMemory(Exception):
@@ -226,11 +230,6 @@ def crawlable(request: Request) -> str | None:
         return None
 
 
-def importance_of(priority: float) -> float:
-    """An importance in a class of its own for each whole priority from -42 to 20 (`store.contract.class_of`)."""
-    return math.ldexp(1.0, int(min(max(priority, -42), 20)))
-
-
 def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
     """A request as a link for the store, under the key that tells it from others."""
     return Link(
@@ -241,3 +240,14 @@ def link_of(request: Request, url: str, data: bytes, key: bytes) -> Link:
         importance=importance_of(request.priority),
         request=data,
     )
+
+
+def importance_of(priority: int) -> float:
+    """A priority as importance, of which the store has a lane for each halving (`store.contract.class_of`).
+
+    Priorities from -20 to 20 have a lane each; beyond they share lanes, two for each doubling up to 640. Requests of
+    one lane go in the order in which they came.
+    """
+    size = abs(priority)
+    step = size if size <= _EXACT else _EXACT + min(math.ceil(2 * math.log2(size / _EXACT)), _BEYOND)
+    return math.ldexp(1.0, (step if priority > 0 else -step) + _MIDDLE)

@@ -35,6 +35,7 @@ from webfountain.download.fetcher import terms_of
 from webfountain.errors import InputError
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox import FOLDER, Inbox
+from webfountain.frontier.pages.suspects import Suspects
 from webfountain.frontier.seeds import load_seeds
 from webfountain.metrics import Metrics
 from webfountain.policy.files import Collection, read_collection
@@ -53,7 +54,7 @@ if TYPE_CHECKING:
     from webfountain.clock import Clock
     from webfountain.download.fetcher import Terms
     from webfountain.errors import WebfountainError
-    from webfountain.frontier.seeds import SeedsLoaded
+from webfountain.frontier.seeds import SeedsLoaded
 
 __all__ = ["Built", "Session", "store_url"]
 
@@ -187,6 +188,7 @@ def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
         metrics=metrics,
         owner=_owner(),
         inbox=None if folder is None else Inbox(folder / FOLDER),
+        suspects=Suspects(folder),
     )
 
     def seeds() -> SeedsLoaded:

@@ -18,13 +18,14 @@ from webfountain.formats.html_limits import is_ordinary as is_ordinary_markup
 from webfountain.formats.xml import xml_text
 
 if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
     from webfountain.formats.content_type import ContentType
     from webfountain.formats.links import LinkExtractor
 
-__all__ = ["UNREADABLE", "Document", "DocumentReader", "PlainReader", "ReadError", "is_ordinary", "text_of"]
+__all__ = ["Document", "DocumentReader", "PlainReader", "ReadError", "is_ordinary", "text_of"]
 
 ReadError = Literal["parse-time", "parse-memory", "parse-crash"]
-UNREADABLE: Final[frozenset[ReadError]] = frozenset({"parse-time", "parse-memory", "parse-crash"})
 """Why a body has no document: it took too long, too much memory, or its reader broke on it."""
 _MAX_XML_BYTES: Final = 8_192
 _SHIFTING: Final = frozenset({"utf-16-le", "utf-16-be", "iso2022_jp", "iso2022_kr", "hz"})
@@ -72,13 +73,22 @@ class PlainReader:
     ) -> Document:
         if not kind.is_html:
             return text_of(body, kind)
-        tree = html.tree_of(body, kind.charset)
+        return self._said(html.tree_of(body, kind.charset), url, robots_header)
+
+    def read_at_once(
+        self, body: bytes, kind: ContentType, *, url: str | None = None, robots_header: str | None = None
+    ) -> Document | None:
+        if not is_ordinary(body, kind):
+            return None
+        if not kind.is_html:
+            return text_of(body, kind)
+        return self._said(html.tree_of_ordinary(body, kind.charset), url, robots_header)
+
+    def _said(self, tree: LexborHTMLParser, url: str | None, robots_header: str | None) -> Document:
         title = html.title(tree)
         # Links first: taking the text prunes the tree.
         links = [] if url is None else self._extractor.extract(tree, url, robots_header=robots_header)
         return Document(title, html.visible_text(tree), links)
-
-    read_at_once = read
 
 
 def text_of(body: bytes, kind: ContentType) -> Document:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from webfountain.formats.xml import MAX_ELEMENTS, PIECE_BYTES, HasEntities, StopReading, pieces_of, read_feed_into
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 __all__ = ["MAX_SITEMAP_BYTES", "MAX_SITEMAP_ENTRIES", "SitemapError", "SitemapFile", "lastmod_of", "read_sitemap"]
 
@@ -50,12 +50,13 @@ class SitemapFile(NamedTuple):
     error: SitemapError | None = None
 
 
-def read_sitemap(body: bytes) -> SitemapFile:
+def read_sitemap(body: bytes, *, go_on: Callable[[], bool] | None = None) -> SitemapFile:
     """Read any bytes as a sitemap; at most MAX_SITEMAP_ENTRIES entries of MAX_SITEMAP_BYTES.
 
     It is unpacked, decoded and parsed in pieces: the memory that it takes is that of the entries, and of one piece.
+    `go_on` is asked before each piece; once it says no, what was read is all ("too_large").
     """
-    unpacked = _Unpacked(body)
+    unpacked = _Unpacked(body, go_on)
     pieces = iter(unpacked)
     first = next(pieces, b"")
     blank = _BLANK.match(first)
@@ -72,13 +73,19 @@ class _Unpacked:
     `error` is known when all pieces are taken.
     """
 
-    def __init__(self, body: bytes) -> None:
+    def __init__(self, body: bytes, go_on: Callable[[], bool] | None) -> None:
         self._body = body
+        self._go_on = go_on
         self.error: SitemapError | None = None
 
     def __iter__(self) -> Iterator[bytes]:
-        if self._body.startswith(_GZIP):
-            return self._inflated()
+        for piece in self._inflated() if self._body.startswith(_GZIP) else self._plain():
+            if self._go_on is not None and not self._go_on():
+                self.error = "too_large"
+                return
+            yield piece
+
+    def _plain(self) -> Iterator[bytes]:
         self.error = "too_large" if len(self._body) > MAX_SITEMAP_BYTES else None
         return pieces_of(self._body[:MAX_SITEMAP_BYTES])
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from webfountain.records import SiteState  # noqa: TC001  (msgspec reads the types of fields)
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.planning.schedule import Wanted
     from webfountain.records import (
         CensusRow,
         Fetched,
@@ -27,11 +28,10 @@ if TYPE_CHECKING:
         PageRecord,
         SiteLease,
         SiteRecord,
-        SiteState,
     )
     from webfountain.store.contract import BucketCensus, Dealt, Parked, Refill, Statistics
 
-__all__ = ["Batch", "BatchResult", "CensusTaken", "NamedSitemap", "Refusal", "SitemapRead"]
+__all__ = ["Batch", "BatchResult", "CensusTaken", "Learned", "NamedSitemap", "Refusal", "SitemapRead"]
 
 
 class Refusal(msgspec.Struct, frozen=True):
@@ -75,7 +75,8 @@ class Batch:
     inbox: bool = False
     tidy: bool = False
     look_for_waiting: bool = False
-    wanted: Wanted | None = None
+    price: float | None = None
+    """Obsolete time, s, that a fetch of a known page must save; None: urgency decides nothing."""
     census_since: int | None = None
     plan: bytes | None = None
 
@@ -134,11 +135,26 @@ class Batch:
             self.answers,
             self.learned,
             self.plan,
-            self.wanted,
         )
         sites = (self.parked, self.released, self.renewals, self.refills, self.guests, self.room)
         chores = (self.inbox, self.tidy, self.look_for_waiting, self.census_since is not None)
         return any(news) or any(sites) or any(chores)
+
+
+class Learned(msgspec.Struct, frozen=True, array_like=True):
+    """What is kept with a site while it is active: its state, if that must outlive a kill, and its pages' urgency."""
+
+    state: SiteState | None = None
+    urgency: bytes = b""
+
+    @classmethod
+    def of(cls, record: SiteRecord) -> Learned:
+        """Of a site as the store has it."""
+        return msgspec.msgpack.decode(record.learned, type=cls) if record.learned else cls()
+
+    def encode(self) -> bytes:
+        """For `SiteRecord.learned`."""
+        return msgspec.msgpack.encode(self)
 
 
 class SitemapRead(msgspec.Struct, frozen=True):
@@ -181,5 +197,7 @@ class BatchResult:
     never_crawled_due: float | None = None
     statistics: Statistics | None = None
     census: CensusTaken | None = None
-    ranked: frozenset[str] = frozenset()
-    """Sites whose pages are chosen by their urgency."""
+    ranks: bool = False
+    """Whether known pages are due by their urgency."""
+    waiting: int = 0
+    """Pages of active sites that are worth the price and not fetched yet."""

@@ -24,6 +24,7 @@ from webfountain.frontier.batch import Batch
 from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner, Visit, acknowledged, counts_of, old_text
 from webfountain.frontier.pages.sitemaps import SitemapShelf
+from webfountain.frontier.pages.suspects import Suspects
 from webfountain.frontier.planning.controller import Controller
 from webfountain.frontier.planning.follower import PlanFollower, plans
 from webfountain.frontier.planning.plan import encode_plan
@@ -35,7 +36,7 @@ from webfountain.frontier.sites.site import PRIOR_PERIODS, SiteContext
 from webfountain.frontier.store_worker import StoreWorker
 from webfountain.policy.judge import Judge
 from webfountain.sandbox.reader import FencedReader
-from webfountain.store.contract import PLAN
+from webfountain.store.contract import PLAN, PRICE
 
 if TYPE_CHECKING:
     import random
@@ -81,6 +82,7 @@ class Frontier:
         metrics: Metrics,
         owner: str,
         inbox: Inbox | None = None,
+        suspects: Suspects | None = None,
         recrawl: bool = True,
         obey_robots: bool = True,
         robot: str | None = None,
@@ -94,10 +96,14 @@ class Frontier:
         start, cycle = clock.now(), collection.cycle
         self.judge = Judge(collection, year=time.gmtime(start).tm_year)
         self._follower = PlanFollower(collection, metrics=metrics, start=start, recrawl=recrawl)
-        last = self._follower.resume(store.value(PLAN))
+        last = self._follower.resume(store.value(PLAN), store.value(PRICE))
         self._controller = (
             Controller(collection, start=start, last=last) if plans(collection, recrawl=recrawl) else None
         )
+        self._suspects = Suspects(None) if suspects is None else suspects
+        if found := self._suspects.found:
+            metrics.inc("suspects/found", len(found))
+            logger.warning("The last process died over %d pages; they go last in their sites: %s", len(found), found[0])
         self._reader = FencedReader(
             LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token)
         )
@@ -137,6 +143,7 @@ class Frontier:
                 self.judge, believe_dates=collection.signals.lastmod, read_file=self._reader.read_sitemap
             ),
             inbox=inbox,
+            suspects=self._suspects,
             owner=owner,
             lease_s=config.lease_seconds,
             log=collection.changes,
@@ -171,7 +178,7 @@ class Frontier:
 
     def wake_at(self) -> float | None:
         """When `next` may have something by time alone; None: only after a landing or work."""
-        due = max(self._sites.wake_at(), self._progress.open_at())
+        due = min(max(self._sites.wake_at(), self._progress.open_at()), self._follower.check_at())
         return None if due == inf else due
 
     def landed(self, fetched: Fetched) -> None:
@@ -196,21 +203,33 @@ class Frontier:
 
     def examine(self, fetched: Fetched) -> Visit:
         """What a fetch means for its page. Any thread but the loop's, for it may take seconds; changes nothing."""
+        url = fetched.fetch.url
+        if self._suspects.has_crashed(url):
+            return self._examiner.unreadable(fetched, "crashed")
         try:
-            return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
+            with self._suspects.examining(url):
+                return self._examiner.examine(fetched, self._prior(fetched.fetch.site))
         except Exception as error:
             return self._broken(fetched, error)
 
     def examine_at_once(self, fetched: Fetched) -> Visit | None:
         """As `examine`, where that takes some milliseconds whatever the body holds; else None."""
+        url = fetched.fetch.url
+        if not self._suspects.may_examine_at_once(url):
+            return None
         try:
-            return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
+            with self._suspects.examining(url):
+                return self._examiner.examine_at_once(fetched, self._prior(fetched.fetch.site))
         except Exception as error:
             return self._broken(fetched, error)
 
     async def examine_apart(self, fetched: Fetched) -> Visit:
         """As `examine`, in a thread that is kept for it."""
-        return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
+        with self._progress.examining(fetched):
+            if fetched.fetch.url in self._suspects:
+                # Its death would be the end of what others brought, and of its site's other pages each time.
+                await self._progress.all_written(within_s=2.0)
+            return await self._reader.run(partial(self.examine, fetched), size=len(fetched.body))
 
     def cut_short(self) -> None:
         """Whatever is examined now need not be: the crawl ends, and what was not examined is asked for again."""
@@ -219,7 +238,7 @@ class Frontier:
     def _broken(self, fetched: Fetched, error: Exception) -> Visit:
         """One page that nobody foresaw is one failed page, and a line for whoever mends it."""
         logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
-        return self._examiner.broken(fetched)
+        return self._examiner.unreadable(fetched, "parse-crash")
 
     def _prior(self, site: str) -> Prior:
         """What is believed of the change rates of a site's pages."""
@@ -316,10 +335,10 @@ class Frontier:
             sites.renew_robots(batch)
         if agenda.due("renew", at):
             sites.renew_leases(batch)
+        self._follow_plan(batch)
         if not self._progress.congested():
             sites.refill(batch)
         sites.invite(batch)
-        self._follow_plan(batch)
         batch.inbox = agenda.due("inbox", at)
         batch.tidy = agenda.due("tidy", at)
         batch.immediate = batch.inbox or bool(self._progress.stored.immediate)
@@ -329,11 +348,11 @@ class Frontier:
             batch.look_for_waiting = agenda.due("waiting", at)
 
     def _follow_plan(self, batch: Batch) -> None:
-        """The choice of urgent pages, corrections, and the census when it is time to plan."""
+        """The price, more pages where too few were due, and the census when it is time to plan."""
         starved = self._sites.is_starved()
-        batch.wanted = self._follower.schedule.wanted(batch.at, starved=starved)
-        if self._follower.check(batch.at, starved=starved):
-            self._sites.refresh_all(batch.at)
+        batch.price = self._follower.schedule.price
+        if short := self._follower.check(batch.at, starved=starved):
+            self._sites.refresh_soonest(short + 1, batch.at)
         if self._controller is not None:
             batch.census_since = self._controller.census_since(batch.at)
 
@@ -348,7 +367,7 @@ class Frontier:
             self._metrics.inc(name, many)
         self._sites_due = inf if result.next_site_due is None else result.next_site_due
         self._taken = result.census or self._taken
-        self._follower.rank(result.ranked)
+        self._follower.hand_over(ranks=result.ranks, waiting=result.waiting)
         self._sites.take_in(result, self._gathered())
 
     def census(self) -> dict[int, BucketCensus]:
@@ -371,6 +390,7 @@ class Frontier:
     def close(self) -> None:
         """Park the sites, give leases back, close repository and store. After the last `absorb`."""
         self._reader.close()
+        self._suspects.close()
         batch = self._gathered()
         self._sites.leave_all(batch)
         self._store.release(batch.released)

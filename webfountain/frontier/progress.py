@@ -7,6 +7,8 @@ and compares; whose turn it is the ant knows, and what is waiting in the store t
 
 from __future__ import annotations
 
+import asyncio
+from contextlib import contextmanager, suppress
 from math import inf
 from typing import TYPE_CHECKING, Final
 
@@ -15,11 +17,14 @@ import msgspec
 from webfountain.frontier.agenda import Pace
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from webfountain.config import FountainConfig
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.policy.tables import CycleTable
+    from webfountain.records import Fetched
     from webfountain.store.contract import Statistics
 
 __all__ = ["MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Progress"]
@@ -27,6 +32,7 @@ __all__ = ["MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Pro
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
 """Bodies and visits that wait for the worker; above either no new fetch goes out, so memory stays bounded."""
+_POLL_S: Final = 0.02
 IDLE_S: Final = 60.0
 """`--until-idle`: idle is when no never-crawled URL comes due within this time (DESIGN.md section 7)."""
 
@@ -54,7 +60,9 @@ class Progress:
         self._immediate_left = False
         self._handed_out = 0
         self._pending_visits = 0
+        self._written_visits = 0
         self._pending_bytes = 0
+        self._examined_bytes = 0
         self.stored = stored
         """What the store held after the last batch."""
         self.working = False
@@ -72,7 +80,8 @@ class Progress:
 
     def congested(self) -> bool:
         """Whether the worker is so far behind that nothing more should be fetched."""
-        return self._pending_bytes > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
+        held = self._pending_bytes + self._examined_bytes
+        return held > MAX_PENDING_BYTES or self._pending_visits > MAX_PENDING_VISITS
 
     def spend(self, at: float) -> None:
         """One page of the budget goes out."""
@@ -81,15 +90,33 @@ class Progress:
 
     # ---------------------------------------------------------- with the worker
 
+    @contextmanager
+    def examining(self, fetched: Fetched) -> Iterator[None]:
+        """While a body waits for a thread that examines it, and for the end of that, it is in memory."""
+        self._examined_bytes += len(fetched.body)
+        try:
+            yield
+        finally:
+            self._examined_bytes -= len(fetched.body)
+
     def wait_for_worker(self, visit: Visit) -> None:
         """A visit is in memory until the worker has written it."""
         self._pending_visits += 1
         self._pending_bytes += _size_of(visit)
 
+    async def all_written(self, *, within_s: float) -> None:
+        """Until what waits for the worker now is in the store, or the time is over."""
+        awaited = self._written_visits + self._pending_visits
+        with suppress(TimeoutError):
+            async with asyncio.timeout(within_s):
+                while self._written_visits < awaited:
+                    await asyncio.sleep(_POLL_S)
+
     def absorb(self, result: BatchResult) -> None:
         """A batch came back."""
         self.working = False
         self._pending_visits -= len(result.batch.visits)
+        self._written_visits += len(result.batch.visits)
         self._pending_bytes -= sum(map(_size_of, result.batch.visits))
         if result.statistics is not None:
             self.stored = result.statistics

@@ -7,30 +7,36 @@ and loses nothing.
 
 from __future__ import annotations
 
+import logging
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, SitemapRead
+from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, Learned, SitemapRead
+from webfountain.frontier.pages.sitemaps import SitemapReading
 from webfountain.records import STATES, Copy, Outcome
 from webfountain.repository.warc import Capture
-from webfountain.store.contract import AT_ONCE, PLAN, Refill
+from webfountain.store.contract import ADVANCED, AT_ONCE, PLAN, PRICE, Refill
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from webfountain.frontier.inbox import Inbox
     from webfountain.frontier.pages.duplicates import DuplicateEliminator
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.pages.sitemaps import SitemapShelf
+    from webfountain.frontier.pages.suspects import Suspects
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.policy.tables import ChangesTable
-    from webfountain.records import Fetched, Lease, Link, PageRecord
+    from webfountain.records import Fetched, Lease, Link, PageRecord, SiteLease
     from webfountain.repository.pages import Repository
-    from webfountain.store.contract import FrontierStore
+    from webfountain.store.contract import FrontierStore, Parked
 
 __all__ = ["IMMEDIATE_BATCH", "StoreWorker"]
+
+logger = logging.getLogger(__name__)
 
 IMMEDIATE_BATCH: Final = 100
 """Immediate URLs of a site, and sites that have some, that one batch takes."""
@@ -49,6 +55,7 @@ class StoreWorker:
         due: DuplicateEliminator,
         sitemaps: SitemapShelf,
         inbox: Inbox | None,
+        suspects: Suspects,
         owner: str,
         lease_s: float,
         log: ChangesTable,
@@ -59,12 +66,15 @@ class StoreWorker:
         self._due = due
         self._sitemaps = sitemaps
         self._inbox = inbox
+        self._suspects = suspects
         self._owner = owner
         self._lease_s = lease_s
         self._log = log
         self._urgent = urgent
         self._has_forgotten = False
         self._counted_due = (0, 0, 0)
+        self._learned: dict[str, Learned] = {}  # of active sites
+        self._price: float | None = None  # as published last
 
     def run(self, batch: Batch) -> BatchResult:
         """Do a batch. StoreError and RepositoryError pass through: what was not done is not acknowledged."""
@@ -79,10 +89,11 @@ class StoreWorker:
         if batch.inbox and self._inbox is not None:
             self._deliver(self._inbox, batch, result)
         result.counts["ant/released"] += self._store.release(batch.released)
-        self._store.park(batch.parked, at=batch.at)
-        self._make_due(batch, result)
         if self._urgent is not None:
-            result.ranked = self._urgent.sites
+            self._rest(self._urgent, batch.parked, batch.at)
+        self._store.park(batch.parked, at=batch.at)
+        if self._urgent is not None and batch.price is not None:
+            self._make_due(self._urgent, batch.price, batch, result)
         self._activate(batch, result)
         self._lease(batch, result)
         result.guests = [(name, self._store.site(name)) for name in batch.guests]
@@ -92,6 +103,9 @@ class StoreWorker:
             self._store.trim_changes(before=batch.at - self._log.keep, most=self._log.max_entries)
         if batch.plan is not None:
             self._store.put_value(PLAN, batch.plan)
+        if batch.price is not None and batch.price != self._price:
+            self._price = batch.price
+            self._store.put_value(PRICE, msgspec.msgpack.encode(batch.price))
         if batch.census_since is not None:
             result.census = self._take_census(batch.census_since, batch.at)
         if batch.look_for_waiting:
@@ -107,6 +121,10 @@ class StoreWorker:
             result.renewed = self._store.renew(batch.renewals, until=batch.at + self._lease_s)
             kept = {lease.site for lease in result.renewed}
             result.lost = [lease.site for lease in batch.renewals if lease.site not in kept]
+            for site in result.lost:
+                self._learned.pop(site, None)
+                if self._urgent is not None:
+                    self._urgent.leave(site, batch.at)
 
     # ------------------------------------------------- write, discover, settle
 
@@ -115,7 +133,7 @@ class StoreWorker:
         copies = self._write(visits)
         outcomes = [self._outcome(visit, copy, result, batch.at) for visit, copy in zip(visits, copies, strict=True)]
         outcomes += [Outcome(each.lease.id, each.kind, each.record, each.seconds) for each in batch.refusals]
-        learned = [(lease, msgspec.msgpack.encode(state)) for lease, state in batch.learned.values()]
+        learned = self._learn(visits, batch)
         if not (outcomes or learned):
             return
         settled = self._store.settle(outcomes, at=batch.at, learned=learned)
@@ -123,18 +141,19 @@ class StoreWorker:
             self._repository.settled(copies)
         result.counts["ant/settled"] += settled.applied
         result.counts["ant/settle_lost"] += settled.lost
-        if self._urgent is not None:
-            self._observe(self._urgent, visits, batch)
 
-    def _observe(self, urgent: UrgentPages, visits: Sequence[Visit], batch: Batch) -> None:
-        """What was settled teaches how urgent pages are; sites that should be ranked are taken in."""
-        for name in dict.fromkeys(visit.fetch.site for visit in visits):
-            site = None if name in urgent else self._store.site(name)
-            if site is not None and urgent.wants(name, site.pages[_CRAWLED]):
-                urgent.admit(name, (record for _, record in self._store.pages(site=name, state="crawled")), at=batch.at)
-        urgent.observe(visits)
-        for refusal in batch.refusals:
-            urgent.refuse(refusal.lease.site, refusal.lease.key)
+    def _learn(self, visits: Sequence[Visit], batch: Batch) -> list[tuple[SiteLease, bytes]]:
+        """What is to be kept with sites in the same step: their state where it changed, what visits told of pages."""
+        leases = {name: lease for name, (lease, _) in batch.learned.items()}
+        for name, (lease, state) in batch.learned.items():
+            self._learned[name] = msgspec.structs.replace(self._learned_of(lease), state=state)
+        if self._urgent is not None:
+            for refusal in batch.refusals:
+                self._urgent.refuse(refusal.lease.site, refusal.lease.key)
+            for lease, urgency in self._urgent.observe(visits, at=batch.at):
+                leases[lease.site] = lease
+                self._learned[lease.site] = msgspec.structs.replace(self._learned_of(lease), urgency=urgency)
+        return [(lease, self._learned[name].encode()) for name, lease in leases.items()]
 
     def _is_forgotten(self, visit: Visit) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
@@ -199,7 +218,11 @@ class StoreWorker:
     def _read_sitemaps(self, batch: Batch, result: BatchResult) -> None:
         for named in batch.sitemaps:
             site = named.site
-            read = self._sitemaps.read(named.fetched, site=site, at=batch.at)
+            try:
+                read = self._sitemaps.read(named.fetched, site=site, at=batch.at)
+            except Exception as error:  # one file that nobody foresaw
+                logger.error("A sitemap could not be read (%r): %s", error, named.fetched.fetch.url)
+                read = SitemapReading([], {}, [], {"sitemap/error/parse-crash": 1})
             result.counts.update(read.counts)
             self._discover(read.links, result, batch.at)
             stale = [key for key, modified in read.modified.items() if self._is_older(site, key, modified)]
@@ -209,22 +232,53 @@ class StoreWorker:
                 result.new_pages.add(site)
             result.sitemaps.append(SitemapRead(site, read.children))
 
-    def _make_due(self, batch: Batch, result: BatchResult) -> None:
-        """The most urgent pages are due now; after leases went back, for what is leased is not moved."""
-        if self._urgent is None or batch.wanted is None:
-            return
-        pages = self._store.statistics().pages
-        wanted = batch.wanted.beside_new if pages["never-crawled"] else batch.wanted.alone
-        chosen = self._urgent.choose(wanted, at=batch.at, known=pages["crawled"], ahead_s=batch.wanted.ahead_s)
-        for site, keys, due, before in chosen:
-            moved = self._store.advance(site, keys, due=due, at=batch.at)
-            result.counts["controller/made_due"] += moved
-            for key in keys if moved < len(keys) else ():
-                if self._store.page(site, key) is None:  # forgotten since the site was taken in
-                    self._urgent.refuse(site, key)
-            result.new_pages.add(site)
-            if before:
+    def _make_due(self, urgent: UrgentPages, price: float, batch: Batch, result: BatchResult) -> None:
+        """Pages that are worth the price are due now; after leases went back, for what is leased is not moved."""
+        known = self._store.statistics()
+        urgent.divide(known.pages["crawled"], known.sites)
+        for refill in batch.refills:
+            if urgent.wants(refill.lease):
+                learned = self._learned_of(refill.lease).urgency
+                urgent.admit(refill.lease, learned, partial(self._crawled, refill.lease.site), at=batch.at)
+        for site in sorted({visit.fetch.site for visit in batch.visits if visit.kind == "changed"}):
+            if site in urgent and (keys := urgent.outranking(site, price, at=batch.at)):
+                self._advance(urgent, site, keys, batch.at - urgent.interval, result)
                 result.hurried.add(site)
+                result.new_pages.add(site)
+        for refill in batch.refills:
+            if (site := refill.lease.site) in urgent:
+                room = refill.recrawl
+                while room and (keys := urgent.due(site, price, most=room, at=batch.at)):
+                    room = self._advance(urgent, site, keys, batch.at, result)
+        result.ranks, result.waiting = urgent.ranks, urgent.demand(price, batch.at)
+
+    def _crawled(self, site: str) -> Iterator[PageRecord]:
+        return (record for _, record in self._store.pages(site=site, state="crawled"))
+
+    def _advance(self, urgent: UrgentPages, site: str, keys: Sequence[bytes], due: float, result: BatchResult) -> int:
+        """Make pages due; how many of them are no longer known."""
+        moved = self._store.advance(site, keys, due=due, at=result.batch.at)
+        result.counts["controller/made_due"] += moved
+        # What was forgotten since the site was taken in stands for no fetch.
+        lost = [key for key in keys if self._store.page(site, key) is None] if moved < len(keys) else []
+        for key in lost:
+            urgent.refuse(site, key)
+        return len(lost)
+
+    def _rest(self, urgent: UrgentPages, parked: Sequence[Parked], at: float) -> None:
+        """Sites that are not active any more keep what was learned of them."""
+        learned = []
+        for each in parked:
+            urgency = urgent.leave(each.lease.site, at)
+            if urgency is not None:
+                learned.append((each.lease, msgspec.structs.replace(self._learned_of(each.lease), urgency=urgency)))
+            self._learned.pop(each.lease.site, None)
+        if learned:
+            self._store.settle([], at=at, learned=[(lease, kept.encode()) for lease, kept in learned])
+
+    def _learned_of(self, lease: SiteLease) -> Learned:
+        """What is kept with an active site."""
+        return self._learned.get(lease.site) or Learned.of(lease.record)
 
     def _is_older(self, site: str, key: bytes, modified: float) -> bool:
         """Whether our copy was fetched before the time at which the sitemap says that the page changed."""
@@ -259,9 +313,13 @@ class StoreWorker:
             if dealt is None:
                 result.lost.append(refill.lease.site)
             else:
-                recrawl = self._without_lost_copies(dealt.recrawl)
-                result.dealt.append(msgspec.structs.replace(dealt, recrawl=recrawl))
-                result.counts["ant/leased"] += len(dealt.never_crawled) + len(dealt.recrawl)
+                never, recrawl, suspects = self._suspects.put_last(dealt.never_crawled, dealt.recrawl)
+                self._store.release([lease.id for lease in suspects])
+                recrawl, lanes = self._without_lost_copies(recrawl), dealt.lanes
+                if batch.price is not None and self._urgent is not None and dealt.site in self._urgent:
+                    lanes = [*lanes, (ADVANCED, self._urgent.next_at(dealt.site, batch.price, batch.at))]
+                result.dealt.append(msgspec.structs.replace(dealt, never_crawled=never, recrawl=recrawl, lanes=lanes))
+                result.counts["ant/leased"] += len(never) + len(recrawl)
 
     def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:
         """The leases, whose records name no copy that is gone, nor what would make the fetch conditional on it."""

@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from webfountain.formats.document import Document, PlainReader, ReadError, is_ordinary
+from webfountain.formats.document import Document, PlainReader, ReadError
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
 from webfountain.sandbox.child import FRAME, Answer, Job
 
@@ -94,9 +94,7 @@ class FencedReader:
         self, body: bytes, kind: ContentType, *, url: str | None = None, robots_header: str | None = None
     ) -> Document | None:
         """As `read`, where that is short whatever the body holds; else None."""
-        if not is_ordinary(body, kind):
-            return None
-        return self._plain.read(body, kind, url=url, robots_header=robots_header)
+        return self._plain.read_at_once(body, kind, url=url, robots_header=robots_header)
 
     def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
         """As `formats.sitemap.read_sitemap`, in bounded time and memory; or why it could not be read."""

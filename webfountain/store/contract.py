@@ -58,6 +58,7 @@ __all__ = [
     "IMMEDIATE",
     "LANES",
     "PLAN",
+    "PRICE",
     "RETRY",
     "RETRY_SHARE",
     "Board",
@@ -97,6 +98,8 @@ AT_ONCE: Final = 0.0
 """When a site with new immediate URLs is due: before all others."""
 PLAN: Final = "plan"
 """Name of the published value that is the plan in force."""
+PRICE: Final = "price"
+"""Name of the published price of a fetch."""
 
 
 def class_of(importance: float) -> int:
@@ -145,7 +148,7 @@ class Refill(msgspec.Struct, frozen=True):
 
 
 class Dealt(msgspec.Struct, frozen=True):
-    """Answer to a `Refill`: leases of each queue, and for each recrawl lane that has more its first order.
+    """Answer to a `Refill`: leases of each queue, and of recrawl, if it was asked for, each lane's next order.
 
     `overtaken`: a URL that was leased before is immediate since; released, it comes with the next immediate URLs. An
     answer to a refill that wants immediate URLs says so once.

@@ -14,10 +14,10 @@ from webfountain.core.buckets import bucket_of, interval_of
 from webfountain.core.census import change_rates
 from webfountain.demo.web import GeneratedWeb
 from webfountain.frontier.planning.controller import Controller
-from webfountain.frontier.planning.follower import LATER, SOONER, PlanFollower, plans
+from webfountain.frontier.planning.follower import PlanFollower, plans
 from webfountain.frontier.planning.make_plan import census_of
 from webfountain.frontier.planning.plan import decode_plan, encode_plan
-from webfountain.frontier.planning.schedule import CHOICES_PER_PERIOD, BucketSchedule, NoRecrawl, PlanSchedule
+from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD, BucketSchedule, NoRecrawl, PlanSchedule, Spending
 from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
 from webfountain.metrics import Metrics
 from webfountain.records import CensusRow
@@ -134,37 +134,50 @@ def test_a_plan_of_another_version_period_or_strategy_is_left(data, strategy):
     assert isinstance(follower.schedule, BucketSchedule)
 
 
-def test_the_sites_that_are_ranked_reach_the_schedule_in_force_and_the_next():
+def test_whether_urgency_decides_reaches_the_schedule_in_force_and_the_next_whose_price_goes_on():
     follower, _ = follower_of()
-    follower.rank(frozenset({"a"}))
+    follower.hand_over(ranks=True, waiting=3)
     follower.adopt(some_plan())
-    assert follower.schedule.ranked == {"a"}
-    follower.rank(frozenset({"b"}))
-    assert follower.schedule.ranked == {"b"}
+    assert follower.schedule.ranks
+    follower.hand_over(ranks=False, waiting=0)
+    assert not follower.schedule.ranks
+    follower.schedule.correct(Spending(planned=10.0, unspent=5.0, waiting=0, starved=True))
+    price = follower.schedule.price
+    follower.adopt(some_plan())
+    assert follower.schedule.price == price < some_plan().price
 
 
 class Corrections:
     """A schedule that only notes its corrections."""
 
     def __init__(self):
-        self.factors = []
+        self.noted = []
 
-    def correct(self, factor):
-        self.factors.append(factor)
+    def correct(self, spending):
+        self.noted.append(spending)
 
 
-def test_unspent_fetches_bring_pages_sooner_and_spent_ones_a_little_later():
+def test_fetches_left_unspent_ask_for_more_pages_to_be_due():
     follower, metrics = follower_of()
     follower.adopt(some_plan(start=10 * DAY))
-    noted = follower.schedule = Corrections()
-    stretch = DAY / CHOICES_PER_PERIOD
+    corrections = follower.schedule = Corrections()
+    stretch = DAY / CHECKS_PER_PERIOD
+    assert follower.check_at() == 10 * DAY + stretch
     assert not follower.check(10 * DAY + 0.9 * stretch)
-    assert follower.check(10 * DAY + stretch), "nothing was fetched"
+    assert follower.check(10 * DAY + stretch) == 2, "two a check are planned, nothing was fetched"
     for _ in range(3):
         follower.count()
     assert not follower.check(10 * DAY + 2 * stretch)
-    assert noted.factors == [SOONER, LATER]
+    assert [spending.short for spending in corrections.noted] == [True, False]
     assert metrics.get("controller/corrected") == 1
+
+
+def test_where_due_pages_cannot_be_fetched_no_more_are_asked_for():
+    follower, metrics = follower_of()
+    follower.adopt(some_plan(start=10 * DAY))
+    follower.schedule = Corrections()
+    assert not follower.check(10 * DAY + DAY / CHECKS_PER_PERIOD, starved=False)
+    assert metrics.get("controller/corrected") == 0
 
 
 def test_what_happened_before_a_plan_is_not_held_against_it():

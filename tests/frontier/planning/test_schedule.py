@@ -14,13 +14,13 @@ from tests.store.stores import lease
 from webfountain.core.buckets import BUCKETS, interval_of
 from webfountain.core.phases import Phases
 from webfountain.frontier.planning.schedule import (
-    CHOICES_PER_PERIOD,
     REFRESH,
     VISITS_PER_CHANGE,
     Bounds,
     BucketSchedule,
     NoRecrawl,
     PlanSchedule,
+    Spending,
 )
 from webfountain.frontier.planning.urgency_schedule import PATIENCE, UrgencySchedule
 from webfountain.records import Link, Outcome, PageRecord
@@ -37,11 +37,13 @@ def planned():
     return hand_made(Phases.running(SPEED, start=0.0).planned(gains, start=0.0, period=DAY), intervals=INTERVALS)
 
 
+SPENT = Spending(planned=10.0, unspent=0.0, waiting=10, starved=True)
+SHORT = Spending(planned=10.0, unspent=5.0, waiting=0, starved=True)
 MAKERS = {
     "bucket": lambda bounds: BucketSchedule(fastest=FASTEST, bounds=bounds),
     "plan": lambda bounds: PlanSchedule(planned(), bounds=bounds),
-    "fountain": lambda bounds: UrgencySchedule(planned(), bounds=bounds, ranked=frozenset()),
-    "ranked": lambda bounds: UrgencySchedule(planned(), bounds=bounds, ranked=frozenset({"s"})),
+    "fountain": lambda bounds: UrgencySchedule(planned(), bounds=bounds, ranks=False),
+    "ranked": lambda bounds: UrgencySchedule(planned(), bounds=bounds, ranks=True),
 }
 
 
@@ -83,13 +85,13 @@ def test_a_correction_moves_all_due_times_at_once_and_stays_within_bounds(name):
     schedule = MAKERS[name](Bounds())
     before = schedule.horizon("s", DAY)[100]
     (due,) = schedule.due_times("s", [(100, 0.0)], 0.0)
-    schedule.correct(0.5)
+    schedule.correct(SHORT)
     assert schedule.horizon("s", DAY)[100] > before
     assert schedule.due_times("s", [(100, 0.0)], 0.0)[0] < due
     for _ in range(100):
-        schedule.correct(0.5)
+        schedule.correct(SHORT)
     least = schedule.due_times("s", [(100, 0.0)], 0.0)[0]
-    schedule.correct(0.5)
+    schedule.correct(SHORT)
     assert schedule.due_times("s", [(100, 0.0)], 0.0)[0] == least > 0
 
 
@@ -127,76 +129,38 @@ def leased(store, schedule, site, at):
     return len(found)
 
 
-def test_a_page_that_is_passed_over_is_due_after_some_intervals_whatever_the_budget():
-    schedule = UrgencySchedule(planned(), bounds=Bounds(), ranked=frozenset({"ranked"}))
+def test_a_page_that_is_passed_over_is_due_after_some_intervals_whatever_the_price():
+    schedule = UrgencySchedule(planned(), bounds=Bounds(), ranks=True)
     interval, at = INTERVALS[100], 100 * DAY
-    for factor in (1.0, 0.5, 0.5):
-        schedule.correct(factor)
-        store = a_crawled_page("ranked", bucket=100, at=at)
-        assert not leased(store, schedule, "ranked", at + (PATIENCE - 0.01) * interval)
-        assert leased(store, schedule, "ranked", at + (PATIENCE + 0.01) * interval)
-    # What is not ranked follows the budget: the price is a quarter of the plan's by now.
-    store = a_crawled_page("other", bucket=100, at=at)
-    assert not leased(store, schedule, "other", at + 0.24 * interval)
-    assert leased(store, schedule, "other", at + 0.26 * interval)
+    for spending in (SPENT, SHORT, SHORT):
+        schedule.correct(spending)
+        store = a_crawled_page("s", bucket=100, at=at)
+        assert not leased(store, schedule, "s", at + (PATIENCE - 0.01) * interval)
+        assert leased(store, schedule, "s", at + (PATIENCE + 0.01) * interval)
 
 
-def test_a_site_whose_pages_begin_or_cease_to_be_ranked_is_judged_by_the_other_rule_at_once():
-    schedule = UrgencySchedule(planned(), bounds=Bounds(longest=2 * INTERVALS[100]), ranked=frozenset())
+def test_while_there_is_no_choice_to_make_intervals_follow_the_price():
+    schedule = UrgencySchedule(planned(), bounds=Bounds(), ranks=False)
+    price = schedule.price
+    while schedule.price > price / 16:
+        schedule.correct(SHORT)
+    [due] = schedule.due_times("s", [(100, 0.0)], 0.0)
+    assert due == pytest.approx(INTERVALS[100] * (schedule.price / price) ** 0.5)
+
+
+def test_bounds_bind_whether_urgency_decides_or_not():
+    schedule = UrgencySchedule(planned(), bounds=Bounds(longest=2 * INTERVALS[100]), ranks=False)
     assert schedule.due_times("s", [(100, 0.0)], 0.0) == [INTERVALS[100]]
-    schedule.ranked = frozenset({"s"})
-    assert schedule.due_times("s", [(100, 0.0)], 0.0) == [2 * INTERVALS[100]], "max_interval binds"
-    schedule.ranked = frozenset()
-    assert schedule.due_times("s", [(100, 0.0)], 0.0) == [INTERVALS[100]]
+    schedule.ranks = True
+    assert schedule.due_times("s", [(100, 0.0)], 0.0) == [2 * INTERVALS[100]]
 
 
 @pytest.mark.parametrize("name", ["bucket", "plan"])
-def test_only_fountain_s_own_schedule_has_urgent_pages_chosen(name):
-    schedule = MAKERS[name](Bounds())
-    assert [schedule.wanted(day * DAY, starved=True) for day in range(3)] == [None] * 3
-    assert NoRecrawl().wanted(5 * DAY, starved=True) is None
+def test_only_fountain_s_own_schedule_has_a_price(name):
+    assert MAKERS[name](Bounds()).price is None
+    assert NoRecrawl().price is None
+    assert MAKERS["fountain"](Bounds()).price == planned().price
 
 
-def test_pages_are_chosen_by_the_clock_for_what_the_plan_fetches_until_the_next_choice():
-    schedule = MAKERS["ranked"](Bounds())
-    every = DAY / CHOICES_PER_PERIOD
-    assert schedule.wanted(0.0, starved=False).alone == pytest.approx(1 + 15 / CHOICES_PER_PERIOD)
-    assert schedule.wanted(0.9 * every, starved=False) is None
-    assert schedule.wanted(every, starved=False) is not None
-    second = DAY  # where 20 pages are planned
-    assert schedule.wanted(second, starved=False).alone == pytest.approx(1 + 20 / CHOICES_PER_PERIOD)
-
-
-def test_while_new_pages_wait_known_ones_have_what_the_plan_means_for_them_unless_fetches_are_left():
-    schedule = MAKERS["ranked"](Bounds())
-    planned_recrawls = schedule.wanted(0.0, starved=False).beside_new
-    assert planned_recrawls == pytest.approx(1 + 10 / CHOICES_PER_PERIOD)
-    schedule.correct(0.9)
-    unspent = schedule.wanted(0.1 * DAY, starved=True)
-    assert unspent.beside_new == unspent.alone
-    schedule.correct(1.003)
-    assert schedule.wanted(0.2 * DAY, starved=True).beside_new == planned_recrawls
-
-
-def test_an_ant_that_starves_has_pages_chosen_sooner_but_not_all_the_time():
-    schedule = MAKERS["ranked"](Bounds())
-    every = DAY / CHOICES_PER_PERIOD
-    assert schedule.wanted(0.0, starved=True) is not None
-    assert schedule.wanted(0.05 * every, starved=True) is None
-    assert schedule.wanted(0.15 * every, starved=True) is not None
-    assert schedule.wanted(0.2 * every, starved=True) is None
-
-
-def test_in_a_period_of_seconds_a_choice_provides_for_longer_than_until_the_next():
-    assert MAKERS["ranked"](Bounds()).wanted(0.0, starved=False).ahead_s == DAY / CHOICES_PER_PERIOD
-    plan = hand_made(Phases.running(SPEED, start=0.0), period=1.0, intervals=INTERVALS)
-    short = UrgencySchedule(plan, bounds=Bounds(), ranked=frozenset({"s"}))
-    assert short.wanted(0.0, starved=False).ahead_s == 0.2
-
-
-def test_the_more_sites_are_ranked_the_longer_a_choice_provides_where_periods_are_short():
-    plan = hand_made(Phases.running(SPEED, start=0.0), period=1.0, intervals=INTERVALS)
-    schedule = UrgencySchedule(plan, bounds=Bounds(), ranked=frozenset(map(str, range(2000))))
-    assert schedule.wanted(0.0, starved=False).ahead_s == 10.0
-    assert schedule.wanted(9.0, starved=False) is None
-    assert schedule.wanted(10.0, starved=False) is not None
+def test_a_new_plan_goes_on_with_the_price_that_followed_the_budget():
+    assert UrgencySchedule(planned(), bounds=Bounds(), price=0.25).price == 0.25

@@ -9,6 +9,7 @@ import pytest
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.test_frontier import HTML, linked, site_of_pages
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of
+from webfountain.frontier.planning.urgent_site import UrgentSite
 from webfountain.urls import fingerprint, site_of
 
 DAY = 86_400.0
@@ -57,21 +58,19 @@ def test_a_release_of_a_directory_is_followed_within_a_day_by_what_its_siblings_
     assert least <= len({url for _, url in day if "/docs/" in url}) <= most
 
 
-def test_after_a_restart_a_site_is_ranked_again_with_its_first_settled_visit():
+def test_after_a_restart_a_site_goes_on_from_what_was_kept_with_it(monkeypatch):
     drive = drive_of(still())
     run(drive, 6)
-    assert SITE in drive.ranked
+    assert drive.metrics.get("controller/made_due") >= 6
     drive.frontier.close()
+    assert drive.store.site(SITE).learned
     again = drive_of(still(), store=drive.store, clock=drive.clock, seed=2)
-    assert SITE not in again.ranked
-    run(again, 2, until=lambda: again.metrics.get("ant/settled") >= 1)
-    assert again.metrics.get("ant/settled") <= 2
-    assert SITE in again.ranked
+    monkeypatch.setattr(UrgentSite, "begun", None)  # its pages are not read again
     run(again, 1)
-    assert again.metrics.get("controller/made_due") >= 6, "and it chooses"
+    assert again.metrics.get("controller/made_due") >= 6
 
 
-def test_a_site_of_few_pages_is_fetched_by_its_buckets():
+def test_sites_of_few_pages_have_their_share():
     few = ["a", "b"]
 
     def answer(fetch, at):
@@ -79,10 +78,8 @@ def test_a_site_of_few_pages_is_fetched_by_its_buckets():
 
     drive = drive_of(answer, seeds=(f"{SITE}/", f"{SMALL}/"), capacity=14)
     run(drive, 12)
-    assert SITE in drive.ranked
-    assert SMALL not in drive.ranked
     asked = [url for url in drive.asked() if site_of(url) == SMALL]
-    assert all(asked.count(f"{SMALL}/{name}") >= 2 for name in few)
+    assert all(3 <= asked.count(f"{SMALL}/{name}") <= 9 for name in few), "once in two days"
 
 
 def test_no_page_is_asked_sooner_than_the_policy_allows_though_there_is_budget():
@@ -93,7 +90,7 @@ def test_no_page_is_asked_sooner_than_the_policy_allows_though_there_is_budget()
         if kind == "page":
             times.setdefault(url, []).append(at)
     assert len(times) == len(NAMES) + 1
-    assert SITE in drive.ranked
+    assert drive.metrics.get("controller/made_due") > 0
     assert all(later - earlier >= 1.5 * DAY for each in times.values() for earlier, later in pairwise(each))
     assert min(map(len, times.values())) >= 3
 
@@ -110,7 +107,7 @@ def test_a_page_that_robots_txt_shuts_out_gives_its_place_to_others():
     run(drive, 3)
     after = [url for _, kind, url in drive.log[asked:] if kind == "page"]
     assert not [url for url in after if "/docs/" in url]
-    assert len(after) >= 20
+    assert len(after) >= 16
 
 
 def test_forgotten_pages_give_their_place_to_others_soon():
@@ -132,8 +129,8 @@ def test_forgotten_pages_give_their_place_to_others_soon():
 def test_every_signal_of_the_policy_file_reaches_what_ranks_the_pages(signal, value):
     rest = f"capacity_pages_per_period = 9\n[signals]\n{signal} = {str(value).lower()}"
     urgent = urgent_pages_of(collection_of([f"{SITE}/"], rest=rest), recrawl=True)
-    assert getattr(urgent._signals, signal) is value
-    assert urgent._weighed is False
+    assert getattr(urgent._terms.signals, signal) is value
+    assert urgent._terms.weighed is False
 
 
 def test_importance_and_the_shortest_interval_of_the_policy_file_reach_what_ranks_the_pages():
@@ -142,7 +139,7 @@ def test_importance_and_the_shortest_interval_of_the_policy_file_reach_what_rank
         '[policies.default]\nrevisit = { min_interval = "2h" }'
     )
     urgent = urgent_pages_of(collection_of([f"{SITE}/"], rest=rest), recrawl=True)
-    assert (urgent._weighed, urgent._shortest) == (True, 7200.0)
+    assert (urgent._terms.weighed, urgent._terms.shortest) == (True, 7200.0)
 
 
 @pytest.mark.parametrize("rest", ["", "capacity_pages_per_period = 9\nstrategy = 2"])

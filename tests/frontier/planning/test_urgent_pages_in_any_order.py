@@ -1,117 +1,104 @@
-"""Urgent pages, whatever happens in whatever order: a choice promises no more than it may, of pages it may promise."""
+"""Urgent pages, whatever happens in whatever order: none is promised twice, too soon, or below the price."""
 
 from __future__ import annotations
 
-from math import ceil
-
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from tests.frontier.town import CHOICE_S, DAY, NOW, crawled, visit_of
+from tests.frontier.town import DAY, NOW, crawled, lease_of, visit_of
 from webfountain.core.signals import Signals
-from webfountain.frontier.planning.urgent_pages import FEWEST, SLOW, UrgentPages
-from webfountain.urls import fingerprint
+from webfountain.frontier.planning.urgent_pages import UrgentPages
+from webfountain.urls import fingerprint, site_of
 
-SIZES = {f"http://s{pages}.example": pages for pages in (3, 5, 12, 25, 40)}
+SIZES = {f"http://s{pages}.example": pages for pages in (1, 3, 12, 25)}
 SITES = st.sampled_from(list(SIZES))
+PRICES = st.sampled_from([0.0, 100.0, 2_000.0, 20_000.0])
 SHORTEST = DAY / 10
 CAPACITY = 40.0
 
 
-class Watching(RuleBasedStateMachine):
-    """Sites come, pages are fetched or not, time passes, and now and then the most urgent are chosen."""
+class Asking(RuleBasedStateMachine):
+    """Sites become active and rest, pages are fetched or not, time passes, and sites are asked what is due."""
 
-    @initialize(pages=st.integers(20, 90), sites=st.integers(1, 5))
-    def begin(self, pages, sites):
-        self.urgent = UrgentPages(
-            signals=Signals(), period=DAY, capacity=CAPACITY, shortest=SHORTEST, pages=pages, sites=sites
-        )
-        self.most = (pages, sites)
+    @initialize()
+    def begin(self):
+        self.urgent = UrgentPages(signals=Signals(), period=DAY, capacity=CAPACITY, shortest=SHORTEST)
         self.at = NOW
-        self.last = {(site, page): NOW - DAY * (1 + page / n) for site, n in SIZES.items() for page in range(n)}
+        self.urgent.divide(sum(SIZES.values()), len(SIZES))
+        self.last = {f"{site}/{'ab'[page % 2]}/{page}": NOW - DAY * (1 + page / n)
+                     for site, n in SIZES.items() for page in range(n)}  # fmt: skip
         self.barred = set()  # not fetched well of late
-        self.waits = {}  # page -> since when
-        self.cut = {}  # site -> the interval when it came
-        self.interval = 0.0
+        self.waits = set()
+        self.kept = {}
 
-    def key(self, page):
-        return fingerprint(self.url(page))
-
-    def url(self, page):
-        return f"{page[0]}/{'ab'[page[1] % 2]}/{page[1]}"
+    def keep(self, learned):
+        self.kept |= {lease.site: data for lease, data in learned}
 
     @rule(site=SITES)
-    def admit(self, site):
-        pages = [page for page in self.last if page[0] == site]
-        if self.urgent.wants(site, len(pages)):
-            assert len(pages) >= FEWEST
-            self.cut[site] = self.interval
-            records = [crawled(self.url(page), at=self.last[page], failures=int(page in self.barred)) for page in pages]
-            self.urgent.admit(site, records, at=self.at)
-            assert site in self.urgent
+    def activate(self, site):
+        lease = lease_of(site)
+        if self.urgent.wants(lease):
+            pages = [url for url in self.last if site_of(url) == site]
+            records = [crawled(url, at=self.last[url], failures=int(url in self.barred)) for url in pages]
+            self.urgent.admit(lease, self.kept.get(site, b""), lambda: records, at=self.at)
+            self.waits = {url for url in self.waits if site_of(url) != site}
+        assert site in self.urgent
+
+    @rule(site=SITES)
+    def park(self, site):
+        learned = self.urgent.leave(site, self.at)
+        self.kept |= {} if learned is None else {site: learned}
+        assert site not in self.urgent
 
     @rule(data=st.data(), kind=st.sampled_from(["same", "changed", "minor", "failed", "gone", "refused"]))
     def fetch(self, data, kind):
-        page = data.draw(st.sampled_from(list(self.waits) or list(self.last)))
+        url = data.draw(st.sampled_from(sorted(self.waits) or list(self.last)))
+        if site_of(url) not in self.urgent:
+            return
         self.at += 1.0
         well = kind not in ("failed", "gone", "refused")
-        (self.barred.discard if well else self.barred.add)(page)
+        (self.barred.discard if well else self.barred.add)(url)
         if kind == "refused":
-            self.urgent.refuse(page[0], self.key(page))
+            self.urgent.refuse(site_of(url), fingerprint(url))
         else:
             state = "gone" if kind == "gone" else "crawled"
-            at = self.at if kind != "failed" else self.last[page]
-            visit = visit_of(self.url(page), kind, at=self.at, state=state)
-            self.urgent.observe([visit])
-            self.last[page] = at
-        self.waits.pop(page, None)
+            self.keep(self.urgent.observe([visit_of(url, kind, at=self.at, state=state)], at=self.at))
+            self.last[url] = self.at if kind != "failed" else self.last[url]
+        self.waits.discard(url)
 
     @rule(site=SITES)
     def meet(self, site):
-        self.at += 1.0
-        page = (site, sum(known[0] == site for known in self.last))
-        self.last[page] = self.at
-        self.urgent.observe([visit_of(self.url(page), "new", at=self.at)])
+        if site in self.urgent:
+            self.at += 1.0
+            url = f"{site}/a/{len(self.last)}"
+            self.last[url] = self.at
+            self.keep(self.urgent.observe([visit_of(url, "new", at=self.at)], at=self.at))
 
     @rule(hours=st.integers(1, 30))
     def rest(self, hours):
         self.at += hours * 3600.0
 
-    @rule(wanted=st.floats(0.5, 20), factor=st.sampled_from([1.0, 1.0, 1.0, 2.0]))
-    def choose(self, wanted, factor):
+    @rule(site=SITES, price=PRICES, most=st.integers(0, 20), release=st.booleans())
+    def ask(self, site, price, most, release):
+        if site not in self.urgent:
+            return
         self.at += 1.0
-        known = round(factor * len(self.last))
-        choices = self.urgent.choose(wanted, at=self.at, known=known, ahead_s=CHOICE_S)
-        self.interval = known / CAPACITY * DAY
-        self.cut = {site: cut for site, cut in self.cut.items() if site in self.urgent}
-        self.waits = {
-            page: since
-            for page, since in self.waits.items()
-            if page[0] in self.cut and since >= self.at - self.cut[page[0]]
-        }
-        first = {site: min(since for page, since in self.waits.items() if page[0] == site)
-                 for site in {page[0] for page in self.waits}}  # fmt: skip
-        owed = sum(first[page[0]] >= self.at - SLOW * CHOICE_S for page in self.waits)
-        named = {(page[0], self.key(page)): page for page in self.last}
-        plain = 0
-        for site, keys, due, before in choices:
-            assert site in self.urgent
-            assert due < self.at if before else due == self.at
-            plain += 0 if before else len(keys)
-            for key in keys:
-                page = named[site, key]
-                assert page not in self.waits, "made due once until it is fetched, or given up"
-                assert page not in self.barred
-                assert self.last[page] <= self.at - SHORTEST
-                self.waits[page] = self.at
-        assert plain <= max(0, ceil(wanted) - owed)
-
-    @invariant()
-    def pages_are_counted_and_bounded(self):
-        assert self.urgent._pages == sum(len(site) for site in self.urgent._sites.values()) <= self.most[0]
-        assert len(self.urgent._sites) <= self.most[1]
+        named = {fingerprint(url): url for url in self.last}
+        if release:
+            keys = self.urgent.outranking(site, price, at=self.at)
+        else:
+            keys = self.urgent.due(site, price, most=most, at=self.at)
+            assert len(keys) <= most
+        for key in keys:
+            url = named[key]
+            assert site_of(url) == site
+            assert url not in self.waits, "due once until it is fetched"
+            assert url not in self.barred
+            assert self.last[url] <= self.at - SHORTEST
+            self.waits.add(url)
+        assert self.urgent.next_at(site, price, self.at) >= self.at
 
 
-TestWatching = Watching.TestCase
-TestWatching.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+TestAsking = Asking.TestCase
+TestAsking.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)

@@ -11,7 +11,7 @@ import functools
 import hashlib
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
 
 import msgspec
 
@@ -21,7 +21,7 @@ from webfountain.core.buckets import bucket_of
 from webfountain.core.change import unified, verdict
 from webfountain.errors import RepositoryError
 from webfountain.formats.content_type import content_type
-from webfountain.formats.document import UNREADABLE
+from webfountain.formats.document import ReadError
 from webfountain.formats.links import MAX_LINKS
 from webfountain.frontier.sites.politeness import page_backoff
 from webfountain.policy.judge import Origin
@@ -48,6 +48,9 @@ __all__ = [
 ]
 
 _Read = TypeVar("_Read")
+Unreadable = ReadError | Literal["crashed"]
+"""Why a page that came could not be examined: by its reader's word, or because processes died of it (`suspects`)."""
+_UNREADABLE: frozenset[str] = frozenset({*get_args(ReadError), "crashed"})
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
 _ITEMS = frozenset({"new", "changed", "gone"})
@@ -160,9 +163,9 @@ class Examiner:
         document = self._document(fetched, self._reader.read_at_once)
         return None if document is None else self._read(fetched, digest, document, prior)
 
-    def broken(self, fetched: Fetched) -> Visit:
-        """The visit of a page that the examination itself broke on."""
-        return self._without_copy(fetched, "failed", "parse-crash")
+    def unreadable(self, fetched: Fetched, error: Unreadable) -> Visit:
+        """The visit of a page that came and could not be examined."""
+        return self._without_copy(fetched, "failed", error)
 
     def _unread(self, fetched: Fetched, prior: change_rate.Prior) -> Visit:
         """The visit of a fetch that brought no page to read."""
@@ -314,7 +317,7 @@ def counts_of(visit: Visit) -> Iterator[tuple[str, float]]:
     yield "fetch/seconds", fetched.seconds
     if fetched.status is not None:
         yield f"fetch/status/{fetched.status}", 1
-    if fetched.error is not None or visit.record.error in UNREADABLE:
+    if fetched.error is not None or visit.record.error in _UNREADABLE:
         yield f"fetch/error/{visit.record.error}", 1
     yield "links/seen", visit.reading.links_seen
     if visit.kind in ("changed", "minor"):

@@ -8,15 +8,20 @@ pages come due sooner or later. Used in the loop thread.
 from __future__ import annotations
 
 import logging
-from typing import TYPE_CHECKING, Final
+from math import ceil, inf
+from typing import TYPE_CHECKING
 
+import msgspec
+
+from webfountain.core.price import TOLERANCE
 from webfountain.errors import StoreVersion
 from webfountain.frontier.planning.plan import decode_plan
 from webfountain.frontier.planning.schedule import (
-    CHOICES_PER_PERIOD,
+    CHECKS_PER_PERIOD,
     BucketSchedule,
     NoRecrawl,
     PlanSchedule,
+    Spending,
     bounds_of,
 )
 from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
@@ -30,12 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["PlanFollower", "plans"]
 
 logger = logging.getLogger(__name__)
-
-TOLERANCE: Final = 0.03
-"""Share of the planned fetches that may be left unspent between two checks, besides one page."""
-SOONER: Final = 0.9
-LATER: Final = 1.003
-"""Factors on the intervals: when fetches were left unspent, and when not, for more may have been wanted."""
 
 
 def plans(collection: Collection, *, recrawl: bool) -> bool:
@@ -56,14 +55,18 @@ class PlanFollower:
         self._made = 0
         self._unspent = 0.0
         self._starved = False  # whether nothing was due at some moment since the last check
-        self._urgent_sites: frozenset[str] = frozenset()
+        self._price: float | None = None  # of an earlier crawl
+        self._ranks, self._waiting = False, 0  # what the worker said of urgent pages
         self.plan: Plan | None = None
         self.schedule: Schedule = NoRecrawl()
         if recrawl:
             self.schedule = BucketSchedule(fastest=self._cycle.fastest_s, bounds=self._bounds)
 
-    def resume(self, data: bytes | None) -> Plan | None:
-        """Go on with the plan that the store kept, and return it; another version's, period's or strategy's is left."""
+    def resume(self, data: bytes | None, price: bytes | None = None) -> Plan | None:
+        """Go on with the plan and the price that the store kept, and return the plan.
+
+        One of another version, period or strategy is left.
+        """
         if data is None or not self._follows:
             return None
         try:
@@ -74,6 +77,7 @@ class PlanFollower:
         asked = self._cycle.strategy
         if plan.period != self._cycle.period_s or asked != ("fountain" if plan.fountain else plan.strategy):
             return None
+        self._price = None if price is None else msgspec.msgpack.decode(price, type=float)
         self._follow(plan)
         return plan
 
@@ -98,39 +102,43 @@ class PlanFollower:
         self.plan = plan
         self._made, self._checked_at = 0, max(plan.start, self._checked_at)
         if plan.fountain:
-            self.schedule = UrgencySchedule(plan, bounds=self._bounds, ranked=self._urgent_sites)
+            price = self.schedule.price or self._price  # it has followed the budget; a plan's is from its census
+            self.schedule = UrgencySchedule(plan, bounds=self._bounds, price=price, ranks=self._ranks)
         else:
             self.schedule = PlanSchedule(plan, bounds=self._bounds)
 
-    def rank(self, sites: frozenset[str]) -> None:
-        """The sites whose pages are chosen by their urgency from now on, as the worker said."""
-        self._urgent_sites = sites
+    def hand_over(self, *, ranks: bool, waiting: int) -> None:
+        """What the worker said with a batch: whether urgency decides, and how many pages are due by it and wait."""
+        self._ranks, self._waiting = ranks, waiting
         if isinstance(self.schedule, UrgencySchedule):
-            self.schedule.ranked = sites
+            self.schedule.ranks = ranks
 
     def count(self) -> None:
         """A page was handed out."""
         self._made += 1
 
-    def check(self, at: float, *, starved: bool = True) -> bool:
-        """Hold the fetches made against the plan, often in a period; whether pages are due sooner from now on.
+    def check_at(self) -> float:
+        """When the next check is due; inf while there is no plan."""
+        return inf if self.plan is None else self._checked_at + self._cycle.period_s / CHECKS_PER_PERIOD
 
-        What the plan meant for new pages that did not come is for known ones: an unspent fetch is lost. But where
-        pages are due and cannot be fetched (`starved` is False: politeness, a slow disk) more of them would not help:
-        all would be due at once, and each site, however small, would get the same share.
+    def check(self, at: float, *, starved: bool = True) -> int:
+        """Hold the fetches made against the plan, often in a period; how many more pages should be due now.
+
+        `starved` is False where pages are due and cannot be fetched (politeness, a slow disk): more of them would not
+        help, all would be due at once, and each site, however small, would get the same share.
         """
         plan = self.plan
         self._starved = self._starved or starved
-        if plan is None or at < self._checked_at + self._cycle.period_s / CHOICES_PER_PERIOD:
-            return False
+        if plan is None or at < self.check_at():
+            return 0
         planned = plan.fetches_until(at) - plan.fetches_until(self._checked_at)
         self._unspent = max(self._unspent + planned - self._made, 0.0)
-        self._made, self._checked_at = 0, at
-        unspent = self._unspent > 1.0 + TOLERANCE * planned
-        sooner, self._starved = unspent and self._starved, False
-        if unspent:
+        spending = Spending(planned, self._unspent, self._waiting, self._starved)
+        self._made, self._checked_at, self._starved = 0, at, False
+        self.schedule.correct(spending)
+        if self._unspent > 1.0 + TOLERANCE * planned:
             self._unspent = 0.0
-        if sooner:
-            self._metrics.inc("controller/corrected")
-        self.schedule.correct(SOONER if sooner else LATER)
-        return sooner
+        if not spending.short:
+            return 0
+        self._metrics.inc("controller/corrected")
+        return ceil(spending.unspent)

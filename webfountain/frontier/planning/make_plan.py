@@ -8,6 +8,7 @@ to 3, so that both spend a budget alike. At 10^7 pages it costs what it costs at
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -84,6 +85,8 @@ def make_plan(
     if solution.status != "solved":
         raise NotConverged(f"the plan of {len(rates)} buckets and {cycle.periods} periods: {solution.message}")
     quotas = make_quotas(instance, solution.x, solution.z)
+    if cycle.strategy == "fountain":
+        quotas = _all_spent(quotas, cycle.capacity_pages_per_period)
     watched = cycle.period_s if clocks is None else max(at - float(clocks.times[0]), cycle.period_s)
     price, every = _priced(census, rates, quotas, least=UNSEEN / watched, cycle=cycle, bounds=bounds)
     return Plan(
@@ -108,6 +111,16 @@ def make_plan(
         intervals=tuple(np.minimum(every, _NEVER_S).tolist()),
         phases=pack_phases(_clocks(census, quotas, at, cycle, clocks)),
     )
+
+
+def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
+    """What no new page takes goes to known ones: they are fetched by urgency, as many as the budget has room for."""
+    recrawl = capacity - quotas.fresh
+    planned = quotas.recrawl.sum(axis=1)
+    share = recrawl / np.maximum(planned, 1)
+    by_bucket = np.rint(quotas.recrawl * share[:, None]).astype(np.int64)
+    by_bucket[:, -1] += recrawl - by_bucket.sum(axis=1)
+    return replace(quotas, recrawl=by_bucket, weight=quotas.fresh / capacity)
 
 
 def _priced(

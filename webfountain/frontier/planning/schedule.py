@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 import numpy as np
 
 from webfountain.core.buckets import BUCKETS, interval_of
+from webfountain.core.price import TOLERANCE
 from webfountain.store.contract import ADVANCED, LANES
 
 if TYPE_CHECKING:
@@ -23,23 +24,28 @@ if TYPE_CHECKING:
     from webfountain.policy.files import Collection
 
 __all__ = [
-    "CHOICES_PER_PERIOD",
+    "CHECKS_PER_PERIOD",
+    "LATER",
     "REFRESH",
+    "SOONER",
     "VISITS_PER_CHANGE",
     "Bounds",
     "BucketSchedule",
     "NoRecrawl",
     "PlanSchedule",
     "Schedule",
-    "Wanted",
+    "Spending",
     "bounds_of",
 ]
 
 VISITS_PER_CHANGE: Final = 4
 """Visits per expected change while no budget is to be divided. A page that changes by a Poisson process and is visited
 k times per mean interval is fresh for (1 - e^(-1/k)) k of the time: 63 % at 1, 79 % at 2, 88 % at 4 (Cho 2000)."""
-CHOICES_PER_PERIOD: Final = 50
-"""How often in a period the fetches made are held against the plan, and the most urgent pages are chosen."""
+CHECKS_PER_PERIOD: Final = 50
+"""How often in a period the fetches made are held against the plan."""
+SOONER: Final = 0.9
+LATER: Final = 1.003
+"""Factors on the intervals: when fetches were left unspent, and when not, for more may have been wanted."""
 REFRESH: float = 0.02
 """Share of a period for which a horizon is used again: 2 % of a visit's precision for most of its cost."""
 
@@ -70,15 +76,22 @@ def bounds_of(collection: Collection) -> Bounds:
     return Bounds(revisit.min_interval, inf if revisit.max_interval is None else revisit.max_interval)
 
 
-class Wanted(NamedTuple):
-    """Known pages to be fetched until the next choice."""
+class Spending(NamedTuple):
+    """How the budget was spent since the last check."""
 
-    alone: float
-    """When no new page waits: all fetches are theirs."""
-    beside_new: float
-    """When new pages wait: what the plan means for known ones."""
-    ahead_s: float
-    """Time in which so many are fetched, s."""
+    planned: float
+    """Fetches that the plan meant to be made."""
+    unspent: float
+    """Those that were not made, of earlier checks too where they were too few to act on."""
+    waiting: int
+    """Pages that are due by their urgency and not fetched yet."""
+    starved: bool
+    """Whether nothing was due at some moment; else more due pages would not have helped."""
+
+    @property
+    def short(self) -> bool:
+        """Whether more pages must come due: what the plan meant for new pages that did not come is for known ones."""
+        return self.starved and self.unspent > 1.0 + TOLERANCE * self.planned
 
 
 class Schedule(Protocol):
@@ -96,15 +109,13 @@ class Schedule(Protocol):
         """Weights of the never-crawled and the recrawl queue where both have a due URL: p and 1 - p."""
         ...
 
-    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
-        """How many pages should wait to be recrawled after a choice; None: none is to be made yet, or ever.
-
-        `starved`: the ant has room for more pages than are due.
-        """
+    @property
+    def price(self) -> float | None:
+        """Obsolete time, s, that a fetch must save to be made; None: pages are not chosen by their urgency."""
         ...
 
-    def correct(self, factor: float) -> None:
-        """Reality differs from the plan: pages are due after `factor` times as long."""
+    def correct(self, spending: Spending) -> None:
+        """Hold the budget's use against the plan: pages come due sooner where it was not spent, else a little later."""
         ...
 
 
@@ -128,10 +139,9 @@ class BucketSchedule:
     def weights(self, at: float) -> Sequence[float]:
         return (0.5, 0.5)
 
-    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
-        return None
+    price: None = None
 
-    def correct(self, factor: float) -> None:
+    def correct(self, spending: Spending) -> None:
         """There is no plan to differ from."""
 
 
@@ -147,10 +157,9 @@ class NoRecrawl:
     def weights(self, at: float) -> Sequence[float]:
         return (1.0, 0.0)
 
-    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
-        return None
+    price: None = None
 
-    def correct(self, factor: float) -> None:
+    def correct(self, spending: Spending) -> None:
         """Nothing is planned."""
 
 
@@ -182,9 +191,8 @@ class PlanSchedule:
     def weights(self, at: float) -> Sequence[float]:
         return self._plan.weights_at(at)
 
-    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
-        return None
+    price: None = None
 
-    def correct(self, factor: float) -> None:
-        self._gain = float(np.clip(self._gain * factor, 1 / 64, 4.0))
+    def correct(self, spending: Spending) -> None:
+        self._gain = float(np.clip(self._gain * (SOONER if spending.short else LATER), 1 / 64, 4.0))
         self._at = -inf

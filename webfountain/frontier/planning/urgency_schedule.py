@@ -1,80 +1,72 @@
-"""Our own schedule: the most urgent pages first, and behind them an interval per bucket.
+"""Our own schedule: a page is due when its urgency is worth the price of a fetch.
 
-`urgent_pages` makes due what buys the most freshness, as much as the plan's budget will fetch until it chooses again.
-Sites that it does not rank go by their buckets: the budget sets a price of a fetch, and each bucket gets the interval
-at which a fetch is worth it (`core.forecast`). That price follows the budget: what is not spent makes these intervals
-shorter, what is overspent longer, so that the capacity is used. On a ranked site they are the net beneath: a page that
-was passed over for `PATIENCE` of them is due.
+The worker asks each active site which of its pages are (`urgent_pages`); this keeps the price, which begins as the
+plan's and follows the budget (`core.price`). Beside it stands an interval for each bucket, at which a fetch of an
+average page of the bucket is worth the plan's price: where there is no choice to make yet, with a budget for several
+visits to every page in a period, it alone rules, shorter or longer as the price is lower or higher; else it is the net
+beneath, and a page that was passed over for `PATIENCE` of these intervals is due.
 """
 
 from __future__ import annotations
 
-from math import inf
+from math import sqrt
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from webfountain.frontier.planning.schedule import CHOICES_PER_PERIOD, Wanted
+from webfountain.core.price import Price
 from webfountain.store.contract import ADVANCED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webfountain.frontier.planning.plan import Plan
-    from webfountain.frontier.planning.schedule import Bounds
+    from webfountain.frontier.planning.schedule import Bounds, Spending
 
 __all__ = ["PATIENCE", "UrgencySchedule"]
 
 PATIENCE: Final = 3.0
 _SHORTEST, _LONGEST = 1 / 64, 64.0
-_CHOICE_S: Final = 0.005
-"""Time, for each ranked site, between two choices at least: one costs a millisecond a site."""
-_AHEAD_S: Final = 0.2
-"""Fetches are made due at least so long ahead, s, so that no store call stands between two of them."""
+_LEAST_PRICE_S: Final = 1e-3
 
 
 class UrgencySchedule:
-    """Follows a plan's budget. `ranked` are the sites whose pages are ranked by urgency, as the worker said last."""
+    """Follows a plan's budget."""
 
-    __slots__ = ("_bounds", "_choose_at", "_gain", "_intervals", "_plan", "_unspent", "ranked")
+    __slots__ = ("_bounds", "_intervals", "_plan", "_planned_price", "_price", "ranks")
 
-    def __init__(self, plan: Plan, *, bounds: Bounds, ranked: frozenset[str]) -> None:
+    def __init__(self, plan: Plan, *, bounds: Bounds, price: float | None = None, ranks: bool = False) -> None:
+        """`price` is the one in force, which goes on under a new plan; `ranks`, whether urgency decides."""
         self._plan = plan
         self._bounds = bounds
-        self.ranked = ranked
         self._intervals = np.array(plan.intervals)
-        self._gain = 1.0
-        self._unspent = False  # whether new pages wait that cannot be had, so that known ones may have their fetches
-        self._choose_at = -inf
+        self._planned_price = max(plan.price, _LEAST_PRICE_S)
+        self._price = Price(self._planned_price if price is None else price)
+        self.ranks = ranks
+
+    @property
+    def price(self) -> float:
+        """Obsolete time, s, that a fetch must save to be made."""
+        return self._price.value
 
     def horizon(self, site: str, at: float) -> list[float]:
-        return self._bounds.lanes((at - self._intervals * self._patience(site)).tolist(), at)
+        return self._bounds.lanes((at - self._intervals * self._patience()).tolist(), at)
 
     def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
-        patience = self._patience(site)
+        patience = self._patience()
         return [order if lane >= ADVANCED else self._due(lane, order, patience) for lane, order in heads]
 
     def _due(self, lane: int, order: float, patience: float) -> float:
         return self._bounds.due(order, order + float(self._intervals[lane]) * patience)
 
-    def _patience(self, site: str) -> float:
-        return PATIENCE if site in self.ranked else self._gain
+    def _patience(self) -> float:
+        if self.ranks:
+            return PATIENCE
+        # The worth of a fetch grows with the square of the time since the last, as long as that is short.
+        return min(max(sqrt(self.price / self._planned_price), _SHORTEST), _LONGEST)
 
     def weights(self, at: float) -> Sequence[float]:
         return self._plan.weights_at(at)
 
-    def wanted(self, at: float, *, starved: bool) -> Wanted | None:
-        """A choice is due by the clock, and sooner when the ant runs out of due pages."""
-        plan, period = self._plan, self._plan.period_at(at)
-        every_s = max(plan.period / CHOICES_PER_PERIOD, _CHOICE_S * len(self.ranked))
-        if at < self._choose_at - (0.9 * every_s if starved else 0.0):
-            return None
-        self._choose_at = at + every_s
-        ahead = max(every_s, _AHEAD_S)
-        known = plan.recrawl[period]
-        alone = 1.0 + ahead / plan.period * (known + plan.fresh[period])
-        return Wanted(alone, alone if self._unspent else 1.0 + ahead / plan.period * known, ahead)
-
-    def correct(self, factor: float) -> None:
-        self._unspent = factor < 1.0
-        self._gain = float(np.clip(self._gain * factor, _SHORTEST, _LONGEST))
+    def correct(self, spending: Spending) -> None:
+        self._price.adjust(planned=spending.planned, waiting=spending.waiting, short=spending.short)

@@ -1,75 +1,45 @@
-"""Which known pages of all sites are most urgent now, so that the next fetches buy the most freshness.
+"""What makes known pages due by their urgency: the active sites, each of which decides with its own pages at hand.
 
-Place in the walk (DESIGN 4): settled visits -> `core.site_urgency` of their site -> **here**, often in a period: the
-most urgent pages of all sites, as many as the budget will fetch until the next choice -> lane ADVANCED of the store.
-What was made due and is not fetched yet counts as spent, so that no more is promised than can be had; but where a site
-cannot be asked fast enough what it still owes is others' to spend.
-
-A site is ranked whole or not at all: with its first settled visit its pages come from the store with their histories,
-so that a restart forgets little. Memory is bounded: a site for which there is no room is left to its buckets'
-intervals, and so are sites of a few pages, which teach nothing of each other. The worker thread owns it; the loop is
-handed `sites` with a batch's result.
+Place in the walk (DESIGN 4): settled visits -> `urgent_site` of their site; a site that is active is asked which of
+its pages are worth the price of a fetch (`core.price`, which the loop adjusts) -> lane ADVANCED of its recrawl queue.
+A site that has none waits, or is parked, until one is. Nothing is sorted over all sites; memory is for the active ones
+alone, and what a site has learned is kept with it meanwhile. The worker thread owns it; the loop is handed what it
+needs with a batch's result.
 """
 
 from __future__ import annotations
 
-import heapq
 from dataclasses import replace
-from math import ceil
-from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlsplit
+from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
-from webfountain.core.change_rate import decode
-from webfountain.core.importance import importance_by_depth
 from webfountain.core.signals import Signals
-from webfountain.core.site_urgency import SiteUrgency
-from webfountain.frontier.planning.schedule import CHOICES_PER_PERIOD, bounds_of
-from webfountain.urls import fingerprint
+from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD, bounds_of
+from webfountain.frontier.planning.urgent_site import Terms, UrgentSite
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    import numpy.typing as npt
+    from collections.abc import Callable, Iterable, Sequence
 
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.policy.files import Collection
-    from webfountain.records import PageRecord
+    from webfountain.records import PageRecord, SiteLease
 
-    Array = npt.NDArray[np.float64]
-    Ints = npt.NDArray[np.int64]
+__all__ = ["UrgentPages", "urgent_pages_of"]
 
-__all__ = ["FEWEST", "Choice", "UrgentPages", "urgent_pages_of"]
-
-FEWEST: Final = 4
-"""Pages of a site that is worth ranking."""
-MOST_PAGES: Final = 200_000
-MOST_SITES: Final = 2_000
-STEPS: Final = 36
-"""Steps between two visits to a page, where visits are that frequent: what happens within a step is at once."""
 FEWEST_CHOICES: Final = 2
 """Choices between two visits to a page, at least: with a budget that is larger there is no choice to make."""
-SLOW: Final = 3
-"""Times that long within which one of the pages that were made due should be fetched; else the site is slow."""
-OUTRANKS: Final = 2.0
-"""A page that is so many times as urgent as one that waits goes before it."""
+EARLY: Final = 0.8
+"""A site comes back when a page reaches this share of the price, once: the price may have fallen meanwhile."""
+RELEASE: Final = 64
+"""Pages of a site, at most, that go before what waits in one batch."""
+KEEP: Final = 0.002
+"""Share of a site's pages whose visits may not have been kept with it yet: with up to 500 pages each visit is."""
+SAMPLE: Final = 32
+"""Sites that are asked how many of their pages are worth the price, at each check."""
+WAKES: Final = 0.1
+LEAST_WAKES: Final = 1000.0
+"""Times that sites are asked although no page of theirs should be worth the price, for each fetch, and in a period at
+least: the price may have fallen."""
 _DAY_S: Final = 86_400.0
-_STRANGE: Final = 1.5
-"""Factor by which the interval between visits may move before the steps are cut anew."""
-
-
-class Choice(NamedTuple):
-    """Pages of a site to make due, and whether they go before what waits there already."""
-
-    site: str
-    keys: list[bytes]
-    due: float
-    before: bool
-
-
-_Candidate = tuple[float, str, int]
-"""Urgency, s; site; page."""
 
 
 def urgent_pages_of(collection: Collection, *, recrawl: bool) -> UrgentPages | None:
@@ -93,278 +63,108 @@ def urgent_pages_of(collection: Collection, *, recrawl: bool) -> UrgentPages | N
 
 
 class UrgentPages:
-    """All sites whose pages this process ranks."""
+    """The active sites of this process; others are passed over."""
 
     def __init__(
-        self,
-        *,
-        signals: Signals,
-        period: float,
-        capacity: float,
-        shortest: float = 0.0,
-        weighed: bool = False,
-        pages: int = MOST_PAGES,
-        sites: int = MOST_SITES,
+        self, *, signals: Signals, period: float, capacity: float, shortest: float = 0.0, weighed: bool = False
     ) -> None:
-        """`capacity` is fetches per `period` (s); no page is chosen within `shortest` seconds of its last fetch.
+        """`capacity` is fetches per `period` (s); no page is due within `shortest` seconds of its last fetch.
 
-        `weighed`: urgency counts a page's importance, or where it has none its depth. `pages` and `sites` are bounds.
+        `weighed`: urgency counts a page's importance, or where it has none its depth.
         """
         day = _DAY_S / period
-        self._signals = replace(signals, day=day, weekdays=signals.weekdays and day >= 1.0)
-        self._period = period
+        signals = replace(signals, day=day, weekdays=signals.weekdays and day >= 1.0)
+        self._terms = Terms(signals, period, 0.0, shortest, weighed)
         self._capacity = capacity
-        self._shortest = shortest
-        self._weighed = weighed
-        self._most_pages, self._most_sites = pages, sites
-        self._pages = 0
-        self._interval = 0.0  # between two visits to a page, s; 0 before the first choice
-        self._sites: dict[str, _Site] = {}
-        self._names: frozenset[str] = frozenset()
+        self._demand, self._demand_at = 0, 0.0
+        self._sleep_s = 0.0  # a site is asked again after so long at most
+        self._sites: dict[str, UrgentSite] = {}
+        self._leases: dict[str, SiteLease] = {}
 
     def __contains__(self, site: str) -> bool:
         return site in self._sites
 
     @property
-    def sites(self) -> frozenset[str]:
-        """The sites whose pages are ranked; the same object as long as they are the same."""
-        if self._names != self._sites.keys():
-            self._names = frozenset(self._sites)
-        return self._names
+    def ranks(self) -> bool:
+        """Whether there is a choice to make, as things stand: else pages go by their buckets' intervals."""
+        return self._terms.interval >= FEWEST_CHOICES * self._terms.period / CHECKS_PER_PERIOD
 
-    def wants(self, site: str, pages: int) -> bool:
-        """Whether a site of so many crawled pages should be admitted now."""
-        if self._interval < FEWEST_CHOICES * self._period / CHOICES_PER_PERIOD or site in self._sites or pages < FEWEST:
+    @property
+    def interval(self) -> float:
+        """Time between two visits to a page that the budget allows in the mean, s."""
+        return self._terms.interval
+
+    def demand(self, price: float, at: float) -> int:
+        """Pages of the active sites that are worth the price now; of many sites, as some of them in turn have it."""
+        if at >= self._demand_at:
+            self._demand_at = at + self._terms.period / CHECKS_PER_PERIOD
+            asked = list(self._sites.values())[:SAMPLE]
+            found = sum(site.demand(at, price) for site in asked)
+            self._demand = round(found * len(self._sites) / max(len(asked), 1))
+        return self._demand
+
+    def divide(self, pages: int, sites: int) -> None:
+        """The store holds so many crawled pages of so many sites: the budget is for all of them."""
+        period = self._terms.period
+        self._terms = self._terms._replace(interval=max(pages, 1) / self._capacity * period)
+        self._sleep_s = period * max(1 / CHECKS_PER_PERIOD, sites / max(WAKES * self._capacity, LEAST_WAKES))
+
+    def wants(self, lease: SiteLease) -> bool:
+        """Whether a site should be taken in: it is not, or its steps no longer fit the interval between visits."""
+        if not self.ranks:
             return False
-        return len(self._sites) < self._most_sites and self._pages + pages <= self._most_pages
+        if lease.site in self._sites:
+            self._leases[lease.site] = lease
+            return not self._sites[lease.site].fits(self._terms)
+        return True
 
-    def admit(self, site: str, records: Iterable[PageRecord], *, at: float) -> None:
-        """Begin to rank the pages of a site, all its crawled pages as they stand in the store."""
-        periods = self._interval / self._period
-        steps = min(max(1.0, STEPS / periods), CHOICES_PER_PERIOD)  # in a period
-        self._sites[site] = found = _Site(
-            [record for record in records if record.request is None and record.last_crawled is not None],
-            signals=self._signals.lasting(periods).spread(steps),
-            step_s=self._period / steps,
-            interval=self._interval,
-            weighed=self._weighed,
-            at=at,
-        )
-        self._pages += len(found)
+    def admit(
+        self, lease: SiteLease, learned: bytes, records: Callable[[], Iterable[PageRecord]], *, at: float
+    ) -> None:
+        """A site is active: go on from what was learned of it, or begin with its pages as the store holds them."""
+        found = UrgentSite.decode(learned, self._terms) if learned else None
+        self._sites[lease.site] = UrgentSite.begun(records(), self._terms, at=at) if found is None else found
+        self._leases[lease.site] = lease
 
-    def observe(self, visits: Sequence[Visit]) -> None:
-        """Pages were fetched and settled; those of sites that are not ranked are passed over."""
+    def leave(self, site: str, at: float) -> bytes | None:
+        """A site is not active any more: what is to be kept of it, None where nothing is new."""
+        found = self._sites.pop(site, None)
+        self._leases.pop(site, None)
+        return found.encode(at) if found is not None and found.news else None
+
+    def observe(self, visits: Sequence[Visit], *, at: float) -> list[tuple[SiteLease, bytes]]:
+        """Pages were fetched; what is to be kept with their sites when they are settled.
+
+        Of a large site that is now and then, for it costs what its pages cost; a crash then forgets few visits.
+        """
         for visit in visits:
             site = self._sites.get(visit.fetch.site)
             if site is not None:
                 site.observe(visit)
+        learned = []
+        for name in dict.fromkeys(visit.fetch.site for visit in visits):
+            site = self._sites.get(name)
+            if site is not None and site.news >= KEEP * len(site):
+                learned.append((self._leases[name], site.encode(at)))
+        return learned
 
     def refuse(self, site: str, key: bytes) -> None:
         """A page may not be fetched."""
         if site in self._sites:
             self._sites[site].drop(key)
 
-    def choose(self, wanted: float, *, at: float, known: int, ahead_s: float) -> list[Choice]:
-        """Pages to make due now.
+    def due(self, site: str, price: float, *, most: int, at: float) -> list[bytes]:
+        """Pages of an active site that are worth the price, at most `most`, the most urgent first."""
+        return self._sites[site].due(at, price, most=most)
 
-        Parameters
-        ----------
-        wanted : pages that should wait to be fetched after this choice
-        known : crawled pages of the store; those that are not ranked spend their share of the fetches
-        ahead_s : time in which so many fetches will be made, s
+    def outranking(self, site: str, price: float, *, at: float) -> list[bytes]:
+        """Pages of an active site that should go before those of it that wait, for a release has come to light."""
+        return self._sites[site].outranking(at, price, most=RELEASE)
+
+    def next_at(self, site: str, price: float, at: float) -> float:
+        """When a site should be asked again: when a page is nearly worth the price, or if that is past, when one is.
+
+        But not too late to hear that the price has fallen.
         """
-        self._interval = max(known, 1) / self._capacity * self._period
-        self._settle_in()
-        self._leave_strange()
-        many = ceil(wanted * min(1.0, self._pages / max(known, 1)))
-        # Few fetches a period take longer than from choice to choice: a site whose pages wait their turn is not slow.
-        slow_s = SLOW * max(ahead_s, wanted / self._capacity * self._period)
-        free: list[_Candidate] = []
-        owed: list[_Candidate] = []
-        for name, site in self._sites.items():
-            if not site.is_slow(at, slow_s=slow_s):
-                owed += [(urgency, name, page) for urgency, page in site.waiting(at)]
-                free += [(urgency, name, page) for urgency, page in site.best(many, at=at, shortest=self._shortest)]
-        best, owed = heapq.nlargest(many, free), heapq.nlargest(many, owed)
-        room = many - len(owed)
-        # A release that has just come to light does not wait until all is fetched that was urgent before it.
-        outranked = zip(best[room:], reversed(owed), strict=False)
-        before = [candidate for candidate, other in outranked if candidate[0] > OUTRANKS * other[0]]
-        choices = self._chosen(before, due=at - self._interval, at=at, before=True)
-        return choices + self._chosen(best[:room], due=at, at=at, before=False)
-
-    def _chosen(self, candidates: Iterable[_Candidate], *, due: float, at: float, before: bool) -> list[Choice]:
-        keys: dict[str, list[bytes]] = {}
-        for _, name, page in candidates:
-            keys.setdefault(name, []).append(self._sites[name].send(page, at))
-        return [Choice(name, of_site, due, before) for name, of_site in keys.items()]
-
-    def _settle_in(self) -> None:
-        """Take in what was observed since the last choice; sites that outgrew their room are let go."""
-        grown: list[str] = []
-        for name, site in self._sites.items():
-            before = len(site)
-            site.settle_in()
-            self._pages += len(site) - before
-            if len(site) > before:
-                grown.append(name)
-        while self._pages > self._most_pages:
-            self._leave(grown.pop())
-
-    def _leave_strange(self) -> None:
-        """Sites whose steps no longer fit the interval between visits come again with their next visit."""
-        strange = [
-            name
-            for name, site in self._sites.items()
-            if not 1 / _STRANGE < site.interval / self._interval < _STRANGE or len(site) < FEWEST
-        ]
-        for name in strange:
-            self._leave(name)
-
-    def _leave(self, name: str) -> None:
-        self._pages -= len(self._sites.pop(name))
-
-
-class _Site:
-    """A ranked site: the keys of its pages, when each was fetched, and which were made due and still wait."""
-
-    def __init__(
-        self,
-        records: Sequence[PageRecord],
-        *,
-        signals: Signals,
-        step_s: float,
-        interval: float,
-        weighed: bool,
-        at: float,
-    ) -> None:
-        self.interval = interval
-        self._step_s = step_s
-        self._weighed = weighed
-        self._keys = [fingerprint(record.url) for record in records]
-        self._number = {key: page for page, key in enumerate(self._keys)}
-        self._fetched = np.array([_free_since(record) for record in records], dtype=np.float64)
-        evidence = np.array([_evidence(record) for record in records]).reshape(-1, 2)
-        self._urgencies = SiteUrgency.resumed(
-            [_path(record.url) for record in records],
-            since=np.array([self._step(record.last_crawled or 0.0) for record in records], dtype=np.int64),
-            events=evidence[:, 0],
-            watched=evidence[:, 1] / step_s,
-            importance=np.array([self._weight(record) for record in records]),
-            signals=signals,
-            step=self._step(at),
-        )
-        self._waits: dict[int, float] = {}  # pages made due, and when, oldest first
-        self._served = at  # when one of them was fetched last
-        self._met: dict[bytes, PageRecord] = {}  # first copies since the last choice
-        self._observed: list[tuple[int, int, bool]] = []  # page, step, changed
-
-    def __len__(self) -> int:
-        return len(self._number)
-
-    def _step(self, at: float) -> int:
-        # The step that `at` is in counts as over: what is found now happened by now.
-        return int(at // self._step_s) + 1
-
-    def _weight(self, record: PageRecord) -> float:
-        if not self._weighed:
-            return 1.0
-        return record.importance or float(importance_by_depth([_path(record.url)])[0])
-
-    def observe(self, visit: Visit) -> None:
-        """A page was fetched. What it tells is taken in by the next choice, with all others."""
-        key = fingerprint(visit.record.url)
-        if visit.record.state != "crawled" or visit.kind == "failed":
-            self.drop(key)
-            return
-        at, page = visit.fetched.at, self._number.get(key)
-        if page is None:
-            self._met[key] = visit.record
-        elif self._fetched[page] != at:  # else the store told of it
-            if self._waits.pop(page, None) is not None:
-                self._served = at
-            self._fetched[page] = at
-            self._observed.append((page, self._step(at), visit.kind == "changed"))
-
-    def _add_met(self) -> None:
-        """Pages that were fetched for the first time."""
-        records = [record for key, record in self._met.items() if key not in self._number]
-        pages = self._urgencies.add(
-            [_path(record.url) for record in records],
-            since=np.array([self._step(record.last_crawled or 0.0) for record in records], dtype=np.int64),
-            importance=np.array([self._weight(record) for record in records]),
-        )
-        keys = [fingerprint(record.url) for record in records]
-        self._keys += keys
-        self._number.update(zip(keys, pages.tolist(), strict=True))
-        fetched = [_free_since(record) for record in records]
-        self._fetched = np.concatenate([self._fetched, np.array(fetched, dtype=np.float64)])
-        self._met.clear()
-
-    def drop(self, key: bytes) -> None:
-        """A page is no candidate until it is fetched well again."""
-        self._met.pop(key, None)
-        page = self._number.get(key)
-        if page is not None:
-            self._fetched[page] = np.inf
-            self._waits.pop(page, None)
-
-    def settle_in(self) -> None:
-        """Learn from all that was observed since the last choice, step by step."""
-        if self._met:
-            self._add_met()
-        for step in sorted({step for _, step, _ in self._observed}):
-            pages: dict[int, bool] = {}  # each once: a change found is not undone by a second fetch
-            for page, at, changed in self._observed:
-                if at == step:
-                    pages[page] = changed or pages.get(page, False)
-            self._urgencies.observe(np.array(list(pages), dtype=np.int64), np.array(list(pages.values())), step=step)
-        self._observed.clear()
-
-    def is_slow(self, at: float, *, slow_s: float) -> bool:
-        """Whether pages wait and none of them was fetched for long: what the site owes is for others to spend."""
-        for page, since in list(self._waits.items()):
-            if since < at - self.interval:  # it is not there; or was outranked for long, and is still due
-                self.drop(self._keys[page])
-        begun = next(iter(self._waits.values()), at)
-        return max(begun, self._served) < at - slow_s
-
-    def waiting(self, at: float) -> list[tuple[float, int]]:
-        """Urgency, s, and page of those that were made due and not fetched yet."""
-        pages = np.array(list(self._waits), dtype=np.int64)
-        return list(zip(self._urgency(pages, at), pages.tolist(), strict=True))
-
-    def best(self, many: int, *, at: float, shortest: float) -> list[tuple[float, int]]:
-        """Urgency, s, and page of the most urgent, at most `many`."""
-        free = self._fetched <= at - shortest
-        free[list(self._waits)] = False
-        pages = np.flatnonzero(free)
-        urgency = np.array(self._urgency(pages, at))
-        if many < len(pages):
-            chosen = np.argpartition(urgency, len(pages) - many)[len(pages) - many :]
-            pages, urgency = pages[chosen], urgency[chosen]
-        return list(zip(urgency.tolist(), pages.tolist(), strict=True))
-
-    def _urgency(self, pages: Ints, at: float) -> list[float]:
-        urgency: list[float] = (self._urgencies.urgency(pages, step=self._step(at)) * self._step_s).tolist()
-        return urgency
-
-    def send(self, page: int, at: float) -> bytes:
-        """A page is made due; its key."""
-        self._waits[page] = at
-        return self._keys[page]
-
-
-def _free_since(record: PageRecord) -> float:
-    """Since when a page is a candidate: not while its tries fail."""
-    return np.inf if record.failures or record.last_crawled is None else record.last_crawled
-
-
-def _path(url: str) -> str:
-    return urlsplit(url).path
-
-
-def _evidence(record: PageRecord) -> tuple[float, float]:
-    """Changes found by a page's last checks, and seconds in which none was overlooked: half of those that found one."""
-    checks = decode(record.history)
-    return sum(check.changed for check in checks), sum(check.interval / (1 + check.changed) for check in checks)
+        early = self._sites[site].next_at(at, EARLY * price)
+        return min(early if early > at else self._sites[site].next_at(at, price), at + self._sleep_s)

@@ -32,6 +32,7 @@ import msgspec
 
 from webfountain import urls
 from webfountain.core.change_rate import Prior
+from webfountain.frontier.batch import Learned
 from webfountain.frontier.pages.examiner import acknowledged, leased
 from webfountain.frontier.sites import politeness
 from webfountain.frontier.sites.hand import Hand
@@ -679,7 +680,5 @@ class ActiveSite:
 
 def state_of(record: SiteRecord) -> SiteState:
     """What is remembered of a site: when it was parked, or since, if it was never parked again (`learned`)."""
-    if not record.learned:
-        return record.state
-    learned = msgspec.msgpack.decode(record.learned, type=SiteState)
-    return max(record.state, learned, key=lambda state: state.next_at)
+    learned = Learned.of(record).state
+    return record.state if learned is None else max(record.state, learned, key=lambda state: state.next_at)

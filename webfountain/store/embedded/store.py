@@ -384,13 +384,15 @@ class EmbeddedStore:
         if refill.never_crawled:
             never = self._hold(site, active, queues.never_crawled(refill.never_crawled, refill.classes))
         recrawl: list[Lease] = []
+        lanes: list[tuple[int, float]] = []
         if refill.recrawl:
             recrawl = self._hold(site, active, queues.recrawl(refill.recrawl, refill.horizon))
+            lanes = queues.recrawl_due()
         active.hurried = active.hurried and len(urgent) >= refill.immediate
         overtaken = active.overtaken and refill.immediate > 0
         active.overtaken = active.overtaken and not overtaken
         active.fresh = active.fresh if len(never) >= refill.never_crawled else math.inf
-        return Dealt(site, urgent, never, recrawl, queues.recrawl_due(), overtaken)
+        return Dealt(site, urgent, never, recrawl, lanes, overtaken)
 
     def _hold(self, site: str, active: ActiveSite, waiting: Sequence[Waiting]) -> list[Lease]:
         """Lease entries; the records of pages that were tried are read in one go."""

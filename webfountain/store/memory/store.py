@@ -360,11 +360,12 @@ class MemoryStore:
         ]
         horizon = refill.horizon if refill.recrawl else None
         recrawl = [self._hold(site, key) for key in first_due(home, "recrawl", refill.recrawl, horizon)]
+        lanes = self.recrawl_due(site) if refill.recrawl else []
         holder.hurried = holder.hurried and len(urgent) >= refill.immediate
         overtaken = holder.overtaken and refill.immediate > 0
         holder.overtaken = holder.overtaken and not overtaken
         holder.fresh = holder.fresh if len(never) >= refill.never_crawled else math.inf
-        return Dealt(site, urgent, never, recrawl, self.recrawl_due(site), overtaken)
+        return Dealt(site, urgent, never, recrawl, lanes, overtaken)
 
     def _hold(self, site: str, key: bytes) -> Lease:
         home = self._sites[site]

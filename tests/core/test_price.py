@@ -1,0 +1,48 @@
+"""The price of a fetch follows the budget."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from webfountain.core.price import MOST_AHEAD, Price
+
+
+def test_the_price_rises_with_what_waits_and_falls_faster_each_time_that_fetches_are_left():
+    price = Price(100.0)
+    price.adjust(planned=10.0, waiting=2 * MOST_AHEAD * 10, short=False)
+    assert 100.0 < price.value <= 200.0
+    values = [price.value]
+    for _ in range(4):
+        price.adjust(planned=10.0, waiting=0.0, short=True)
+        values.append(price.value)
+    falls = [later / earlier for earlier, later in itertools.pairwise(values)]
+    assert falls == sorted(falls, reverse=True)
+    price.adjust(planned=10.0, waiting=0.0, short=False)
+    price.adjust(planned=10.0, waiting=0.0, short=True)
+    assert price.value / values[-1] == pytest.approx(0.97 * 0.8), "slowly again after a check that was met"
+
+
+def test_the_price_stays_where_a_little_waits_and_never_reaches_nothing():
+    price = Price(100.0)
+    price.adjust(planned=10.0, waiting=12.0, short=False)
+    assert price.value == 100.0
+    for _ in range(200):
+        price.adjust(planned=10.0, waiting=0.0, short=True)
+    assert 0.0 < price.value < 1e-3
+
+
+@pytest.mark.parametrize("planned", [0.5, 20.0, 3000.0])
+@pytest.mark.parametrize("first", [1e-3, 1.0, 1e5])
+def test_whatever_it_begins_at_the_price_comes_to_spend_the_budget(planned, first):
+    """A thousand pages a check are worth a tenth of a second, a tenth as many ten times that, and so on."""
+    price, spent, backlog = Price(first), [], 0.0
+    for _ in range(150):
+        came = 100.0 * planned * 0.1 / max(price.value, 0.1)  # pages whose urgency reached the price
+        made = min(planned * 1.02, backlog + came)
+        backlog = min(backlog + came - made, 10 * planned)
+        price.adjust(planned=planned, waiting=backlog, short=made < 0.97 * planned - 1.0 and backlog == 0.0)
+        spent.append(made)
+    assert sum(spent[50:]) >= 0.97 * 100 * planned - 100.0
+    assert 3.0 < price.value < 30.0 or planned < 1.0

@@ -1,0 +1,38 @@
+"""A Scrapy extension that kills the crawl, as the kernel would, when a page that says so is examined."""
+
+from __future__ import annotations
+
+import os
+import signal
+from typing import TYPE_CHECKING
+
+from webfountain.frontier.pages.examiner import Examiner
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from webfountain.formats.document import Document
+    from webfountain.records import Fetched
+
+__all__ = ["DEADLY", "Dying"]
+
+DEADLY = b"whoever reads this dies"
+
+
+class Dying:
+    """Switched on by ``-s EXTENSIONS={"tests.crawl.dying.Dying": 1}``."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        document = Examiner._document
+
+        def read(fetched: Fetched, how: object) -> Document:
+            if DEADLY in fetched.body:
+                os.kill(os.getpid(), signal.SIGKILL)
+            found: Document = document(fetched, how)
+            return found
+
+        Examiner._document = staticmethod(read)
+        return cls()

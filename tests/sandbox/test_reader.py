@@ -1,0 +1,125 @@
+"""Whatever a body holds, reading it ends, within bounds that the reader's processes set for themselves."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import resource
+import threading
+import time
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.formats.markup import BOMBS, MARKUP
+from webfountain.formats.content_type import ContentType
+from webfountain.formats.document import Document, PlainReader, is_ordinary
+from webfountain.formats.links import LinkExtractor
+from webfountain.formats.sitemap import SitemapFile
+from webfountain.sandbox.reader import CPU_S, FencedReader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+HTML, XML = ContentType("text/html", "utf-8"), ContentType("text/xml", None)
+URL = "http://a.example/folder/page"
+NORMAL_MEGABYTES = 60
+"""What a process that reads pages takes idle."""
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[FencedReader]:
+    reader = FencedReader(LinkExtractor(robot="tester"))
+    yield reader
+    reader.close()
+
+
+def children_cpu_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+def test_a_body_read_elsewhere_says_what_it_says_here(reader: FencedReader) -> None:
+    body = b"<title>T</title><a href=x>one</a><a href=/y rel=nofollow>two</a>" + b"<p>word</p>" * 20_000
+    assert not is_ordinary(body, HTML)
+    found = reader.read(body, HTML, url=URL)
+    assert found == PlainReader(LinkExtractor(robot="tester")).read(body, HTML, url=URL)
+    assert found.links == ["http://a.example/folder/x"]
+    assert reader.read_at_once(body, HTML, url=URL) is None
+
+
+def test_an_ordinary_body_is_read_here_and_at_once(reader: FencedReader) -> None:
+    found = reader.read_at_once(b"<title>T</title><a href=x>one</a>", HTML, url=URL)
+    assert found == Document("T", "one", ["http://a.example/folder/x"])
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_has_a_word_and_the_next_page_is_read(name: str) -> None:
+    reader = FencedReader(LinkExtractor())
+    before = children_cpu_s()
+    bomb = reader.read(MARKUP[name](1_000_000).encode(), HTML, url=URL)
+    assert bomb.error in ("parse-time", "parse-memory")
+    assert (bomb.title, bomb.text, bomb.links) == (None, "", [])
+    good = reader.read(b"<p>good</p>" * 10_000, HTML, url=URL)
+    assert good.text.split()[:1] == ["good"]
+    reader.close()
+    # Not a race with the clock: the kernel counts what the children spent, and ends them at their bound.
+    assert children_cpu_s() - before < CPU_S + 3.0
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1024 * (256 + NORMAL_MEGABYTES)
+
+
+@pytest.mark.parametrize("name", sorted(MARKUP))
+def test_no_markup_of_60_kb_is_more_than_a_child_takes(reader: FencedReader, name: str) -> None:
+    found = reader.read(MARKUP[name](60_000).encode(), HTML, url=URL)
+    assert found.error in (None, "parse-time", "parse-memory")
+
+
+def test_a_sitemap_bomb_is_a_word_or_what_could_be_read(reader: FencedReader) -> None:
+    bomb = gzip.compress(b"<urlset><url><loc>http://a.example/1</loc></url>" + b"<a b='1'c>" * 400_000)
+    found = reader.read_sitemap(bomb)
+    assert found in ("parse-time", "parse-memory") or isinstance(found, SitemapFile)
+
+
+def test_closing_ends_what_is_being_read() -> None:
+    reader, found = FencedReader(LinkExtractor()), []
+    slow = MARKUP["attributes with greater-than signs"](1_000_000).encode()
+    thread = threading.Thread(target=lambda: found.append(reader.read(slow, HTML)))
+    thread.start()
+    while not reader._children:
+        time.sleep(0.01)
+    reader.close()
+    thread.join(timeout=60)
+    assert found == [Document(error="parse-crash")]
+    assert reader.read(slow, HTML) == Document(error="parse-crash")
+
+
+def test_reading_apart_leaves_the_loop_to_others(reader: FencedReader) -> None:
+    async def run() -> int:
+        turns = 0
+        body = b"<p>word</p>" * 200_000
+        reading = asyncio.ensure_future(reader.run(lambda: reader.read(body, HTML), size=len(body)))
+        while not reading.done():
+            turns += 1
+            await asyncio.sleep(0)
+        return turns
+
+    assert asyncio.run(run()) > 10
+
+
+@pytest.mark.soak
+@settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck))
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(MARKUP)), st.integers(1, 400_000)), min_size=1, max_size=4),
+    st.sampled_from(["utf-8", "utf-16", "iso-2022-jp", None]),
+)
+def test_no_mixture_of_markup_takes_a_gigabyte(parts: list[tuple[str, int]], charset: str | None) -> None:
+    reader = FencedReader(LinkExtractor())
+    body = "".join(MARKUP[name](size) for name, size in parts).encode(charset or "utf-8", "replace")
+    try:
+        reader.read(body, ContentType("text/html", charset), url=URL)
+    finally:
+        reader.close()
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss < 1024 * (256 + NORMAL_MEGABYTES + 20)
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 1_000_000
