@@ -2,25 +2,30 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import math
 from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from tests.servers.valkey import SERVERS, cluster, single
 from tests.store.stores import ALWAYS, active, crawled, lease, link, outcome, server_url
+from webfountain.commands import looking, telling
 from webfountain.errors import CursorLost, InputError, StoreBound, StoreError
 from webfountain.records import Link, Outcome
-from webfountain.store import open_store
+from webfountain.store import open_store, without_password
 from webfountain.store.changes import is_cursor
 from webfountain.store.contract import LANES, Refill
-from webfountain.store.shared.connection import connect, without_password
+from webfountain.store.shared.connection import connect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from click import Command
 
     from webfountain.store.contract import FrontierStore
 
@@ -166,7 +171,7 @@ def test_a_site_of_thousands_of_pages_is_served_in_order_and_listed_whole(tmp_pa
     """Its tree of places has three levels then."""
     store = opened(f"{server_url()}?prefix={tmp_path.name}")
     site = SITES[0]
-    every = [link(number, site=site, importance=[0.25, 1.0, 4.0][number % 3]) for number in range(12_000)]
+    every = [link(number, site=site, importance=[0.25, 1.0, 4.0][number % 3]) for number in range(6_000)]
     for start in range(0, len(every), 3000):
         store.discover(every[start : start + 3000], at=1.0)
     home = active(store, site, until=math.inf)
@@ -174,13 +179,13 @@ def test_a_site_of_thousands_of_pages_is_served_in_order_and_listed_whole(tmp_pa
     while batch := lease(store, home, 997):
         served += batch
         store.settle([outcome(each, 2.0 + len(served) % 7, bucket=len(served) % 5) for each in batch], at=9.0)
-    assert [each.record.importance for each in served] == [4.0] * 4000 + [1.0] * 4000 + [0.25] * 4000
-    assert [each.key for each in served[:4000]] == [each.key for each in every if each.importance == 4.0]
-    assert len({record.url for _, record in store.pages(site=site)}) == 12_000
+    assert [each.record.importance for each in served] == [4.0] * 2000 + [1.0] * 2000 + [0.25] * 2000
+    assert [each.key for each in served[:2000]] == [each.key for each in every if each.importance == 4.0]
+    assert len({record.url for _, record in store.pages(site=site)}) == 6_000
     [dealt] = store.lease([Refill(home, 0, 0, 100, None, ALWAYS)])
     assert dealt is not None
     assert len(dealt.recrawl) == 100
-    assert store.forget(site, at=10.0) == 12_000
+    assert store.forget(site, at=10.0) == 6_000
     assert store.statistics().pages["crawled"] == 0
     store.close()
 
@@ -296,24 +301,56 @@ def test_a_password_is_asked_for_and_never_shown() -> None:
         store.close()
 
 
+def test_status_sites_pages_and_changes_look_at_a_store_on_a_server(tmp_path: Path) -> None:
+    url = f"{server_url()}?prefix={tmp_path.name}&shards=4"
+    store = opened(url)
+    store.discover(links_of(SITES, 2), at=1.0)
+    crawl_all(store, at=10.0)
+    store.close()
+
+    def said(command: Command, *arguments: str) -> str:
+        found = CliRunner().invoke(command, ["--store", url, *arguments], catch_exceptions=False)
+        assert found.exit_code == 0
+        return found.stdout
+
+    status = json.loads(said(looking.status, "--json"))
+    assert (status["pages"]["crawled"], status["active_sites"], status["crawling"]) == (40, 40, True)
+    assert len(json.loads(said(looking.sites, "--json"))) == 40
+    assert len(said(looking.pages, "--jsonl").splitlines()) == 80
+    lines = said(looking.changes, "--jsonl").splitlines()
+    assert len(lines) == 40
+    assert len(said(looking.changes, "--jsonl", "--since", json.loads(lines[29])["cursor"]).splitlines()) == 10
+
+
+@pytest.mark.parametrize(("command", "word"), [("texts", "--repository"), ("now", "has no folder")])
+def test_a_command_that_needs_a_folder_says_so_of_a_store_on_a_server(command: str, word: str, tmp_path: Path) -> None:
+    url = f"{server_url()}?prefix={tmp_path.name}"
+    opened(url).close()
+    asked = {"texts": looking.texts, "now": telling.now}[command]
+    with pytest.raises(InputError, match=word):
+        CliRunner().invoke(
+            asked, ["--store", url, *["https://a.example/"] * (command == "now")], catch_exceptions=False
+        )
+
+
 def test_a_url_costs_at_most_what_was_promised(tmp_path: Path) -> None:
-    """140 bytes never-crawled, 320 crawled with history; the whole store over its URLs, of 60 bytes on 1,000 sites.
+    """140 bytes never-crawled, 320 crawled with history; the whole store over its URLs, of 60 bytes on 400 sites.
 
     Without the change log, which is bounded by its own setting.
     """
     with single() as (url, client):
         store = opened(url)
         before = client.info("memory")["used_memory"]
-        sites = [f"https://site{number:05d}.example.org" for number in range(1000)]
+        sites = [f"https://site{number:05d}.example.org" for number in range(400)]
         every = [
-            Link(f"{sites[n % 1000]}/docs/page-{n:09d}-xxxxx.html", sites[n % 1000], n.to_bytes(8, "little"), depth=3)
-            for n in range(50_000)
+            Link(f"{sites[n % 400]}/docs/page-{n:09d}-xxxxx.html", sites[n % 400], n.to_bytes(8, "little"), depth=3)
+            for n in range(20_000)
         ]
         assert {len(each.url) for each in every} == {60}
         for start in range(0, len(every), 5000):
             store.discover(every[start : start + 5000], at=1.75e9)
         waiting = (client.info("memory")["used_memory"] - before) / len(every)
-        homes = store.activate(1000, owner="ant", until=math.inf, at=1.75e9)
+        homes = store.activate(400, owner="ant", until=math.inf, at=1.75e9)
         dealt = store.lease([Refill(home, 0, 100, 0, None, [math.inf] * LANES) for home in homes])
         held = [each for deal in dealt if deal is not None for each in deal.never_crawled]
         outcomes = []
@@ -323,7 +360,7 @@ def test_a_url_costs_at_most_what_was_promised(tmp_path: Path) -> None:
             known = {"history": bytes(range(30)), "checks": 24, "changes": 3, "digest": f"{number:040x}", "status": 200}
             outcomes.append(Outcome(each.id, "new", msgspec.structs.replace(page, **known)))
         store.settle(outcomes, at=1.77e9)
-        assert store.trim_changes(before=math.inf, most=0) == 50_000
+        assert store.trim_changes(before=math.inf, most=0) == 20_000
         after = (client.info("memory")["used_memory"] - before) / len(every)
         store.close()
     assert waiting <= 140

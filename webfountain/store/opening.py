@@ -10,13 +10,23 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from webfountain.errors import InputError
 
 if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "is_shared", "open_store", "read_every_entry", "recount"]
+__all__ = [
+    "DEFAULT_STORE",
+    "folder_of",
+    "is_held",
+    "is_shared",
+    "open_store",
+    "read_every_entry",
+    "recount",
+    "without_password",
+]
 
 DEFAULT_STORE: Final = "rocksdb://.webfountain"
 _ROCKSDB = "rocksdb://"
@@ -40,6 +50,14 @@ def is_held(folder: Path) -> bool:
 def is_shared(url: str) -> bool:
     """Whether a store's URL names a server, which many processes use at once."""
     return url.startswith(_SHARED)
+
+
+def without_password(url: str) -> str:
+    """A URL that may be shown and logged."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return url.replace(f":{parts.password}@", ":***@", 1)
 
 
 def open_store(

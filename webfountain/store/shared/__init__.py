@@ -1,4 +1,4 @@
-"""A frontier on a server, for many processes: Redis, Valkey or Kvrocks, one of them or a cluster.
+"""A frontier on a server, for many processes: Redis or Valkey, one of them or a cluster.
 
 Life of a step
 --------------

@@ -36,13 +36,13 @@ from redis.exceptions import (
 from redis.retry import Retry
 
 from webfountain.errors import InputError, StoreError
+from webfountain.store.opening import without_password
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["SCHEMES", "Connection", "connect"]
+__all__ = ["Connection", "connect", "query_of"]
 
-SCHEMES: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
 PATIENCE_S: Final = 600.0
 """A server that does not come back within this time ends the crawl; nothing acknowledged is lost by that."""
 _SHORTEST_S: Final = 0.05
@@ -231,14 +231,6 @@ def connect(url: str, *, parameters: Mapping[str, Any] | None = None) -> Connect
     except (ValueError, TypeError) as error:
         raise InputError(f"--store {shown!r}: {error}") from None
     return Connection(client, shown=shown)
-
-
-def without_password(url: str) -> str:
-    """A URL that may be shown and logged."""
-    parts = urlsplit(url)
-    if parts.password is None:
-        return url
-    return url.replace(f":{parts.password}@", ":***@", 1)
 
 
 def _without_query(url: str) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from webfountain.errors import InputError, StoreBound, StoreVersion
-from webfountain.store.shared.connection import connect, query_of, without_password
+from webfountain.store.opening import without_password
+from webfountain.store.shared.connection import connect, query_of
 from webfountain.store.shared.scripts import KEYS, Shards
 from webfountain.store.shared.store import SharedStore
 
