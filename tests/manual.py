@@ -60,7 +60,7 @@ MEANING = {
     "signals.importance": "A page's freshness counts as much as the page: by its importance, else by its depth.",
     "signals.lastmod": "Under every strategy: a page is due when a sitemap or feed dates it later than our copy.",
     "discovery.nofollow": "Honour rel=nofollow, robots meta and X-Robots-Tag.",
-    "discovery.sitemaps": "Read the sitemaps that robots.txt names.",
+    "discovery.sitemaps": "Read the sitemaps that robots.txt names; one on another host waits its turn there.",
     "discovery.max_url_length": "Longer URLs are refused, characters.",
     "discovery.max_repeated_segments": "A path that repeats a segment more often is a trap.",
     "discovery.calendar_years": "How far ahead of today the pages of a calendar are followed.",
@@ -74,8 +74,7 @@ MEANING = {
     "policies.default.deny": "Regular expressions; a URL that matches one is refused, also when it is queued already.",
     "policies.default.revisit.min_interval": "A page is not fetched again sooner, unless `now` or a sitemap asks.",
     "policies.default.revisit.max_interval": "A page with a copy is fetched again at the latest then.",
-    "switch": "`[[switch]]`: a page that shows `when` (`text` found `count` times, `language`, `status`) gets `to`.",
-    "conflict.rule": "Which policy a page keeps that is found under several: `most-trusted`, `least-trusted`, `first`.",
+    "switch": "`[[switch]]`: a page that shows `when` (`text` found `count` times, `status`) gets `to`.",
 }
 """Each key of a policy file in a sentence."""
 

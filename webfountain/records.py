@@ -92,6 +92,8 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     importance: float = 0.0
     source: str = ""
     request: bytes | None = None
+    trust: float = 0.0
+    """The trust that its policy or the page that links it gives it, 0 to 1."""
 
 
 class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -131,6 +133,8 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What the policy's metrics gave the page, in the order of the policy's metrics; `importance` combines them."""
     sketch: bytes | None = None
     """A sketch of the newest copy's text: what tells a change where the old text cannot be read."""
+    trust: float = 0.0
+    """The trust that it came with, 0 to 1: what its links inherit of."""
 
 
 class Discovered(msgspec.Struct, frozen=True, gc=False):

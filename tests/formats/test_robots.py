@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
+from typing import TYPE_CHECKING, Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.formats.robots import MAX_ROBOTS_BYTES, RobotsRules, robots_verdict
+from webfountain.formats.robots import MAX_ROBOTS_BYTES, MAX_WILDCARDS, RobotsRules, robots_verdict
+
+if TYPE_CHECKING:
+    from types import FrameType
 
 SITE = "https://a.example"
 
@@ -107,6 +113,42 @@ def test_the_first_500_kib_are_read_and_a_line_cut_in_two_is_dropped() -> None:
     assert allowed(body, "/other")
     assert allowed(body, "/last")
     assert allowed(body[:MAX_ROBOTS_BYTES], "/other")
+
+
+def searches(rules: RobotsRules, url: str) -> int:
+    """How many times a text is searched for another to judge a URL."""
+    found = 0
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        nonlocal found
+        found += event == "c_call" and getattr(argument, "__name__", "") == "find"
+
+    sys.setprofile(count)
+    try:
+        rules.allowed(url)
+    finally:
+        sys.setprofile(None)
+    return found
+
+
+@pytest.mark.parametrize(
+    "rule", ["Disallow: /*a{}", "Disallow: /*a*a*a*a{}", "Allow: /*a{}*b*c$", "disallow :/*" + "a*" * 200 + "{}"]
+)
+def test_rules_with_ever_so_many_wildcards_cost_a_url_a_bounded_number_of_searches(rule: str) -> None:
+    body = "User-agent: *\n" + "\n".join(rule.format(number) for number in range(60_000))
+    rules = RobotsRules.parse(body.encode(), "bot")
+    assert searches(rules, f"{SITE}/{'a' * 2000}") <= 2 * MAX_WILDCARDS
+
+
+def test_rules_beyond_the_bound_of_wildcards_refuse_more_and_never_less() -> None:
+    many = "".join(f"Disallow: /x/*{number}\n" for number in range(MAX_WILDCARDS))
+    body = f"User-agent: *\n{many}Disallow: /late/*.pdf\nAllow: /late/*.html\nDisallow: /plain/\n"
+    assert not allowed(body, "/x/1999")
+    assert allowed(body, "/x/none")
+    assert not allowed(body, "/late/a.pdf")
+    assert not allowed(body, "/late/a.html")
+    assert not allowed(body, "/plain/a")
+    assert allowed(body, "/other")
 
 
 LINES = st.sampled_from(

@@ -5,7 +5,9 @@ from __future__ import annotations
 import heapq
 import random
 from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from webfountain.clock import ManualClock
 from webfountain.config import FountainConfig
@@ -15,6 +17,17 @@ from webfountain.metrics import Metrics
 from webfountain.policy.files import parse_collection
 from webfountain.records import Fetched
 from webfountain.store.memory.store import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.policy.files import Collection
+    from webfountain.records import Fetch, FetchKind
+    from webfountain.repository.pages import Repository
+
+Answer = tuple[int, Mapping[str, str], bytes, float] | str
+"""Status, headers, body and seconds, or an error word."""
+Web = Callable[["Fetch", float], Answer]
 
 POLICY = """
 [collection]
@@ -34,7 +47,7 @@ period = "{period}"
 """
 
 
-def collection_of(seeds, **values):
+def collection_of(seeds: Sequence[str], **values: object) -> Collection:
     settings = {
         "collection": "", "min_delay": "1s", "delay_factor": 10, "politeness": "", "allow_private": "true",
         "period": "1d", "rest": "",
@@ -48,26 +61,26 @@ class Drive:
 
     def __init__(
         self,
-        collection,
-        answer,
+        collection: Collection,
+        answer: Web,
         *,
-        store=None,
-        repository=None,
-        clock=None,
-        seed=1,
-        recrawl=True,
-        obey_robots=True,
-        **config,
-    ):
+        store: MemoryStore | None = None,
+        repository: Repository | None = None,
+        clock: ManualClock | None = None,
+        seed: int = 1,
+        recrawl: bool = True,
+        obey_robots: bool = True,
+        **config: Any,
+    ) -> None:
         self.clock = clock or ManualClock(1_000_000.0)
         cycle = collection.cycle
         self.store = store or MemoryStore(period_s=cycle.period_s, fastest_s=cycle.fastest_s)
         self.metrics = Metrics()
         self.log: list[tuple[float, str, str]] = []
-        self.items = []
-        self.outcomes = Counter()
+        self.items: list[dict[str, Any]] = []
+        self.outcomes: Counter[str] = Counter()
         self.answer = answer
-        self.addresses = {}
+        self.addresses: dict[str, list[str]] = {}
         self.collection = collection
         self.frontier = Frontier(
             store=self.store, repository=repository, collection=collection, config=FountainConfig(**config),
@@ -75,11 +88,13 @@ class Drive:
             obey_robots=obey_robots,
         )  # fmt: skip
         load_seeds(collection, self.frontier.judge, self.frontier.due.discover, at=self.clock.now())
-        self.flying: list[tuple[float, int, object]] = []
+        self.flying: list[tuple[float, int, Fetched]] = []
         self.open: dict[str, int] = {}
         self.most_open = 0
 
-    def run(self, *, seconds=None, steps=200_000, until=None):
+    def run(
+        self, *, seconds: float | None = None, steps: int = 200_000, until: Callable[[], object] | None = None
+    ) -> None:
         """Until time, `until()` or nothing more can ever happen."""
         end = float("inf") if seconds is None else self.clock.now() + seconds
         for _ in range(steps):
@@ -119,12 +134,12 @@ class Drive:
             self.frontier.absorb(result)
             if (planning := self.frontier.planning()) is not None:
                 self.frontier.adopt(planning())
-            settled = batch.visits or batch.refusals or batch.sitemaps or batch.guests
+            settled = batch.ended or batch.sitemaps or batch.guests
             moved = batch.parked or batch.room or batch.refills or batch.released
             did = did or bool(settled or moved or result.activated or result.immediate)
         return did
 
-    def _send(self, fetch):
+    def _send(self, fetch: Fetch) -> None:
         now = self.clock.now()
         self.log.append((now, fetch.kind, fetch.url))
         self.open[fetch.site] = self.open.get(fetch.site, 0) + 1
@@ -137,7 +152,7 @@ class Drive:
             fetched = Fetched(fetch, now + seconds, seconds, status, tuple(headers.items()), body)
         heapq.heappush(self.flying, (fetched.at, fetch.id, fetched))
 
-    def _land(self, fetched):
+    def _land(self, fetched: Fetched) -> None:
         self.open[fetched.fetch.site] -= 1
         self.frontier.landed(fetched)
         if fetched.fetch.kind == "page":
@@ -147,5 +162,5 @@ class Drive:
                 self.items.append(item)
             self.frontier.finish(visit)
 
-    def asked(self, kind="page"):
+    def asked(self, kind: FetchKind = "page") -> list[str]:
         return [url for _, what, url in self.log if what == kind]

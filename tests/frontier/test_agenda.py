@@ -24,7 +24,7 @@ def test_no_stretch_of_time_sees_more_than_its_share_and_a_little_burst(capacity
             assert j - i <= (taken[j] - begin) * capacity / 100.0 + burst + 1e-6
 
 
-def test_a_budget_asked_for_without_pause_is_spent_whole():
+def test_a_budget_asked_for_without_pause_is_spent_whole() -> None:
     pace, now, n = Pace(50, 100.0, start=0.0), 0.0, 0
     while (now := max(now, pace.open_at())) < 1000.0:
         pace.take(now)
@@ -32,13 +32,13 @@ def test_a_budget_asked_for_without_pause_is_spent_whole():
     assert 499 <= n <= 501
 
 
-def test_without_a_capacity_politeness_alone_decides():
+def test_without_a_capacity_politeness_alone_decides() -> None:
     pace = Pace(None, 100.0, start=5.0)
     pace.take(7.0)
     assert pace.open_at() == -inf
 
 
-def test_a_chore_is_due_when_its_interval_has_passed_since_it_was_done():
+def test_a_chore_is_due_when_its_interval_has_passed_since_it_was_done() -> None:
     agenda = Agenda({"a": 10.0, "b": 3.0}, start=0.0)
     assert agenda.due("a", 0.0)
     assert not agenda.due("a", 9.9)

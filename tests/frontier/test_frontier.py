@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.frontier.drive import Drive, collection_of
+from tests.frontier.drive import Answer, Drive, Web, collection_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from webfountain.records import Fetch
 
 HTML = {"content-type": "text/html"}
 
 
-def site_of_pages(pages, *, robots=(404, b""), seconds=0.05, extra=None):
+def site_of_pages(
+    pages: Mapping[str, bytes],
+    *,
+    robots: tuple[int, bytes] | str = (404, b""),
+    seconds: float = 0.05,
+    extra: Callable[[Fetch, str, float], Answer | None] | None = None,
+) -> Web:
     """A web of one dict: path -> body; robots.txt answers as told."""
 
-    def answer(fetch, at):
+    def answer(fetch: Fetch, at: float) -> Answer:
         path = fetch.url.split("/", 3)[3]
         if path == "robots.txt":
             return robots if isinstance(robots, str) else (robots[0], {}, robots[1], seconds)
@@ -27,11 +39,11 @@ def site_of_pages(pages, *, robots=(404, b""), seconds=0.05, extra=None):
     return answer
 
 
-def linked(*paths):
+def linked(*paths: str) -> bytes:
     return b"<title>t</title>" + b"".join(b'<a href="/%s">x</a>' % path.encode() for path in paths)
 
 
-def test_every_linked_page_is_fetched_once_and_robots_txt_first_and_once():
+def test_every_linked_page_is_fetched_once_and_robots_txt_first_and_once() -> None:
     pages = {"": linked("a", "b"), "a": linked("b", "c"), "b": linked("a"), "c": linked("", "missing")}
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages(pages))
     drive.run(seconds=3600)
@@ -41,7 +53,7 @@ def test_every_linked_page_is_fetched_once_and_robots_txt_first_and_once():
     assert drive.outcomes == {"new": 4, "gone": 1}
 
 
-def test_a_site_never_sees_two_requests_at_once_and_each_waits_ten_times_the_last():
+def test_a_site_never_sees_two_requests_at_once_and_each_waits_ten_times_the_last() -> None:
     pages = {"": linked(*"abcdef")} | dict.fromkeys("abcdef", b"x")
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages(pages, seconds=0.5))
     drive.run(seconds=3600)
@@ -63,7 +75,7 @@ def test_host_names_on_one_address_share_its_politeness_unless_told_apart(per_ip
     assert len(drive.asked()) == 3
 
 
-def test_crawl_delay_is_obeyed_up_to_max_delay():
+def test_crawl_delay_is_obeyed_up_to_max_delay() -> None:
     pages = {"": linked("a", "b"), "a": b"x", "b": b"y"}
     answer = site_of_pages(pages, robots=(200, b"User-agent: *\nCrawl-delay: 20"))
     drive = Drive(collection_of(["http://one.example/"]), answer)
@@ -73,7 +85,7 @@ def test_crawl_delay_is_obeyed_up_to_max_delay():
     assert all(later - earlier >= 20 for earlier, later in pairwise(times)), "before the first page too"
 
 
-def test_what_robots_txt_refuses_is_never_asked_and_settled_as_refused():
+def test_what_robots_txt_refuses_is_never_asked_and_settled_as_refused() -> None:
     pages = {"": linked("ok", "private/x"), "ok": b"x", "private/x": b"y"}
     answer = site_of_pages(pages, robots=(200, b"User-agent: *\nDisallow: /private/"))
     drive = Drive(collection_of(["http://one.example/"]), answer)
@@ -84,10 +96,10 @@ def test_what_robots_txt_refuses_is_never_asked_and_settled_as_refused():
     assert drive.metrics.get("outcome/refused_by_robots") == 1
 
 
-def test_an_unreachable_robots_txt_refuses_the_site_until_a_retry_succeeds():
+def test_an_unreachable_robots_txt_refuses_the_site_until_a_retry_succeeds() -> None:
     state = {"robots": (503, b"")}
 
-    def answer(fetch, at):
+    def answer(fetch: Fetch, at: float) -> Answer:
         return site_of_pages({"": b"x"}, robots=state["robots"])(fetch, at)
 
     drive = Drive(collection_of(["http://one.example/"]), answer)
@@ -100,8 +112,8 @@ def test_an_unreachable_robots_txt_refuses_the_site_until_a_retry_succeeds():
     assert drive.asked() == ["http://one.example/"]
 
 
-def test_robots_txt_redirects_are_followed_and_asked_again_after_a_day():
-    def answer(fetch, at):
+def test_robots_txt_redirects_are_followed_and_asked_again_after_a_day() -> None:
+    def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.url == "http://one.example/robots.txt":
             return (301, {"location": "/r/robots.txt"}, b"", 0.05)
         if fetch.url == "http://one.example/r/robots.txt":
@@ -116,8 +128,8 @@ def test_robots_txt_redirects_are_followed_and_asked_again_after_a_day():
     assert len(drive.asked("robots")) > 2
 
 
-def test_retry_after_and_back_off_keep_a_busy_site_alone_and_spare_the_others():
-    def busy(fetch, path, at):
+def test_retry_after_and_back_off_keep_a_busy_site_alone_and_spare_the_others() -> None:
+    def busy(fetch: Fetch, path: str, at: float) -> Answer | None:
         if fetch.site == "http://busy.example":
             return (429, {"retry-after": "500"}, b"", 0.05)
         return None
@@ -132,7 +144,7 @@ def test_retry_after_and_back_off_keep_a_busy_site_alone_and_spare_the_others():
     assert drive.metrics.get("politeness/retry_after") == 1
 
 
-def test_a_host_without_an_address_waits_and_its_urls_are_not_lost():
+def test_a_host_without_an_address_waits_and_its_urls_are_not_lost() -> None:
     drive = Drive(collection_of(["http://dead.example/", "http://live.example/"]), site_of_pages({"": b"x"}))
     drive.addresses["dead.example"] = []
     drive.run(seconds=60)
@@ -143,7 +155,7 @@ def test_a_host_without_an_address_waits_and_its_urls_are_not_lost():
     assert "http://dead.example/" in drive.asked()
 
 
-def test_private_addresses_are_refused_after_dns_unless_allowed():
+def test_private_addresses_are_refused_after_dns_unless_allowed() -> None:
     drive = Drive(collection_of(["http://inside.example/"], allow_private="false"), site_of_pages({"": b"x"}))
     drive.addresses["inside.example"] = ["127.0.0.1"]
     drive.run(seconds=60)
@@ -151,8 +163,8 @@ def test_private_addresses_are_refused_after_dns_unless_allowed():
     assert [(r.state, r.error) for _, r in drive.store.pages()] == [("refused", "private-address")]
 
 
-def test_a_changed_page_is_found_by_recrawl_and_an_unchanged_one_costs_a_304():
-    def versions(fetch, path, at):
+def test_a_changed_page_is_found_by_recrawl_and_an_unchanged_one_costs_a_304() -> None:
+    def versions(fetch: Fetch, path: str, at: float) -> Answer | None:
         if path == "news":
             return (200, HTML, b"<p>issue %d</p>" % (at // 86_400), 0.05)
         if path == "":
@@ -174,10 +186,10 @@ def test_a_changed_page_is_found_by_recrawl_and_an_unchanged_one_costs_a_304():
     assert home.changes == 0
 
 
-def test_no_page_is_asked_earlier_than_min_interval_nor_later_than_max_interval_allows():
+def test_no_page_is_asked_earlier_than_min_interval_nor_later_than_max_interval_allows() -> None:
     policy = '[policies.default.revisit]\nmin_interval = "2d"\nmax_interval = "5d"\n[change]\nmin_change = 0'
 
-    def ever_new(fetch, path, at):
+    def ever_new(fetch: Fetch, path: str, at: float) -> Answer | None:
         return (200, HTML, b"%f" % at, 0.05) if path == "hot" else None
 
     web = site_of_pages({"": linked("hot", "cold"), "cold": b"x"}, extra=ever_new)
@@ -190,7 +202,7 @@ def test_no_page_is_asked_earlier_than_min_interval_nor_later_than_max_interval_
         assert max(gaps) <= 5 * 86_400 + 60
 
 
-def test_a_dead_page_is_asked_ever_more_rarely():
+def test_a_dead_page_is_asked_ever_more_rarely() -> None:
     drive = Drive(collection_of(["http://one.example/gone"]), site_of_pages({}))
     drive.run(seconds=100 * 86_400)
     times = [at for at, kind, _ in drive.log if kind == "page"]
@@ -198,8 +210,8 @@ def test_a_dead_page_is_asked_ever_more_rarely():
     assert gaps == [1, 2, 4, 8, 16, 32]
 
 
-def test_a_redirect_is_a_link_and_a_record_of_its_source():
-    def moved(fetch, path, at):
+def test_a_redirect_is_a_link_and_a_record_of_its_source() -> None:
+    def moved(fetch: Fetch, path: str, at: float) -> Answer | None:
         return (301, {"location": "/new"}, b"", 0.05) if path == "old" else None
 
     drive = Drive(collection_of(["http://one.example/old"]), site_of_pages({"new": b"x"}, extra=moved))
@@ -208,8 +220,8 @@ def test_a_redirect_is_a_link_and_a_record_of_its_source():
     assert states == {"http://one.example/old": "redirected", "http://one.example/new": "crawled"}
 
 
-def test_a_redirect_to_itself_fails_and_does_not_loop():
-    def loop(fetch, path, at):
+def test_a_redirect_to_itself_fails_and_does_not_loop() -> None:
+    def loop(fetch: Fetch, path: str, at: float) -> Answer | None:
         return (302, {"location": fetch.url}, b"", 0.05)
 
     drive = Drive(collection_of(["http://one.example/x"]), site_of_pages({}, extra=loop))
@@ -218,12 +230,12 @@ def test_a_redirect_to_itself_fails_and_does_not_loop():
     assert [(r.state, r.error) for _, r in drive.store.pages()] == [("failed", "redirect-loop")]
 
 
-def test_sitemaps_bring_urls_and_make_pages_due_when_lastmod_is_newer():
+def test_sitemaps_bring_urls_and_make_pages_due_when_lastmod_is_newer() -> None:
     from datetime import UTC, datetime
 
     published = {"at": 0.0}
 
-    def with_sitemap(fetch, path, at):
+    def with_sitemap(fetch: Fetch, path: str, at: float) -> Answer | None:
         if path == "sitemap.xml":
             when = datetime.fromtimestamp(published["at"], UTC).isoformat()
             body = f"<urlset><url><loc>http://one.example/page</loc><lastmod>{when}</lastmod></url></urlset>"
@@ -243,7 +255,7 @@ def test_sitemaps_bring_urls_and_make_pages_due_when_lastmod_is_newer():
     assert len(times) >= 2
 
 
-def test_an_immediate_url_goes_first_and_stays_polite():
+def test_an_immediate_url_goes_first_and_stays_polite() -> None:
     from webfountain.records import Link
     from webfountain.urls import fingerprint
 
@@ -257,7 +269,7 @@ def test_an_immediate_url_goes_first_and_stays_polite():
     assert drive.most_open == 1
 
 
-def test_an_edited_deny_also_holds_for_urls_already_queued():
+def test_an_edited_deny_also_holds_for_urls_already_queued() -> None:
     pages = {"": linked("keep", "drop/1")} | {"keep": b"x", "drop/1": b"y"}
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages(pages), max_pages=1)
     drive.run(until=lambda: drive.frontier.finish_reason() == "max_pages")
@@ -269,7 +281,7 @@ def test_an_edited_deny_also_holds_for_urls_already_queued():
     assert {r.state for _, r in again.store.pages() if "drop" in r.url} == {"refused"}
 
 
-def test_a_capacity_is_spread_over_the_period_and_never_exceeded():
+def test_a_capacity_is_spread_over_the_period_and_never_exceeded() -> None:
     pages = {"": linked(*[f"p{i}" for i in range(300)])} | {f"p{i}": b"x" for i in range(300)}
     drive = Drive(
         collection_of(["http://one.example/"], min_delay="0s", delay_factor=0, rest="capacity_pages_per_period = 100"),
@@ -282,7 +294,7 @@ def test_a_capacity_is_spread_over_the_period_and_never_exceeded():
     assert 45 <= half <= 55
 
 
-def test_a_crawl_until_idle_ends_when_only_a_dead_host_waits():
+def test_a_crawl_until_idle_ends_when_only_a_dead_host_waits() -> None:
     drive = Drive(
         collection_of(["http://live.example/", "http://dead.example/"]), site_of_pages({"": b"x"}), until_idle=True
     )
@@ -296,7 +308,7 @@ def test_a_crawl_until_idle_ends_when_only_a_dead_host_waits():
     assert drive.store.statistics().pages["never-crawled"] == 1
 
 
-def test_more_sites_than_the_active_list_holds_all_get_their_turn():
+def test_more_sites_than_the_active_list_holds_all_get_their_turn() -> None:
     seeds = [f"http://s{i}.example/" for i in range(40)]
     drive = Drive(
         collection_of(seeds, politeness="per_ip = false"), site_of_pages({"": linked("a"), "a": b"x"}), active_sites=5

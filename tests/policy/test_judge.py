@@ -102,6 +102,7 @@ def test_a_batch_is_judged_like_its_links_one_by_one(urls: list[str], depth: int
 
 SPREADING = """
 [policies.favor]
+dampening = 0.85
 spread = "{spread}"
 otherwise = "other"
 allow = ['/docs/']
@@ -181,7 +182,7 @@ SWITCHES = """
 when = { text = '(?i)casino|viagra', count = 3 }
 to = "distrust"
 [[switch]]
-when = { language = "de", status = 200 }
+when = { text = 'Willkommen', status = 200 }
 to = "favor"
 """
 
@@ -191,10 +192,9 @@ to = "favor"
     [
         (Seen(200, "Casino, viagra and casino"), "distrust"),
         (Seen(200, "casino casino"), None),
-        (Seen(200, "ein Text", "de-AT"), "favor"),
-        (Seen(404, "ein Text", "de"), None),
-        (Seen(200, "a text", "den"), None),
-        (Seen(200, "casino casino casino", "de"), "distrust"),
+        (Seen(200, "Willkommen"), "favor"),
+        (Seen(404, "Willkommen"), None),
+        (Seen(200, "casino casino casino Willkommen"), "distrust"),
     ],
 )
 def test_the_first_switch_that_a_page_meets_in_all_it_asks_for_counts(seen: Seen, to: str | None) -> None:
@@ -204,15 +204,6 @@ def test_the_first_switch_that_a_page_meets_in_all_it_asks_for_counts(seen: Seen
     assert (None if found is None else found.to) == to
     if to is not None:
         assert judge.switched(to, seen) is None
-
-
-@pytest.mark.parametrize(
-    ("rule", "more", "less"), [("most-trusted", True, False), ("least-trusted", False, True), ("first", False, False)]
-)
-def test_the_conflict_rule_chooses_between_two_policies_of_one_page(rule: str, more: bool, less: bool) -> None:
-    judge = Judge(collection_of(f'[conflict]\nrule = "{rule}"\n'), year=2026)
-    assert judge.prefers("favor", 0.9, over=("default", 0.5)) is more
-    assert judge.prefers("distrust", 0.1, over=("default", 0.5)) is less
 
 
 def test_an_adopted_collection_rules_the_next_batch_and_a_policy_that_is_gone_is_judged_as_the_default() -> None:

@@ -74,11 +74,12 @@ class RefusingMiddleware:
         flight = flight_of(request)
         if flight is None or flight.refusal is None:
             return
-        if flight.refusal.kind == "failed":
-            raise download_error(flight.refusal.record.error or "network", request.url)
-        why = f"Forbidden by {flight.refusal.record.error}"
+        outcome = flight.refusal.outcome
+        if outcome.kind == "failed":
+            raise download_error(outcome.record.error or "network", request.url)
+        why = f"Forbidden by {outcome.record.error}"
         logger.debug("%s: %s", why, request, extra={"spider": self._crawler.spider})
-        if flight.refusal.kind == "refused_by_robots":
+        if outcome.kind == "refused_by_robots":
             self._crawler.stats.inc_value("robotstxt/forbidden")
         raise IgnoreRequest(why)
 

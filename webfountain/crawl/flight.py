@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scrapy import Request
 
     from webfountain.download.fetcher import Terms
-    from webfountain.frontier.batch import Refusal
+    from webfountain.frontier.batch import Ended
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.records import Fetch, Fetched
 
@@ -78,7 +78,7 @@ class Flight:
         landing: Landing,
         *,
         own: bool,
-        refusal: Refusal | None = None,
+        refusal: Ended | None = None,
         parent: Flight | None = None,
     ) -> None:
         self.fetch = fetch

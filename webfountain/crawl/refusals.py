@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from scrapy import Request
 
-    from webfountain.frontier.batch import Refusal
+    from webfountain.frontier.batch import Ended
     from webfountain.frontier.frontier import Frontier
     from webfountain.records import Lease, LeaseId
 
@@ -47,20 +47,20 @@ class Refusals:
     def __init__(self, frontier: Frontier, now: Callable[[], float]) -> None:
         self._frontier = frontier
         self._now = now
-        self._refused: deque[Refusal] = deque()
+        self._refused: deque[Ended] = deque()
         self._in_engine = 0
-        self._settled: list[Refusal] = []
+        self._settled: list[Ended] = []
         self._once: set[LeaseId] = set()
 
     def take_work(self) -> Batch | None:
         """The frontier's next batch without what is refused in it, with what has been told to its errback."""
         batch = self._frontier.take_work() if self.untold() <= MOST else None
         if batch is not None:
-            self._refused += [each for each in batch.refusals if not each.asked]
-            batch.refusals = [self._last(each) for each in batch.refusals if each.asked]
+            self._refused += [each for each in batch.ended if not each.asked]
+            batch.ended = [self._last(each) for each in batch.ended if each.asked]
         if self._settled:
             batch = batch or Batch(self._now())
-            batch.refusals += self._settled
+            batch.ended += self._settled
             self._settled = []
         return batch
 
@@ -68,14 +68,15 @@ class Refusals:
         """The request of a lease that is acknowledged now is not made again."""
         self._once.add(lease.id)
 
-    def _last(self, acknowledged: Refusal) -> Refusal:
+    def _last(self, acknowledged: Ended) -> Ended:
         if acknowledged.lease.id not in self._once:
             return acknowledged
         self._once.remove(acknowledged.lease.id)
-        record = msgspec.structs.replace(acknowledged.record, due=inf)
-        return msgspec.structs.replace(acknowledged, record=record)
+        outcome = acknowledged.outcome
+        once = msgspec.structs.replace(outcome, record=msgspec.structs.replace(outcome.record, due=inf))
+        return msgspec.structs.replace(acknowledged, outcome=once)
 
-    def next_refused(self) -> Refusal | None:
+    def next_refused(self) -> Ended | None:
         """One that the engine has to end now. `ended` must follow."""
         if not self._refused:
             return None
@@ -86,7 +87,7 @@ class Refusals:
         """The engine is done with one that `next_refused` gave."""
         self._in_engine -= 1
 
-    def settle(self, refusal: Refusal) -> None:
+    def settle(self, refusal: Ended) -> None:
         """One that has ended goes with the next batch."""
         self._settled.append(refusal)
 

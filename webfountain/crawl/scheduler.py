@@ -15,6 +15,7 @@ import gc
 import logging
 import time
 from collections import deque
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
@@ -34,6 +35,7 @@ from webfountain.crawl.values import ClassMissing
 from webfountain.crawl.worker import Worker
 from webfountain.download.resolver import Resolver
 from webfountain.errors import WebfountainError
+from webfountain.policy.reloading import PolicyPoll
 from webfountain.records import Fetch, Fetched, LeaseId
 
 if TYPE_CHECKING:
@@ -43,9 +45,10 @@ if TYPE_CHECKING:
     from scrapy import Spider
     from scrapy.crawler import Crawler
 
-    from webfountain.frontier.batch import Batch, Refusal
+    from webfountain.frontier.batch import Batch, Ended
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.pages.examiner import Visit
+    from webfountain.policy.files import Collection
 
 __all__ = ["FountainScheduler"]
 
@@ -53,6 +56,7 @@ logger = logging.getLogger(__name__)
 
 GRACE_S: Final = 4.0
 """What is in flight when the crawl stops has this long to end; then it is cut, and its lease given back."""
+POLICY_POLL_S: Final = 2.0
 GC_ALLOCATIONS: Final = 50_000
 """Objects between two looks of Python's cycle collector: at its default of 700 it took 0.2 ms a page, a fifth of all.
 An answered page leaves no cycle behind, so memory does not wait for it."""
@@ -85,6 +89,9 @@ class FountainScheduler:
         self._waiting: dict[LeaseId, Flight] = {}
         """By lease: pages that the engine is done with, but not with all that came of them in memory alone."""
         self._told: set[str] = set()
+        self._policy: PolicyPoll | None = None
+        self._poll_at = 0.0
+        self._polling: asyncio.Task[None] | None = None
         self._known = 0
 
     @classmethod
@@ -125,6 +132,8 @@ class FountainScheduler:
         self._duplicates = Duplicates(self._crawler, size=self._session.config.cache_urls)
         await self._duplicates.open()
         self._refusals = Refusals(built.frontier, self._session.now)
+        if self._own:
+            self._policy = PolicyPoll(built.collection)
         self._session.census = self._freshness
         self._worker.start(built.frontier, self._load_seeds, self._take_work)
 
@@ -135,6 +144,8 @@ class FountainScheduler:
             return
         self._closing = True
         self._session.census = None
+        if self._polling is not None:
+            self._polling.cancel()
         self._resolver.close()
         if self._timer is not None:
             self._timer.cancel()
@@ -185,9 +196,7 @@ class FountainScheduler:
         depart(request, self._flight(fetch, own=True))
         return request
 
-    def _flight(
-        self, fetch: Fetch, *, own: bool, refusal: Refusal | None = None, parent: Flight | None = None
-    ) -> Flight:
+    def _flight(self, fetch: Fetch, *, own: bool, refusal: Ended | None = None, parent: Flight | None = None) -> Flight:
         assert self._session.terms is not None
         return Flight(fetch, self._session.terms, self, own=own, refusal=refusal, parent=parent)
 
@@ -315,7 +324,7 @@ class FountainScheduler:
 
     # ------------------------------------------------- requests of projects
 
-    def _foreign_request(self, fetch: Fetch, refusal: Refusal | None = None) -> Request | None:
+    def _foreign_request(self, fetch: Fetch, refusal: Ended | None = None) -> Request | None:
         assert fetch.lease is not None
         try:
             taken = self._requests.take(fetch.lease)
@@ -331,7 +340,7 @@ class FountainScheduler:
         self._crawler.stats.inc_value("scheduler/dequeued")
         return taken.request
 
-    def _withhold(self, fetch: Fetch, refusal: Refusal | None, why: ClassMissing) -> None:
+    def _withhold(self, fetch: Fetch, refusal: Ended | None, why: ClassMissing) -> None:
         """A request that only another version of the project can make keeps its place in the queue."""
         assert fetch.lease is not None
         if refusal is None:
@@ -345,7 +354,7 @@ class FountainScheduler:
             logger.error("Requests stay in the queue, because %s (counted in addon/withheld): %s", why, fetch.url)
         engine.wake(self._crawler)
 
-    def _forget(self, fetch: Fetch, refusal: Refusal | None, error: Exception) -> None:
+    def _forget(self, fetch: Fetch, refusal: Ended | None, error: Exception) -> None:
         """A request that nobody can make again is settled."""
         if isinstance(error, LostInMemory):
             self.metrics.inc(
@@ -361,7 +370,7 @@ class FountainScheduler:
         self._end(flight)
         engine.wake(self._crawler)
 
-    def _refused_request(self, refusal: Refusal) -> Request | None:
+    def _refused_request(self, refusal: Ended) -> Request | None:
         """A request that the engine ends at once: `RefusingMiddleware` sees to it."""
         lease = refusal.lease
         return self._foreign_request(Fetch(0, "page", lease.record.url, lease.site, None, lease=lease), refusal)
@@ -395,13 +404,13 @@ class FountainScheduler:
 
     # ------------------------------------------------------- beside the walk
 
-    def _load_seeds(self) -> None:
-        """In the worker thread, before anything else."""
+    def _load_seeds(self, edited: Collection | None = None) -> None:
+        """In the worker thread, before anything else; those of an edited policy file when it is adopted."""
         built = self._session.built
         assert built is not None
         if built.seeds is None:
             return
-        loaded = built.seeds()
+        loaded = built.seeds(built.collection if edited is None else edited)
         self.metrics.inc("seeds/read", loaded.read)
         self.metrics.inc("seeds/new", loaded.new)
         for reason, (many, first) in loaded.refused.items():
@@ -410,7 +419,7 @@ class FountainScheduler:
     def _take_work(self) -> Batch | None:
         """The next batch. What it settles is in the feeds by then: an item of a settled page must not be lost."""
         work = self.frontier.take_work() if self._own else self._refusals.take_work()
-        if work is not None and (work.visits or work.refusals):
+        if work is not None and work.ended:
             engine.flush_feeds(self._crawler)
         return work
 
@@ -435,6 +444,32 @@ class FountainScheduler:
             self._wind_down()
         elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals.untold()):
             self._stop(reason)
+        else:
+            self._poll_policy()
+
+    def _poll_policy(self) -> None:
+        """Now and then: whether the policy file was edited. A poll is a `stat`, in the worker thread."""
+        now = time.monotonic()
+        if self._policy is not None and self._polling is None and now >= self._poll_at:
+            self._poll_at = now + POLICY_POLL_S
+            self._polling = asyncio.get_running_loop().create_task(self._adopt_edit())
+
+    async def _adopt_edit(self) -> None:
+        try:
+            assert self._policy is not None
+            edit = await self._worker.call(self._policy.poll)
+            if edit is None or self._closing:
+                return
+            if edit.collection is None:
+                logger.error("The edited policy file is refused, the crawl goes on with the one before: %s", edit.error)
+                return
+            self.frontier.adopt_collection(edit.collection)
+            self._worker.stir()
+            await self._worker.call(partial(self._load_seeds, edit.collection))
+            wait = f"; these tables take effect at the next start: {', '.join(edit.waits)}" if edit.waits else ""
+            logger.info("The edited policy file is in force%s", wait)
+        finally:
+            self._polling = None
 
     def _wind_down(self) -> None:
         """The engine waits for what is in flight; after a grace it is cut."""

@@ -64,7 +64,7 @@ _SESSIONS: Final[WeakKeyDictionary[Crawler, Session]] = WeakKeyDictionary()
 
 
 class Built(NamedTuple):
-    """A frontier ready to run. `seeds` loads the seeds, in the worker thread.
+    """A frontier ready to run. `seeds` loads the seeds of a collection, in the worker thread.
 
     `endless`: known URLs are asked again, so the crawl is not over when each was asked once.
     """
@@ -191,8 +191,8 @@ def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
         suspects=Suspects(folder),
     )
 
-    def seeds() -> SeedsLoaded:
-        return load_seeds(collection, frontier.judge, frontier.due.discover, at=clock.now())
+    def seeds(of: Collection) -> SeedsLoaded:
+        return load_seeds(of, frontier.judge, frontier.due.discover, at=clock.now())
 
     return Built(frontier, collection, clock, metrics, seeds, endless=True)
 

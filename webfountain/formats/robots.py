@@ -26,6 +26,12 @@ MAX_ROBOTS_SITEMAPS: Final = 1000
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
 """Owners write "User-agent: bot/2.0" as they find it in their logs: the leading product token counts (RFC 2.2.1)."""
 
+MAX_WILDCARDS: Final = 2000
+"""Asterisks that are matched as such; each may cost a search in the URL, of which 500 KiB could ask for half a million.
+In rules after that one stands for "whatever follows" at its first asterisk, or for nothing if it allows: more is
+refused, never less."""
+_WILD: Final = re.compile(r"(?im)^[^\S\r\n]*(dis)?allow[^\S\r\n]*:[^\r\n*#]*(\*[^\r\n#]*)")
+
 Ruling = Literal["rules", "allow", "refuse"]
 
 
@@ -59,7 +65,7 @@ class RobotsRules:
     @classmethod
     def parse(cls, body: bytes, token: str) -> RobotsRules:
         """Read rules from any bytes at all; `token` is the product token, as "webfountain"."""
-        return cls(Protego.parse(_AGENT.sub(r"\1", _text(body))), token)
+        return cls(Protego.parse(_bounded(_AGENT.sub(r"\1", _text(body)))), token)
 
     def allowed(self, url: str) -> bool:
         """Whether a canonical URL of this site may be fetched."""
@@ -75,6 +81,22 @@ def _text(body: bytes) -> str:
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return body.decode("utf-16", errors="replace")
     return body.decode("utf-8-sig", errors="replace")
+
+
+def _bounded(text: str) -> str:
+    """The text with so few wildcards that no URL takes long."""
+    if text.count("*") <= MAX_WILDCARDS:
+        return text
+    left = MAX_WILDCARDS
+
+    def shorten(rule: re.Match[str]) -> str:
+        nonlocal left
+        left -= rule[2].count("*")
+        if left >= 0:
+            return rule[0]
+        return rule[0][: rule.start(2) - rule.start()] if rule[1] else ""
+
+    return _WILD.sub(shorten, text)
 
 
 def _delay(seconds: float | None) -> float | None:

@@ -24,27 +24,26 @@ if TYPE_CHECKING:
         Lease,
         LeaseId,
         Link,
-        OutcomeKind,
-        PageRecord,
+        Outcome,
         SiteLease,
         SiteRecord,
     )
     from webfountain.store.contract import BucketCensus, Dealt, Parked, Refill, Statistics
 
-__all__ = ["Batch", "BatchResult", "CensusTaken", "Learned", "NamedSitemap", "Refusal", "SitemapRead"]
+__all__ = ["Batch", "BatchResult", "CensusTaken", "Ended", "Learned", "NamedSitemap", "SitemapRead"]
 
 
-class Refusal(msgspec.Struct, frozen=True):
-    """A leased page that is settled without a visit: refused by robots.txt or policy, or acknowledged by a spider.
+class Ended(msgspec.Struct, frozen=True):
+    """The end of a lease on its way to the store: the page was examined, refused, or acknowledged by a spider.
 
-    `asked`: it was handed out; else whoever yielded it does not know of its end.
+    `visit` is what an examined one brought besides: a body to write, links to discover. `asked`: it was handed out;
+    else whoever yielded it does not know of its end.
     """
 
     lease: Lease
-    kind: OutcomeKind
-    record: PageRecord
-    seconds: float = 0.0
-    asked: bool = False
+    outcome: Outcome
+    visit: Visit | None = None
+    asked: bool = True
 
 
 class NamedSitemap(msgspec.Struct, frozen=True):
@@ -59,8 +58,7 @@ class Batch:
     """Work for the worker thread. `at` is the time of all of its store calls, and of the events that write into it."""
 
     at: float
-    visits: list[Visit] = field(default_factory=list)
-    refusals: list[Refusal] = field(default_factory=list)
+    ended: list[Ended] = field(default_factory=list)
     offers: list[Link] = field(default_factory=list)
     sitemaps: list[NamedSitemap] = field(default_factory=list)
     answers: list[Fetched] = field(default_factory=list)
@@ -80,17 +78,13 @@ class Batch:
     census_since: int | None = None
     plan: bytes | None = None
 
-    def settle(self, visit: Visit) -> None:
-        """A page was fetched and examined: to be written, its links discovered, its lease ended."""
-        self.visits.append(visit)
+    def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
+        """A page that was asked has ended: its body is to be written, its links discovered, its lease ended."""
+        self.ended.append(Ended(lease, outcome, visit))
 
-    def refuse(self, lease: Lease, kind: OutcomeKind, record: PageRecord) -> None:
+    def refuse(self, lease: Lease, outcome: Outcome) -> None:
         """A leased page ends unasked."""
-        self.refusals.append(Refusal(lease, kind, record))
-
-    def acknowledge(self, lease: Lease, kind: OutcomeKind, record: PageRecord, *, seconds: float) -> None:
-        """Another project's spider is done with a page."""
-        self.refusals.append(Refusal(lease, kind, record, seconds, asked=True))
+        self.ended.append(Ended(lease, outcome, asked=False))
 
     def offer(self, link: Link) -> None:
         """Another project's request is to be discovered."""
@@ -123,13 +117,12 @@ class Batch:
 
     def has_ends(self) -> bool:
         """Whether anything in it waits to be settled, discovered or read."""
-        return bool(self.visits or self.refusals or self.offers or self.sitemaps)
+        return bool(self.ended or self.offers or self.sitemaps)
 
     def is_needed(self) -> bool:
         """Whether there is anything to do."""
         news = (
-            self.visits,
-            self.refusals,
+            self.ended,
             self.offers,
             self.sitemaps,
             self.answers,

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.site import SiteStatistics
     from webfountain.metrics import Metrics
     from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, Fetched, Lease, Link, OutcomeKind
+    from webfountain.records import Fetch, Fetched, Lease, Link
     from webfountain.repository.pages import Repository
     from webfountain.store.contract import BucketCensus, FrontierStore
 
@@ -255,10 +255,9 @@ class Frontier:
         """Another project's spider is done with its request (instead of `examine` and `finish`)."""
         assert fetch.lease is not None
         batch = self._gathered()
-        record = acknowledged(fetch.lease.record, status=status, error=error, at=batch.at)
-        kind: OutcomeKind = "new" if error is None else "failed"
-        batch.acknowledge(fetch.lease, kind, record, seconds=seconds)
-        self._metrics.inc(f"outcome/{kind}")
+        outcome = acknowledged(fetch.lease, status=status, error=error, at=batch.at, seconds=seconds)
+        batch.settle(fetch.lease, outcome)
+        self._metrics.inc(f"outcome/{outcome.kind}")
 
     def unresolved(self) -> list[str]:
         """Host names whose addresses are needed; each is named once until `resolved`."""
@@ -278,6 +277,14 @@ class Frontier:
     def offer(self, link: Link) -> None:
         """Another project's request on its way to the store."""
         self._gathered().offer(link)
+
+    def adopt_collection(self, collection: Collection) -> None:
+        """Go on under an edited policy file: what its judge refuses is not asked from the next request on.
+
+        Its seeds are loaded by the caller, as at the start.
+        """
+        self.judge.adopt(collection)
+        self._sites.judge_again(self._gathered())
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight may still land and be finished."""

@@ -115,9 +115,10 @@ class Progress:
     def absorb(self, result: BatchResult) -> None:
         """A batch came back."""
         self.working = False
-        self._pending_visits -= len(result.batch.visits)
-        self._written_visits += len(result.batch.visits)
-        self._pending_bytes -= sum(map(_size_of, result.batch.visits))
+        visits = [ended.visit for ended in result.batch.ended if ended.visit is not None]
+        self._pending_visits -= len(visits)
+        self._written_visits += len(visits)
+        self._pending_bytes -= sum(map(_size_of, visits))
         if result.statistics is not None:
             self.stored = result.statistics
         self._never_crawled_due = result.never_crawled_due

@@ -74,7 +74,14 @@ def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple
             urls = [url for url, _ in named]
             for url, verdict in zip(urls, judge.judge(urls, judge.seed(policy)), strict=True):
                 if verdict.reason is None:
-                    yield Link(url, site_of(url), fingerprint(url), policy=verdict.policy)
+                    yield Link(
+                        url,
+                        site_of(url),
+                        fingerprint(url),
+                        policy=verdict.policy,
+                        importance=judge.importance(verdict),
+                        trust=verdict.trust,
+                    )
                 else:
                     many, first = refused.get(verdict.reason, (0, url))
                     refused[verdict.reason] = (many + 1, first)

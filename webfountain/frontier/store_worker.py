@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, Learned, SitemapRead
+from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, Ended, Learned, SitemapRead
 from webfountain.frontier.pages.sitemaps import SitemapReading
 from webfountain.records import STATES, Copy, Outcome
 from webfountain.repository.warc import Capture
@@ -82,8 +82,7 @@ class StoreWorker:
         self._renew(batch, result)
         self._record(batch.answers)
         self._settle(batch, result)
-        result.settled.update(visit.fetch.site for visit in batch.visits)
-        result.settled.update(refusal.lease.site for refusal in batch.refusals)
+        result.settled.update(ended.lease.site for ended in batch.ended)
         self._discover(batch.offers, result, batch.at)
         self._read_sitemaps(batch, result)
         if batch.inbox and self._inbox is not None:
@@ -129,10 +128,16 @@ class StoreWorker:
     # ------------------------------------------------- write, discover, settle
 
     def _settle(self, batch: Batch, result: BatchResult) -> None:
-        visits = [visit for visit in batch.visits if not self._is_forgotten(visit)]
+        kept = [ended for ended in batch.ended if not self._is_forgotten(ended)]
+        visits = [ended.visit for ended in kept if ended.visit is not None]
         copies = self._write(visits)
-        outcomes = [self._outcome(visit, copy, result, batch.at) for visit, copy in zip(visits, copies, strict=True)]
-        outcomes += [Outcome(each.lease.id, each.kind, each.record, each.seconds) for each in batch.refusals]
+        copy_of = {id(visit): copy for visit, copy in zip(visits, copies, strict=True)}
+        outcomes = [
+            ended.outcome
+            if ended.visit is None
+            else self._completed(ended.outcome, ended.visit, copy_of[id(ended.visit)], result, batch.at)
+            for ended in kept
+        ]
         learned = self._learn(visits, batch)
         if not (outcomes or learned):
             return
@@ -148,17 +153,19 @@ class StoreWorker:
         for name, (lease, state) in batch.learned.items():
             self._learned[name] = msgspec.structs.replace(self._learned_of(lease), state=state)
         if self._urgent is not None:
-            for refusal in batch.refusals:
-                self._urgent.refuse(refusal.lease.site, refusal.lease.key)
+            for ended in batch.ended:
+                if ended.visit is None:
+                    self._urgent.refuse(ended.lease.site, ended.lease.key)
             for lease, urgency in self._urgent.observe(visits, at=batch.at):
                 leases[lease.site] = lease
                 self._learned[lease.site] = msgspec.structs.replace(self._learned_of(lease), urgency=urgency)
         return [(lease, self._learned[name].encode()) for name, lease in leases.items()]
 
-    def _is_forgotten(self, visit: Visit) -> bool:
+    def _is_forgotten(self, ended: Ended) -> bool:
         """A page that was taken down while it was fetched: its body must not reach the disk again."""
-        lease = visit.fetch.lease
-        return self._has_forgotten and lease is not None and self._store.page(lease.site, lease.key) is None
+        lease = ended.lease
+        known = ended.visit is None or not self._has_forgotten or self._store.page(lease.site, lease.key) is not None
+        return not known
 
     def _write(self, visits: Sequence[Visit]) -> Sequence[Copy | None]:
         """Where each visit's body lies now; None where it brought none."""
@@ -178,26 +185,14 @@ class StoreWorker:
         if answers and self._repository is not None:
             self._repository.settled(self._repository.write([Capture(fetched) for fetched in answers]))
 
-    def _outcome(self, visit: Visit, copy: Copy | None, result: BatchResult, at: float) -> Outcome:
+    def _completed(self, outcome: Outcome, visit: Visit, copy: Copy | None, result: BatchResult, at: float) -> Outcome:
         """Links first, so that a page is settled only when nothing of it can be lost."""
         links_new = self._discover(visit.reading.links, result, at)
-        record = visit.record
+        record = outcome.record
         if copy is not None:
             record = msgspec.structs.replace(record, copy=copy, copied=visit.fetched.at)
             result.counts["repository/healed"] += visit.kind == "same"
-        lease = visit.fetch.lease
-        assert lease is not None
-        return Outcome(
-            lease.id,
-            visit.kind,
-            record,
-            visit.fetched.seconds,
-            links_new,
-            title=visit.reading.title,
-            resemblance=visit.resemblance,
-            target=visit.target,
-            diff=visit.diff,
-        )
+        return msgspec.structs.replace(outcome, record=record, links_new=links_new)
 
     def _discover(self, links: Sequence[Link], result: BatchResult, at: float) -> int:
         if not links:
@@ -240,7 +235,7 @@ class StoreWorker:
             if urgent.wants(refill.lease):
                 learned = self._learned_of(refill.lease).urgency
                 urgent.admit(refill.lease, learned, partial(self._crawled, refill.lease.site), at=batch.at)
-        for site in sorted({visit.fetch.site for visit in batch.visits if visit.kind == "changed"}):
+        for site in sorted({ended.lease.site for ended in batch.ended if ended.outcome.kind == "changed"}):
             if site in urgent and (keys := urgent.outranking(site, price, at=batch.at)):
                 self._advance(urgent, site, keys, batch.at - urgent.interval, result)
                 result.hurried.add(site)

@@ -113,6 +113,13 @@ class Collection:
         """The rules of the policy named default."""
         return self.policies["default"]
 
+    @property
+    def is_trusting(self) -> bool:
+        """Whether more than one policy is in use, or the one in use lets trust fade: then trust orders what is new."""
+        used = {name for _, name in _named_policies(self.tables)} | set(self.tables.policies)
+        fades = any(self.policies[name].dampening < 1 or self.policies[name].splitting for name in used)
+        return fades or len(used | {"default"}) > 1
+
     def named_seeds(self) -> Iterator[tuple[str, str]]:
         """(canonical URL, policy) of those seeds of the policy file that name a policy."""
         return ((url, policy) for url, policy in self._inline if policy is not None)

@@ -14,7 +14,7 @@ Life of a policy on its way from the seeds (Policies 2006, "Per-page crawling po
    `splitting` is set (TrustRank's two attenuations; PAPERS.md section 6). A policy's own `trust` bounds what is taken
    in under it when the policy changes on the way, so `otherwise = "distrust"` distrusts.
 4. After each fetch `switched` may move the page to another policy; what it links from then on inherits that.
-5. A URL that is found under several policies keeps the one that `[conflict]` chooses (`prefers`).
+5. A URL that is found again keeps the policy under which it was found first.
 
 The spider traps are told in `traps`. `adopt` takes an edited collection in force between two batches.
 """
@@ -92,11 +92,10 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What a fetch showed of its page, for the rules of ``[[switch]]``; `language`: the tag that it declares."""
+    """What a fetch showed of its page, for the rules of ``[[switch]]``."""
 
     status: int | None = None
     text: str = ""
-    language: str | None = None
 
 
 class _Law:
@@ -107,7 +106,7 @@ class _Law:
         self.depth = collection.depth
         self.standard = tables.collection.policy
         self.switches = tables.switch
-        self.conflict = tables.conflict.rule
+        self.is_trusting = collection.is_trusting
         self.in_scope = _scope_rule(collection)
         self.site_policy: dict[str, str] = {}
         for url, policy in collection.named_seeds():
@@ -136,7 +135,7 @@ class Judge:
         self._law = _Law(collection, year=year)
 
     def adopt(self, collection: Collection) -> None:
-        """Judge by this collection from now on: its seeds, scope, depth, traps, policies, switches and conflict rule.
+        """Judge by this collection from now on: its seeds, scope, depth, traps, policies and switches.
 
         For an edited policy file; batches under way are judged by the one before to their end.
         """
@@ -193,13 +192,9 @@ class Judge:
                 return None if rule.to == policy else rule
         return None
 
-    def prefers(self, policy: str, trust: float, *, over: tuple[str, float]) -> bool:
-        """Whether a URL known under (policy, trust) `over` shall be held under `policy` with `trust` from now on.
-
-        Source: Policies 2006, the conflict of one page found from pages with different policies.
-        """
-        rule = self._law.conflict
-        return rule != "first" and (trust > over[1] if rule == "most-trusted" else trust < over[1])
+    def importance(self, verdict: Verdict) -> float:
+        """Of a URL whose rank is not known: its trust, where the collection's policies tell pages apart by it."""
+        return verdict.trust if self._law.is_trusting else 0.0
 
 
 class _Rules:
@@ -323,15 +318,7 @@ def _meets(rule: SwitchTable, seen: Seen) -> bool:
     when = rule.when
     if when.status is not None and when.status != seen.status:
         return False
-    if when.language is not None and not _is_language(seen.language, when.language):
-        return False
     return when.text is None or _occurs(when.text, seen.text, when.count)
-
-
-def _is_language(found: str | None, wanted: str) -> bool:
-    """Whether a language tag is the wanted one or one of its variants (``de`` holds for ``de-AT``)."""
-    tag = (found or "").lower().replace("_", "-")
-    return tag == wanted.lower() or tag.startswith(wanted.lower() + "-")
 
 
 def _occurs(pattern: re.Pattern[str], text: str, count: int) -> bool:

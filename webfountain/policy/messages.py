@@ -25,7 +25,10 @@ _PLACE: Final = re.compile(r" - at `\$\.?(.*)`$", re.DOTALL)
 _UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
 _MISSING: Final = re.compile(r"Object missing required field `(.*)`$")
 _STEP: Final = re.compile(r"[^.\[\]]+")
-_LATER: Final = re.compile(r"collection\.limits\.(pages|domain_share)|policies\.[^.]+\.(score|topic)")
+_LATER: Final = re.compile(
+    r"collection\.limits\.(pages|domain_share)|conflict|switch\[\d+\]\.when\.(language|similarity|duplicates)|"
+    r"policies\.[^.]+\.(score|topic)"
+)
 """Keys of the whole format (DESIGN.md section 8) whose feature this version does not have."""
 
 

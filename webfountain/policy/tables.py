@@ -19,7 +19,6 @@ __all__ = [
     "ChangeTable",
     "ChangesTable",
     "CollectionTable",
-    "ConflictTable",
     "CycleTable",
     "DiscoveryTable",
     "LimitsTable",
@@ -203,7 +202,7 @@ class PolicyTable(Table, frozen=True):
     """
 
     trust: Share = 0.5
-    dampening: Share = 0.85
+    dampening: Share = 1.0
     splitting: bool = False
     spread: Literal["site", "domain", "any"] = "any"
     otherwise: Text = "default"
@@ -215,18 +214,17 @@ class PolicyTable(Table, frozen=True):
 
 PRESETS: Final[dict[str, dict[str, object]]] = {
     "default": {},
-    "favor": {"trust": 1.0},
+    "favor": {"trust": 1.0, "dampening": 0.85},
     "distrust": {"trust": 0.0, "follow": False},
 }
 """The policies that exist unasked, after Policies 2006; a table of the same name changes single keys of them."""
 
 
 class WhenTable(Table, frozen=True):
-    """What a fetched page must show, all of it: `text` found `count` times, the declared `language`, the `status`."""
+    """What a fetched page must show, all of it: `text` found `count` times in it, the `status` of its answer."""
 
     text: Pattern | None = None
     count: Annotated[int, msgspec.Meta(ge=1)] = 1
-    language: Text | None = None
     status: Annotated[int, msgspec.Meta(ge=100, le=599)] | None = None
 
 
@@ -235,12 +233,6 @@ class SwitchTable(Table, frozen=True):
 
     when: WhenTable
     to: Text
-
-
-class ConflictTable(Table, frozen=True):
-    """Which policy a page keeps that is found under several."""
-
-    rule: Literal["most-trusted", "least-trusted", "first"] = "most-trusted"
 
 
 class PolicyFile(Table, frozen=True):
@@ -257,4 +249,3 @@ class PolicyFile(Table, frozen=True):
     discovery: DiscoveryTable = DiscoveryTable()
     policies: dict[str, PolicyTable] = msgspec.field(default_factory=dict)
     switch: tuple[SwitchTable, ...] = ()
-    conflict: ConflictTable = ConflictTable()

@@ -50,6 +50,7 @@ def first_record(link: Link, at: float) -> PageRecord:
         first_seen=at,
         depth=link.depth,
         request=link.request,
+        trust=link.trust,
     )
 
 
@@ -62,6 +63,7 @@ def evicted(record: PageRecord) -> PageRecord:
         first_seen=record.first_seen,
         depth=record.depth,
         request=record.request,
+        trust=record.trust,
     )
 
 

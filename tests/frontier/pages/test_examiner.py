@@ -207,6 +207,9 @@ def test_an_item_is_given_for_new_changed_and_gone_and_once_for_what_stays_gone(
 
 
 def test_a_refused_page_keeps_what_is_known_of_it_and_backs_off():
-    record = examiner().refused(fetched(crawled(failures=2)).fetch, "robots.txt", at=9 * DAY)
+    lease = fetched(crawled(failures=2)).fetch.lease
+    outcome = examiner().refused(lease, "refused_by_robots", "robots.txt", at=9 * DAY)
+    assert (outcome.lease, outcome.kind) == (lease.id, "refused_by_robots")
+    record = outcome.record
     assert (record.state, record.error, record.due) == ("refused", "robots.txt", 9 * DAY + 4 * DAY)
     assert msgspec.structs.replace(record, state="crawled", error=None, due=None, failures=2) == crawled(failures=2)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import heapq
+from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.frontier.drive import Drive, collection_of
+from tests.frontier.drive import Answer, Drive, collection_of
 from tests.frontier.test_frontier import linked
 from webfountain.frontier.progress import MAX_PENDING_BYTES, MAX_PENDING_VISITS
+
+if TYPE_CHECKING:
+    from webfountain.records import Fetch
 
 SITES, LINKS = 30, 60
 LARGE = bytes(4_000_000)
@@ -18,7 +22,7 @@ def crawl_of(page):
     """A crawl of many sites without any delay, whose pages but for the first of each are `page`."""
     home = linked(*[f"p{n}" for n in range(LINKS)])
 
-    def answer(fetch, at):
+    def answer(fetch: Fetch, at: float) -> Answer:
         path = fetch.url.split("/", 3)[3]
         if path == "robots.txt":
             return 404, {}, b"", 0.1

@@ -53,7 +53,7 @@ def test_robots_txt_of_many_sites_that_redirect_to_one_host_are_asked_there_one_
     assert drive.most_open == 1
 
 
-def test_sites_that_share_one_robots_txt_share_its_fetch_while_it_waits():
+def test_sites_that_share_one_robots_txt_share_its_fetch_while_it_waits() -> None:
     def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.kind == "robots" and fetch.site != HUB:
             return 301, {"location": f"{HUB}/robots.txt"}, b"", 0.1
@@ -65,7 +65,7 @@ def test_sites_that_share_one_robots_txt_share_its_fetch_while_it_waits():
     assert len(drive.asked()) == 40
 
 
-def test_a_host_that_must_be_left_alone_is_left_alone_by_those_who_need_its_files_too():
+def test_a_host_that_must_be_left_alone_is_left_alone_by_those_who_need_its_files_too() -> None:
     def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.url.startswith(HUB + "/s"):
             return 429, {"retry-after": "3000"}, b"", 0.1
@@ -80,7 +80,7 @@ def test_a_host_that_must_be_left_alone_is_left_alone_by_those_who_need_its_file
     assert len(drive.asked()) == 10
 
 
-def test_what_the_store_remembers_of_a_parked_host_holds_for_its_guests_too():
+def test_what_the_store_remembers_of_a_parked_host_holds_for_its_guests_too() -> None:
     def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.site == HUB and fetch.kind == "page":
             return 503, {"retry-after": "5000"}, b"", 0.1
@@ -107,7 +107,7 @@ def test_a_robots_txt_on_a_host_without_a_public_address_refuses_its_site(addres
     assert drive.metrics.get("robots/refuse") >= 3
 
 
-def test_sitemaps_on_another_host_wait_for_its_robots_txt_and_its_gate():
+def test_sitemaps_on_another_host_wait_for_its_robots_txt_and_its_gate() -> None:
     sitemap = "<urlset><url><loc>http://{0}.example/hidden</loc></url></urlset>"
 
     def answer(fetch: Fetch, at: float) -> Answer:
@@ -131,7 +131,7 @@ def test_sitemaps_on_another_host_wait_for_its_robots_txt_and_its_gate():
     assert len([url for url in drive.asked() if url.endswith("/hidden")]) == 30
 
 
-def test_a_sitemap_that_redirects_is_followed_within_the_collection():
+def test_a_sitemap_that_redirects_is_followed_within_the_collection() -> None:
     def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.kind == "robots":
             return 200, {}, b"Sitemap: /sitemap.xml", 0.1
@@ -147,7 +147,7 @@ def test_a_sitemap_that_redirects_is_followed_within_the_collection():
     assert "http://s0.example/hidden" in drive.asked()
 
 
-def test_two_sites_whose_robots_txt_redirect_to_each_other_end_after_five_hops():
+def test_two_sites_whose_robots_txt_redirect_to_each_other_end_after_five_hops() -> None:
     def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.kind == "robots":
             other = "s1" if "//s0" in fetch.url else "s0"
@@ -160,7 +160,7 @@ def test_two_sites_whose_robots_txt_redirect_to_each_other_end_after_five_hops()
     assert len(drive.asked()) == 2
 
 
-def test_no_two_requests_are_under_way_at_one_host_whoever_they_are_for():
+def test_no_two_requests_are_under_way_at_one_host_whoever_they_are_for() -> None:
     drive = crawl(redirects, 20, seeds=(f"{HUB}/", f"{HUB}/two"))
     drive.run(seconds=900)
     assert drive.most_open == 1

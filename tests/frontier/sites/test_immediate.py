@@ -4,26 +4,26 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frontier.drive import Drive, collection_of
+from tests.frontier.drive import Answer, Drive, Web, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
 from webfountain.frontier.sites.site import State
-from webfountain.records import Link
+from webfountain.records import Fetch, Link, PageRecord
 from webfountain.urls import fingerprint, site_of
 
 HOUR = 3600.0
 DENY = '[policies.default]\ndeny = ["/no"]'
 
 
-def hurried(drive, *found):
+def hurried(drive: Drive, *found: str) -> None:
     links = [Link(url, site_of(url), fingerprint(url)) for url in found]
     assert drive.store.immediate(links, at=drive.clock.now()) == len(found)
 
 
-def settled(drive, url):
+def settled(drive: Drive, url: str) -> PageRecord:
     return drive.store.page(site_of(url), fingerprint(url))
 
 
-def test_an_immediate_url_of_an_unknown_site_is_fetched_after_its_robots_txt():
+def test_an_immediate_url_of_an_unknown_site_is_fetched_after_its_robots_txt() -> None:
     drive = Drive(collection_of(["http://one.example/"], collection='scope = "any"'), site_of_pages({"": b"x"}))
     drive.run(seconds=60)
     hurried(drive, "http://new.example/")
@@ -33,7 +33,7 @@ def test_an_immediate_url_of_an_unknown_site_is_fetched_after_its_robots_txt():
     ]  # fmt: skip
 
 
-def test_an_immediate_url_of_a_parked_site_is_fetched_at_once():
+def test_an_immediate_url_of_a_parked_site_is_fetched_at_once() -> None:
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages({"": b"x", "known": b"y"}))
     drive.run(seconds=60)
     assert drive.frontier.statistics().active_sites == 0
@@ -55,7 +55,7 @@ def test_robots_txt_refuses_an_immediate_url_whether_its_site_is_active_or_not(a
     assert settled(drive, "http://one.example/private/x").state == "refused"
 
 
-def test_the_policy_and_private_addresses_refuse_immediate_urls():
+def test_the_policy_and_private_addresses_refuse_immediate_urls() -> None:
     collection = collection_of(
         ["http://one.example/"], allow_private="false", rest='[policies.default]\ndeny = ["/no"]'
     )
@@ -68,7 +68,7 @@ def test_the_policy_and_private_addresses_refuse_immediate_urls():
         assert settled(drive, url).state == "refused"
 
 
-def test_a_dead_host_is_not_asked_for_ever_more_often_because_its_url_is_in_a_hurry():
+def test_a_dead_host_is_not_asked_for_ever_more_often_because_its_url_is_in_a_hurry() -> None:
     drive = Drive(collection_of(["http://one.example/"], collection='scope = "any"'), site_of_pages({"": b"x"}))
     drive.addresses["dead.example"] = []
     hurried(drive, "http://dead.example/")
@@ -79,10 +79,10 @@ def test_a_dead_host_is_not_asked_for_ever_more_often_because_its_url_is_in_a_hu
     assert "http://dead.example/" in drive.asked()
 
 
-def test_a_broken_robots_txt_is_retried_with_back_off_though_a_url_is_in_a_hurry():
+def test_a_broken_robots_txt_is_retried_with_back_off_though_a_url_is_in_a_hurry() -> None:
     state = {"robots": (500, b"")}
 
-    def answer(fetch, at):
+    def answer(fetch: Fetch, at: float) -> Answer:
         return site_of_pages({"": b"x"}, robots=state["robots"])(fetch, at)
 
     drive = Drive(collection_of(["http://one.example/"]), answer)
@@ -95,10 +95,10 @@ def test_a_broken_robots_txt_is_retried_with_back_off_though_a_url_is_in_a_hurry
     assert drive.asked()[0] == "http://one.example/"
 
 
-def test_urls_in_a_hurry_on_a_blocked_site_do_not_keep_it_from_leaving_a_full_active_list():
+def test_urls_in_a_hurry_on_a_blocked_site_do_not_keep_it_from_leaving_a_full_active_list() -> None:
     pages = {"": linked("a", "b"), "a": b"x", "b": b"y"}
 
-    def slow(fetch, path, at):
+    def slow(fetch: Fetch, path: str, at: float) -> Answer | None:
         return (503, {"retry-after": "600"}, b"", 0.05) if fetch.site == "http://slow.example" else None
 
     drive = Drive(
@@ -114,7 +114,7 @@ def test_urls_in_a_hurry_on_a_blocked_site_do_not_keep_it_from_leaving_a_full_ac
     assert drive.most_open == 1
 
 
-def crowd(answer, *more):
+def crowd(answer: Web, *more: str) -> Drive:
     """Sixty sites that have pages to ask at all times, and a budget of one page a second for all."""
     seeds = [f"http://s{number}.example/" for number in range(60)]
     drive = Drive(
@@ -127,7 +127,7 @@ def crowd(answer, *more):
     return drive
 
 
-def waited(drive, since, url):
+def waited(drive: Drive, since: float, url: str) -> float:
     return next(at for at, _, asked in drive.log if asked == url and at >= since) - since
 
 
@@ -143,7 +143,7 @@ def test_an_immediate_url_of_a_site_that_is_not_active_waits_no_round_of_the_oth
     assert waited(drive, at, "http://new.example/") < 8
 
 
-def test_an_immediate_url_hastens_a_robots_txt_that_already_waits_its_turn():
+def test_an_immediate_url_hastens_a_robots_txt_that_already_waits_its_turn() -> None:
     drive = crowd(site_of_pages(MANY))
     drive.frontier.offer(Link("http://new.example/", "http://new.example", fingerprint("http://new.example/")))
     drive.run(until=lambda: (new := drive.frontier.statistics_of("http://new.example")) and new.state is State.ROBOTS)
@@ -153,10 +153,10 @@ def test_an_immediate_url_hastens_a_robots_txt_that_already_waits_its_turn():
     assert waited(drive, at, "http://new.example/p1") < 8
 
 
-def test_immediate_urls_wait_for_the_renewal_of_an_old_robots_txt_and_obey_the_new_one():
+def test_immediate_urls_wait_for_the_renewal_of_an_old_robots_txt_and_obey_the_new_one() -> None:
     state = {"robots": (404, b"")}
 
-    def answer(fetch, at):
+    def answer(fetch: Fetch, at: float) -> Answer:
         return site_of_pages(MANY, robots=state["robots"])(fetch, at)
 
     drive = Drive(collection_of(["http://one.example/"], min_delay="1200s", politeness='max_delay = "1200s"'), answer)
@@ -172,7 +172,7 @@ def test_immediate_urls_wait_for_the_renewal_of_an_old_robots_txt_and_obey_the_n
     assert {settled(drive, url).state for url in asked} == {"gone", "refused"}
 
 
-def test_a_crawl_that_ends_while_a_hastened_robots_txt_waits_keeps_the_immediate_url():
+def test_a_crawl_that_ends_while_a_hastened_robots_txt_waits_keeps_the_immediate_url() -> None:
     drive = crowd(site_of_pages(MANY))
     hurried(drive, "http://new.example/")
     drive.run(until=lambda: (new := drive.frontier.statistics_of("http://new.example")) and new.immediate)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from tests.frontier.drive import Drive, collection_of
+from tests.frontier.drive import Answer, Drive, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
 from webfountain.urls import fingerprint
 
@@ -23,8 +23,8 @@ def take_over(drive: Drive, *, at: float) -> list[str]:
     return [lease.site for lease in drive.store.activate(9, owner="another", until=at + 99 * HOUR, at=at)]
 
 
-def test_a_page_slower_than_the_lease_is_fetched_once_and_settled():
-    def answer(fetch: Fetch, at: float):
+def test_a_page_slower_than_the_lease_is_fetched_once_and_settled() -> None:
+    def answer(fetch: Fetch, at: float) -> Answer:
         return (404, {}, b"", 0.1) if fetch.kind == "robots" else (200, HTML, b"<p>late", 700.0)
 
     drive = Drive(collection_of([f"{SITE}/"]), answer, lease_seconds=600.0)
@@ -36,7 +36,7 @@ def test_a_page_slower_than_the_lease_is_fetched_once_and_settled():
     drive.store.check_valid()
 
 
-def test_nobody_gets_a_site_whose_process_goes_on():
+def test_nobody_gets_a_site_whose_process_goes_on() -> None:
     drive = Drive(collection_of([f"{SITE}/"], min_delay="300s"), site_of_pages(MANY), lease_seconds=60.0)
     for _ in range(50):
         drive.run(seconds=100.0)
@@ -44,7 +44,7 @@ def test_nobody_gets_a_site_whose_process_goes_on():
     assert len(drive.asked()) >= 15
 
 
-def test_a_process_that_slept_for_longer_than_its_lease_goes_on_where_nobody_came():
+def test_a_process_that_slept_for_longer_than_its_lease_goes_on_where_nobody_came() -> None:
     drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(MANY), lease_seconds=60.0)
     drive.run(seconds=30.0)
     drive.clock.advance(HOUR)
@@ -53,7 +53,7 @@ def test_a_process_that_slept_for_longer_than_its_lease_goes_on_where_nobody_cam
     assert drive.metrics.get("ant/settle_lost") == drive.metrics.get("ant/sites_lost") == 0
 
 
-def test_who_lost_a_site_asks_nothing_more_of_it_and_settles_nothing():
+def test_who_lost_a_site_asks_nothing_more_of_it_and_settles_nothing() -> None:
     drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(MANY, seconds=2.0), lease_seconds=60.0)
     drive.run(until=lambda: len(drive.asked()) == 3 and drive.flying)
     drive.clock.advance(61.0)
@@ -70,7 +70,7 @@ def test_who_lost_a_site_asks_nothing_more_of_it_and_settles_nothing():
     drive.store.check_valid()
 
 
-def test_a_site_that_was_lost_can_be_had_again_and_what_was_under_way_before_has_no_effect():
+def test_a_site_that_was_lost_can_be_had_again_and_what_was_under_way_before_has_no_effect() -> None:
     drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(MANY, seconds=200.0), lease_seconds=60.0)
     drive.run(until=lambda: len(drive.asked()) == 1 and drive.flying)
     drive.clock.advance(61.0)
@@ -83,7 +83,7 @@ def test_a_site_that_was_lost_can_be_had_again_and_what_was_under_way_before_has
     drive.store.check_valid()
 
 
-def test_a_crawl_delay_holds_over_kills_and_robots_txt_is_asked_once():
+def test_a_crawl_delay_holds_over_kills_and_robots_txt_is_asked_once() -> None:
     web = site_of_pages(MANY, robots=(200, b"User-agent: *\nCrawl-delay: 20"))
     first = Drive(collection_of([f"{SITE}/"]), web, lease_seconds=5.0)
     log = first.log
@@ -98,8 +98,8 @@ def test_a_crawl_delay_holds_over_kills_and_robots_txt_is_asked_once():
     assert all(later - earlier >= 20.0 for earlier, later in pairwise(times))
 
 
-def test_a_refusal_holds_over_a_kill_that_follows_at_once():
-    def answer(fetch: Fetch, at: float):
+def test_a_refusal_holds_over_a_kill_that_follows_at_once() -> None:
+    def answer(fetch: Fetch, at: float) -> Answer:
         return (404, {}, b"", 0.1) if fetch.kind == "robots" else (429, {"retry-after": "9"}, b"", 0.1)
 
     drive = Drive(collection_of([f"{SITE}/", f"{SITE}/two"]), answer, lease_seconds=1.0)
@@ -111,7 +111,7 @@ def test_a_refusal_holds_over_a_kill_that_follows_at_once():
     assert again.log[0][0] - drive.log[-1][0] >= 9.0
 
 
-def test_a_site_that_is_left_while_it_is_asked_comes_back():
+def test_a_site_that_is_left_while_it_is_asked_comes_back() -> None:
     drive = Drive(collection_of([f"{SITE}/"], min_delay="7s"), site_of_pages(MANY, seconds=30.0))
     drive.run(until=lambda: len(drive.asked()) == 1 and drive.flying)
     drive.frontier.close()  # the crawl ended, and its grace

@@ -34,7 +34,7 @@ def test_a_back_off_doubles_up_to_a_day_and_is_jittered_by_a_quarter(failures, b
     assert 0.75 * ideal <= waited <= 1.25 * ideal
 
 
-def test_two_sites_that_failed_together_do_not_come_back_together():
+def test_two_sites_that_failed_together_do_not_come_back_together() -> None:
     rng = random.Random(1)
     assert backoff(3, base=10, rng=rng) != backoff(3, base=10, rng=rng)
 
@@ -47,7 +47,7 @@ def test_dead_pages_are_asked_after_1_2_4_up_to_180_periods(failures):
     assert page_backoff(2, period=2.0) == 4.0
 
 
-def test_retry_after_is_read_as_seconds_or_as_a_date():
+def test_retry_after_is_read_as_seconds_or_as_a_date() -> None:
     assert retry_after("120", at=0) == 120.0
     assert retry_after(formatdate(1_000_090, usegmt=True), at=1_000_000) == 90.0
     assert retry_after(formatdate(999_000, usegmt=True), at=1_000_000) == 0.0
@@ -58,7 +58,7 @@ def test_no_retry_after_value_breaks_us_or_stops_us_for_more_than_a_day(value, a
     assert 0.0 <= retry_after(value, at=at) <= LONGEST_BACKOFF_S
 
 
-def test_a_refusal_is_429_503_or_no_answer_at_all():
+def test_a_refusal_is_429_503_or_no_answer_at_all() -> None:
     assert refuses(429, None)
     assert refuses(503, None)
     assert refuses(None, "connect")

@@ -58,7 +58,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
         assert ring.wake_at() <= max(soonest, now), "the ring would sleep through a site that is due"
 
 
-def test_a_removed_member_is_served_no_more_and_keeps_its_items():
+def test_a_removed_member_is_served_no_more_and_keeps_its_items() -> None:
     ring, gone, stays = RoundRobin(), Fifo([1]), Fifo([2])
     ring.add(gone)
     ring.add(stays)
@@ -67,7 +67,7 @@ def test_a_removed_member_is_served_no_more_and_keeps_its_items():
     assert gone.flush() == [1]
 
 
-def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again():
+def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> None:
     """Who left for good is not mistaken for a newcomer at the same address, which would go before its turn."""
     ring = RoundRobin()
     leaves, others = Polite(Fifo(["gone"]), Gate(open_at=5.0)), []
@@ -83,7 +83,7 @@ def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again():
     assert drain(ring, 5.0) == ["first", "second"]
 
 
-def test_who_left_is_not_looked_at_any_more():
+def test_who_left_is_not_looked_at_any_more() -> None:
     ring, gone, fifo = RoundRobin(), Fifo(), Fifo([1])
     ring.add(gone)
     ring.add(fifo)
@@ -93,7 +93,7 @@ def test_who_left_is_not_looked_at_any_more():
     assert drain(ring) == [1]
 
 
-def test_a_ready_site_keeps_its_turn_when_it_is_looked_at_again():
+def test_a_ready_site_keeps_its_turn_when_it_is_looked_at_again() -> None:
     ring = RoundRobin()
     sites = [Polite(Fifo([name] * 2), Gate(2, open_at=1.0)) for name in "abc"]
     for site in sites:
@@ -103,7 +103,7 @@ def test_a_ready_site_keeps_its_turn_when_it_is_looked_at_again():
     assert drain(ring, 2.0) == ["b", "c", "a", "b", "c"]
 
 
-def test_a_site_in_a_hurry_goes_before_the_ring_with_all_that_is_urgent():
+def test_a_site_in_a_hurry_goes_before_the_ring_with_all_that_is_urgent() -> None:
     ring, slow, queues = RoundRobin(), Fifo([1, 2, 3]), (Immediate([8, 9]), Fifo([4, 5]))
     ring.add(slow)
     ring.add(FirstOf(queues))
@@ -122,17 +122,17 @@ def six_ready_and_one_shut(until):
     return ring
 
 
-def test_a_site_in_a_hurry_goes_before_all_that_are_ready_as_soon_as_its_gate_opens():
+def test_a_site_in_a_hurry_goes_before_all_that_are_ready_as_soon_as_its_gate_opens() -> None:
     ring = six_ready_and_one_shut(until=5.0)
     assert [ring.next(4.9), ring.next(5.0), ring.next(5.0)] == ["c", "now", "d"]
 
 
-def test_a_site_in_a_hurry_goes_before_all_though_it_was_ready_before():
+def test_a_site_in_a_hurry_goes_before_all_though_it_was_ready_before() -> None:
     ring = six_ready_and_one_shut(until=0.0)
     assert [ring.next(1.0), ring.next(1.0)] == ["now", "c"]
 
 
-def test_what_stands_before_an_immediate_item_is_in_a_hurry_with_it():
+def test_what_stands_before_an_immediate_item_is_in_a_hurry_with_it() -> None:
     errands, urgent, gate = Fifo(["robots"]), Immediate(["now"]), Gate()
     ring, site = RoundRobin(), Polite(FirstOf((errands, urgent)), gate)
     ring.add(Fifo([1, 2, 3]))
@@ -143,7 +143,7 @@ def test_what_stands_before_an_immediate_item_is_in_a_hurry_with_it():
     assert [ring.next(0.9), ring.next(1.0), ring.next(1.0)] == [2, "now", 3]
 
 
-def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_site():
+def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_site() -> None:
     """Only once the site itself may be asked does its address go before all others."""
     top, address, shut = RoundRobin(), RoundRobin(), Gate(open_at=5.0)
     for name in "abc":
@@ -155,7 +155,7 @@ def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_
     assert [top.next(5.0) for _ in range(4)] == ["now", "b", "c", "neighbour"]
 
 
-def test_a_site_that_left_its_address_leaves_no_hurry_behind():
+def test_a_site_that_left_its_address_leaves_no_hurry_behind() -> None:
     top, address, gone = RoundRobin(), RoundRobin(), Immediate(["now"])
     top.add(Fifo(["a"] * 2))
     address.add(gone)
@@ -165,7 +165,7 @@ def test_a_site_that_left_its_address_leaves_no_hurry_behind():
     assert drain(top) == ["a", "neighbour", "a"]
 
 
-def test_rings_cascade_behind_one_gate_per_address():
+def test_rings_cascade_behind_one_gate_per_address() -> None:
     """Two sites share an address: together they see one request at a time; another address goes on."""
     shared, single = RoundRobin(), RoundRobin()
     for name in ("a", "b"):

@@ -63,7 +63,7 @@ def test_the_immediate_queue_goes_before_everything_else(urgent, normal):
     assert drain(both) == urgent + normal
 
 
-def test_an_immediate_url_that_arrives_late_is_still_next():
+def test_an_immediate_url_that_arrives_late_is_still_next() -> None:
     first, second = Fifo(), Fifo([1, 2])
     both = FirstOf((first, second))
     assert both.next(0) == 1
@@ -80,7 +80,7 @@ def test_a_weighted_choice_gives_everything_once_and_each_member_in_order(left, 
     assert [x for side, x in found if side == "r"] == right
 
 
-def test_a_weighted_choice_follows_its_weights_and_a_change_of_plan_at_once():
+def test_a_weighted_choice_follows_its_weights_and_a_change_of_plan_at_once() -> None:
     weights = [0.8, 0.2]
     members = (Fifo(["new"] * 20_000), Fifo(["old"] * 20_000))
     joined = WeightedRandom(members, lambda: weights, random.Random(7))
@@ -91,7 +91,7 @@ def test_a_weighted_choice_follows_its_weights_and_a_change_of_plan_at_once():
     assert abs(second["new"] / 10_000 - 0.1) < 0.02
 
 
-def test_a_member_of_weight_zero_is_served_when_alone():
+def test_a_member_of_weight_zero_is_served_when_alone() -> None:
     joined = WeightedRandom((Fifo([1]), Fifo([2])), lambda: (0.0, 1.0), random.Random(1))
     assert drain(joined) == [2, 1]
     both_zero = WeightedRandom((Fifo([1]), Fifo([2])), lambda: (0.0, 0.0), random.Random(1))
@@ -119,7 +119,7 @@ def test_a_gate_never_lets_more_through_than_its_slots_and_never_before_their_ti
         assert gate.open_at() == inf
 
 
-def test_a_polite_sequencer_holds_its_backlog_until_the_gate_opens():
+def test_a_polite_sequencer_holds_its_backlog_until_the_gate_opens() -> None:
     polite = Polite(Fifo([1, 2]), Gate())
     assert polite.next(0) == 1
     assert polite.next(0) is None
@@ -132,5 +132,5 @@ def test_a_polite_sequencer_holds_its_backlog_until_the_gate_opens():
     assert polite.wake_at() == inf, "an empty queue waits for no time"
 
 
-def test_a_weighted_choice_hurries_nobody_since_it_may_give_something_else():
+def test_a_weighted_choice_hurries_nobody_since_it_may_give_something_else() -> None:
     assert WeightedRandom((Fifo([1]), Immediate([2])), lambda: (1.0, 1.0), random.Random(1)).hurry_at() == inf

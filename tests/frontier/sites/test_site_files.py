@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
-from tests.frontier.drive import Drive, collection_of
+from tests.frontier.drive import Answer, Drive, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
+
+if TYPE_CHECKING:
+    from webfountain.records import Fetch
 
 HOUR, DAY = 3600.0, 86_400.0
 
 
-def many_pages(n):
+def many_pages(n: int) -> dict[str, bytes]:
     return {"": linked(*[f"p{i}" for i in range(n)])} | {f"p{i}": b"x" for i in range(n)}
 
 
-def test_robots_txt_is_asked_again_after_a_day_also_of_a_site_that_is_never_left():
+def test_robots_txt_is_asked_again_after_a_day_also_of_a_site_that_is_never_left() -> None:
     state = {"body": b""}
 
-    def answer(fetch, at):
+    def answer(fetch: Fetch, at: float) -> Answer:
         return site_of_pages(many_pages(400), robots=(200, state["body"]))(fetch, at)
 
     drive = Drive(collection_of(["http://one.example/"], min_delay="300s"), answer)
@@ -34,10 +38,10 @@ def test_robots_txt_is_asked_again_after_a_day_also_of_a_site_that_is_never_left
     assert drive.store.statistics().pages["refused"] > 100
 
 
-def test_a_robots_txt_that_breaks_later_refuses_what_is_left():
+def test_a_robots_txt_that_breaks_later_refuses_what_is_left() -> None:
     state = {"robots": (404, b"")}
 
-    def answer(fetch, at):
+    def answer(fetch: Fetch, at: float) -> Answer:
         return site_of_pages(many_pages(400), robots=state["robots"])(fetch, at)
 
     drive = Drive(collection_of(["http://one.example/"], min_delay="300s"), answer)
@@ -51,8 +55,8 @@ def test_a_robots_txt_that_breaks_later_refuses_what_is_left():
     assert [at for at, kind, _ in drive.log if kind == "page" and at > broken] != []
 
 
-def test_robots_txt_redirects_end_after_five_hops_and_then_allow():
-    def answer(fetch, at):
+def test_robots_txt_redirects_end_after_five_hops_and_then_allow() -> None:
+    def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.kind == "robots":
             return (302, {"location": fetch.url + "x"}, b"", 0.05)
         return (200, {}, b"page", 0.05)
@@ -63,19 +67,19 @@ def test_robots_txt_redirects_end_after_five_hops_and_then_allow():
     assert drive.asked() == ["http://one.example/"]
 
 
-def test_a_project_that_does_not_obey_robots_txt_never_asks_for_it():
+def test_a_project_that_does_not_obey_robots_txt_never_asks_for_it() -> None:
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages({"": b"x"}), obey_robots=False)
     drive.run(seconds=3 * DAY)
     assert drive.asked("robots") == []
     assert drive.asked()[0] == "http://one.example/"
 
 
-def test_sitemaps_are_read_once_a_period_and_an_index_leads_to_more():
+def test_sitemaps_are_read_once_a_period_and_an_index_leads_to_more() -> None:
     index = b"<sitemapindex><sitemap><loc>http://one.example/s1.xml</loc></sitemap></sitemapindex>"
     urls = b"<urlset><url><loc>http://one.example/hidden</loc></url></urlset>"
     xml = {"content-type": "application/xml"}
 
-    def with_sitemaps(fetch, path, at):
+    def with_sitemaps(fetch: Fetch, path: str, at: float) -> Answer | None:
         return {"index.xml": (200, xml, index, 0.05), "s1.xml": (200, xml, urls, 0.05)}.get(path)
 
     robots = (200, b"Sitemap: http://one.example/index.xml\nSitemap: http://two.example/other.xml")
@@ -91,10 +95,10 @@ def test_sitemaps_are_read_once_a_period_and_an_index_leads_to_more():
     assert all(later - earlier >= DAY for earlier, later in pairwise(asked))
 
 
-def test_a_sitemap_that_was_sent_for_when_the_site_had_to_leave_is_fetched_later():
+def test_a_sitemap_that_was_sent_for_when_the_site_had_to_leave_is_fetched_later() -> None:
     body = b"<urlset><url><loc>http://slow.example/hidden</loc></url></urlset>"
 
-    def slow(fetch, path, at):
+    def slow(fetch: Fetch, path: str, at: float) -> Answer | None:
         if path == "sitemap.xml":
             return (200, {"content-type": "application/xml"}, body, 0.05)
         return None
@@ -110,7 +114,7 @@ def test_a_sitemap_that_was_sent_for_when_the_site_had_to_leave_is_fetched_later
     assert "http://slow.example/hidden" in drive.asked()
 
 
-def test_a_failed_sitemap_is_counted_and_costs_nothing_else():
+def test_a_failed_sitemap_is_counted_and_costs_nothing_else() -> None:
     web = site_of_pages({"": b"x"}, robots=(200, b"Sitemap: http://one.example/none.xml"))
     drive = Drive(collection_of(["http://one.example/"]), web)
     drive.run(seconds=HOUR)

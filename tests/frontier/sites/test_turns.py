@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections import Counter
+from typing import TYPE_CHECKING
 
-from tests.frontier.drive import Drive, collection_of
+from tests.frontier.drive import Answer, Drive, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
 from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from webfountain.records import Fetch
 
 SITE = "http://one.example"
 DAY = 86_400.0
 
 
-def many_pages(n):
+def many_pages(n: int) -> dict[str, bytes]:
     return {"": linked(*[f"p{i}" for i in range(n)])} | {f"p{i}": b"x" for i in range(n)}
 
 
-def test_a_page_forgotten_in_flight_stays_forgotten():
+def test_a_page_forgotten_in_flight_stays_forgotten() -> None:
     drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(many_pages(5), seconds=2.0))
     drive.run(until=lambda: len(drive.asked()) == 2)
     url = drive.asked()[-1]
@@ -28,14 +32,14 @@ def test_a_page_forgotten_in_flight_stays_forgotten():
     assert drive.frontier.statistics().active_sites == 0
 
 
-def test_sites_rotate_by_quantum_when_others_wait():
+def test_sites_rotate_by_quantum_when_others_wait() -> None:
     sites = [f"http://s{i}.example" for i in range(4)]
     drive = Drive(
         collection_of([f"{site}/" for site in sites], politeness="per_ip = false", delay_factor=0),
         site_of_pages(many_pages(1500)), active_sites=2,
     )  # fmt: skip
 
-    def asked():
+    def asked() -> list[int]:
         counts = Counter(url.rsplit("/", 1)[0] for url in drive.asked())
         return [counts[site] for site in sites]
 
@@ -43,8 +47,8 @@ def test_sites_rotate_by_quantum_when_others_wait():
     assert min(asked()) >= 900, "no site was served whole before others had a turn"
 
 
-def test_a_restart_remembers_politeness_robots_and_back_off():
-    def answer(fetch, at):
+def test_a_restart_remembers_politeness_robots_and_back_off() -> None:
+    def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.kind == "robots":
             return (200, {}, b"User-agent: *\nCrawl-delay: 30\nDisallow: /no", 0.05)
         return (429, {"retry-after": "500"}, b"", 0.05)
@@ -64,7 +68,7 @@ def test_a_restart_remembers_politeness_robots_and_back_off():
     assert f"{SITE}/no" not in again.asked()
 
 
-def test_max_pages_and_max_seconds_end_the_crawl():
+def test_max_pages_and_max_seconds_end_the_crawl() -> None:
     drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(many_pages(20)), max_pages=3)
     drive.run(seconds=600)
     assert len(drive.asked()) == 3

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frontier.drive import Drive, collection_of
-from webfountain.records import Link
+from tests.frontier.drive import Answer, Drive, collection_of
+from webfountain.records import Fetch, Link, PageRecord
 from webfountain.urls import fingerprint
 
 SITE = "http://one.example"
@@ -14,15 +14,15 @@ HOUR = 3600.0
 PAGE = (200, {"content-type": "text/html"}, b"x", 0.01)
 
 
-def mute(fetch, at):
+def mute(fetch: Fetch, at: float) -> Answer:
     return "connect"
 
 
-def mute_after_robots_txt(fetch, at):
+def mute_after_robots_txt(fetch: Fetch, at: float) -> Answer:
     return (404, {}, b"", 0.01) if fetch.kind == "robots" else "timeout"
 
 
-def records(drive):
+def records(drive: Drive) -> list[PageRecord]:
     return [record for _, record in drive.store.pages(site=SITE)]
 
 
@@ -38,7 +38,7 @@ def test_who_asks_once_gives_a_site_up_after_five_requests_without_an_answer(ans
     assert 10 * (1 + 2 + 4 + 8) * 0.75 <= last <= 10 * (1 + 2 + 4 + 8) * 1.25 + 10
 
 
-def test_who_asks_once_gives_a_host_without_an_address_up_at_once():
+def test_who_asks_once_gives_a_host_without_an_address_up_at_once() -> None:
     drive = Drive(collection_of(PAGES), mute, recrawl=False)
     drive.addresses["one.example"] = []
     drive.run(seconds=HOUR)
@@ -56,8 +56,8 @@ def test_our_own_crawl_waits_with_longer_and_longer_back_off(addresses):
     assert drive.frontier.has_pending()
 
 
-def test_an_answer_between_them_keeps_a_site():
-    def answer(fetch, at):
+def test_an_answer_between_them_keeps_a_site() -> None:
+    def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.kind == "robots":
             return 404, {}, b"", 0.01
         return PAGE if len(drive.asked()) % 5 == 0 else "timeout"
@@ -67,7 +67,7 @@ def test_an_answer_between_them_keeps_a_site():
     assert len(drive.asked()) == 12
 
 
-def test_a_site_that_was_given_up_is_tried_once_more_for_a_page_that_comes_later():
+def test_a_site_that_was_given_up_is_tried_once_more_for_a_page_that_comes_later() -> None:
     drive = Drive(collection_of(PAGES[:6]), mute_after_robots_txt, recrawl=False)
     drive.run(seconds=HOUR)
     assert len(drive.asked()) == 5
@@ -89,7 +89,7 @@ def test_who_asks_once_gives_a_site_up_whose_robots_txt_was_not_to_be_had_five_t
     assert not drive.frontier.has_pending()
 
 
-def test_a_server_that_closes_every_connection_unanswered_is_left_alone_for_longer_and_longer():
+def test_a_server_that_closes_every_connection_unanswered_is_left_alone_for_longer_and_longer() -> None:
     drive = Drive(collection_of(PAGES), lambda fetch, at: (404, {}, b"", 0.01) if fetch.kind == "robots" else "cut")
     drive.run(seconds=HOUR)
     times = [at for at, kind, _ in drive.log if kind == "page"]

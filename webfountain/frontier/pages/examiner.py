@@ -24,8 +24,8 @@ from webfountain.formats.content_type import content_type
 from webfountain.formats.document import ReadError
 from webfountain.formats.links import MAX_LINKS
 from webfountain.frontier.sites.politeness import page_backoff
-from webfountain.policy.judge import Origin
-from webfountain.records import Link
+from webfountain.policy.judge import Origin, Seen
+from webfountain.records import Link, Outcome
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from webfountain.formats.document import Document, DocumentReader
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Judge
-    from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, State
+    from webfountain.records import Fetch, Fetched, Lease, OutcomeKind, PageRecord, State
     from webfountain.repository.pages import Repository
 
 __all__ = [
@@ -92,6 +92,22 @@ class Visit:
     def fetch(self) -> Fetch:
         """The request that this is the end of."""
         return self.fetched.fetch
+
+    @property
+    def outcome(self) -> Outcome:
+        """What the store keeps of it, but for its copy and the number of its new links."""
+        lease = self.fetched.fetch.lease
+        assert lease is not None
+        return Outcome(
+            lease.id,
+            self.kind,
+            self.record,
+            self.fetched.seconds,
+            title=self.reading.title,
+            resemblance=self.resemblance,
+            target=self.target,
+            diff=self.diff,
+        )
 
     def item(self) -> dict[str, Any] | None:
         """What the spider yields: one plain item per new, changed or gone page, None for all else.
@@ -178,19 +194,19 @@ class Examiner:
             return self._without_copy(fetched, "gone", None)
         return self._without_copy(fetched, "failed", fetched.error or f"status {status}")
 
-    def refused(self, fetch: Fetch, error: str, *, at: float) -> PageRecord:
-        """The record of a leased page that may not be asked: robots.txt, an edited policy, a private address."""
-        record = leased(fetch)
-        failures = record.failures + 1
+    def refused(self, lease: Lease, kind: OutcomeKind, error: str, *, at: float) -> Outcome:
+        """The end of a leased page that may not be asked: robots.txt, an edited policy, a private address."""
+        failures = lease.record.failures + 1
         due = at + page_backoff(failures, period=self._period)
-        return msgspec.structs.replace(record, state="refused", error=error, failures=failures, due=due)
+        record = msgspec.structs.replace(lease.record, state="refused", error=error, failures=failures, due=due)
+        return Outcome(lease.id, kind, record)
 
     def _read(self, fetched: Fetched, digest: str, document: Document, prior: change_rate.Prior) -> Visit:
         """The visit of a new body, once it was read."""
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
-        record = leased(fetched.fetch)
-        reading = self._reading(fetched, document)
+        record = self._switched(leased(fetched.fetch), Seen(fetched.status, document.text))
+        reading = self._reading(fetched, document, record)
         if record.digest is None:
             new = self._copied(record, fetched, digest, "new", bucket=bucket_of(prior.interval, self._fastest))
             return Visit(fetched, "new", new, reading)
@@ -250,7 +266,7 @@ class Examiner:
         target = urls.join(record.url, fetched.location) if fetched.location else None
         if target is None or target == record.url:
             return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
-        links, refused = self._judged([target], fetched.fetch, "redirect", record.depth)
+        links, refused = self._judged([target], fetched.fetch, "redirect", record)
         reading = Reading(links=links, links_seen=1, refused=refused)
         return self._without_copy(fetched, "redirected", None, reading, target)
 
@@ -263,7 +279,7 @@ class Examiner:
         target: str | None = None,
     ) -> Visit:
         """Gone, failed, redirected: the copy of before stays, the next try backs off."""
-        record = leased(fetched.fetch)
+        record = self._switched(leased(fetched.fetch), Seen(fetched.status))
         failures = record.failures + 1
         state: State = "redirected" if kind == "redirected" else "gone" if kind == "gone" else "failed"
         if kind == "failed" and record.state in ("crawled", "gone", "redirected"):
@@ -286,24 +302,35 @@ class Examiner:
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
         return read(fetched.body, kind, url=fetched.fetch.url, robots_header=header)
 
-    def _reading(self, fetched: Fetched, document: Document) -> Reading:
+    def _switched(self, record: PageRecord, seen: Seen) -> PageRecord:
+        """The record under the policy that its page shows to be right: what it links from then on inherits that."""
+        switch = self._judge.switched(record.policy, seen)
+        if switch is None:
+            return record
+        trust = min(record.trust, self._judge.policy(switch.to).trust)
+        return msgspec.structs.replace(record, policy=switch.to, trust=trust)
+
+    def _reading(self, fetched: Fetched, document: Document, record: PageRecord) -> Reading:
         """What a page says, its links judged."""
-        links, refused = self._judged(document.links, fetched.fetch, "link", leased(fetched.fetch).depth + 1)
+        links, refused = self._judged(document.links, fetched.fetch, "link", record)
         if len(document.links) >= MAX_LINKS:
             refused["links/too_many"] = 1
         return Reading(document.title, document.text, links, len(document.links), refused)
 
     def _judged(
-        self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], depth: int
+        self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], record: PageRecord
     ) -> tuple[tuple[Link, ...], dict[str, int]]:
-        """The links that the policy lets in, and how many it refused by reason."""
+        """The links that the policy of the page lets in, and how many it refused by reason."""
+        depth = record.depth + (kind == "link")
         refused: dict[str, int] = {}
         links = []
         source = fetch.url
-        verdicts = self._judge.judge(found, Origin(kind, depth, leased(fetch).policy, source=source))
-        for url, (policy, _, reason) in zip(found, verdicts, strict=True):
+        verdicts = self._judge.judge(found, Origin(kind, depth, record.policy, record.trust, source))
+        for url, judged in zip(found, verdicts, strict=True):
+            policy, trust, reason = judged
             if reason is None:
-                links.append(Link(url, url[: url.find("/", 8)], urls.fingerprint(url), depth, policy, 0.0, source))
+                site, worth = url[: url.find("/", 8)], self._judge.importance(judged)
+                links.append(Link(url, site, urls.fingerprint(url), depth, policy, worth, source, trust=trust))
             else:
                 refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
         return tuple(links), refused
@@ -331,16 +358,17 @@ def leased(fetch: Fetch) -> PageRecord:
     return fetch.lease.record
 
 
-def acknowledged(record: PageRecord, *, status: int | None, error: str | None, at: float) -> PageRecord:
-    """The record of another project's request that has ended; one that failed is not made again."""
-    return msgspec.structs.replace(
-        record,
+def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: float, seconds: float = 0.0) -> Outcome:
+    """The end of another project's request, and of what is known of a site that was given up: not made again."""
+    record = msgspec.structs.replace(
+        lease.record,
         state="crawled" if error is None else "failed",
         status=status,
         error=error,
         last_crawled=at,
         due=None if error is None else inf,
     )
+    return Outcome(lease.id, "new" if error is None else "failed", record, seconds)
 
 
 def _is_conditional(fetch: Fetch) -> bool:

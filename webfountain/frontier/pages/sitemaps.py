@@ -88,8 +88,17 @@ class SitemapShelf:
         links = []
         for url, verdict in zip(times, verdicts, strict=True):
             if verdict.reason is None:
-                link = Link(url, urls.site_of(url), urls.fingerprint(url), SITEMAP_DEPTH, verdict.policy)
-                links.append(link)
+                links.append(
+                    Link(
+                        url,
+                        urls.site_of(url),
+                        urls.fingerprint(url),
+                        SITEMAP_DEPTH,
+                        verdict.policy,
+                        importance=self._judge.importance(verdict),
+                        trust=verdict.trust,
+                    )
+                )
             else:
                 counts[f"judge/{verdict.reason}"] += 1
         modified = {

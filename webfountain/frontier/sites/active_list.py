@@ -348,6 +348,12 @@ class ActiveList:
                 self._timer_of.pop(site.name, None)
         self._hungry.clear()
 
+    def judge_again(self, batch: Batch) -> None:
+        """The policy was edited: no site goes on with pages that were judged before."""
+        for site in self._sites.values():
+            site.judge_again(batch)
+            self._note(site, batch.at)
+
     def renew_leases(self, batch: Batch) -> None:
         """The heartbeat: all site leases are to last longer."""
         batch.renewals = [site.lease for site in self._sites.values() if site.lease is not None]

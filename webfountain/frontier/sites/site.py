@@ -424,7 +424,8 @@ class ActiveSite:
             self._changes += visit.kind == "changed"
             self._watched += visit.watched
         self._note_due(visit.record, batch.at)
-        batch.settle(visit)
+        assert visit.fetch.lease is not None
+        batch.settle(visit.fetch.lease, visit.outcome, visit)
         if self._standing.opens_at() > batch.at + _KEPT_S:
             self._keep(batch)
 
@@ -601,6 +602,11 @@ class ActiveSite:
         batch.release(self._hand.flush_recrawl())
         self.refresh()
 
+    def judge_again(self, batch: Batch) -> None:
+        """The policy was edited: what is in the hand goes back, and is judged when it is leased again."""
+        batch.release(self._hand.flush())
+        self.refresh()
+
     def outrank(self, importance: float, batch: Batch) -> None:
         """A request of this importance was offered: if it goes before some that are leased, these are given back."""
         if outranked := self._hand.flush_outranked(importance):
@@ -631,11 +637,11 @@ class ActiveSite:
             return True
         self._under_way += 1
         if kind == "failed":
-            refused = acknowledged(record, status=None, error=error, at=batch.at)
+            outcome = acknowledged(fetch.lease, status=None, error=error, at=batch.at)
         else:
-            refused = self._context.examiner.refused(fetch, error, at=batch.at)
-        self._note_due(refused, batch.at)
-        batch.refuse(fetch.lease, kind, refused)
+            outcome = self._context.examiner.refused(fetch.lease, kind, error, at=batch.at)
+        self._note_due(outcome.record, batch.at)
+        batch.refuse(fetch.lease, outcome)
         self._context.metrics.inc(f"outcome/{kind}")
         return False
 

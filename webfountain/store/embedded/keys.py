@@ -110,6 +110,7 @@ class Waiting(msgspec.Struct, frozen=True, array_like=True, gc=False):
     depth: int
     policy: str
     request: bytes | None
+    trust: float = 0.0
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -173,7 +174,8 @@ def pack_waiting(site: str, key: bytes, page: Link | PageRecord, first_seen: flo
     url, importance = page.url, page.importance
     shared = len(site) if url.startswith(site) else 0
     # An importance of nothing takes one byte as a whole number, nine as a fraction.
-    return _encode((key, shared, url[shared:], first_seen, importance or 0, page.depth, page.policy, page.request))
+    told = (key, shared, url[shared:], first_seen, importance or 0, page.depth, page.policy, page.request)
+    return _encode((*told, page.trust) if page.trust else told)
 
 
 def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRecord]:
@@ -186,6 +188,7 @@ def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRe
         first_seen=one.first_seen,
         depth=one.depth,
         request=one.request,
+        trust=one.trust,
         immediate=arrival_of(entry) if entry[_LANE_AT] == IMMEDIATE_NEVER else None,
     )
     return one.key, record
