@@ -17,6 +17,11 @@ BENCHMARKS = {
     "live": [],
     "revisit": [],
     "planning": [],
+    "rank": [],
+    "link_log": ["--full"],
+    "near_duplicates": ["--pages", "1000000"],
+    "ordering": [],
+    "urlcache": ["--rates"],
     "scheduler": [],
     "startup": [],
 }

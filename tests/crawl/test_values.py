@@ -171,7 +171,7 @@ def local() -> Any:
 @pytest.mark.parametrize(
     "value",
     [object(), lambda: None, Book, Selector("<a>x</a>"), local(), defaultdict(lambda: 3), [{"deep": (object(),)}]],
-    ids=str,
+    ids=lambda value: type(value).__name__,
 )
 def test_what_has_no_form_as_data_is_said_to_have_none(value: Any) -> None:
     with pytest.raises(NotPlain):

@@ -87,14 +87,10 @@ def test_shards_are_sorted_by_site_and_page_and_names_in_surt_order(tmp_path: Pa
 
 
 @pytest.mark.parametrize(
-    ("url", "key"),
-    [
-        ("https://www.example.org/a?b=1", "org,example,www)/a?b=1 https"),
-        ("http://example.org:8080/", "org,example:8080)/ http"),
-    ],
+    ("site", "key"), [("https://www.example.org", "org,example,www)"), ("http://example.org:8080", "org,example:8080)")]
 )
-def test_a_domain_stays_together_in_surt_order(url: str, key: str) -> None:
-    assert surt(url) == key
+def test_a_domain_stays_together_in_surt_order(site: str, key: str) -> None:
+    assert surt(site) == key
 
 
 def test_a_segment_ends_with_its_period_or_when_it_is_full(tmp_path: Path) -> None:

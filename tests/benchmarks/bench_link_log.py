@@ -1,0 +1,77 @@
+"""Link log, epochs, near-duplicates: ``python -m tests.benchmarks.bench_link_log [--full]``.
+
+CPU of a page with 60 links, segments written; of a compaction; of publishing scores of 10^6 pages (``--full`` 10^7)
+and looking 10,000 up. The dominating cost is hashing each link's URL.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gc
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from webfountain.ranking.link_log import LinkLog, compact
+from webfountain.ranking.scores import EpochScores, publish_scores
+
+PAGES = 20_000
+LINKS = 60
+
+
+def main() -> None:
+    """Three lines."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--full", action="store_true", help="scores of 10^7 pages")
+    full = parser.parse_args().full
+    with tempfile.TemporaryDirectory() as folder:
+        _log(folder + "/links")
+        _publish(Path(folder) / "scores", 10**7 if full else 10**6)
+
+
+def _log(url: str) -> None:
+    rng = np.random.default_rng(1)
+    sites = [f"https://site{number}.example" for number in range(100)]
+    pages = [
+        (
+            f"{sites[page % 100]}/page/{page}",
+            sites[page % 100],
+            [f"{sites[page % 100]}/page/{target}" for target in (rng.random(LINKS) ** 2 * 1000).astype(int)],
+        )
+        for page in range(PAGES)
+    ]
+    log = LinkLog(url, writer="bench")
+    gc.collect()
+    gc.freeze()  # the pages that were drawn are the benchmark's, not the log's
+    begin = time.process_time()
+    for at, (page, site, targets) in enumerate(pages):
+        log.append(page, site, at=float(at), targets=targets, target_sites=[site] * LINKS)
+    log.flush()
+    logged = time.process_time() - begin
+    begin = time.process_time()
+    assert compact(url) == PAGES
+    print(
+        f"logged: {logged / PAGES * 1e6:.0f} us a page with {LINKS} links (goal 60);"
+        f" compacted: {(time.process_time() - begin) / PAGES * 1e6:.0f} us a page"
+    )
+
+
+def _publish(folder: Path, count: int) -> None:
+    rng = np.random.default_rng(1)
+    keys = np.unique(rng.integers(0, 2**64 - 1, count, dtype=np.uint64))
+    scores = rng.random(len(keys))
+    begin, wall = time.process_time(), time.perf_counter()
+    publish_scores(folder, keys, {"pagerank": scores})
+    print(f"published {len(keys):,}: {time.process_time() - begin:.2f} s CPU, {time.perf_counter() - wall:.2f} s (60)")
+    held = EpochScores(folder)
+    asked = rng.permutation(keys)[:10_000]
+    held.lookup("pagerank", asked)
+    begin = time.process_time()
+    assert (held.lookup("pagerank", asked) > 0).all()
+    print(f"looked up: {(time.process_time() - begin) / len(asked) * 1e6:.2f} us a page in batches of {len(asked):,}")
+
+
+if __name__ == "__main__":
+    main()
