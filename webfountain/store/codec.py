@@ -46,7 +46,7 @@ def first_record(link: Link, at: float) -> PageRecord:
     return PageRecord(
         url=link.url,
         policy=link.policy,
-        importance=link.importance,
+        importance=link.importance + 0.0,  # one zero: -0.0 stands with 0.0 in every queue
         first_seen=at,
         depth=link.depth,
         request=link.request,
