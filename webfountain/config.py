@@ -42,7 +42,8 @@ class FountainConfig(
         None
     )
     store: Annotated[
-        str, _text("URL", "Where the frontier lives: memory:, rocksdb:///absolute, rocksdb://relative.")
+        str,
+        _text("URL", "Where the frontier lives: memory:, rocksdb:///absolute, rocksdb://relative, or a server's."),
     ] = DEFAULT_STORE
     repository: (
         Annotated[str, _text("folder", "Where copies and WARC files lie; <rocksdb folder>/repository unless set.")]

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
+import contextlib
+import functools
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from tests.servers.valkey import single
 from webfountain.records import Lease, Link, Outcome, OutcomeKind, PageRecord, SiteLease
 from webfountain.store import open_store
 from webfountain.store.contract import LANES, Refill
@@ -30,9 +34,10 @@ __all__ = [
     "numbers",
     "outcome",
     "refill",
+    "server_url",
 ]
 
-BACKENDS = ("memory", "embedded")
+BACKENDS = ("memory", "embedded", "shared")
 SITE = "https://a.example"
 PERIOD_S = 10.0
 ALWAYS = [float("inf")] * LANES
@@ -41,9 +46,21 @@ Queue = Literal["immediate", "never-crawled", "recrawl"]
 
 
 def make_store(backend: str, folder: Path) -> FrontierStore:
-    """A store of the backend, new or as it was left in the folder."""
+    """A store of the backend, new or as it was left in the folder; the shared one on this process's own server."""
+    if backend == "shared":
+        # One shard: order among sites is kept within a shard.
+        return open_store(f"{server_url()}?prefix={folder.name}&shards=1", collection="tests", period_s=PERIOD_S)
     url = "memory:" if backend == "memory" else f"rocksdb://{folder}"
     return open_store(url, collection="tests", period_s=PERIOD_S)
+
+
+@functools.cache
+def server_url() -> str:
+    """A real Valkey for the stores of this process, until it ends."""
+    stack = contextlib.ExitStack()
+    atexit.register(stack.close)
+    url, _ = stack.enter_context(single())
+    return url
 
 
 def link(number: int, *, site: str = SITE, importance: float = 0.0, source: str = SITE) -> Link:

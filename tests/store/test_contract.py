@@ -809,7 +809,7 @@ def test_what_is_unknown_has_no_record(store: FrontierStore) -> None:
     assert store.activate(9, owner="ant", until=9.0, at=9.0) == []
 
 
-@pytest.mark.parametrize("url", ["", "memory", "rocksdb:", "rocksdb://", "redis://localhost", "sqlite:///x", "/a/b"])
+@pytest.mark.parametrize("url", ["", "memory", "rocksdb:", "rocksdb://", "mysql://localhost", "sqlite:///x", "/a/b"])
 def test_a_url_of_no_store_is_an_input_error(url: str) -> None:
     with pytest.raises(InputError, match="use memory:, rocksdb:///absolute"):
         open_store(url, collection="tests", period_s=1.0)

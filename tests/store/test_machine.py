@@ -19,11 +19,12 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from tests.store.stores import PERIOD_S
+from tests.store.stores import PERIOD_S, server_url
 from webfountain.records import Copy, Link, Move, Outcome, SiteLease, SiteState
 from webfountain.store.contract import AT_ONCE, CLASSES, LANES, Parked, Refill
 from webfountain.store.embedded.opening import open_embedded
 from webfountain.store.memory.store import MemoryStore
+from webfountain.store.shared.opening import open_shared
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
     from webfountain.records import Lease
     from webfountain.store.contract import Dealt
     from webfountain.store.embedded.store import EmbeddedStore
+    from webfountain.store.shared.store import SharedStore
 
 SITES = ("https://a.example", "https://b.example:8080", "http://ü.example")
 KEYS = tuple(bytes([n]) * 8 for n in range(6))
@@ -81,7 +83,7 @@ class Race(RuleBasedStateMachine):
         self.held: list[tuple[SiteLease, SiteLease]] = []
         self.before = (0, 0)
 
-    def opened(self) -> EmbeddedStore:
+    def opened(self) -> EmbeddedStore | SharedStore:
         folder = self.root / str(self.openings)
         return open_embedded(folder, collection="tests", period_s=PERIOD_S, read_only=False)
 
@@ -334,11 +336,36 @@ class TestLongRace(Race.TestCase):  # type: ignore[name-defined,misc]
     settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
 
 
-TestRace = Race.TestCase
-TestRace.settings = settings(
+class SharedRace(Race):
+    """The shared store on a real server against the reference; here a crash is that all connections break."""
+
+    def opened(self) -> SharedStore:
+        return open_shared(
+            f"{server_url()}?prefix=race-{self.root.name}-{self.openings}&shards=1",
+            collection="tests",
+            period_s=PERIOD_S,
+        )
+
+    @rule()
+    def crash(self) -> None:
+        self.store.disconnect()
+
+
+@pytest.mark.soak
+class TestLongSharedRace(SharedRace.TestCase):  # type: ignore[name-defined,misc]
+    """The same over the shared store."""
+
+    settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+
+
+_SHORT = settings(
     max_examples=15,
     stateful_step_count=30,
     deadline=None,
     derandomize=True,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
+TestRace = Race.TestCase
+TestRace.settings = _SHORT
+TestSharedRace = SharedRace.TestCase
+TestSharedRace.settings = _SHORT

@@ -162,7 +162,8 @@ def _errors_of(crawler: Crawler) -> list[WebfountainError]:
 
 def _print(report: Mapping[str, Any], chosen: Mapping[str, object]) -> None:
     from webfountain.report.summary import places, summary  # noqa: PLC0415
+    from webfountain.store import without_password  # noqa: PLC0415
 
     config = FountainConfig.from_mapping(chosen)
     print(summary(report))
-    print(places(store=config.store, repository=config.repository_folder, example=None))
+    print(places(store=without_password(config.store), repository=config.repository_folder, example=None))

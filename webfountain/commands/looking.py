@@ -13,7 +13,7 @@ from webfountain.clock import SystemClock
 from webfountain.commands import options
 from webfountain.records import STATES
 from webfountain.report import state as looked
-from webfountain.store import is_held
+from webfountain.store import is_held, is_shared, without_password
 from webfountain.store.contract import PLAN
 from webfountain.terminal import shown, shown_lines
 
@@ -39,7 +39,9 @@ def status(store: str, as_json: bool) -> None:
     with options.reading(store) as opened:
         found = looked.status(opened, at=SystemClock().now(), period_s=opened.period_s, fastest_s=opened.fastest_s)
         plan = _plan(opened)
-    found = {"store": store, **found, "plan": plan, "crawling": is_held(options.existing_folder(store))}
+    # Of a server's store nobody has a lock: it is crawled when somebody has its sites.
+    is_crawled = found["active_sites"] > 0 if is_shared(store) else is_held(options.existing_folder(store))
+    found = {"store": without_password(store), **found, "plan": plan, "crawling": is_crawled}
     options.print_json(found) if as_json else _print_status(found)
 
 

@@ -13,7 +13,7 @@ import msgspec
 
 from webfountain.config import DEFAULT_STORE
 from webfountain.errors import InputError
-from webfountain.store import folder_of, open_store
+from webfountain.store import folder_of, is_shared, open_store
 from webfountain.store.changes import is_cursor
 from webfountain.terminal import shown
 
@@ -47,7 +47,7 @@ store: Callable[[Any], Any] = click.option(
     default=DEFAULT_STORE,
     envvar="WEBFOUNTAIN_STORE",
     show_default=True,
-    help="Where the frontier lives.",
+    help="Where the frontier lives: rocksdb://folder, or a server: redis://host:port/0, unix:///socket and others.",
 )
 repository: Callable[[Any], Any] = click.option(
     "--repository",
@@ -61,7 +61,8 @@ as_json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, 
 @contextlib.contextmanager
 def reading(url: str) -> Iterator[FrontierStore]:
     """An existing store, opened for reading, also beside the crawl that writes it."""
-    existing_folder(url)
+    if not is_shared(url):
+        existing_folder(url)
     opened = open_store(url, collection=None, period_s=None, read_only=True)
     try:
         yield opened
@@ -72,6 +73,8 @@ def reading(url: str) -> Iterator[FrontierStore]:
 def existing_folder(url: str) -> Path:
     """The folder of an embedded store; InputError when there is none, so that looking never makes one."""
     folder = folder_of(url)
+    if is_shared(url):
+        raise InputError("--store: a store on a server has no folder, which this command needs (it has for rocksdb://)")
     if folder is None:
         raise InputError(
             f"--store {url!r}: nothing to look at (use rocksdb:///absolute/folder or rocksdb://relative/folder)"
@@ -90,7 +93,11 @@ def inbox_folder(folder: Path) -> Path:
 
 def repository_folder(store_url: str, given: str | None) -> Path:
     """The folder of copies: the one given, else the store's own."""
-    return Path(given) if given is not None else existing_folder(store_url) / "repository"
+    if given is not None:
+        return Path(given)
+    if is_shared(store_url):
+        raise InputError("--repository: a store on a server has no folder for copies; name theirs")
+    return existing_folder(store_url) / "repository"
 
 
 @contextlib.contextmanager

@@ -13,12 +13,30 @@ own: it ends with the site lease, when the site is parked or another takes it ov
 comes after that has no effect and is counted. `forget` ends a page's life in any of these places, and bars it;
 `evict` ends that of its copy.
 
-`contract` is what every store keeps, `memory` the reference, `embedded` the default; `codec`, `counting`, `changes` and
-`lanes` hold the rules that all of them share.
+`contract` is what every store keeps, `memory` the reference, `embedded` the default, `shared` that of many processes;
+`codec`, `counting`, `changes` and `lanes` hold the rules that all of them share.
 """
 
 from __future__ import annotations
 
-from webfountain.store.opening import DEFAULT_STORE, folder_of, is_held, open_store, read_every_entry, recount
+from webfountain.store.opening import (
+    DEFAULT_STORE,
+    folder_of,
+    is_held,
+    is_shared,
+    open_store,
+    read_every_entry,
+    recount,
+    without_password,
+)
 
-__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "open_store", "read_every_entry", "recount"]
+__all__ = [
+    "DEFAULT_STORE",
+    "folder_of",
+    "is_held",
+    "is_shared",
+    "open_store",
+    "read_every_entry",
+    "recount",
+    "without_password",
+]

@@ -16,13 +16,26 @@ from webfountain.records import Change
 if TYPE_CHECKING:
     from webfountain.records import ChangeVerdict, Outcome, PageRecord
 
-__all__ = ["BEGIN_ANEW", "KEPT", "cursor_at", "entry_of", "is_cursor", "parting", "sequence_of", "without_text"]
+__all__ = [
+    "BEGIN_ANEW",
+    "KEPT",
+    "cursor_at",
+    "entry_of",
+    "is_cursor",
+    "no_cursor",
+    "parting",
+    "sequence_of",
+    "too_old",
+    "without_text",
+]
 
 KEPT: Final[frozenset[ChangeVerdict]] = frozenset({"new", "changed", "minor", "returned"})
 """Verdicts after which the page is held; after every other it is not."""
 
 BEGIN_ANEW: Final = "take the whole list first: each line of `webfountain texts --jsonl` has the cursor to go on with"
-_CURSOR: Final = re.compile(r"[0-9a-f]{8}-[0-9]{1,18}")
+_ONE: Final = re.compile(r"[0-9a-f]{8}-[0-9]{1,18}")
+_MANY: Final = re.compile(r"[0-9a-f]{8}\.[A-Za-z0-9_-]{2,}")
+"""Of a log that is written in several places (`store/shared/change_log.py`)."""
 
 
 def entry_of(before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at: float, sequence: int) -> Change | None:
@@ -64,7 +77,7 @@ def cursor_at(log: str, sequence: int) -> str:
 
 def is_cursor(text: str) -> bool:
     """Whether a text looks like a cursor of some change log."""
-    return _CURSOR.fullmatch(text) is not None
+    return _ONE.fullmatch(text) is not None or _MANY.fullmatch(text) is not None
 
 
 def sequence_of(cursor: str, log: str, *, first: int, last: int) -> int:
@@ -82,11 +95,21 @@ def sequence_of(cursor: str, log: str, *, first: int, last: int) -> int:
         when entries behind it are no longer kept.
     """
     name, _, number = cursor.rpartition("-")
-    if not is_cursor(cursor) or name != log or int(number) > last:
-        raise InputError(f"{cursor!r} is no cursor of this store's change log; {BEGIN_ANEW}")
+    if _ONE.fullmatch(cursor) is None or name != log or int(number) > last:
+        raise no_cursor(cursor)
     if int(number) < first - 1:
-        raise CursorLost(f"the change log no longer reaches back to cursor {cursor!r}; {BEGIN_ANEW}")
+        raise too_old(cursor)
     return int(number)
+
+
+def no_cursor(cursor: str) -> InputError:
+    """The error of a text that is no cursor of the log."""
+    return InputError(f"{cursor!r} is no cursor of this store's change log; {BEGIN_ANEW}")
+
+
+def too_old(cursor: str) -> CursorLost:
+    """The error of a cursor that has entries behind it that went."""
+    return CursorLost(f"the change log no longer reaches back to cursor {cursor!r}; {BEGIN_ANEW}")
 
 
 def _verdict(before: PageRecord, record: PageRecord, outcome: Outcome) -> ChangeVerdict | None:

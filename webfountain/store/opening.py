@@ -1,6 +1,8 @@
 """From a store's URL to an open store. The backends are imported here, lazily, and nowhere else.
 
-``memory:`` is gone with the process; ``rocksdb:///absolute/folder`` and ``rocksdb://relative/folder`` are folders.
+``memory:`` is gone with the process; ``rocksdb:///absolute/folder`` and ``rocksdb://relative/folder`` are folders;
+``redis://``, ``rediss://``, ``unix://``, ``redis+cluster://`` and ``redis+sentinel://`` are servers, for many
+processes.
 """
 
 from __future__ import annotations
@@ -8,16 +10,28 @@ from __future__ import annotations
 import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
 
 from webfountain.errors import InputError
 
 if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["DEFAULT_STORE", "folder_of", "is_held", "open_store", "read_every_entry", "recount"]
+__all__ = [
+    "DEFAULT_STORE",
+    "folder_of",
+    "is_held",
+    "is_shared",
+    "open_store",
+    "read_every_entry",
+    "recount",
+    "without_password",
+]
 
 DEFAULT_STORE: Final = "rocksdb://.webfountain"
 _ROCKSDB = "rocksdb://"
+_SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
+"""How the URL of a store on a server begins."""
 
 
 def folder_of(url: str) -> Path | None:
@@ -31,6 +45,19 @@ def is_held(folder: Path) -> bool:
     from webfountain.store.embedded.lock import is_locked  # noqa: PLC0415
 
     return is_locked(folder)
+
+
+def is_shared(url: str) -> bool:
+    """Whether a store's URL names a server, which many processes use at once."""
+    return url.startswith(_SHARED)
+
+
+def without_password(url: str) -> str:
+    """A URL that may be shown and logged."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return url.replace(f":{parts.password}@", ":***@", 1)
 
 
 def open_store(
@@ -65,9 +92,17 @@ def open_store(
         from webfountain.store.memory.store import MemoryStore  # noqa: PLC0415  a backend is imported when it is asked for
 
         return MemoryStore(period_s=period_s, fastest_s=fastest_s)
+    if is_shared(url):
+        from webfountain.store.shared.opening import open_shared  # noqa: PLC0415
+
+        return open_shared(url, collection=collection, period_s=period_s, fastest_s=fastest_s, fresh=fresh)
     folder = folder_of(url)
     if folder is None:
-        raise InputError(f"--store {url!r}: use memory:, rocksdb:///absolute/folder or rocksdb://relative/folder")
+        raise InputError(
+            f"--store {url!r}: use memory:, rocksdb:///absolute/folder, rocksdb://relative/folder, "
+            "redis://host:port/0, rediss://, unix:///socket, redis+cluster://host:port or "
+            "redis+sentinel://host:port/name"
+        )
     from webfountain.store.embedded.opening import open_embedded  # noqa: PLC0415
 
     return open_embedded(

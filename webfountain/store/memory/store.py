@@ -180,7 +180,7 @@ class MemoryStore:
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """See `Pages.forget`."""
         home = self._sites.get(site)
-        keys = list(home.pages if home else ()) if key is None else [key]
+        keys = sorted(home.pages if home else ()) if key is None else [key]
         removed = sum(self._remove(site, each, at) for each in keys)
         if key is not None:
             self._barred.add((site, key))

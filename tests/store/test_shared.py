@@ -1,0 +1,367 @@
+"""The shared store beyond the contract: many shards, a cluster, faults of the server, what a URL costs."""
+
+from __future__ import annotations
+
+import json
+import logging
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+from click.testing import CliRunner
+
+from tests.servers.valkey import SERVERS, cluster, single
+from tests.store.stores import ALWAYS, active, crawled, lease, link, outcome, server_url
+from webfountain.commands import looking, telling
+from webfountain.errors import CursorLost, InputError, StoreBound, StoreError
+from webfountain.records import Link, Outcome
+from webfountain.store import open_store, without_password
+from webfountain.store.changes import is_cursor
+from webfountain.store.contract import LANES, Refill
+from webfountain.store.shared.connection import connect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from click import Command
+
+    from webfountain.store.contract import FrontierStore
+
+SITES = [f"https://s{number}.example" for number in range(40)]
+
+
+def links_of(sites: list[str], pages: int) -> list[Link]:
+    return [link(number, site=site) for site in sites for number in range(pages)]
+
+
+def opened(url: str) -> FrontierStore:
+    return open_store(url, collection="tests", period_s=10.0)
+
+
+@pytest.fixture(scope="module")
+def cluster_url() -> Iterator[str]:
+    with cluster() as url:
+        yield url
+
+
+@pytest.fixture(params=["one server", "cluster"])
+def sharded(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of a store of 16 shards."""
+    url = server_url() if request.param == "one server" else request.getfixturevalue("cluster_url")
+    return f"{url}?prefix={tmp_path.name}&shards=16"
+
+
+def test_every_site_of_every_shard_is_activated_once_and_its_pages_leased_once(sharded: str) -> None:
+    store = opened(sharded)
+    assert store.discover(links_of(SITES, 3), at=1.0).new == 120
+    found = []
+    while leases := store.activate(7, owner="ant", until=50.0, at=2.0):
+        assert len(leases) <= 7
+        found += leases
+    assert sorted(one.site for one in found) == sorted(SITES)
+    dealt = store.lease([Refill(one, 0, 10, 0) for one in found])
+    got = [each for deal in dealt if deal is not None for each in deal.never_crawled]
+    assert len({each.record.url for each in got}) == len(got) == 120
+    assert store.settle([outcome(each, 3.0) for each in got], at=3.0).applied == 120
+    assert store.statistics().pages["crawled"] == 120
+    assert store.next_site_due() == 50.0
+    assert sorted(each.site for each in store.sites("", 100)) == sorted(SITES)
+    store.check_valid()  # type: ignore[attr-defined]
+    store.close()
+
+
+def test_two_processes_divide_the_sites_between_them(sharded: str) -> None:
+    first, second = opened(sharded), opened(sharded)
+    first.discover(links_of(SITES, 1), at=1.0)
+    ours = first.activate(20, owner="first", until=50.0, at=2.0)
+    theirs = second.activate(100, owner="second", until=50.0, at=2.0)
+    assert len(ours) == len(theirs) == 20
+    assert not {one.site for one in ours} & {one.site for one in theirs}
+    first.close()
+    second.close()
+
+
+def test_an_ant_that_was_paused_settles_nothing_of_a_site_that_another_took_over(sharded: str) -> None:
+    paused, other = opened(sharded), opened(sharded)
+    paused.discover(links_of(SITES[:1], 2), at=1.0)
+    [old] = paused.activate(1, owner="paused", until=10.0, at=2.0)
+    held = lease(paused, old, 2)
+    [new] = other.activate(1, owner="other", until=99.0, at=11.0)
+    again = lease(other, new, 2)
+    assert {each.key for each in again} == {each.key for each in held}
+    assert paused.settle([outcome(each, 12.0) for each in held], at=12.0).applied == 0
+    assert paused.renew([old], until=50.0) == []
+    assert other.settle([outcome(each, 12.0) for each in again], at=12.0).applied == 2
+    paused.close()
+    other.close()
+
+
+def crawl_all(store: FrontierStore, *, at: float) -> None:
+    """Fetch a page of each active site's, one site after the other, a second apart."""
+    for number, home in enumerate(store.activate(99, owner="ant", until=math.inf, at=1e6)):
+        store.settle([outcome(each, at + number) for each in lease(store, home, 1)], at=at + number)
+
+
+def test_the_logs_of_all_shards_are_read_as_one_in_order_of_time(sharded: str) -> None:
+    store = opened(sharded)
+    store.discover(links_of(SITES, 1), at=1.0)
+    begin = store.changes_end()
+    crawl_all(store, at=10.0)
+    read, cursor = [], begin
+    while found := store.changes(cursor, 7):
+        read += [entry for _, entry in found]
+        cursor = found[-1][0]
+    assert [entry.at for entry in read] == [10.0 + number for number in range(40)]
+    assert [entry.sequence for entry in read] == list(range(1, 41))
+    assert [entry for _, entry in store.changes(None, 99)] == read
+    assert cursor == store.changes_end()
+    assert is_cursor(cursor)
+    for after, entry in store.changes(None, 99)[::9]:
+        assert [each for _, each in store.changes(after, 99)] == read[entry.sequence :]
+        assert [each for _, each in store.changes(store.changes_from(entry.at), 99)] == read[entry.sequence - 1 :]
+    store.close()
+
+
+def test_the_oldest_of_all_shards_go_first_and_what_reaches_behind_them_is_lost(sharded: str) -> None:
+    store = opened(sharded)
+    begin = store.changes_end()
+    store.discover(links_of(SITES, 1), at=1.0)
+    crawl_all(store, at=10.0)
+    every = store.changes(None, 99)
+    assert store.trim_changes(before=15.0, most=99) == 5
+    assert store.trim_changes(before=15.0, most=12) == 23
+    assert store.trim_changes(before=15.0, most=12) == 0
+    assert [entry for _, entry in store.changes(None, 99)] == [entry for _, entry in every[28:]]
+    assert store.changes(every[27][0], 99) == every[28:]
+    for lost in (begin, every[26][0]):
+        with pytest.raises(CursorLost, match="no longer reaches back"):
+            store.changes(lost, 9)
+    with pytest.raises(CursorLost, match="does not reach back"):
+        store.changes_from(30.0)
+    store.close()
+
+
+def test_a_forgotten_site_leaves_nothing_said_of_it_in_its_shard(sharded: str) -> None:
+    store = opened(sharded)
+    store.discover(links_of(SITES, 1), at=1.0)
+    crawl_all(store, at=10.0)
+    store.forget(SITES[3], at=60.0)
+    told = [entry for _, entry in store.changes(None, 99) if entry.site == SITES[3]]
+    assert [entry.verdict for entry in told] == ["new", "forgotten"]
+    assert len(store.changes(None, 99)) == 41
+    store.close()
+
+
+@pytest.mark.parametrize(
+    "shape", ["{log}-5", "{log}.", "{log}.AAAA", "{log}.AAA=", "00000000.{numbers}", "{log}.{ahead}"]
+)
+def test_a_text_that_is_no_cursor_of_the_shards_logs_is_an_input_error(shape: str, tmp_path: Path) -> None:
+    store = opened(f"{server_url()}?prefix={tmp_path.name}&shards=3")
+    log, _, numbers = store.changes_end().partition(".")
+    text = shape.format(log=log, numbers=numbers, ahead="AAABAA")
+    with pytest.raises(InputError, match="is no cursor of this store's change log"):
+        store.changes(text, 9)
+    assert store.changes(store.changes_end(), 9) == []
+    store.close()
+
+
+def test_a_site_of_thousands_of_pages_is_served_in_order_and_listed_whole(tmp_path: Path) -> None:
+    """Its tree of places has three levels then."""
+    store = opened(f"{server_url()}?prefix={tmp_path.name}")
+    site = SITES[0]
+    every = [link(number, site=site, importance=[0.25, 1.0, 4.0][number % 3]) for number in range(6_000)]
+    for start in range(0, len(every), 3000):
+        store.discover(every[start : start + 3000], at=1.0)
+    home = active(store, site, until=math.inf)
+    served = []
+    while batch := lease(store, home, 997):
+        served += batch
+        store.settle([outcome(each, 2.0 + len(served) % 7, bucket=len(served) % 5) for each in batch], at=9.0)
+    assert [each.record.importance for each in served] == [4.0] * 2000 + [1.0] * 2000 + [0.25] * 2000
+    assert [each.key for each in served[:2000]] == [each.key for each in every if each.importance == 4.0]
+    assert len({record.url for _, record in store.pages(site=site)}) == 6_000
+    [dealt] = store.lease([Refill(home, 0, 0, 100, None, ALWAYS)])
+    assert dealt is not None
+    assert len(dealt.recrawl) == 100
+    assert store.forget(site, at=10.0) == 6_000
+    assert store.statistics().pages["crawled"] == 0
+    store.close()
+
+
+def test_a_server_that_dies_and_comes_back_is_waited_for_and_nothing_acknowledged_is_lost(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """With ``appendfsync always`` each answered step is on the disk."""
+    with single(appendonly="yes", appendfsync="always") as (url, _):
+        server = SERVERS[url]
+        store = opened(f"{url}?shards=4")
+        store.discover(links_of(SITES[:4], 5), at=1.0)
+        homes = store.activate(4, owner="ant", until=50.0, at=2.0)
+        dealt = store.lease([Refill(home, 0, 5, 0) for home in homes])
+        held = [each for deal in dealt if deal is not None for each in deal.never_crawled]
+        server.terminate()
+        pauses: list[float] = []
+
+        def rest(pause: float) -> None:
+            pauses.append(pause)
+            if len(pauses) == 2:
+                server.start(timeout=60.0)
+
+        store._connection._rest = rest  # type: ignore[attr-defined]
+        with caplog.at_level(logging.WARNING):
+            assert store.settle([outcome(each, 3.0) for each in held], at=3.0).applied == 20
+        said = [each.message for each in caplog.records if "waiting for it" in each.message]
+        assert len(said) == 1
+        assert any("answers again" in each.message for each in caplog.records)
+        store.check_valid()  # type: ignore[attr-defined]
+        store.close()
+
+
+def test_a_server_that_stays_away_ends_in_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    with single() as (url, _):
+        store = opened(f"{url}?shards=1")
+        clock = iter(range(0, 10**6, 100))
+        store._connection._now = lambda: float(next(clock))  # type: ignore[attr-defined]
+        store._connection._rest = lambda _: None  # type: ignore[attr-defined]
+        SERVERS[url].terminate()
+        with pytest.raises(StoreError, match="no use for 600 s"):
+            store.discover(links_of(SITES[:1], 1), at=1.0)
+
+
+def test_what_the_server_forgets_of_scripts_is_told_again(tmp_path: Path) -> None:
+    store = opened(f"{server_url()}?prefix={tmp_path.name}&shards=2")
+    store.discover(links_of(SITES[:3], 1), at=1.0)
+    connect(server_url()).client.script_flush()
+    assert store.discover(links_of(SITES[:3], 2), at=2.0).new == 3
+    store.close()
+
+
+def test_a_store_belongs_to_one_collection_and_keeps_its_number_of_shards(tmp_path: Path) -> None:
+    url = f"{server_url()}?prefix={tmp_path.name}"
+    opened(f"{url}&shards=3").close()
+    again = opened(url)
+    assert again._shards.count == 3  # type: ignore[attr-defined]
+    again.close()
+    with pytest.raises(StoreBound, match="holds collection 'tests', not 'other'"):
+        open_store(url, collection="other", period_s=10.0)
+
+
+@pytest.mark.parametrize(
+    ("more", "word"),
+    [
+        ("?shard=3", "shard is no parameter"),
+        ("?shards=0", "shards=0"),
+        ("?shards=x", "shards=x"),
+        ("?prefix=a%7Bb", "prefix"),
+    ],
+)
+def test_a_wrong_parameter_is_named(more: str, word: str) -> None:
+    with pytest.raises(InputError, match=word):
+        opened(server_url() + more)
+
+
+def test_a_store_that_is_not_there_is_not_made_by_looking() -> None:
+    with pytest.raises(InputError, match="there is no store there"):
+        open_store(f"{server_url()}?prefix=nobody", collection=None, period_s=None)
+
+
+def test_a_server_that_may_drop_keys_or_keeps_no_file_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    with single(**{"maxmemory-policy": "allkeys-lru"}) as (url, _), caplog.at_level(logging.WARNING):
+        opened(url).close()
+    assert any("maxmemory-policy allkeys-lru" in each.message for each in caplog.records)
+    assert any("append-only file" in each.message for each in caplog.records)
+
+
+def test_a_full_server_is_waited_for(tmp_path: Path) -> None:
+    with single() as (url, client):
+        store = opened(f"{url}?shards=1")
+        client.config_set("maxmemory", "1mb")
+        pauses: list[float] = []
+
+        def rest(pause: float) -> None:
+            pauses.append(pause)
+            client.config_set("maxmemory", "0")
+
+        store._connection._rest = rest  # type: ignore[attr-defined]
+        assert store.discover(links_of(SITES[:1], 2), at=1.0).new == 2
+        assert len(pauses) == 1
+        store.close()
+
+
+def test_a_password_is_asked_for_and_never_shown() -> None:
+    assert without_password("redis://me:secret@host:1/0") == "redis://me:***@host:1/0"
+    with single() as (url, client):
+        client.config_set("requirepass", "secret")
+        with pytest.raises(StoreError, match=r"(?i)auth"):
+            opened(url)
+        store = opened(url.replace("unix://", "unix://:secret@"))
+        assert store.discover(links_of(SITES[:1], 2), at=1.0).new == 2
+        store.close()
+
+
+def test_status_sites_pages_and_changes_look_at_a_store_on_a_server(tmp_path: Path) -> None:
+    url = f"{server_url()}?prefix={tmp_path.name}&shards=4"
+    store = opened(url)
+    store.discover(links_of(SITES, 2), at=1.0)
+    crawl_all(store, at=10.0)
+    store.close()
+
+    def said(command: Command, *arguments: str) -> str:
+        found = CliRunner().invoke(command, ["--store", url, *arguments], catch_exceptions=False)
+        assert found.exit_code == 0
+        return found.stdout
+
+    status = json.loads(said(looking.status, "--json"))
+    assert (status["pages"]["crawled"], status["active_sites"], status["crawling"]) == (40, 40, True)
+    assert len(json.loads(said(looking.sites, "--json"))) == 40
+    assert len(said(looking.pages, "--jsonl").splitlines()) == 80
+    lines = said(looking.changes, "--jsonl").splitlines()
+    assert len(lines) == 40
+    assert len(said(looking.changes, "--jsonl", "--since", json.loads(lines[29])["cursor"]).splitlines()) == 10
+
+
+@pytest.mark.parametrize(("command", "word"), [("texts", "--repository"), ("now", "has no folder")])
+def test_a_command_that_needs_a_folder_says_so_of_a_store_on_a_server(command: str, word: str, tmp_path: Path) -> None:
+    url = f"{server_url()}?prefix={tmp_path.name}"
+    opened(url).close()
+    asked = {"texts": looking.texts, "now": telling.now}[command]
+    with pytest.raises(InputError, match=word):
+        CliRunner().invoke(
+            asked, ["--store", url, *["https://a.example/"] * (command == "now")], catch_exceptions=False
+        )
+
+
+def test_a_url_costs_at_most_what_was_promised(tmp_path: Path) -> None:
+    """140 bytes never-crawled, 320 crawled with history; the whole store over its URLs, of 60 bytes on 400 sites.
+
+    Without the change log, which is bounded by its own setting.
+    """
+    with single() as (url, client):
+        store = opened(url)
+        before = client.info("memory")["used_memory"]
+        sites = [f"https://site{number:05d}.example.org" for number in range(400)]
+        every = [
+            Link(f"{sites[n % 400]}/docs/page-{n:09d}-xxxxx.html", sites[n % 400], n.to_bytes(8, "little"), depth=3)
+            for n in range(20_000)
+        ]
+        assert {len(each.url) for each in every} == {60}
+        for start in range(0, len(every), 5000):
+            store.discover(every[start : start + 5000], at=1.75e9)
+        waiting = (client.info("memory")["used_memory"] - before) / len(every)
+        homes = store.activate(400, owner="ant", until=math.inf, at=1.75e9)
+        dealt = store.lease([Refill(home, 0, 100, 0, None, [math.inf] * LANES) for home in homes])
+        held = [each for deal in dealt if deal is not None for each in deal.never_crawled]
+        outcomes = []
+        for number, each in enumerate(held):
+            at = 1.76e9 + number * 0.37
+            page = crawled(each.record, at, bucket=number % 256)
+            known = {"history": bytes(range(30)), "checks": 24, "changes": 3, "digest": f"{number:040x}", "status": 200}
+            outcomes.append(Outcome(each.id, "new", msgspec.structs.replace(page, **known)))
+        store.settle(outcomes, at=1.77e9)
+        assert store.trim_changes(before=math.inf, most=0) == 20_000
+        after = (client.info("memory")["used_memory"] - before) / len(every)
+        store.close()
+    assert waiting <= 140
+    assert after <= 320

@@ -1,0 +1,82 @@
+-- Make links known; and where `put_first` is set, put them on the immediate lanes of their sites.
+-- A      { links, at, period, put_first }; a link is { site, key, lane, body, from outside }
+-- Result { new, put, sites of new URLs... }
+-- Atomic, for two processes that find one URL must not both make it known.
+local links, at, period, put_first = A[1], A[2], A[3], A[4]
+local new, outside, put_count, found = 0, 0, 0, {}
+
+local function new_site(name)
+  local row = {
+    id = next_number('ids'), first = at, due = keep(at), n = { 0, 0, 0, 0, 0, 0 }, imm = 0, epoch = 0,
+    root = 1, h = 0, last = 1,
+  }
+  rows[name] = row
+  call('ZADD', NAMES, 0, name)
+  count('sites', 1)
+  schedule(name, row)
+  return row
+end
+
+local function is_barred(name, key)
+  return call('SISMEMBER', BARRED, name) == 1 or call('SISMEMBER', BARRED, name .. '\0' .. key) == 1
+end
+
+local any_barred = call('EXISTS', BARRED) == 1
+
+local function add(name, key, lane, body)
+  if any_barred and is_barred(name, key) then return false end
+  local row = site_of(name)
+  if row and call('HEXISTS', PAGES, field(row, key)) == 1 then return false end
+  row = row or new_site(name)
+  row.w = row.w or #key
+  if row.w ~= #key then error('a page key of ' .. #key .. ' bytes on a site of ' .. row.w) end
+  touch(name)
+  due_sooner(name, row, at)
+  if row.owner and at < time_of(row.fresh) then row.fresh = keep(at) end
+  local one = { state = 0, lane = lane, order = next_number('arrivals'), first_seen = at, body = body }
+  call('HSET', PAGES, field(row, key), value_of(one))
+  enqueue(name, row, one, key)
+  count_page(row, one, 1)
+  return true
+end
+
+local function put_immediate(name, key)
+  local row = site_of(name)
+  local value = row and call('HGET', PAGES, field(row, key))
+  if not value then return false end
+  local one = header(value)
+  if one.lane == IMMEDIATE then return false end
+  local leased = lease_number(row, key)
+  if not leased then dequeue(row, one, key) end
+  one.lane, one.order = IMMEDIATE, next_number('arrivals')
+  call('HSET', PAGES, field(row, key), value_of(one))
+  row.imm = row.imm + 1
+  touch(name)
+  if leased then
+    -- It will stand there when it is released; its owner is to hear of it.
+    row.overtaken = true
+    call('SADD', HURRY, name)
+    return true
+  end
+  enqueue(name, row, one, key)
+  due_sooner(name, row, 0)
+  if row.owner then row.hurried = true end
+  return true
+end
+
+for _, link in ipairs(links) do
+  if add(link[1], link[2], link[3], link[4]) then
+    new = new + 1
+    found[link[1]] = true
+    if link[5] then outside = outside + 1 end
+  end
+end
+if outside > 0 then call('HINCRBY', ROWS, period .. ':-:4', outside) end
+if put_first then
+  for _, link in ipairs(links) do
+    if put_immediate(link[1], link[2]) then put_count = put_count + 1 end
+  end
+end
+local answer = { new, put_count }
+for name in pairs(found) do answer[#answer + 1] = name end
+return finish(answer)

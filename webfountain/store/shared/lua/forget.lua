@@ -1,0 +1,36 @@
+-- Remove pages of a site for good, or the site itself when none is left.
+-- A      { site, whole, { key, value as it was or false, entry of the log or false }... }; `whole`: bar the site, and the
+--        pages are some of it; else bar each page
+-- Result { removed, to be read again, whether nothing of the site is left }
+-- Atomic for what it removes, so that each page's end is told once; a page that changed since it was read is told. A
+-- large site takes several calls, and is barred by the first.
+local name, whole = A[1], A[2]
+local row = site_of(name)
+local removed, again = 0, 0
+if whole then call('SADD', BARRED, name) end
+for i = 3, #A do
+  local key, value, entry = unpack(A[i])
+  if not whole then call('SADD', BARRED, name .. '\0' .. key) end
+  if (row and call('HGET', PAGES, field(row, key)) or false) ~= value then
+    again = again + 1
+  elseif value then
+    local one, number = header(value), lease_number(row, key)
+    if number then end_lease(row, key, number) else dequeue(row, one, key) end
+    count_page(row, one, -1)
+    call('HDEL', PAGES, field(row, key))
+    note(entry)
+    touch(name)
+    removed = removed + 1
+  end
+end
+local left = row and row.n[1] + row.n[2] + row.n[3] + row.n[4] + row.n[5] + row.n[6] or 0
+if whole and row and left == 0 then
+  if row.owner then count('active', -1) end
+  count('sites', -1)
+  call('HDEL', SITES, name, name .. '\0s', name .. '\0l')
+  call('ZREM', DUE, name)
+  call('ZREM', NAMES, name)
+  call('SREM', HURRY, name)
+  rows[name], changed[name] = false, nil
+end
+return finish({ removed, again, left == 0 and 1 or 0 })

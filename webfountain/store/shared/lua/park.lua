@@ -1,0 +1,21 @@
+-- Take sites off their owner's active list.
+-- A      { at, { site, token, due, state }... }
+-- Result how many were on it under that lease
+-- Atomic: its leases return, its state is kept and it is due again, or another ant would find it half parked.
+local at, many = A[1], 0
+for i = 2, #A do
+  local name, token, due, state = unpack(A[i])
+  local row = holds(name, token)
+  if row then
+    local returned = return_leases(name, row) > 0 and at or INF
+    row.due = row.hurried and 0 or keep(math.min(due, time_of(row.fresh), returned))
+    row.owner, row.token, row.till, row.out = nil, nil, nil, nil
+    row.fresh, row.hurried, row.overtaken = nil, nil, nil
+    call('HSET', SITES, name .. '\0s', state)
+    count('active', -1)
+    touch(name)
+    schedule(name, row)
+    many = many + 1
+  end
+end
+return finish(many)

@@ -1,0 +1,26 @@
+-- Move never-crawled URLs to the lanes of their new classes, each to its old turn, and note how far the epoch came.
+-- A      { site, token, epoch, done, last lane, last order, { key, value as it was, new lane, new body }... }
+-- Result false where the lease is lost, else how many moved
+-- Atomic: what was leased, taken down or put first since it was read stays as it is.
+local name, token, epoch, done, lane, order = unpack(A, 1, 6)
+local row = holds(name, token)
+if not row then return false end
+local moved = 0
+for i = 7, #A do
+  local key, value, new_lane, body = unpack(A[i])
+  if call('HGET', PAGES, field(row, key)) == value and not lease_number(row, key) then
+    local one = header(value)
+    dequeue(row, one, key)
+    one.lane, one.body = new_lane, body
+    call('HSET', PAGES, field(row, key), value_of(one))
+    enqueue(name, row, one, key)
+    moved = moved + 1
+  end
+end
+if done then
+  row.epoch, row.reg = epoch, nil
+else
+  row.reg = { epoch, lane, order }
+end
+touch(name)
+return finish(moved)

@@ -1,0 +1,21 @@
+-- Let page records follow copies that moved, where they still name the old place.
+-- A      { site, key, old copy, new copy }...
+-- Result how many did
+-- Atomic: a fetch may replace the copy meanwhile.
+local followed = 0
+for _, move in ipairs(A) do
+  local name, key, old, new = unpack(move)
+  local row = site_of(name)
+  local value = row and call('HGET', PAGES, field(row, key))
+  if value then
+    local one = header(value)
+    if one.copy == old then
+      count_copy(old, -1)
+      count_copy(new, 1)
+      one.copy = new
+      call('HSET', PAGES, field(row, key), value_of(one))
+      followed = followed + 1
+    end
+  end
+end
+return finish(followed)
