@@ -52,7 +52,8 @@ def check_copies(store: Path) -> None:
     for record in records(store):
         if record.state == "crawled":
             assert record.copy is not None, record.url
-            assert hashlib.sha1(kept.read(record.copy).body, usedforsecurity=False).hexdigest() == record.digest
+            body = kept.read(record.copy, record.url).body
+            assert hashlib.sha1(body, usedforsecurity=False).hexdigest() == record.digest
     kept.close()
     files = sorted(str(file) for file in (store / "repository").glob("*.warc.gz"))
     warcio = Path(sys.executable).with_name("warcio")

@@ -276,7 +276,8 @@ class Activity:
             inherited = self._mean[self._parents[level]]
             own = (seen[level] + lent[level] * inherited) / (watched[level] + lent[level])
             self._mean[level] = own if signals.sections else inherited
-        np.minimum(self._mean, TELLABLE / signals.visit, out=self._mean)
+        if signals.visit > 0:  # a web without pages has no visits
+            np.minimum(self._mean, TELLABLE / signals.visit, out=self._mean)
 
     def _estimate_activity(self, events: Array, exposure: Array, first: int, last: int) -> None:
         """u = (found + s u_parent)/(expected + s), from the site down; the site's own parent is its week."""
