@@ -36,10 +36,6 @@ def reader() -> Iterator[FencedReader]:
     reader.close()
 
 
-def largest_child_kb() -> int:
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss
-
-
 def children_cpu_s() -> float:
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -62,7 +58,7 @@ def test_an_ordinary_body_is_read_here_and_at_once(reader: FencedReader) -> None
 @pytest.mark.parametrize("name", BOMBS)
 def test_a_bomb_has_a_word_and_the_next_page_is_read(name: str) -> None:
     reader = FencedReader(LinkExtractor())
-    before, largest = children_cpu_s(), largest_child_kb()
+    before = children_cpu_s()
     bomb = reader.read(MARKUP[name](1_000_000).encode(), HTML, url=URL)
     assert bomb.error in ("parse-time", "parse-memory")
     assert (bomb.title, bomb.text, bomb.links) == (None, "", [])
@@ -71,8 +67,8 @@ def test_a_bomb_has_a_word_and_the_next_page_is_read(name: str) -> None:
     reader.close()
     # Not a race with the clock: the kernel counts what the children spent, and ends them at their bound.
     assert children_cpu_s() - before < CPU_S + 3.0
-    # The kernel keeps the largest child of the whole process: one of another test may have been larger.
-    assert largest_child_kb() in (largest, *range(1024 * (256 + NORMAL_MEGABYTES)))
+    # Its memory is bounded by RLIMIT_AS, which ends it ("parse-memory"). ru_maxrss cannot tell here: until its exec a
+    # child is as large as the process that forked it, and this one has all tests and coverage in it.
 
 
 @pytest.mark.parametrize("name", sorted(MARKUP))
