@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 import gzip
 import resource
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 HTML, XML = ContentType("text/html", "utf-8"), ContentType("text/xml", None)
 URL = "http://a.example/folder/page"
+ROOT = Path(__file__).resolve().parents[2]
 NORMAL_MEGABYTES = 60
 """What a process that reads pages takes idle."""
 
@@ -67,8 +71,25 @@ def test_a_bomb_has_a_word_and_the_next_page_is_read(name: str) -> None:
     reader.close()
     # Not a race with the clock: the kernel counts what the children spent, and ends them at their bound.
     assert children_cpu_s() - before < CPU_S + 3.0
-    # Its memory is bounded by RLIMIT_AS, which ends it ("parse-memory"). ru_maxrss cannot tell here: until its exec a
-    # child is as large as the process that forked it, and this one has all tests and coverage in it.
+
+
+@pytest.mark.parametrize("name", BOMBS)
+def test_a_bomb_takes_no_more_memory_than_its_child_may(name: str) -> None:
+    """Seen from a process of its own: until its exec a child is as large as the one that forked it."""
+    script = (
+        "import resource, sys\n"
+        "from tests.formats.markup import MARKUP\n"
+        "from webfountain.formats.content_type import ContentType\n"
+        "from webfountain.formats.links import LinkExtractor\n"
+        "from webfountain.sandbox.reader import FencedReader\n"
+        "reader = FencedReader(LinkExtractor())\n"
+        "body = MARKUP[sys.argv[1]](1_000_000).encode()\n"
+        "assert reader.read(body, ContentType('text/html', 'utf-8'), url='http://a.example/').error\n"
+        "reader.close()\n"
+        "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script, name], cwd=ROOT, capture_output=True, check=True, text=True)
+    assert 0 < int(done.stdout) < 1024 * (256 + NORMAL_MEGABYTES)
 
 
 @pytest.mark.parametrize("name", sorted(MARKUP))
