@@ -22,10 +22,11 @@ else
 	@$(BIN)/webfountain crawl $(COLLECTION) $(ARGS)
 endif
 
-# The gates are per floor: a well-covered store must not hide a bare frontier.
+# The gates are per floor: a well-covered store must not hide a bare frontier. Three workers for two cores: many tests wait
+# for processes and servers of their own.
 test: $(VENV)/.test lint
 	@$(BIN)/coverage erase
-	@$(PYTEST) -n 2 --cov --cov-report=
+	@$(PYTEST) -n 3 --dist worksteal --cov --cov-report=
 	@for room in core frontier store; do \
 	    echo "branch coverage of webfountain/$$room (at least 90 %):"; \
 	    $(BIN)/coverage report --include="webfountain/$$room/*" --fail-under=90 || exit 1; \

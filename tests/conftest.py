@@ -2,10 +2,29 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import threading
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
+from hypothesis import settings
 
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+# The processes that tests start keep what they compiled, as a user's do: without it each compiles all of us again, a
+# fifth of its start.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+sys.dont_write_bytecode = False
+
+# A busy machine must not break a test: what takes long is found by `make bench`.
+settings.register_profile("webfountain", deadline=None)
+settings.load_profile("webfountain")
+
+TRACED = tuple(Path(__file__).parent / room for room in ("core", "frontier", "store"))
+"""Tests of the rooms whose coverage has a gate: only they are traced, which doubles what they cost."""
 SHARED_DATA = Path(__file__).resolve().parents[2] / "shared" / "data"
 
 
@@ -25,3 +44,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if item.get_closest_marker("soak"):
             items.remove(item)
             config.hook.pytest_deselected(items=[item])
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, object, object]:
+    """A test of another room, or one that is marked `untraced`, covers nothing and is not slowed down by the tracer."""
+    if item.get_closest_marker("untraced") is None and any(item.path.is_relative_to(room) for room in TRACED):
+        return (yield)
+    here, elsewhere = sys.gettrace(), threading.gettrace()
+    sys.settrace(None)
+    threading.settrace(None)
+    try:
+        return (yield)
+    finally:
+        threading.settrace(elsewhere)
+        sys.settrace(here)

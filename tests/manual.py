@@ -26,6 +26,8 @@ MEANING = {
     "collection.scope": "Which discovered URLs are kept: on a seed's `site`, on its registered `domain`, or `any`.",
     "collection.policy": "Policy of seeds that name none.",
     "collection.limits.depth": "Hops from a seed at most; 0 keeps the seeds alone.",
+    "collection.limits.pages": "A collection of a fixed size: less important pages are replaced; without it it grows.",
+    "collection.limits.domain_share": "The part of a period's fetches that one registered domain may have at most.",
     "politeness.user_agent": "Who asks: with a contact, for public addresses; its first token is the robots.txt name.",
     "politeness.min_delay": "Least time between two requests to a site.",
     "politeness.delay_factor": "… and at least so many times as long as the last request took.",
@@ -52,6 +54,10 @@ MEANING = {
     "cycle.fastest": "Mean change interval of bucket 0, the fastest.",
     "cycle.capacity_pages_per_period": "Fetches per period at most; without it as fast as politeness allows.",
     "cycle.strategy": "What a plan aims at: strategy 1, 2 or 3 of Edwards 2001, or `fountain` with its own signals.",
+    "duplicates.detect": "Whether pages that repeat others, on any site, are detected: they point to what they repeat, "
+    "are asked rarely, and their links are not followed again.",
+    "duplicates.resemblance": "From which resemblance of the texts on a page repeats another.",
+    "duplicates.revisit": "How long until a duplicate is fetched again; 30 periods unless set.",
     "signals.siblings": "Under `fountain`: a page found changed makes those of its directory and site more urgent.",
     "signals.sections": "Each directory has a change rate of its own, drawn to that of the one above.",
     "signals.history": "Each page has a change rate of its own, drawn to that of its directory.",
@@ -59,6 +65,10 @@ MEANING = {
     "signals.weekdays": "A site has busy and quiet days of the week.",
     "signals.importance": "A page's freshness counts as much as the page: by its importance, else by its depth.",
     "signals.lastmod": "Under every strategy: a page is due when a sitemap or feed dates it later than our copy.",
+    "ranking.every": "How often the crawl's links are ranked anew, in a process beside it; sooner while the collection "
+    "doubles, as far as rankings take at most a twentieth of the CPU time. Without it no link is logged and nothing "
+    "ranked.",
+    "ranking.links": "Folder or fsspec URL of the link log (Parquet); `links` beside the store unless set.",
     "discovery.nofollow": "Honour rel=nofollow, robots meta and X-Robots-Tag.",
     "discovery.sitemaps": "Read the sitemaps that robots.txt names; one on another host waits its turn there.",
     "discovery.max_url_length": "Longer URLs are refused, characters.",
@@ -72,9 +82,19 @@ MEANING = {
     "policies.default.follow": "Whether its links are taken in.",
     "policies.default.allow": "Regular expressions; a URL must match one, if there are any.",
     "policies.default.deny": "Regular expressions; a URL that matches one is refused, also when it is queued already.",
+    "policies.default.score": "Weights of what a page's importance is made of: `{ pagerank, trust, backlinks, topic, "
+    "location }`; without it trust, where policies tell pages apart by it.",
+    "policies.default.topic": "`{ query, min_similarity }`: what it is about; a page so similar (`0.1` unless set) is "
+    "on topic.",
     "policies.default.revisit.min_interval": "A page is not fetched again sooner, unless `now` or a sitemap asks.",
     "policies.default.revisit.max_interval": "A page with a copy is fetched again at the latest then.",
-    "switch": "`[[switch]]`: a page that shows `when` (`text` found `count` times, `status`) gets `to`.",
+    "switch": "`[[switch]]`: a page that shows all of `when` gets `to`, and what it links from then on; with "
+    '`also = "discovered"` what was discovered through it before, too. `when`: `text` found `count` times, `status`, '
+    "`language` or `language_not` (lists), `similarity` to the topic at least or `similarity_below`, `duplicates` "
+    "(share of its site's pages), or alone `discovered`: of what was discovered through it and fetched, the share "
+    "that was switched to the same policy, and `count` of it.",
+    "conflict.rule": "Which policy a page has that is found under several: of the `first`, the `most-trusted` or the "
+    "`least-trusted` link.",
 }
 """Each key of a policy file in a sentence."""
 

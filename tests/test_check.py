@@ -5,20 +5,22 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
+from tests.acceptance.crawls import Crawl, policy
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.test_copies import HOME, PAGE, Web, copy_of
 from tests.store.test_embedded import damage
 from webfountain import cli
 from webfountain.clock import ManualClock
-from webfountain.repository.pages import Repository
+from webfountain.records import Link
+from webfountain.repository import Repository
 from webfountain.store import open_store
-from webfountain.store.embedded.disk import WriteBatch, open_writing
-from webfountain.store.embedded.keys import COUNTS
+from webfountain.store.embedded.disk import COUNTS, WriteBatch, open_writing
+from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    import pytest
 
     from webfountain.store.contract import FrontierStore
 
@@ -116,10 +118,43 @@ def test_a_damaged_block_is_one_line_and_status_1_for_all_who_meet_it(
         assert captured.err.count("\n") <= 1
 
 
+def damaged_everywhere(folder: Path) -> None:
+    """A store of 3,000 pages of one site, and a flipped bit in every block of its data."""
+    store = opened(folder)
+    urls = [f"{HOME}{'x' * 100}/{number}" for number in range(3000)]
+    store.discover([Link(url, site_of(url), fingerprint(url)) for url in urls], at=1.0)
+    store.close()
+    for path in folder.glob("**/*.sst"):
+        data = bytearray(path.read_bytes())
+        for at in range(100, len(data) * 9 // 10, 1000):
+            data[at] ^= 1
+        path.write_bytes(data)
+
+
+@pytest.mark.parametrize("command", [["status", "--json"], ["forget", "--site", HOME[:-1]], ["sites"]])
+def test_a_store_that_is_damaged_everywhere_is_one_line_and_status_1(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str], command: list[str]
+) -> None:
+    damaged_everywhere(tmp_path)
+    status = cli.main([command[0], "--store", f"rocksdb://{tmp_path}", *command[1:]])
+    line, end = capfd.readouterr().err.split("\n")
+    assert (status, end) == (1, "")
+    assert "orruption" in line
+
+
+def test_a_crawl_of_a_damaged_store_ends_with_one_line_and_status_1(tmp_path: Path) -> None:
+    damaged_everywhere(tmp_path / "store")
+    collection = policy(tmp_path, ["http://127.0.0.1:9/"], collection={"name": "test"})
+    with Crawl(collection, tmp_path / "store", "--until-idle") as crawl:
+        assert crawl.wait(60) == 1
+    (line,) = crawl.errors.read_text().splitlines()
+    assert "orruption" in line
+
+
 def test_nothing_is_repaired_under_a_running_crawl(
     tmp_path: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened(tmp_path).close()
-    monkeypatch.setattr("webfountain.commands.checking.is_held", lambda _: True)
+    monkeypatch.setattr("webfountain.commands.inspecting.is_held", lambda _: True)
     assert cli.main(["check", "--store", f"rocksdb://{tmp_path}", "--repair"]) == 2
     assert "a crawl has it open" in capfd.readouterr().err

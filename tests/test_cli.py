@@ -18,7 +18,7 @@ import pytest
 from tests.crawl.pace import slowness
 from tests.report.test_histories import trace
 from webfountain import cli
-from webfountain.demo.process import DemoServer
+from webfountain.demo.server import DemoServer
 from webfountain.errors import WebfountainError
 from webfountain.frontier.inbox import Inbox
 from webfountain.store import open_store
@@ -118,12 +118,14 @@ def test_the_report_has_the_promised_fields_and_its_sums_agree(crawled: Crawled)
     promised = set(outcomes := ("new", "changed", "minor", "same", "not_modified", "redirected", "gone", "failed"))
     promised |= {"pages_fetched", "refused_by_robots", "by_status", "links_seen", "links_out_of_scope", "waiting"}
     promised |= {"urls_discovered", "duplicates_by_cache", "duplicates_by_store", "seconds", "cpu_seconds", "sites"}
-    promised |= {"startup_seconds", "peak_rss_bytes", "finish_reason"}
+    promised |= {"startup_seconds", "peak_rss_bytes", "finish_reason", "url_cache_hit_rate"}
     report = crawled.report
     assert promised <= report.keys()
     assert report["finish_reason"] == "idle"
     assert report["pages_fetched"] == sum(report[kind] for kind in outcomes)
     assert report["new"] >= len(crawled.truth)
+    asked = report["urls_discovered"] + report["duplicates_by_store"]
+    assert report["url_cache_hit_rate"] == pytest.approx(1 - asked / (asked + report["duplicates_by_cache"]))
 
 
 def test_a_crawl_ends_with_words_that_say_where_the_pages_lie(crawled: Crawled) -> None:
@@ -532,6 +534,34 @@ def test_help_names_files_that_exist(capfd: pytest.CaptureFixture[str]) -> None:
     named = {file for text in texts for file in re.findall(r"policies/[\w.-]+\.toml", text)}
     assert named
     assert all((ROOT / file).is_file() for file in named)
+
+
+def test_a_crawl_imports_nothing_for_what_it_does_not_use(tmp_path: Path) -> None:
+    """Scrapy imports what a setting names, also where it is set to None: aiohttp and tldextract, a fifth of a start."""
+    (tmp_path / "c.toml").write_text(
+        '[collection]\nname = "c"\nseeds = ["http://127.0.0.1:9/"]\n[network]\nallow_private = true\n'
+    )
+    code = (
+        "import sys; from webfountain.cli import main; "
+        "main(['crawl', 'c.toml', '--max-seconds', '0.1', '--json', '-s', 'WEBFOUNTAIN_STORE=rocksdb://store']); "
+        "print(); print(*sys.modules)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", code]
+    ended = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
+    modules = set(ended.stdout.splitlines()[-1].split())
+    assert "webfountain.crawl.scheduler" in modules, ended.stderr
+    assert not modules & {
+        "aiohttp",
+        "tldextract",
+        "requests",
+        "scipy",
+        "pyarrow",
+        "rich",
+        "datasketch",
+        "redis",
+        "duckdb",
+    }
 
 
 def test_looking_needs_neither_scrapy_nor_numpy() -> None:

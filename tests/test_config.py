@@ -14,7 +14,7 @@ from webfountain.errors import InputError
 def test_without_settings_all_have_their_default() -> None:
     config = FountainConfig.from_mapping({})
     assert config == FountainConfig()
-    assert (config.store, config.active_sites, config.cache_urls) == ("rocksdb://.webfountain", 1000, 200_000)
+    assert (config.store, config.active_sites, config.cache_bytes) == ("rocksdb://.webfountain", 1000, 45_000_000)
     assert (config.recrawl, config.progress, config.until_idle) == (False, False, False)
 
 

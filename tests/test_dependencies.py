@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-PROGRAMS = {"pytest-cov", "pytest-xdist", "mypy", "ruff", "scrapyd", "scrapyd-client", "setuptools"}
+PROGRAMS = {"scrapy-redis", "pytest-cov", "pytest-xdist", "mypy", "ruff", "scrapyd", "scrapyd-client", "setuptools"}
 """Of the extra `test`: run, or loaded by pytest, and not imported."""
 LOADED_BY = {"scrapyd"}
 """What loads a module of ours, which therefore may import it and is of no use without it."""

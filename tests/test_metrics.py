@@ -60,17 +60,17 @@ def test_each_reason_of_the_judge_is_listed() -> None:
 
 def test_counts_add_up() -> None:
     metrics = Metrics()
-    metrics.inc("due/new")
-    metrics.inc("due/new", 4)
-    assert metrics.get("due/new") == 5
-    assert metrics.get("due/duplicate_by_store") == 0
-    assert metrics.snapshot() == {"due/new": 5}
+    metrics.inc("duplicates/new")
+    metrics.inc("duplicates/new", 4)
+    assert metrics.get("duplicates/new") == 5
+    assert metrics.get("duplicates/by_store") == 0
+    assert metrics.snapshot() == {"duplicates/new": 5}
 
 
 def test_an_unlisted_name_cannot_be_counted_or_asked_for() -> None:
     metrics = Metrics()
     with pytest.raises(KeyError, match="is not listed"):
-        metrics.inc("due/nwe")
+        metrics.inc("duplicates/nwe")
     with pytest.raises(KeyError, match="is not listed"):
         metrics.get("nonsense")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib
 import re
 from typing import TYPE_CHECKING, get_args
 
@@ -24,8 +23,8 @@ COMMON = {"--help", "--json", "--store"}
 
 def commands() -> Iterator[tuple[str, click.Command]]:
     """Every command with its full name."""
-    for name, (module, _) in cli.COMMANDS.items():
-        found = getattr(importlib.import_module(f"webfountain.commands.{module}"), name)
+    for name in cli.COMMANDS:
+        found = cli.command_of(name)
         if isinstance(found, click.Group):
             yield from ((f"{name} {each}", command) for each, command in found.commands.items())
         else:

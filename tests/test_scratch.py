@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webfountain.scratch import Scratch
+from webfountain.store import Scratch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webfountain.terminal import shown, shown_lines
+from webfountain.errors import shown, shown_lines
 
 
 @pytest.mark.parametrize(

@@ -8,38 +8,48 @@ is a bug. The commands themselves are in `commands`, what they call in the rooms
 from __future__ import annotations
 
 import importlib
+import keyword
 import sys
 from typing import TYPE_CHECKING, Final
 
 import click
 
-from webfountain.errors import WebfountainError
-from webfountain.terminal import shown
+from webfountain.errors import WebfountainError, shown
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["COMMANDS", "main"]
+__all__ = ["COMMANDS", "command_of", "main"]
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
     "crawl": ("crawling", "Crawl a collection and keep its copy fresh."),
-    "demo": ("demonstration", "Crawl a generated web on loopback for about a minute."),
-    "now": ("telling", "Put URLs on the immediate queue, also of a running crawl."),
-    "forget": ("telling", "Remove a page or a site for good."),
-    "status": ("looking", "Counts by state, rate, freshness estimate, plan in force."),
-    "pages": ("looking", "One record per known URL."),
-    "sites": ("looking", "One line per known site."),
-    "texts": ("looking", "What changed, as text for a search or RAG index."),
-    "changes": ("looking", "The change log: what became of each page, in order."),
-    "cat": ("looking", "Print the newest copy of a page."),
-    "check": ("checking", "Whether a store and its copies are whole; --repair mends what can be."),
-    "policy": ("policies", "Check policy files."),
-    "plan": ("planning", "Solve and draw the optimisation model of Edwards 2001."),
-    "rank": ("ranking", "Rank pages by their links."),
-    "simulate": ("simulating", "Revisit policies, orderings and URL caches on recorded webs."),
+    "demo": ("crawling", "Crawl a generated web on loopback for about a minute."),
+    "now": ("crawling", "Put URLs on the immediate queue, also of a running crawl."),
+    "forget": ("crawling", "Remove a page or a site for good."),
+    "status": ("inspecting", "Counts by state, rate, freshness estimate, plan in force."),
+    "pages": ("inspecting", "One record per known URL."),
+    "sites": ("inspecting", "One line per known site."),
+    "texts": ("inspecting", "What changed, as text for a search or RAG index."),
+    "changes": ("inspecting", "The change log: what became of each page, in order."),
+    "cat": ("inspecting", "Print the newest copy of a page."),
+    "explain": ("inspecting", "Why a URL is as it is, or was never taken in."),
+    "export": ("inspecting", "Write a whole store to a file, to be moved or kept."),
+    "import": ("inspecting", "Make a new store of an exported file, of any kind."),
+    "check": ("inspecting", "Whether a store and its copies are whole; --repair mends what can be."),
+    "policy": ("inspecting", "Check policy files."),
+    "plan": ("analysing", "Solve and draw the optimisation model of Edwards 2001."),
+    "rank": ("analysing", "Rank pages by their links."),
+    "simulate": ("analysing", "Revisit policies, orderings and URL caches on recorded webs."),
     "evolution": ("analysing", "How pages change: the analysis of Cho 2000."),
 }
 """Name -> module in `webfountain.commands` that defines a click command of that name, and its line of help."""
+
+
+def command_of(name: str) -> click.Command:
+    """A command, imported now; one whose name is a word of Python's has an underscore after it there."""
+    module = importlib.import_module(f"webfountain.commands.{COMMANDS[name][0]}")
+    command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name)
+    return command
 
 
 class _Doors(click.Group):
@@ -49,11 +59,7 @@ class _Doors(click.Group):
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in COMMANDS:
-            return None
-        module = importlib.import_module(f"webfountain.commands.{COMMANDS[cmd_name][0]}")
-        command: click.Command = getattr(module, cmd_name)
-        return command
+        return command_of(cmd_name) if cmd_name in COMMANDS else None
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

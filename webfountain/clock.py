@@ -15,6 +15,7 @@ __all__ = ["Clock", "ManualClock", "SystemClock"]
 
 STEP_S: Final = 2.0
 MOST_BEHIND_S: Final = 60.0
+SLOWED: Final = 0.75
 
 logger = logging.getLogger(__name__)
 
@@ -32,38 +33,49 @@ class SystemClock:
 
     When the machine's clock is found ahead of that by more than `STEP_S` (it was set, or the machine slept, which the
     monotonic seconds leave out), this one is set, too, with a line in the log. When it is found behind, this one stands
-    still until it is caught up with, so that nobody meets a time twice; by more than `MOST_BEHIND_S` it is left as it
-    is until the next start, again with a line, for what it has written lies ahead then and is clamped at a start.
+    still until it is caught up with, so that nobody meets a time twice. Where that would take more than `MOST_BEHIND_S`
+    it goes on at `SLOWED` of its speed instead, with a line at either end: what waits for a moment then waits somewhat
+    longer, never shorter, and an hour is made up for in four. It is not set at once while a crawl runs: leases, gates
+    and queues hold times of before the step, which only the opening of a store puts right.
     """
 
-    __slots__ = ("_last", "_offset", "_said")
+    __slots__ = ("_is_slow", "_last", "_offset", "_steady")
 
     def __init__(self) -> None:
-        self._offset = time.time() - time.monotonic()
+        self._steady = time.monotonic()
+        self._offset = time.time() - self._steady
         self._last = -math.inf
-        self._said = False
+        self._is_slow = False
 
     def now(self) -> float:
         """UTC seconds since 1970, fractions included; never less than before."""
         steady, wall = time.monotonic(), time.time()
-        step = wall - (self._offset + steady)
-        if abs(step) > STEP_S:
-            self._step(step, wall - steady)
+        ahead = self._offset + steady - wall
+        if self._is_slow or abs(ahead) > STEP_S:
+            self._correct(ahead, since=steady - self._steady)
+        self._steady = steady
         self._last = max(self._last, self._offset + steady)
         return self._last
 
-    def _step(self, by: float, offset: float) -> None:
-        if by >= -MOST_BEHIND_S:
-            self._offset = offset
-            self._said = False
-            logger.warning("The machine's clock was set %s by %.0f s", "forward" if by > 0 else "back", abs(by))
-        elif not self._said:
-            self._said = True
-            logger.warning(
-                "The machine's clock was set back by %.0f s; this crawl goes on with the time that it was, until it is "
-                "started again",
-                -by,
-            )
+    def _correct(self, ahead: float, *, since: float) -> None:
+        """Take back some of what this clock is ahead, or all of it; `since` it was read last, monotonic seconds."""
+        if ahead > (STEP_S if self._is_slow else MOST_BEHIND_S):
+            if not self._is_slow:
+                logger.warning(
+                    "The machine's clock was set back by %.0f s; this crawl's goes slower until it is caught up with, "
+                    "for %.1f h; a restart sets it at once",
+                    ahead,
+                    ahead / (1.0 - SLOWED) / 3600.0,
+                )
+            self._is_slow = True
+            self._offset -= (1.0 - SLOWED) * since
+            return
+        self._offset -= ahead
+        if self._is_slow:
+            logger.warning("The machine's clock has caught up with this crawl's")
+        else:
+            logger.warning("The machine's clock was set %s by %.0f s", "back" if ahead > 0 else "forward", abs(ahead))
+        self._is_slow = False
 
 
 class ManualClock:

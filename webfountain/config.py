@@ -43,11 +43,13 @@ class FountainConfig(
     )
     store: Annotated[
         str,
-        _text("URL", "Where the frontier lives: memory:, rocksdb:///absolute, rocksdb://relative, or a server's."),
+        _text(
+            "URL",
+            "Where the frontier lives: memory:, rocksdb://folder, valkey://folder, or a server's.",
+        ),
     ] = DEFAULT_STORE
     repository: (
-        Annotated[str, _text("folder", "Where copies and WARC files lie; <rocksdb folder>/repository unless set.")]
-        | None
+        Annotated[str, _text("folder", "Where copies and WARC files lie; <store folder>/repository unless set.")] | None
     ) = None
     active_sites: Annotated[int, _meta("sites", "Sites crawled at a time, the active list.", ge=1, le=1_000_000)] = 1000
     hand: Annotated[int, _meta("URLs", "URLs leased at once for one site.", ge=1, le=10_000)] = 16
@@ -55,9 +57,25 @@ class FountainConfig(
         float,
         _meta("s", "A site whose process is not heard of for so long may be taken over.", ge=1, le=604_800),
     ] = 600.0
-    cache_urls: Annotated[
-        int, _meta("URLs", "Fingerprints in the cache before the duplicate URL eliminator.", ge=0, le=100_000_000)
-    ] = 200_000
+    heartbeat_seconds: Annotated[
+        float,
+        _meta(
+            "s",
+            "On a store that several ants share each tells so often that it lives; dead for two, its sites are "
+            "taken over.",
+            ge=0.1,
+            le=3600,
+        ),
+    ] = 5.0
+    cache_bytes: Annotated[
+        int,
+        _meta(
+            "bytes",
+            "Memory of the cache before the duplicate URL eliminator: 224 for each URL met lately.",
+            ge=0,
+            le=2**36,
+        ),
+    ] = 45_000_000
     max_pages: Annotated[int, _meta("pages", "The crawl ends after so many settled fetches.", ge=1)] | None = None
     max_seconds: Annotated[float, _meta("s", "The crawl ends after this time.", ge=0)] | None = None
     until_idle: Annotated[
@@ -113,7 +131,7 @@ class FountainConfig(
         if self.repository is not None:
             return Path(self.repository)
         scheme, _, folder = self.store.partition("://")
-        if scheme != "rocksdb":
+        if scheme not in ("rocksdb", "valkey"):
             raise InputError(
                 f"setting {PREFIX}REPOSITORY: is required with the store {self.store!r} (allowed: a folder)"
             )

@@ -12,12 +12,18 @@
     │   ├── StoreVersion             written by another version of the format; exit status 2
     │   └── StoreBound               the store belongs to another collection; exit status 2
     ├── RepositoryError              a copy cannot be read or written (disk full, folder not writable)
+    │   └── RepositoryHeld           another process is writing there
     └── NotConverged                 a numerical iteration did not reach its tolerance
 
 The web's misbehaviour is data (a status, an outcome), never one of these.
+
+Texts of strangers on a terminal: what would move its cursor or turn its lines around is shown as U+FFFD.
 """
 
 from __future__ import annotations
+
+import re
+from typing import Final
 
 __all__ = [
     "CursorLost",
@@ -25,12 +31,15 @@ __all__ = [
     "NotConverged",
     "PolicyError",
     "RepositoryError",
+    "RepositoryHeld",
     "StoreBound",
     "StoreError",
     "StoreHeld",
     "StoreVersion",
     "UrlError",
     "WebfountainError",
+    "shown",
+    "shown_lines",
 ]
 
 
@@ -82,5 +91,25 @@ class RepositoryError(WebfountainError):
     """A page's copy could not be written or read. Nothing was settled: the fetch repeats when the disk is well."""
 
 
+class RepositoryHeld(RepositoryError):
+    """Another process is writing in a folder of copies. Stop it, or give another folder."""
+
+
 class NotConverged(WebfountainError):
     """An iteration ended without reaching its tolerance; the text gives steps, residual and tolerance."""
+
+
+_CONTROLS: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb"
+"""C0 but for tab and line feed, DEL, C1, marks and overrides of direction, separators, annotations."""
+_IN_LINES: Final = re.compile(f"[{_CONTROLS}]")
+_IN_A_LINE: Final = re.compile(f"[\\t\\n{_CONTROLS}]")
+
+
+def shown(text: str) -> str:
+    """A text as one line that only prints."""
+    return _IN_A_LINE.sub("\ufffd", text)
+
+
+def shown_lines(text: str) -> str:
+    """A text of several lines; line feeds and tabs stay."""
+    return _IN_LINES.sub("\ufffd", text)

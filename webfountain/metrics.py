@@ -36,24 +36,31 @@ STATS: Final[Mapping[str, Stat]] = {
     "judge/trap_repeated": Stat("URLs", "Refused: a path segment or parameter repeats too often."),
     "judge/trap_calendar": Stat("URLs", "Refused: a step out of a calendar's bounds."),
     "judge/not_followed": Stat("URLs", "Refused: the linking page's policy says follow = false."),
-    "due/new": Stat("URLs", "Passed the duplicate URL eliminator: new to the store."),
-    "due/duplicate_by_cache": Stat("URLs", "Eliminated by the cache of recent fingerprints."),
-    "due/duplicate_by_store": Stat("URLs", "Eliminated by the store."),
+    "duplicates/new": Stat("URLs", "Passed the duplicate URL eliminator: new to the store."),
+    "duplicates/by_cache": Stat("URLs", "Eliminated by the cache of recent fingerprints."),
+    "duplicates/by_store": Stat("URLs", "Eliminated by the store."),
     # the ant
     "ant/sites_activated": Stat("sites", "Sites that joined the active list."),
     "ant/sites_parked": Stat("sites", "Sites that left the active list."),
+    "ant/sites_handed_over": Stat("sites", "Sites that were left to the ant that has their address."),
+    "ant/lapsed": Stat("pages", "Fetches given back: the ant could not tell in time that it lives."),
     "ant/sites_lost": Stat("sites", "Sites that another process took over: what was under way there is dropped."),
     "ant/unreachable": Stat("sites", "Host names without an address: the site waits, longer each time."),
     "ant/leased": Stat("URLs", "URLs leased into the hand."),
     "ant/released": Stat("URLs", "Leases given back unused."),
     "ant/settled": Stat("URLs", "Leases settled with an outcome."),
     "ant/settle_lost": Stat("URLs", "Settlements without effect: the lease was lost."),
+    "ant/broken": Stat(
+        "items", "Pages, links, sitemaps or answers that could not be kept, each with a line in the log."
+    ),
     "ant/immediate": Stat("URLs", "URLs put on the immediate queue."),
     "sequencer/never_crawled": Stat("URLs", "Fetches taken from never-crawled queues."),
     "sequencer/recrawl": Stat("URLs", "Fetches taken from recrawl queues."),
     "politeness/retry_after": Stat("answers", "429 and 503 answers that named a time to come back."),
     "politeness/backed_off": Stat("times", "A site was put off by exponential back-off."),
     # robots.txt and sitemaps
+    "policy/reassigned": Stat("pages", "Known pages that were found under another policy and put under it."),
+    "policy/made_due": Stat("pages", "Held pages that an edited policy file refuses, made due for their end."),
     "robots/fetched": Stat("fetches", "robots.txt fetches, redirects among them."),
     "robots/rules": Stat("sites", "robots.txt read as rules."),
     "robots/allow": Stat("sites", "No robots.txt (4xx): everything is allowed."),
@@ -84,6 +91,24 @@ STATS: Final[Mapping[str, Stat]] = {
     "outcome/refused": Stat("pages", "Not fetched: the policy file, as it is now, refuses."),
     "change/compared": Stat("pages", "Bodies that differ from our copy: texts were compared, unless min_change is 0."),
     "suspects/found": Stat("pages", "Under examination when the last process died: they go last in their sites."),
+    # duplicate detector
+    "duplicates/exact": Stat("pages", "Found to have the bytes of another page."),
+    "duplicates/near": Stat("pages", "Found to have nearly the text of another page."),
+    "duplicates/compared": Stat("pairs", "Texts compared, where sketches do not decide."),
+    "duplicates/canonical": Stat("pages", "Are told apart from their original by rel=canonical, and the texts agree."),
+    "duplicates/canonical_refused": Stat("pages", "Name a known page as canonical whose text is another."),
+    "duplicates/taken_in": Stat("pages", "Unknown to the index, and read again from their copies."),
+    "duplicates/mirrored": Stat("pages", "Of a mirror, not fetched: the original has them."),
+    # shares of domains
+    "shares/busy": Stat(
+        "domains", "With something to fetch, and asked or to be asked within seconds; at the last check."
+    ),
+    "shares/blocked": Stat("domains", "With something to fetch that had their share or are left alone; likewise."),
+    "shares/reassigned": Stat("times", "Shares doubled for the rest of a period: few domains could still be fetched."),
+    # fixed-size collections
+    "collection/evicted": Stat(
+        "pages", "Evicted: a more important page takes their place in a collection of limited size."
+    ),
     # repository
     "repository/healed": Stat("copies", "Copies that were gone and were written anew."),
     "repository/deleted": Stat("files", "WARC files deleted: superseded, or over repository.max_bytes."),
@@ -92,6 +117,10 @@ STATS: Final[Mapping[str, Stat]] = {
     "controller/plan_kept": Stat("plans", "Planning failed, the last plan stays."),
     "controller/made_due": Stat("pages", "Made due by the watch, as the most urgent."),
     "controller/corrected": Stat("times", "Weights corrected within a cycle: reality differs from the plan."),
+    # importance of pages
+    "ranking/epochs": Stat("rankings", "Rankings taken up."),
+    "ranking/moved": Stat("URLs", "Waiting URLs that a new ranking put into another lane."),
+    "ranking/risen": Stat("URLs", "Waiting URLs that changed lanes between two rankings, by what was learned."),
     # Scrapy side
     "scheduler/woken": Stat("times", "The engine was woken because a site came due."),
     "addon/in_memory": Stat("requests", "Requests that are no plain data: kept in memory."),
@@ -120,6 +149,11 @@ class Metrics:
     def inc(self, name: str, amount: float = 1) -> None:
         """Count `amount` more of `name`; KeyError when the name is not listed."""
         self._counts[name] += amount
+
+    def add(self, counts: Mapping[str, float]) -> None:
+        """Count so many more of each name; KeyError when one is not listed."""
+        for name, amount in counts.items():
+            self._counts[name] += amount
 
     def get(self, name: str) -> float:
         """The count so far, 0 before the first; KeyError when the name is not listed."""

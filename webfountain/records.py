@@ -7,7 +7,8 @@ scheduled. DESIGN.md section 3 tells the walk, section 7 the words of states and
 
 from __future__ import annotations
 
-from typing import Final, Literal
+from collections.abc import Sequence  # noqa: TC003  (msgspec reads the types of fields)
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -28,6 +29,7 @@ __all__ = [
     "Lease",
     "LeaseId",
     "Link",
+    "Linked",
     "Move",
     "Outcome",
     "OutcomeKind",
@@ -59,7 +61,9 @@ FETCHED: Final[frozenset[OutcomeKind]] = frozenset(
 )
 """Outcomes of a real fetch, whose sum is `pages_fetched`; a refusal (robots.txt, an edited policy) asked nothing."""
 
-ChangeVerdict = Literal["new", "changed", "minor", "returned", "gone", "redirected", "refused", "forgotten", "evicted"]
+ChangeVerdict = Literal[
+    "new", "changed", "minor", "returned", "gone", "redirected", "refused", "duplicate", "forgotten", "evicted"
+]
 """What an entry of the change log says of its page; the list is open."""
 FetchKind = Literal["page", "robots", "sitemap"]
 NEVER_BUCKET: Final = 128
@@ -94,6 +98,17 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     request: bytes | None = None
     trust: float = 0.0
     """The trust that its policy or the page that links it gives it, 0 to 1."""
+
+
+class Linked(msgspec.Struct, frozen=True, gc=False):
+    """A page as it was fetched `at`, and where it leads. `again`: it was fetched well before."""
+
+    page: PageRecord
+    site: str
+    links: Sequence[Link]
+    at: float
+    again: bool
+    redirected: bool = False
 
 
 class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -135,13 +150,19 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """A sketch of the newest copy's text: what tells a change where the old text cannot be read."""
     trust: float = 0.0
     """The trust that it came with, 0 to 1: what its links inherit of."""
+    duplicate_of: str | None = None
+    """URL of the page that this one repeats, its representative, as it was found when this one was fetched last."""
+    source: bytes = b""
+    """The page that it was discovered through: eight bytes of its URL, then its site where that is another (`Link`)."""
 
 
 class Discovered(msgspec.Struct, frozen=True, gc=False):
-    """Of a batch of links: how many became known by it, how many the store knew before."""
+    """Of a batch of links: how many became known by it, how many were known before, also earlier in the batch."""
 
     new: int
     known: int
+    repeated: tuple[int, ...] = ()
+    """The places of these among the links, ascending, as a store tells them."""
 
 
 class LeaseId(msgspec.Struct, frozen=True, gc=False):
@@ -198,7 +219,8 @@ class Fetched(msgspec.Struct, frozen=True):
 
     `headers` has lower-case names, in order of arrival; `body` is after content decoding. `seconds` is the
     time from request to last byte, `at` when it ended. `error` is one of: dns, private-address, connect,
-    timeout, too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, network.
+    timeout, too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, network, lapsed
+    (the process could not tell in time that it lives: its lease may be another's).
     `request_headers` are those that were sent (for the WARC request record), `address` is the one that they were sent
     to, None where it is not known.
     """
@@ -212,6 +234,9 @@ class Fetched(msgspec.Struct, frozen=True):
     error: str | None = None
     request_headers: tuple[tuple[str, str], ...] = ()
     address: str | None = None
+    reading: Any = None
+    """What a robots.txt says that binds us (bytes), or a sitemap (`SitemapFile`, or in a word why it cannot be read),
+    where that was read apart; None: whoever needs it reads `body`."""
 
     def header(self, name: str) -> str | None:
         """The first value of a header, its name in lower case; None when absent."""
@@ -264,6 +289,7 @@ class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
     resemblance: float | None = None
     title: str | None = None
     target: str | None = None
+    """Where a redirect leads; of a duplicate its representative."""
     diff: str | None = None
 
 
@@ -326,6 +352,8 @@ class SiteLease(msgspec.Struct, frozen=True, gc=False):
     token: int
     until: float
     record: SiteRecord
+    lost_by: str | None = None
+    """Who had the site until its lease ran out, where it was taken over and not parked."""
 
 
 class CensusRow(msgspec.Struct, frozen=True, gc=False):

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from webfountain.errors import InputError
-from webfountain.repository.pages import Pages
-from webfountain.store.opening import open_store
+from webfountain.repository import Pages
+from webfountain.store import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 
-from webfountain.crawl.download_handler import FountainResponse
+from webfountain.crawl.downloader import FountainResponse
 from webfountain.crawl.flight import flight_of
 from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.records import Fetched

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.crawls import Crawl, copies, policy, records, run
-from webfountain.demo.process import DemoServer
+from webfountain.demo.server import DemoServer
 from webfountain.errors import WebfountainError
 
 if TYPE_CHECKING:
-    from webfountain.demo.server import Visit
+    from webfountain.demo.server import LoggedVisit
 
 IDLE = "--until-idle"
 Fact = tuple[str, str, int, int, str | None, int | None]
@@ -41,7 +41,7 @@ def settled(store: Path) -> set[str]:
     return set()
 
 
-def pages_of(visits: list[Visit]) -> list[str]:
+def pages_of(visits: list[LoggedVisit]) -> list[str]:
     """URLs of the visits that were no robots.txt and no sitemap."""
     return [v.site + v.path for v in visits if not v.path.startswith(("/robots.txt", "/sitemap"))]
 
@@ -97,7 +97,7 @@ class Disturbed:
         """SIGKILL when the server has served so many, or a moment after the start where that is at once."""
         time.sleep(self._rng.uniform(0.0, 0.5))
         while crawl.process.poll() is None and self._server.stats()["served"] < served:
-            time.sleep(0.002)
+            time.sleep(0.01)
         time.sleep(self._rng.uniform(0.0, 0.03))
         self.killed += crawl.process.poll() is None
         crawl.kill()
@@ -122,8 +122,8 @@ def compare(folder: Path, *, runs: int, pages: int, kills: int, seed: int) -> li
 
 
 def test_a_crawl_that_is_killed_and_resumed_ends_like_one_that_is_not(tmp_path: Path) -> None:
-    crawls = compare(tmp_path, runs=3, pages=300, kills=2, seed=1)
-    assert sum(crawl.killed for crawl in crawls) >= 3
+    crawls = compare(tmp_path, runs=1, pages=200, kills=3, seed=1)
+    assert sum(crawl.killed for crawl in crawls) >= 2
 
 
 @pytest.mark.soak

@@ -12,7 +12,7 @@ import pytest
 from tests.acceptance.crawls import Crawl, policy
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 PATIENCE_S = 60.0
@@ -47,7 +47,7 @@ def server() -> Iterator[tuple[str, list[str]]]:
         served.shutdown()
 
 
-def wait_for(what, crawl: Crawl) -> None:
+def wait_for(what: Callable[[], bool], crawl: Crawl) -> None:
     until = time.monotonic() + PATIENCE_S
     while not what():
         assert crawl.process.poll() is None, crawl.errors.read_text()

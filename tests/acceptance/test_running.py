@@ -17,13 +17,13 @@ import pytest
 
 from tests.acceptance.crawls import ROOT, Crawl, policy, records, run
 from tests.crawl.pace import slowness
-from webfountain.demo.process import DemoServer, overlaps
+from webfountain.demo.server import DemoServer, overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from webfountain.demo.server import Visit
+    from webfountain.demo.server import LoggedVisit
 
 DELAY = 0.1
 LATENCY = 0.02
@@ -118,7 +118,7 @@ def test_no_site_sees_two_requests_at_once_nor_one_before_its_delay(crawl: Crawl
     assert not hasty, f"{len(hasty)} of {len(visits)}: {hasty[:5]}"
 
 
-def too_hasty(visits: list[Visit]) -> list[float]:
+def too_hasty(visits: list[LoggedVisit]) -> list[float]:
     """Times from one request to the next of a site, where they are too short."""
     starts = defaultdict(list)
     for visit in sorted(visits, key=lambda visit: visit.start):

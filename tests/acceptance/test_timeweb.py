@@ -15,13 +15,12 @@ import pytest
 
 from tests.acceptance.crawls import Crawl, policy, records
 from tests.servers.timeweb import DAY, START, TimeServer
-from webfountain.demo.process import freshness, overlaps
+from webfountain.demo.server import freshness, overlaps
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webfountain.demo.process import Truth
-    from webfountain.demo.server import Visit
+    from webfountain.demo.server import LoggedVisit, Truth
     from webfountain.records import PageRecord
 
 MIN_INTERVAL = 0.5
@@ -34,7 +33,7 @@ class Watched(NamedTuple):
     fresh: dict[int, float]
     truth: Truth
     known: dict[str, PageRecord]
-    visits: list[Visit]
+    visits: list[LoggedVisit]
 
     def mean(self, first: int, last: int) -> float:
         """Mean fresh share of these days, both included."""
@@ -84,7 +83,7 @@ def check(watched: Watched) -> None:
     assert not early, f"{len(early)} fetched within min_interval: {early[:5]}"
 
 
-def too_early(visits: list[Visit]) -> list[tuple[str, float]]:
+def too_early(visits: list[LoggedVisit]) -> list[tuple[str, float]]:
     """Pages that were fetched again within min_interval, with the seconds between. There are no sitemaps here."""
     times = defaultdict(list)
     for visit in visits:

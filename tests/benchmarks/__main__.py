@@ -14,16 +14,19 @@ BENCHMARKS = {
     "frontier": ["--full"],
     "optimizer": [],
     "changes": [],
+    "policy_edit": [],
     "live": [],
     "revisit": [],
     "planning": [],
     "rank": [],
     "link_log": ["--full"],
     "near_duplicates": ["--pages", "1000000"],
+    "extras": [],
     "ordering": [],
     "urlcache": ["--rates"],
     "scheduler": [],
     "startup": [],
+    "robots": [],
 }
 
 

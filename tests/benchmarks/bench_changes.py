@@ -1,10 +1,14 @@
-"""What the change log costs: an entry in the step that makes it, and a poll, at 10^6 known URLs.
+"""What the change log costs: an entry in the step that makes it, and a poll, at 10^6 known URLs; or in a whole crawl.
 
-``python -m tests.benchmarks.bench_changes [SIZE]``
+``python -m tests.benchmarks.bench_changes [SIZE]`` or ``--crawl [--pages N] [--rounds N]``
 
 CPU of the whole process. The cost of an entry is the time of settling pages that changed less that of settling as many
-that did not, on one store, in turns. A poll is made by a second opening for reading, as the command line makes it.
-The dominating costs are RocksDB's put and the msgpack of an entry.
+that did not, on one store, in turns. A poll is made by a second opening for reading, as the command line makes it: of a
+store that stands still, and right after a step whose entries it takes (those without what its entries cost). The
+dominating costs are RocksDB's put and the msgpack of an entry, of a poll the catching up with the writer's files.
+
+With ``--crawl`` whole crawls of the web of `bench_crawl` are run in turns with the log and without it (`Unlogged`
+takes it out of the process); the figure is the median of the ratios of CPU time of neighbours.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
+import statistics
 import tempfile
 import time
 from pathlib import Path
@@ -19,13 +24,19 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from tests.benchmarks.bench_crawl import fountain
 from tests.benchmarks.bench_frontier import Links, fill
+from webfountain import settings as door
 from webfountain.records import Outcome, OutcomeKind
 from webfountain.store import open_store
 from webfountain.store.contract import LANES, Refill
+from webfountain.store.embedded.steps import LocalChangeLog
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Self
+
+    from scrapy.crawler import Crawler
 
     from webfountain.records import SiteLease
     from webfountain.store.contract import FrontierStore
@@ -41,8 +52,8 @@ def settle_all(store: FrontierStore, sites: Sequence[SiteLease], kind: OutcomeKi
     """CPU seconds and pages of fetching a hand of each site with one outcome."""
     spent, pages = 0.0, 0
     for site in sites:
-        queue = {"never_crawled": HAND} if kind == "new" else {"recrawl": HAND}
-        (dealt,) = store.lease([Refill(site, horizon=ALWAYS, **queue)])
+        never_crawled, recrawl = (HAND, 0) if kind == "new" else (0, HAND)
+        (dealt,) = store.lease([Refill(site, never_crawled=never_crawled, recrawl=recrawl, horizon=ALWAYS)])
         assert dealt is not None
         outcomes = []
         for one in dealt.never_crawled + dealt.recrawl:
@@ -57,11 +68,58 @@ def settle_all(store: FrontierStore, sites: Sequence[SiteLease], kind: OutcomeKi
     return spent, pages
 
 
+class Unlogged:
+    """A Scrapy extension that takes the change log out of a crawl's process: no entry is made or written."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Before the store is opened."""
+        LocalChangeLog.note_outcome = lambda *_, **__: None  # type: ignore[method-assign]
+        return cls()
+
+
+def crawls(pages: int, rounds: int) -> dict[str, float]:
+    """Whole crawls in turns: CPU milliseconds of a page with the log and without, and the median ratio."""
+    extensions = {**door.EXTENSIONS, f"{__package__}.bench_changes.Unlogged": 1}
+    without = ("-s", f"EXTENSIONS={json.dumps(extensions)}")
+    spent: list[tuple[float, float]] = []
+    for number in range(rounds):
+        pair = {}
+        for options in ((), without) if number % 2 else (without, ()):
+            folder = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
+            try:
+                cost = fountain(folder, pages, *options)
+            finally:
+                shutil.rmtree(folder)
+            pair[options == ()] = 1000 * cost.cpu_s / cost.pages
+        spent.append((pair[True], pair[False]))
+    return {
+        "pages": pages,
+        "rounds": rounds,
+        "ms_with": statistics.median(logged for logged, _ in spent),
+        "ms_without": statistics.median(bare for _, bare in spent),
+        "ratio": statistics.median(logged / bare for logged, bare in spent),
+        "least_ratio": min(logged / bare for logged, bare in spent),
+        "greatest_ratio": max(logged / bare for logged, bare in spent),
+    }
+
+
 def main() -> None:
     """Print one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("size", nargs="?", type=float, default=1e6)
-    size = int(parser.parse_args().size)
+    parser.add_argument("--crawl", action="store_true", help="whole crawls with and without the log, in turns")
+    parser.add_argument("--pages", type=int, default=6000)
+    parser.add_argument("--rounds", type=int, default=6)
+    chosen = parser.parse_args()
+    if chosen.crawl:
+        print(json.dumps({name: float(f"{value:.4g}") for name, value in crawls(chosen.pages, chosen.rounds).items()}))
+    else:
+        in_store(int(chosen.size))
+
+
+def in_store(size: int) -> None:
+    """Entries and polls at so many known URLs."""
     folder = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
     try:
         store = open_store(f"rocksdb://{folder}", collection="bench", period_s=86400)
@@ -84,12 +142,21 @@ def main() -> None:
         found = reader.changes(None, 20_000)
         entry = (time.process_time() - before - empty) / len(found)
         assert len(found) == 20_000
+        busy, taken = 0.0, 0
+        for number in range(POLLS // 4):
+            end = reader.changes_end()
+            settle_all(store, sites[:1], "changed", 100.0 + number)
+            before = time.process_time()
+            taken += len(reader.changes(end, 1000))
+            busy += time.process_time() - before
+        assert taken == POLLS // 4 * HAND
         result = {
             "known": size,
             "entry_us": 1e6 * (spent["changed"] - spent["same"]) / (ROUNDS * pages),
             "settle_us": 1e6 * spent["same"] / (ROUNDS * pages),
             "poll_ms": 1e3 * empty,
             "polled_entry_us": 1e6 * entry,
+            "busy_poll_ms": 1e3 * (busy - taken * entry) / (POLLS // 4),
         }
         print(json.dumps({name: float(f"{value:.4g}") for name, value in result.items()}))
         reader.close()

@@ -20,11 +20,15 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.acceptance.crawls import ROOT, copies, policy, records
 from webfountain import settings as door
-from webfountain.demo.process import DemoServer
+from webfountain.demo.server import DemoServer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 GOAL = 5.0
 """Times the pages per CPU second of the JOBDIR run."""
@@ -60,7 +64,7 @@ def measure(folder: Path, plain: tuple[int, int], ours: tuple[int, int]) -> dict
     """All runs, each against a server of its own that has nothing in its caches yet."""
     scrapy = [_scrapy(folder, pages) for pages in plain]
     jobdir = [_scrapy(folder, pages, jobdir=folder / f"job-{pages}") for pages in plain]
-    fountain = [_fountain(folder, pages) for pages in ours]
+    fountain = [fountain(folder, pages) for pages in ours]
     stages = _stages(folder, ours[0])
     report = json.loads((folder / f"ours-{ours[1]}.json").read_bytes())
     costs = {"scrapy": _slope(*scrapy), "jobdir": _slope(*jobdir), "webfountain": _slope(*fountain)}
@@ -88,20 +92,22 @@ def _scrapy(folder: Path, pages: int, *, jobdir: Path | None = None) -> Cost:
         seeds.write_text(json.dumps(server.urls))
         more = [] if jobdir is None else ["--jobdir", str(jobdir)]
         cpu, rss = _cost([sys.executable, "-m", "tests.benchmarks.plain_scrapy", str(seeds), str(pages), *more])
-        served = _served(server)
+        served = served_by(server)
     assert pages <= served < 1.25 * pages, f"{served} pages were served, {pages} were to be crawled"
     return Cost(served, cpu, rss)
 
 
-def _fountain(folder: Path, pages: int, *options: str) -> Cost:
+def fountain(
+    folder: Path, pages: int, *options: str, tables: Mapping[str, Mapping[str, object]] = MappingProxyType({})
+) -> Cost:
     """A crawl with store, change detection and repository; what it kept is compared with the server's truth."""
     store = folder / f"store-{pages}{len(options)}"
     with DemoServer(**WEB) as server:
-        collection = policy(folder, server.urls)
+        collection = policy(folder, server.urls, **tables)
         command = [sys.executable, "-m", "webfountain", "crawl", str(collection), f"--store=rocksdb://{store}"]
         command += [f"--max-pages={pages}", f"--report={folder}/ours-{pages}.json", "--json", *options]
         cpu, rss = _cost(command)
-        served = _served(server)
+        served = served_by(server)
         assert served == pages, f"{served} pages were served, {pages} were to be crawled"
         _check(store, server.truth().pages)
     return Cost(served, cpu, rss)
@@ -122,7 +128,7 @@ def _stages(folder: Path, pages: int) -> dict[str, float]:
     """Microseconds of a page by stage."""
     file = folder / "stages.json"
     extensions = {**door.EXTENSIONS, "tests.benchmarks.stages.Stages": 1}
-    cost = _fountain(folder, pages, "-s", f"EXTENSIONS={json.dumps(extensions)}", "-s", f"BENCH_STAGES={file}")
+    cost = fountain(folder, pages, "-s", f"EXTENSIONS={json.dumps(extensions)}", "-s", f"BENCH_STAGES={file}")
     found = json.loads(file.read_text())
     report = json.loads((folder / f"ours-{pages}.json").read_bytes())
     stages: dict[str, float] = found["stages"]
@@ -142,7 +148,7 @@ def _cost(command: list[str]) -> tuple[float, float]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def _served(server: DemoServer) -> int:
+def served_by(server: DemoServer) -> int:
     """Pages that the server served: all visits but robots.txt and sitemaps."""
     return sum("robots.txt" not in visit.path and "sitemap" not in visit.path for visit in server.log())
 

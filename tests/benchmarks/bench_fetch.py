@@ -26,10 +26,9 @@ from scrapy.utils.reactor import install_reactor
 from scrapy.utils.test import get_crawler
 
 from webfountain.clock import SystemClock
+from webfountain.download import Fetcher, Resolver, terms_of
 from webfountain.download.connection import ConnectionPool
-from webfountain.download.fetcher import Fetcher, terms_of
-from webfountain.download.resolver import Resolver
-from webfountain.policy.tables import NetworkTable, PolitenessTable
+from webfountain.policy import NetworkTable, PolitenessTable
 from webfountain.records import Fetch
 
 if TYPE_CHECKING:
@@ -84,7 +83,7 @@ async def measure(base: str, rounds: int) -> dict[str, dict[str, float]]:
     crawler = get_crawler(Spider)
     crawler.spider = crawler._create_spider("bench")
     handlers = {
-        "project": "webfountain.crawl.download_handler.FountainDownloadHandler",
+        "project": "webfountain.crawl.downloader.FountainDownloadHandler",
         "scrapy": crawler.settings.getdict("DOWNLOAD_HANDLERS_BASE")["http"],
     }
     built = {name: build_from_crawler(load_object(path), crawler) for name, path in handlers.items()}
@@ -127,7 +126,9 @@ def main() -> int:
     parser.add_argument("--json", action="store_true")
     chosen = parser.parse_args()
     install_reactor("twisted.internet.asyncioreactor.AsyncioSelectorReactor")
-    from twisted.internet import reactor
+    from twisted.internet import reactor as installed
+
+    reactor: Any = installed  # a module to mypy, of which the interface's methods lack their self
 
     ours, theirs = multiprocessing.Pipe()
     process = multiprocessing.get_context("spawn").Process(target=serve, args=(theirs,), daemon=True)

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from selectolax.lexbor import LexborHTMLParser
 
 from tests.formats.test_html_limits import HOSTILE
-from webfountain.formats.html_limits import tame
+from webfountain.formats.document import tame
 
 if TYPE_CHECKING:
     from collections.abc import Callable

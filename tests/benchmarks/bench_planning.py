@@ -27,13 +27,12 @@ import numpy as np
 from tests.acceptance.crawls import policy, run
 from webfountain import settings as door
 from webfountain.core.buckets import BUCKETS, intervals_of
-from webfountain.demo.process import DemoServer
+from webfountain.demo.server import DemoServer
 from webfountain.formats.content_type import ContentType
 from webfountain.formats.document import text_of
 from webfountain.frontier.batch import CensusTaken
-from webfountain.frontier.planning.make_plan import census_of, make_plan
-from webfountain.frontier.planning.schedule import Bounds
-from webfountain.policy.tables import CycleTable
+from webfountain.frontier.planning.plan import Bounds, census_of, make_plan
+from webfountain.policy import CycleTable
 from webfountain.records import CensusRow
 from webfountain.store.contract import BucketCensus
 

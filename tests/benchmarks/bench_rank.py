@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webfountain.core.link_graph import LinkGraph
-from webfountain.core.rank import pagerank
+from webfountain.core.rank import LinkGraph, pagerank
 
 if TYPE_CHECKING:
     from collections.abc import Callable

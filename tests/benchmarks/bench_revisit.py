@@ -19,10 +19,8 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.estimators import losses, shares
-from webfountain.simulate.fountain import ABLATIONS, IMPORTANCE, SITEMAP
-from webfountain.simulate.plans import PLANS
-from webfountain.simulate.revisit import POLICIES, Replay, replay
-from webfountain.simulate.trace import Trace, load_trace
+from webfountain.simulate.revisit import PLANS, POLICIES, Replay, replay
+from webfountain.simulate.rivals import ABLATIONS, IMPORTANCE, SITEMAP, ChangeTrace, load_trace
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "traces"
 SITES: dict[str, dict[str, Any]] = {
@@ -68,16 +66,17 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _trace(site: str, min_change: float, *, start: str = "2020-01-01", days: int = 1096) -> Trace:
+def trace_of(site: str, min_change: float, *, start: str = "2020-01-01", days: int = 1096) -> ChangeTrace:
+    """The window of a site's trace."""
     files = [DATA / f"{site}-{part}.parquet" for part in ("events", "pages")]
     return load_trace(*files, start=start, days=days, min_change=min_change, **SITES[site])
 
 
-def _run(trace: Trace, part: int, names: list[str] | tuple[str, ...]) -> dict[str, Replay]:
+def _run(trace: ChangeTrace, part: int, names: list[str] | tuple[str, ...]) -> dict[str, Replay]:
     return {name: replay(trace, max(1, round(int(trace.alive.sum()) / part)), name) for name in names}
 
 
-def _spread(trace: Trace, part: int) -> float:
+def _spread(trace: ChangeTrace, part: int) -> float:
     """Greatest share of visiting all in turn over its mean, less 1: in `ORDERS` other orders of the pages."""
     shares = []
     for seed in range(ORDERS):
@@ -96,7 +95,7 @@ def _in_turn(min_change: float, part: int) -> None:
     )
     windows = [*((site, "2020-01-01", 1096) for site in SITES), *((*window, 1000) for window in OTHER_WINDOWS)]
     for site, start, days in windows:
-        trace = _trace(site, min_change, start=start, days=days)
+        trace = trace_of(site, min_change, start=start, days=days)
         shares = {name: one.obsolete_share for name, one in _run(trace, part, ("uniform", "fountain")).items()}
         ratio = shares["fountain"] / shares["uniform"]
         print(f"  {site:6} {start}  {ratio:.3f} (+{_spread(trace, part):.1%})", flush=True)
@@ -112,7 +111,7 @@ def _table(min_change: float, part: int, names: list[str]) -> None:
     shares: dict[str, dict[str, float]] = {}
     seconds = dict.fromkeys(names, 0.0)
     for site in SITES:
-        trace, shares[site] = _trace(site, min_change), {}
+        trace, shares[site] = trace_of(site, min_change), {}
         for name in names:
             begun = time.process_time()
             shares[site][name] = _run(trace, part, [name])[name].obsolete_share
@@ -130,7 +129,7 @@ def _signals(min_change: float) -> None:
     """Obsolete shares with each signal off or on, all and by importance, relative to fountain as it is."""
     print(f"\nsignals, R = {min_change}, pages/30 a day: obsolete share, and against fountain; (by importance)")
     print(f"{'':20}" + "".join(f"{site:>34}" for site in SITES))
-    runs = {site: _run(_trace(site, min_change), 30, EXTRAS) for site in SITES}
+    runs = {site: _run(trace_of(site, min_change), 30, EXTRAS) for site in SITES}
     for name in EXTRAS:
         cells = []
         for site in SITES:
@@ -145,7 +144,7 @@ def _windows(min_change: float, part: int) -> None:
     print(f"\nother start dates, R = {min_change}, pages/{part} a day: ratios, 1000 days each")
     ratios = []
     for site, start in OTHER_WINDOWS:
-        runs = _run(_trace(site, min_change, start=start, days=1000), part, LEARNING)
+        runs = _run(trace_of(site, min_change, start=start, days=1000), part, LEARNING)
         shares = {name: one.obsolete_share for name, one in runs.items()}
         ratios.append(_ratio(shares, "fountain"))
         print(
@@ -158,7 +157,7 @@ def _windows(min_change: float, part: int) -> None:
 def _estimators() -> None:
     print("\nestimators, R = 0.05, pages/30 a day: nats lost per check to come / obsolete share where it rules")
     for site in SITES:
-        trace = _trace(site, 0.05)
+        trace = trace_of(site, 0.05)
         lost, left = losses(trace, seed=0), shares(trace, round(int(trace.alive.sum()) / 30))
         print(f"{site:6}" + "  ".join(f"{name} {lost[name]:.4f} / {left[name]:.4f}" for name in lost), flush=True)
 

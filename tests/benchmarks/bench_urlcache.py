@@ -1,21 +1,22 @@
-"""URL caches: ``python -m tests.benchmarks.bench_urlcache [--rates]``.
+"""URL caches: ``python -m tests.benchmarks.bench_urlcache [--rates ANTS]``.
 
 Look-ups a CPU second of each cache of 50,000 entries, in batches of 4096, on the links of a breadth-first crawl of
-cnr-2000, beside a plain dict that never forgets; with ``--rates`` the miss rates at 2^5 .. 2^22, full trace and between
-16 ants, and the checks of issue 10. The dominating cost is one dict look-up a link.
+cnr-2000, beside a plain dict that never forgets; with ``--rates`` the miss rates at 2^5 .. 2^22 of the full trace (1)
+or of the links between so many ants, the knee, and what must hold of them. The dominating cost is one dict look-up a
+link.
 """
 
 from __future__ import annotations
 
 import argparse
+import itertools
 import random
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from webfountain.core.url_cache import ClockCache, InfiniteCache, LruCache, RandomCache
-from webfountain.simulate.ordering import load_graph
-from webfountain.simulate.urlcache import crawl_trace, simulate_urlcache
+from webfountain.simulate.ordering import crawl_trace, load_graph, simulate_urlcache
 
 if TYPE_CHECKING:
     from webfountain.core.url_cache import UrlCache
@@ -29,10 +30,10 @@ BATCH = 4096
 def main() -> None:
     """A line for each cache; with --rates a table."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rates", action="store_true", help="miss rates at all sizes, some minutes")
-    if parser.parse_args().rates:
-        _rates(1)
-        _rates(16)
+    parser.add_argument("--rates", type=int, metavar="ANTS", help="miss rates at all sizes, some minutes")
+    ants = parser.parse_args().rates
+    if ants is not None:
+        _rates(ants)
         return
     trace = crawl_trace(load_graph(GRAPH), START, "breadth-first")[1]
     urls = [(page * 0x9E3779B97F4A7C15) % 2**64 for page in trace.tolist()]
@@ -62,11 +63,21 @@ def _rates(ants: int) -> None:
     found = simulate_urlcache(GRAPH, start=START, sizes=sizes, policies=["all"], ants=ants)
     rates = found["policies"]
     print(f"{ants} ants: {found['requests']:,} links, {found['distinct']:,} distinct")
+    print("| entries |", " | ".join(rates), "|")
     for size in map(str, sizes):
-        print(size, *(f"{name} {rates[name][size]:.4f}" for name in rates))
+        print(f"| {int(size):,} |", " | ".join(f"{rates[name][size]:.4f}" for name in rates), "|")
+        assert rates["infinite"][size] == found["distinct"] / found["requests"]
         assert all(rates["min"][size] <= rates[name][size] for name in ("lru", "clock", "random"))
-    worst = max(abs(rates["clock"][str(size)] / rates["lru"][str(size)] - 1) for size in sizes)
-    print(f"clock and lru differ by at most {worst:.1%}")
+    apart = {size: abs(rates["clock"][str(size)] / rates["lru"][str(size)] - 1) for size in sizes}
+    print(f"clock and lru differ by at most {max(apart.values()):.1%}; by more than 5 % at:", end=" ")
+    print(", ".join(str(size) for size in sizes if apart[size] > 0.05) or "no size")
+    print(f"knee of lru: {_knee(sizes, list(rates['lru'].values())):,} entries")
+
+
+def _knee(sizes: list[int], rates: list[float]) -> int:
+    """The first size from which on no doubling spares one look-up of a hundred."""
+    steps = [before - after for before, after in itertools.pairwise(rates)]
+    return sizes[max((place + 1 for place, spared in enumerate(steps) if spared >= 0.01), default=0)]
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from webfountain.core.activity import urgency_of_known_rate
 from webfountain.core.change_rate import (
     HISTORY_CHECKS,
     Check,
@@ -25,7 +26,6 @@ from webfountain.core.change_rate import (
     likelihood_interval,
     naive_interval,
 )
-from webfountain.core.urgency import urgency_of_known_rate
 from webfountain.simulate.revisit import replay_learner
 
 if TYPE_CHECKING:
@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from webfountain.simulate.rivals import Fetches
-    from webfountain.simulate.trace import Trace
+    from webfountain.simulate.rivals import ChangeTrace, Fetches
 
     Pages = npt.NDArray[np.int64]
 
@@ -45,7 +44,7 @@ DAY = 86400.0
 _SURE = 1e-4
 
 
-def losses(trace: Trace, *, seed: int) -> dict[str, float]:
+def losses(trace: ChangeTrace, *, seed: int) -> dict[str, float]:
     """Mean loss per check, nats, by estimator."""
     pages = [checks for checks in _checks(trace, seed) if min(map(len, checks)) > 0]
     told = [check for first, _ in pages for check in first]
@@ -57,7 +56,7 @@ def losses(trace: Trace, *, seed: int) -> dict[str, float]:
     }
 
 
-def shares(trace: Trace, fetches_per_day: int) -> dict[str, float]:
+def shares(trace: ChangeTrace, fetches_per_day: int) -> dict[str, float]:
     """Obsolete share when each estimator rules the replay."""
     return {
         name: replay_learner(trace, fetches_per_day, _Ruled(len(trace.urls), estimate)).obsolete_share
@@ -114,7 +113,7 @@ def _lost(interval: float, checks: list[Check]) -> list[float]:
     return found
 
 
-def _checks(trace: Trace, seed: int) -> list[tuple[list[Check], list[Check]]]:
+def _checks(trace: ChangeTrace, seed: int) -> list[tuple[list[Check], list[Check]]]:
     """Per page that lives throughout: its checks of the first and of the second half."""
     rng = np.random.default_rng(seed)
     steady = trace.alive.copy()

@@ -22,10 +22,10 @@ from scrapy import signals
 from tests.benchmarks.bench_planning import KNOWN, census
 from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.frontier.frontier import Frontier
-from webfountain.frontier.planning import controller
-from webfountain.frontier.planning.make_plan import census_of
+from webfountain.frontier.planning import plan
+from webfountain.frontier.planning.plan import census_of
 from webfountain.frontier.store_worker import StoreWorker
-from webfountain.policy.tables import CycleTable
+from webfountain.policy import CycleTable
 
 if TYPE_CHECKING:
     from typing import Self
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from webfountain.core.census import Census
+    from webfountain.core.buckets import Census
     from webfountain.frontier.batch import CensusTaken
     from webfountain.frontier.planning.plan import Plan
 
@@ -59,7 +59,7 @@ class Heartbeat:
 
     def listen(self) -> None:
         """Wrap where the census is taken, a plan is made and adopted, a request goes out."""
-        take, make, adopt = StoreWorker._take_census, controller.make_plan, Frontier.adopt
+        take, make, adopt = StoreWorker._take_census, plan.make_plan, Frontier.adopt
         give, large = FountainScheduler.next_request, census(KNOWN)
 
         def taken(worker: StoreWorker, since: int, at: float) -> CensusTaken:
@@ -83,10 +83,10 @@ class Heartbeat:
                 self._requests.append(time.monotonic())
             return request
 
-        StoreWorker._take_census = taken  # type: ignore[method-assign]
-        controller.make_plan = made
-        Frontier.adopt = adopted  # type: ignore[method-assign]
-        FountainScheduler.next_request = given  # type: ignore[method-assign]
+        StoreWorker._take_census = taken  # type: ignore[method-assign,assignment]
+        plan.make_plan = made
+        Frontier.adopt = adopted  # type: ignore[method-assign,assignment]
+        FountainScheduler.next_request = given  # type: ignore[method-assign,assignment]
 
     def start(self) -> None:
         """Beat from now on, in the loop that runs."""

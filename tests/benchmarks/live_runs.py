@@ -17,9 +17,9 @@ from webfountain.errors import InputError, StoreError
 from webfountain.frontier.pages.examiner import digest_of
 from webfountain.frontier.planning.plan import Plan, decode_plan
 from webfountain.policy.files import parse_collection
-from webfountain.repository.pages import Repository
+from webfountain.repository import Repository
+from webfountain.store import open_store
 from webfountain.store.contract import PLAN
-from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping

@@ -13,8 +13,8 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, Protocol
 
 from tests.servers.timeweb import DAY, START, TimeWeb
-from webfountain.core.shingles import exact_resemblance
-from webfountain.demo.answers import Answer
+from webfountain.core.resemblance import exact_resemblance
+from webfountain.demo.server import Answer
 from webfountain.demo.web import GeneratedWeb
 from webfountain.formats.content_type import ContentType
 from webfountain.formats.document import text_of

@@ -1,14 +1,15 @@
 """The crawl that everybody writes: Scrapy, LinkExtractor, its own scheduler; the comparison of `bench_crawl`.
 
-``python -m tests.benchmarks.plain_scrapy SEEDS.json PAGES [--jobdir FOLDER]``. It is not held back: no delay, many
-requests at once, warnings only, no telnet console. robots.txt is obeyed, as Scrapy's own template has it and as
-webfountain does.
+``python -m tests.benchmarks.plain_scrapy SEEDS.json PAGES [--jobdir FOLDER | --redis URL]``. It is not held back: no
+delay, many requests at once, warnings only, no telnet console. robots.txt is obeyed, as Scrapy's own template has it
+and as webfountain does.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -48,6 +49,7 @@ def main() -> None:
     parser.add_argument("seeds", type=Path)
     parser.add_argument("pages", type=int)
     parser.add_argument("--jobdir")
+    parser.add_argument("--redis", metavar="URL", help="scrapy-redis's scheduler and duplicate filter there")
     chosen = parser.parse_args()
     settings = {
         "LOG_LEVEL": "ERROR",
@@ -59,6 +61,13 @@ def main() -> None:
         "CLOSESPIDER_PAGECOUNT": chosen.pages,
         "JOBDIR": chosen.jobdir,
     }
+    if chosen.redis is not None:
+        warnings.simplefilter("ignore")
+        settings |= {
+            "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+            "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+            "REDIS_URL": chosen.redis,
+        }
     process = AsyncCrawlerProcess({name: value for name, value in settings.items() if value is not None})
     process.crawl(PlainSpider, seeds=tuple(json.loads(chosen.seeds.read_text())))
     process.start()

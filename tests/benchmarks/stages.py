@@ -18,15 +18,15 @@ from typing import TYPE_CHECKING, Any
 from scrapy import signals
 
 from webfountain.crawl.scheduler import FountainScheduler
+from webfountain.download import Fetcher
 from webfountain.download.connection import Connection, ConnectionPool
-from webfountain.download.fetcher import Fetcher
-from webfountain.formats import html as text
-from webfountain.formats.links import LinkExtractor
+from webfountain.formats import document as text
+from webfountain.formats.document import LinkExtractor
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner
 from webfountain.frontier.store_worker import StoreWorker
-from webfountain.repository.pages import Repository
+from webfountain.repository import Repository
 from webfountain.store.embedded.store import EmbeddedStore
 
 if TYPE_CHECKING:

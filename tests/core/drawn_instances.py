@@ -7,8 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from webfountain.core.instances import build_instance
-from webfountain.core.model import Instance, make_instance
+from webfountain.core.model import Array, Instance, build_instance, make_instance
 
 EMT1 = tomllib.loads((Path(__file__).parents[2] / "webfountain/report/instances/emt1.toml").read_text())
 
@@ -26,7 +25,13 @@ def drawn(seed: int) -> Instance:
     a = rng.random(B) ** 2
     a[rng.random(B) < 0.1], a[rng.random(B) < 0.1] = 0.0, 1.0
     total = float(b0.sum())
-    capacities = [np.zeros(T), total / 30, total * 10, 1e-3, rng.random(T) * total * (rng.random(T) > 0.3)]
+    capacities: list[Array | float] = [
+        np.zeros(T),
+        total / 30,
+        total * 10,
+        1e-3,
+        rng.random(T) * total * (rng.random(T) > 0.3),
+    ]
     weights = [np.ones(T), np.append(np.zeros(T - 1), 1.0), np.append(np.full(T - 1, 0.01), 1.0)]
     weight = weights[rng.integers(3)]
     return make_instance(

@@ -43,7 +43,7 @@ def simulated(mean: float, count: int, rng: random.Random) -> list[Check]:
 
 
 @given(checks)
-def test_a_history_is_the_last_24_checks_one_byte_each_and_nine_percent_exact(items: list[Check]):
+def test_a_history_is_the_last_24_checks_one_byte_each_and_nine_percent_exact(items: list[Check]) -> None:
     decoded = decode(history_of(items))
     assert len(history_of(items)) == len(decoded) == min(len(items), HISTORY_CHECKS)
     for kept, original in zip(decoded, items[-HISTORY_CHECKS:], strict=True):
@@ -51,14 +51,14 @@ def test_a_history_is_the_last_24_checks_one_byte_each_and_nine_percent_exact(it
         assert kept.interval == pytest.approx(original.interval, rel=0.1)
 
 
-def test_impossible_intervals_are_clipped_into_the_codec():
+def test_impossible_intervals_are_clipped_into_the_codec() -> None:
     assert [check.interval > 0 for check in decode(history_of([Check(-1.0, False), Check(math.inf, True)]))] == [
         True
     ] * 2
 
 
 @given(checks, priors)
-def test_the_estimate_is_the_mode_of_the_posterior(items: list[Check], prior: Prior):
+def test_the_estimate_is_the_mode_of_the_posterior(items: list[Check], prior: Prior) -> None:
     """Against a fine grid of the posterior in ln r."""
     history = history_of(items)
     logs = np.linspace(math.log(1e-12), math.log(1e3), 20001)
@@ -71,18 +71,18 @@ def test_the_estimate_is_the_mode_of_the_posterior(items: list[Check], prior: Pr
 
 
 @given(checks, priors)
-def test_finding_a_change_never_makes_a_page_slower_than_finding_none(items: list[Check], prior: Prior):
+def test_finding_a_change_never_makes_a_page_slower_than_finding_none(items: list[Check], prior: Prior) -> None:
     changed = estimate_interval(history_of([*items, Check(DAY, True)]), prior=prior)
     still = estimate_interval(history_of([*items, Check(DAY, False)]), prior=prior)
     assert changed < still
 
 
 @given(priors)
-def test_without_checks_the_prior_is_the_estimate(prior: Prior):
+def test_without_checks_the_prior_is_the_estimate(prior: Prior) -> None:
     assert estimate_interval(NO_HISTORY, prior=prior) == pytest.approx(prior.interval, rel=1e-3)
 
 
-def test_checks_older_than_the_history_count_through_the_totals():
+def test_checks_older_than_the_history_count_through_the_totals() -> None:
     recent = history_of([Check(DAY, True)] * HISTORY_CHECKS)
     prior = Prior(30 * DAY)
     long_still = Totals(checks=124, changes=24, watched=124 * DAY)
@@ -97,13 +97,13 @@ def test_checks_older_than_the_history_count_through_the_totals():
     )
 
 
-def test_totals_that_contradict_the_history_are_ignored():
+def test_totals_that_contradict_the_history_are_ignored() -> None:
     recent = history_of([Check(DAY, True)] * HISTORY_CHECKS)
     prior = Prior(30 * DAY)
     assert estimate_interval(recent, totals=Totals(30, 30, 0.0), prior=prior) == estimate_interval(recent, prior=prior)
 
 
-def test_the_classical_estimators_on_a_worked_example():
+def test_the_classical_estimators_on_a_worked_example() -> None:
     """Four daily checks, two changes: 4/2; -1/ln(2.5/4.5); likelihood solves 2 = 2/(e^r - 1)."""
     items = [Check(1.0, True), Check(1.0, False), Check(1.0, True), Check(1.0, False)]
     assert naive_interval(items) == 2.0
@@ -111,7 +111,7 @@ def test_the_classical_estimators_on_a_worked_example():
     assert likelihood_interval(items) == pytest.approx(1 / math.log(2), rel=1e-4)
 
 
-def test_without_a_change_or_with_nothing_but_changes_only_the_posterior_is_finite():
+def test_without_a_change_or_with_nothing_but_changes_only_the_posterior_is_finite() -> None:
     still, busy = [Check(1.0, False)] * 3, [Check(1.0, True)] * 3
     assert naive_interval(still) == bias_corrected_interval(still) == likelihood_interval(still) == math.inf
     assert likelihood_interval(busy) == 0.0
@@ -139,6 +139,6 @@ def log_errors(count: int) -> dict[str, float]:
 
 
 @pytest.mark.parametrize("count", [3, 8, 24])
-def test_on_simulated_poisson_pages_the_default_is_the_best_of_the_four(count: int):
+def test_on_simulated_poisson_pages_the_default_is_the_best_of_the_four(count: int) -> None:
     errors = log_errors(count)
     assert min(errors, key=errors.__getitem__) == "posterior", errors

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webfountain.core.forecast import (
+from webfountain.core.buckets import (
     interval_of_rest,
     intervals_at_price,
     obsolete_oldest_first,
@@ -17,17 +19,22 @@ from webfountain.core.forecast import (
 )
 from webfountain.core.model import make_instance, simulate_plan
 
+if TYPE_CHECKING:
+    from webfountain.core.model import Array, Instance
+
 classes = st.lists(st.tuples(st.integers(1, 10_000), st.floats(1e-7, 1e-3)), min_size=1, max_size=6)
 
 
-def fresh_share(rate, interval):
+def fresh_share(rate: float, interval: float) -> float:
     """Mean over time of P(fresh) for one page visited every `interval`. Source: Cho & Garcia-Molina 2003, eq. (9)."""
-    return 0.0 if interval == inf else -np.expm1(-rate * interval) / (rate * interval)
+    return 0.0 if interval == inf else -math.expm1(-rate * interval) / (rate * interval)
 
 
 @settings(max_examples=20, deadline=None)
 @given(classes, st.floats(0.05, 3.0))
-def test_intervals_at_the_price_of_a_budget_spend_exactly_the_budget(given_classes, visits):
+def test_intervals_at_the_price_of_a_budget_spend_exactly_the_budget(
+    given_classes: list[tuple[int, float]], visits: float
+) -> None:
     pages, rates = (np.array(column, dtype=float) for column in zip(*given_classes, strict=True))
     budget = visits * float((pages * rates).sum())
     price = price_of_budget(pages, rates, budget)
@@ -40,7 +47,9 @@ def test_intervals_at_the_price_of_a_budget_spend_exactly_the_budget(given_class
 
 @settings(max_examples=20, deadline=None)
 @given(classes, st.floats(1e-5, 3.0), st.floats(1e-5, 3.0))
-def test_a_larger_budget_never_costs_more_a_fetch(given_classes, one, other):
+def test_a_larger_budget_never_costs_more_a_fetch(
+    given_classes: list[tuple[int, float]], one: float, other: float
+) -> None:
     pages, rates = (np.array(column, dtype=float) for column in zip(*given_classes, strict=True))
     less, more = sorted([one, other])
     all_changes = float((pages * rates).sum())
@@ -49,17 +58,17 @@ def test_a_larger_budget_never_costs_more_a_fetch(given_classes, one, other):
     )
 
 
-def test_where_all_pages_change_faster_than_the_budget_reaches_they_share_it_all_the_same():
+def test_where_all_pages_change_faster_than_the_budget_reaches_they_share_it_all_the_same() -> None:
     pages, rates = np.array([1000.0]), np.array([1.0])
     price = price_of_budget(pages, rates, 1.0)
     assert interval_of_rest(pages, rates, price, 1.0) == pytest.approx(1000.0)
 
 
 @pytest.mark.parametrize("budget", [2.0, 8.0, 30.0, 100.0])
-@pytest.mark.parametrize("rates", [(0.02, 0.3), (0.1, 0.1), (0.01, 1.0, 0.05)])
-def test_no_other_division_of_the_budget_keeps_more_pages_fresh(rates, budget):
+@pytest.mark.parametrize("given_rates", [(0.02, 0.3), (0.1, 0.1), (0.01, 1.0, 0.05)])
+def test_no_other_division_of_the_budget_keeps_more_pages_fresh(given_rates: tuple[float, ...], budget: float) -> None:
     """Against every division on a grid of shares."""
-    rates, pages = np.array(rates), np.array([50.0, 80.0, 40.0][: len(rates)])
+    rates, pages = np.array(given_rates), np.array([50.0, 80.0, 40.0][: len(given_rates)])
     price = price_of_budget(pages, rates, budget)
     intervals = intervals_at_price(rates, price)
     ours = sum(n * fresh_share(r, i) for n, r, i in zip(pages, rates, intervals, strict=True))
@@ -74,7 +83,7 @@ def test_no_other_division_of_the_budget_keeps_more_pages_fresh(rates, budget):
     assert ours == pytest.approx(best, rel=0.01), "the grid comes near"
 
 
-def test_a_page_that_changes_too_fast_is_given_up_as_is_one_that_never_changes():
+def test_a_page_that_changes_too_fast_is_given_up_as_is_one_that_never_changes() -> None:
     intervals = intervals_at_price(np.array([1e-3, 1.0, 0.0]), 2.0, longest=500.0)
     assert intervals.tolist()[1:] == [500.0, 500.0]
     assert intervals[0] < 500.0
@@ -82,12 +91,12 @@ def test_a_page_that_changes_too_fast_is_given_up_as_is_one_that_never_changes()
     assert (1 - np.exp(-x) * (1 + x)) / 1e-3 == pytest.approx(2.0, rel=1e-6)
 
 
-def test_a_tiny_price_is_still_solved_to_its_digits():
+def test_a_tiny_price_is_still_solved_to_its_digits() -> None:
     interval = float(intervals_at_price(np.array([1e-6]), 1e-9)[0])
     assert interval == pytest.approx(np.sqrt(2 * 1e-9 / 1e-6), rel=1e-4)  # x small: x^2/2 = price * rate
 
 
-def test_the_price_is_nothing_where_the_budget_exceeds_every_wish_and_the_bounds_bind():
+def test_the_price_is_nothing_where_the_budget_exceeds_every_wish_and_the_bounds_bind() -> None:
     pages, rates = np.array([10.0, 10.0]), np.array([0.1, 1.0])
     assert price_of_budget(pages, rates, 3.0, shortest=10.0) == 0.0
     bounded = price_of_budget(pages, rates, 1.0, longest=100.0, shortest=10.0)
@@ -98,14 +107,14 @@ def test_the_price_is_nothing_where_the_budget_exceeds_every_wish_and_the_bounds
 # ------------------------------------------------------------------------------------------------ oldest first
 
 
-def instance(a, pages, *, obsolete, periods):
+def instance(a: Array, pages: Array, *, obsolete: Array, periods: int) -> Instance:
     return make_instance(
         a=np.tile(a, (periods, 1)), C=np.full(periods, 1e9), b0=pages, y0=obsolete, n0=0.0, nconst=0.0,
         p=pages / pages.sum(), oldwt=1.0, newwt=1.0, c=1.0, d=1.0, o=0.0, w=0.0, periods=periods,
     )  # fmt: skip
 
 
-def by_page(a, pages, x, mean_age, *, runs=30):
+def by_page(a: float, pages: int, x: Array, mean_age: float, *, runs: int = 30) -> Array:
     """Pages simulated one by one: the x oldest are crawled, then each changes by chance; means over runs."""
     rng, total = np.random.default_rng(5), np.zeros(len(x))
     for _ in range(runs):
@@ -121,7 +130,7 @@ def by_page(a, pages, x, mean_age, *, runs=30):
 
 
 @pytest.mark.parametrize(("a", "share"), [(0.05, 0.1), (0.3, 0.25), (0.02, 0.5)])
-def test_the_forecast_agrees_with_pages_simulated_one_by_one(a, share):
+def test_the_forecast_agrees_with_pages_simulated_one_by_one(a: float, share: float) -> None:
     pages, periods = 2000, 8
     x = np.full((periods, 1), share * pages)
     model = instance(np.array([a]), np.array([float(pages)]), obsolete=np.zeros(1), periods=periods)
@@ -131,7 +140,9 @@ def test_the_forecast_agrees_with_pages_simulated_one_by_one(a, share):
 
 
 @given(st.floats(0.005, 0.6), st.floats(0.05, 0.9), st.integers(2, 14))
-def test_oldest_first_never_leaves_more_obsolete_than_a_random_choice_once_steady(a, share, periods):
+def test_oldest_first_never_leaves_more_obsolete_than_a_random_choice_once_steady(
+    a: float, share: float, periods: int
+) -> None:
     """From the same steady start; equation (2) is the recursion of `model`."""
     pages = np.array([1000.0])
     ages = (np.arange(4000) + 0.5) / 4000 / share
@@ -143,7 +154,7 @@ def test_oldest_first_never_leaves_more_obsolete_than_a_random_choice_once_stead
     assert np.all(oldest_first <= by_equation * 1.02 + 1.0)
 
 
-def test_first_copies_join_their_bucket_fresh():
+def test_first_copies_join_their_bucket_fresh() -> None:
     model = instance(np.array([0.1, 0.2]), np.array([10.0, 30.0]), obsolete=np.zeros(2), periods=2)
     z = np.array([40.0, 0.0])
     forecast = obsolete_oldest_first(model, np.zeros((2, 2)), z, mean_age=np.zeros(2))

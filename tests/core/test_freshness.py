@@ -7,7 +7,7 @@ import math
 import pytest
 
 from webfountain.core.buckets import interval_of
-from webfountain.core.freshness import fresh_share, freshness
+from webfountain.core.change_rate import fresh_share, freshness
 from webfountain.store.contract import BucketCensus
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.core.drawn_instances import EMT1, emt1
-from webfountain.core.instances import build_instance, strategy_names
+from webfountain.core.model import build_instance, strategy_names
 from webfountain.errors import InputError
 
 

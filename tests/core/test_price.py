@@ -6,10 +6,10 @@ import itertools
 
 import pytest
 
-from webfountain.core.price import MOST_AHEAD, Price
+from webfountain.core.site_urgency import MOST_AHEAD, Price
 
 
-def test_the_price_rises_with_what_waits_and_falls_faster_each_time_that_fetches_are_left():
+def test_the_price_rises_with_what_waits_and_falls_faster_each_time_that_fetches_are_left() -> None:
     price = Price(100.0)
     price.adjust(planned=10.0, waiting=2 * MOST_AHEAD * 10, short=False)
     assert 100.0 < price.value <= 200.0
@@ -24,7 +24,7 @@ def test_the_price_rises_with_what_waits_and_falls_faster_each_time_that_fetches
     assert price.value / values[-1] == pytest.approx(0.97 * 0.8), "slowly again after a check that was met"
 
 
-def test_the_price_stays_where_a_little_waits_and_never_reaches_nothing():
+def test_the_price_stays_where_a_little_waits_and_never_reaches_nothing() -> None:
     price = Price(100.0)
     price.adjust(planned=10.0, waiting=12.0, short=False)
     assert price.value == 100.0
@@ -35,7 +35,7 @@ def test_the_price_stays_where_a_little_waits_and_never_reaches_nothing():
 
 @pytest.mark.parametrize("planned", [0.5, 20.0, 3000.0])
 @pytest.mark.parametrize("first", [1e-3, 1.0, 1e5])
-def test_whatever_it_begins_at_the_price_comes_to_spend_the_budget(planned, first):
+def test_whatever_it_begins_at_the_price_comes_to_spend_the_budget(planned: float, first: float) -> None:
     """A thousand pages a check are worth a tenth of a second, a tenth as many ten times that, and so on."""
     price, spent, backlog = Price(first), [], 0.0
     for _ in range(150):

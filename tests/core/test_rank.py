@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webfountain.core.link_graph import LinkGraph, in_links, site_graph
-from webfountain.core.rank import backlinks, pagerank, trustrank, wander
+from webfountain.core.rank import LinkGraph, backlinks, in_links, pagerank, site_graph, trustrank, wander
 from webfountain.errors import NotConverged
 
 if TYPE_CHECKING:
@@ -43,7 +42,7 @@ def dense_pagerank(lists: Lists, damping: float, teleport: Array) -> Array:
             np.add.at(matrix[page], row, 1.0 / len(row))
         else:
             matrix[page] = teleport
-    return np.linalg.solve(np.eye(nodes) - damping * matrix.T, (1.0 - damping) * teleport)
+    return np.linalg.solve(np.eye(nodes) - damping * matrix.T, (1.0 - damping) * teleport).astype(np.float64)
 
 
 @settings(max_examples=40, deadline=None)

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webfountain.core.shingles import (
+from webfountain.core.resemblance import (
     SIGNATURE_BYTES,
     exact_resemblance,
     resemblance,
@@ -20,7 +20,7 @@ from webfountain.core.shingles import (
     shingles,
     signature,
 )
-from webfountain.formats.html import tree_of, visible_text
+from webfountain.formats.document import tree_of, visible_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -39,7 +39,7 @@ def reference(text_a: str, text_b: str) -> float:
 
 
 @given(texts, texts)
-def test_the_exact_resemblance_is_that_of_the_sets_of_four_tokens(text_a: str, text_b: str):
+def test_the_exact_resemblance_is_that_of_the_sets_of_four_tokens(text_a: str, text_b: str) -> None:
     assert exact_resemblance(text_a, text_b) == reference(text_a, text_b)
 
 
@@ -47,25 +47,25 @@ def test_the_exact_resemblance_is_that_of_the_sets_of_four_tokens(text_a: str, t
 @given(texts, texts, st.floats(0, 1))
 def test_near_a_threshold_the_answer_is_exact_and_else_within_a_tenth_of_nothing_it_decides(
     text_a: str, text_b: str, threshold: float
-):
+) -> None:
     near = resemblance_near(text_a, text_b, threshold)
     assert near == reference(text_a, text_b) or abs(near - threshold) > 0.1
 
 
 @settings(deadline=None)
 @given(texts)
-def test_case_and_white_space_do_not_count(text: str):
+def test_case_and_white_space_do_not_count(text: str) -> None:
     assert signature(text) == signature("\n\t" + text.upper().lower().replace(" ", " \u00a0 "))
 
 
-def test_order_counts_and_a_short_text_is_one_shingle():
+def test_order_counts_and_a_short_text_is_one_shingle() -> None:
     assert exact_resemblance("a b c d", "d c b a") == 0.0
     assert len(shingles("a b c")) == len(shingles("a b c d")) == 1
     assert len(shingles("")) == 0
     assert exact_resemblance("a b c", "a b c c") == 0.0
 
 
-def test_signatures_estimate_the_resemblance_without_bias():
+def test_signatures_estimate_the_resemblance_without_bias() -> None:
     rng = random.Random(7)
     errors = []
     for _ in range(60):
@@ -77,18 +77,19 @@ def test_signatures_estimate_the_resemblance_without_bias():
     assert max(map(abs, errors)) < 4 * 0.044
 
 
-def test_a_signature_has_a_fixed_size_and_does_not_depend_on_the_process():
+def test_a_signature_has_a_fixed_size_and_does_not_depend_on_the_process() -> None:
     assert len(signature("")) == len(signature("a b c d e")) == SIGNATURE_BYTES
     assert signature("the quick brown fox jumps")[:8].hex() == SIGNATURE_START
 
 
-def test_what_is_no_signature_is_refused():
+def test_what_is_no_signature_is_refused() -> None:
     with pytest.raises(ValueError, match="3 and 512 bytes"):
         resemblance(b"abc", signature("a"))
 
 
+@pytest.mark.untraced
 @pytest.mark.shared
-def test_on_real_versions_the_estimate_is_close_and_the_verdicts_are_right(shared_data: Path):
+def test_on_real_versions_the_estimate_is_close_and_the_verdicts_are_right(shared_data: Path) -> None:
     """The acceptance line of issue 2, on every fourth pair of consecutive versions."""
     with zipfile.ZipFile(shared_data / "timeweb" / "timeweb.zip") as web:
         index = json.loads(web.read("index.json"))

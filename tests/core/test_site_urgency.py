@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import gc
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pytest
 
-from webfountain.core.activity import WINDOW
-from webfountain.core.signals import Signals
-from webfountain.core.site_urgency import SiteUrgency
+from webfountain.core.activity import WINDOW, Signals
+from webfountain.core.site_urgency import Sites, SiteUrgency
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.core.activity import Array, Ints
 
 PAGES = 24
 PATHS = [f"/{'docs' if page % 2 else 'blog'}/{page}" for page in range(PAGES)]
@@ -15,7 +22,7 @@ DOCS, BLOG = np.arange(1, PAGES, 2), np.arange(0, PAGES, 2)
 ALL = np.arange(PAGES)
 
 
-def watched(*, step=0, importance=None, **signals):
+def watched(*, step: int = 0, importance: Array | None = None, **signals: bool) -> SiteUrgency:
     """A site of two directories of twelve pages each, all fetched first in `step`."""
     site = SiteUrgency(signals=Signals(**signals), step=step)
     weights = np.ones(PAGES) if importance is None else importance
@@ -23,11 +30,11 @@ def watched(*, step=0, importance=None, **signals):
     return site
 
 
-def observe(site, pages, *, step, changed):
+def observe(site: SiteUrgency, pages: Ints | Sequence[int], *, step: int, changed: bool) -> None:
     site.observe(np.array(pages), np.full(len(pages), changed), step=step)
 
 
-def test_pages_are_numbered_in_order_and_keep_what_is_known_of_them_when_more_come():
+def test_pages_are_numbered_in_order_and_keep_what_is_known_of_them_when_more_come() -> None:
     site = watched(importance=np.full(PAGES, 3.0))
     observe(site, DOCS, step=5, changed=True)
     before = site.urgency(ALL, step=9)
@@ -38,7 +45,7 @@ def test_pages_are_numbered_in_order_and_keep_what_is_known_of_them_when_more_co
     assert (site.urgency(more, step=12) > 0).all(), "their weight is the one they came with"
 
 
-def test_a_page_just_fetched_is_not_urgent_and_grows_more_so():
+def test_a_page_just_fetched_is_not_urgent_and_grows_more_so() -> None:
     site = watched()
     observe(site, ALL, step=4, changed=False)
     assert site.urgency(ALL, step=4).tolist() == [0.0] * PAGES
@@ -46,7 +53,7 @@ def test_a_page_just_fetched_is_not_urgent_and_grows_more_so():
     assert 0 < later[0] < later[1] < later[2]
 
 
-def test_a_change_found_makes_the_directory_more_urgent_than_the_other():
+def test_a_change_found_makes_the_directory_more_urgent_than_the_other() -> None:
     site = watched()
     observe(site, BLOG[:3], step=6, changed=False)
     observe(site, DOCS[:3], step=6, changed=True)
@@ -54,14 +61,14 @@ def test_a_change_found_makes_the_directory_more_urgent_than_the_other():
     assert urgency[DOCS[3:]].min() > 2 * urgency[BLOG[3:]].max()
 
 
-def test_the_directories_are_alike_where_siblings_and_sections_are_switched_off():
+def test_the_directories_are_alike_where_siblings_and_sections_are_switched_off() -> None:
     site = watched(siblings=False, sections=False)
     observe(site, DOCS[:3], step=6, changed=True)
     urgency = site.urgency(ALL, step=6)
     assert urgency[DOCS[3:]] == pytest.approx(urgency[BLOG[3:]])
 
 
-def test_importance_is_a_factor_of_the_urgency():
+def test_importance_is_a_factor_of_the_urgency() -> None:
     weights = np.linspace(0.5, 4.0, PAGES)
     plain, weighed = watched(), watched(importance=weights)
     for site in (plain, weighed):
@@ -69,14 +76,14 @@ def test_importance_is_a_factor_of_the_urgency():
     assert weighed.urgency(ALL, step=9) == pytest.approx(weights * plain.urgency(ALL, step=9))
 
 
-def test_a_page_that_had_no_copy_teaches_nothing_and_is_new():
-    renewed, untold = watched(), watched()
+def test_a_page_that_had_no_copy_teaches_nothing_and_is_new() -> None:
+    renewed, unreported = watched(), watched()
     renewed.renew(DOCS[:2], step=7)
     assert renewed.urgency(DOCS[:2], step=7).tolist() == [0.0, 0.0]
-    assert renewed.urgency(BLOG, step=7).tolist() == untold.urgency(BLOG, step=7).tolist()
+    assert renewed.urgency(BLOG, step=7).tolist() == unreported.urgency(BLOG, step=7).tolist()
 
 
-def test_what_a_sure_repair_buys_is_the_mean_time_between_changes_of_the_page():
+def test_what_a_sure_repair_buys_is_the_mean_time_between_changes_of_the_page() -> None:
     site = watched()
     for step in range(6, 600, 6):
         observe(site, DOCS, step=step, changed=step % 30 == 0)
@@ -88,14 +95,14 @@ def test_what_a_sure_repair_buys_is_the_mean_time_between_changes_of_the_page():
 # ------------------------------------------------------------------------------------------------ from the past
 
 
-def lived(seed, *, steps=60, **signals):
+def lived(seed: int, *, steps: int = 60, **signals: bool) -> tuple[SiteUrgency, SiteUrgency, SiteUrgency]:
     """A site that heard all of its past itself, one told of it at the end, and one told only of the last fetches.
 
     Docs change in bursts of the whole directory about every 25 steps, each blog page alone at a rate of its own. A page
     in three is fetched in a step; what is told is what a store keeps (`watch`).
     """
     rng = np.random.default_rng(seed)
-    site = watched(**signals)
+    site = watched(step=0, importance=None, **signals)
     rates = rng.gamma(0.5, 1 / 20, PAGES)
     since, events, seen = np.zeros(PAGES, dtype=np.int64), np.zeros(PAGES), np.zeros(PAGES)
     stale = np.zeros(PAGES, dtype=bool)
@@ -108,7 +115,7 @@ def lived(seed, *, steps=60, **signals):
         seen[pages] += (step - since[pages]) / (1 + stale[pages])
         since[pages], stale[pages] = step, False
 
-    def told(events, seen):
+    def told(events: Array, seen: Array) -> SiteUrgency:
         return SiteUrgency.resumed(
             PATHS, since=since, events=events, watched=seen, importance=np.ones(PAGES), signals=Signals(**signals),
             step=steps,
@@ -117,7 +124,7 @@ def lived(seed, *, steps=60, **signals):
     return site, told(events, seen), told(np.zeros(PAGES), np.zeros(PAGES))
 
 
-def test_a_site_taken_up_from_its_past_orders_its_pages_much_as_one_that_heard_all_of_it():
+def test_a_site_taken_up_from_its_past_orders_its_pages_much_as_one_that_heard_all_of_it() -> None:
     """Long after, when what was in the air at the end no longer counts."""
     agree, blind = [], []
     for seed in range(8):
@@ -130,20 +137,20 @@ def test_a_site_taken_up_from_its_past_orders_its_pages_much_as_one_that_heard_a
     assert np.mean(blind) < 0.6
 
 
-def test_a_site_taken_up_believes_the_rates_that_one_believes_that_heard_all_of_it():
+def test_a_site_taken_up_believes_the_rates_that_one_believes_that_heard_all_of_it() -> None:
     ratio = np.array([told.fresh_time(ALL) / heard.fresh_time(ALL) for heard, told, _ in map(lived, range(8))])
     assert 0.8 < np.median(ratio) < 1.25
     assert np.all((ratio > 0.6) & (ratio < 1.6))
 
 
-def test_without_histories_a_site_taken_up_knows_none_either():
+def test_without_histories_a_site_taken_up_knows_none_either() -> None:
     heard, taken_up, _ = lived(1, history=False, siblings=False)
     for site in (heard, taken_up):
         for pages in (DOCS, BLOG):
             assert np.ptp(site.fresh_time(pages)) == 0.0, "each page has its section's rate"
 
 
-def test_a_site_taken_up_learns_on():
+def test_a_site_taken_up_learns_on() -> None:
     _, site, _ = lived(2)
     observe(site, ALL, step=61, changed=False)
     before = site.urgency(ALL, step=70)
@@ -152,7 +159,7 @@ def test_a_site_taken_up_learns_on():
     assert (after[DOCS[4:]] > 2 * before[DOCS[4:]]).all()
 
 
-def test_a_site_of_pages_fetched_long_ago_or_of_none_is_taken_up_too():
+def test_a_site_of_pages_fetched_long_ago_or_of_none_is_taken_up_too() -> None:
     old = SiteUrgency.resumed(
         ["/a", "/b"], since=np.array([3, 9_000]), events=np.zeros(2), watched=np.zeros(2), importance=np.ones(2),
         signals=Signals(), step=10_000,
@@ -172,7 +179,7 @@ def test_a_site_of_pages_fetched_long_ago_or_of_none_is_taken_up_too():
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_a_site_that_was_stored_goes_on_as_the_one_that_was_not(seed):
+def test_a_site_that_was_stored_goes_on_as_the_one_that_was_not(seed: int) -> None:
     site = lived(seed, steps=150)[0]
     again = SiteUrgency.decode(site.encode(), signals=Signals())
     assert len(again) == PAGES
@@ -188,7 +195,7 @@ def test_a_site_that_was_stored_goes_on_as_the_one_that_was_not(seed):
     assert np.argsort(-again.urgency(every, step=300)).tolist() == np.argsort(-site.urgency(every, step=300)).tolist()
 
 
-def test_a_stored_site_is_small_and_what_cannot_be_read_is_said_to_be_so():
+def test_a_stored_site_is_small_and_what_cannot_be_read_is_said_to_be_so() -> None:
     site = lived(1, steps=300)[0]
     assert len(site.encode()) < 6_000
     for data in (b"", b"something else", site.encode()[:-5]):
@@ -196,20 +203,47 @@ def test_a_stored_site_is_small_and_what_cannot_be_read_is_said_to_be_so():
             SiteUrgency.decode(data, signals=Signals())
 
 
-def test_pages_are_due_that_are_worth_the_price_the_most_urgent_first():
-    site = lived(3)[0]
-    urgency = site.urgency(ALL, step=70)
-    price = float(np.median(urgency))
-    pages, worth = site.due(ALL, price, step=70, most=PAGES)
-    assert pages.tolist() == np.argsort(-urgency, kind="stable")[: np.count_nonzero(urgency >= price)].tolist()
-    assert worth.tolist() == urgency[pages].tolist()
-    assert site.due(ALL, price, step=70, most=3)[0].tolist() == pages[:3].tolist()
-    assert not site.due(ALL, 2 * urgency.max(), step=70, most=3)[0].size
+def test_sites_reckoned_together_are_each_as_urgent_as_alone() -> None:
+    """Whatever their sizes, and however long ago they learned last."""
+    sites = [lived(seed, steps=40 + 20 * seed)[0] for seed in range(4)]
+    alone = [site.urgency(ALL, step=160) for site in sites]
+    reckoned = [Sites([site], step=160).reckon(ALL >= 0) for site in sites]
+    together = Sites(sites, step=160)
+    assert together.urgency(np.arange(4 * PAGES)) == pytest.approx(np.concatenate(alone))
+    for part, whole in zip(
+        zip(*reckoned, strict=True), together.reckon(np.ones(4 * PAGES, dtype=np.bool_)), strict=True
+    ):
+        assert np.concatenate(part) == pytest.approx(whole)
+    for site, before in zip(sites, alone, strict=True):
+        assert site.urgency(ALL, step=160).tolist() == before.tolist(), "questions teach nothing"
+
+
+def test_what_sites_learn_together_is_what_each_would_have_learned_alone() -> None:
+    for changed in (True, False):
+        alone, both = [lived(seed)[0] for seed in range(3)], [lived(seed)[0] for seed in range(3)]
+        for site in alone:
+            observe(site, DOCS[:4], step=70, changed=changed)
+        together = Sites(both, step=70)
+        pages = np.concatenate([begin + DOCS[:4] for begin in together.offset[:-1]])
+        found = together.observe(pages, np.full(len(pages), changed), np.full(len(pages), 70))
+        together.keep()
+        assert found.changed.tolist() == [4.0 * changed] * 3
+        for one, other in zip(alone, both, strict=True):
+            assert other.urgency(ALL, step=90) == pytest.approx(one.urgency(ALL, step=90), rel=1e-5)
+
+
+def test_a_site_that_learned_with_others_holds_nothing_of_theirs() -> None:
+    """A view would: one site that stays in memory then keeps all of its batch there."""
+    sites = [lived(seed)[0] for seed in range(8)]
+    Sites(sites, step=70).keep()
+    held = [each for each in gc.get_referents(sites[0], sites[0].memory) if isinstance(each, np.ndarray)]
+    assert len(held) >= 7
+    assert [each.nbytes for each in held if each.base is not None and each.base.nbytes > 2 * each.nbytes] == []
 
 
 @pytest.mark.parametrize("pages", [ALL, DOCS, BLOG[:1]])
 @pytest.mark.parametrize("times", [1.2, 3.0, 10.0])
-def test_the_time_until_a_page_reaches_a_price_is_when_it_does_if_nothing_happens(pages, times):
+def test_the_time_until_a_page_reaches_a_price_is_when_it_does_if_nothing_happens(pages: Ints, times: float) -> None:
     site = lived(2)[0]
     site.urgency(ALL, step=61)
     price = times * float(site.urgency(pages, step=61).max())
@@ -219,13 +253,13 @@ def test_the_time_until_a_page_reaches_a_price_is_when_it_does_if_nothing_happen
         assert site.urgency(pages, step=61 + int(1.15 * steps) + 2).max() >= price * 0.98
 
 
-def test_no_page_ever_reaches_a_price_above_what_any_can_save():
+def test_no_page_ever_reaches_a_price_above_what_any_can_save() -> None:
     site = watched()
     assert site.steps_until(ALL, 1e9, step=0) == np.inf
     assert site.steps_until(np.array([], dtype=np.int64), 0.0, step=0) == np.inf
 
 
-def test_of_a_large_site_the_first_page_to_reach_a_price_is_found_too():
+def test_of_a_large_site_the_first_page_to_reach_a_price_is_found_too() -> None:
     site = SiteUrgency(signals=Signals())
     rng = np.random.default_rng(1)
     many = site.add([f"/{page % 7}/{page}" for page in range(2000)], since=rng.integers(0, 40, 2000),

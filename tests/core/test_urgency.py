@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.urgency import urgency, urgency_of_known_rate
+from webfountain.core.activity import urgency, urgency_of_known_rate
 
 
 def one(hazard: float, rate: float, events: float, exposure: float) -> float:
@@ -16,7 +16,7 @@ def one(hazard: float, rate: float, events: float, exposure: float) -> float:
 
 @pytest.mark.parametrize("hazard", [1e-6, 0.01, 0.5, 3.0, 40.0])
 @pytest.mark.parametrize(("events", "exposure"), [(0.5, 0.5), (1.0, 2.0), (1.0 + 1e-12, 2.0), (7.5, 3.0)])
-def test_it_is_the_mean_of_the_known_rates_index_over_the_gamma(hazard: float, events: float, exposure: float):
+def test_it_is_the_mean_of_the_known_rates_index_over_the_gamma(hazard: float, events: float, exposure: float) -> None:
     quantiles = (np.arange(200_000) + 0.5) / 200_000
     from scipy.stats import gamma
 
@@ -30,15 +30,15 @@ def test_it_is_the_mean_of_the_known_rates_index_over_the_gamma(hazard: float, e
 @given(st.floats(1e-8, 1e3), st.floats(1e-6, 10), st.floats(0.05, 50), st.floats(0.05, 50))
 def test_it_is_never_negative_and_grows_with_what_the_page_went_through(
     h: float, rate: float, events: float, exposure: float
-):
+) -> None:
     assert 0 <= one(h, rate, events, exposure) <= one(2 * h, rate, events, exposure) * (1 + 1e-6)
 
 
-def test_much_evidence_gives_the_index_at_the_known_rate():
+def test_much_evidence_gives_the_index_at_the_known_rate() -> None:
     known = urgency_of_known_rate(np.array([0.05]), np.array([20.0]))[0]
     assert one(20 * 0.025, 0.025, 2e5, 1e5) == pytest.approx(known, rel=1e-4)
 
 
-def test_a_page_that_never_changes_and_one_just_fetched_have_no_urgency():
+def test_a_page_that_never_changes_and_one_just_fetched_have_no_urgency() -> None:
     assert urgency_of_known_rate(np.array([0.0, 1.0]), np.array([9.0, 0.0])).tolist() == [0.0, 0.0]
     assert one(0.0, 0.1, 0.5, 0.5) == 0.0

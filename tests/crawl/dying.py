@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from webfountain.frontier.pages.examiner import Examiner
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Self
 
     from scrapy.crawler import Crawler
@@ -28,11 +29,10 @@ class Dying:
     def from_crawler(cls, crawler: Crawler) -> Self:
         document = Examiner._document
 
-        def read(fetched: Fetched, how: object) -> Document:
+        def read(fetched: Fetched, how: Callable[..., Document]) -> Document:
             if DEADLY in fetched.body:
                 os.kill(os.getpid(), signal.SIGKILL)
-            found: Document = document(fetched, how)
-            return found
+            return document(fetched, how)
 
-        Examiner._document = staticmethod(read)
+        Examiner._document = staticmethod(read)  # type: ignore[method-assign,assignment]
         return cls()

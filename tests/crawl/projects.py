@@ -38,12 +38,26 @@ class Answer(NamedTuple):
     headers: tuple[tuple[str, str], ...] = ()
 
 
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Say nothing of a crawl that was killed."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
+
 class Site:
     """A site on loopback; `answer` is asked for every request but robots.txt, which does not exist unless given, or
     `answers_robots` says that it is asked for that too."""
 
     def __init__(
-        self, answer: Callable[[Asked], Answer], *, robots: str | None = None, answers_robots: bool = False
+        self,
+        answer: Callable[[Asked], Answer],
+        *,
+        robots: str | None = None,
+        answers_robots: bool = False,
+        address: str = "127.0.0.1",
     ) -> None:
         self.asked: list[Asked] = []
         site = self
@@ -78,13 +92,13 @@ class Site:
             def log_message(self, *_: object) -> None:
                 pass
 
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._server.daemon_threads = True
+        self._server = _Server((address, 0), Handler)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def base(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+        address, port = self._server.server_address[:2]
+        return f"http://{address!s}:{port}"
 
     @property
     def paths(self) -> list[str]:

@@ -89,6 +89,35 @@ def test_stats_and_signals_have_scrapys_names_and_its_meaning(tmp_path: Path, si
     assert ours["dupefilter/filtered"] == 3
 
 
+def test_what_only_the_store_knew_is_dropped_with_signal_and_stats(tmp_path: Path, site: Site) -> None:
+    project = Project(
+        tmp_path,
+        """
+        from scrapy import signals
+        class Theirs(scrapy.Spider):
+            name = "theirs"
+            @classmethod
+            def from_crawler(cls, crawler, *args, **kwargs):
+                spider = super().from_crawler(crawler, *args, **kwargs)
+                crawler.signals.connect(spider.dropped, signals.request_dropped)
+                return spider
+            def dropped(self, request):
+                self.crawler.stats.inc_value(f"heard{request.url[-2:]}/{request.callback.__name__}")
+            async def start(self):
+                for path in ("/a", "/b", "/c"):
+                    yield scrapy.Request(self._base + path, callback=self.parse_page)
+            def parse_page(self, response):
+                pass
+        """,
+    )
+    first, second = (project.crawl("theirs", _base=site.base) for _ in range(2))
+    assert (stat(first, "scheduler/enqueued"), stat(first, "dupefilter/filtered")) == (3, 0)
+    assert [stat(second, f"heard/{path}/parse_page") for path in "abc"] == [1, 1, 1]
+    assert stat(second, "dupefilter/filtered") == 3
+    assert "'scheduler/enqueued': 0" in second
+    assert len(site.paths) == 3
+
+
 def test_a_duplicate_filter_of_the_projects_own_decides_alone(tmp_path: Path, site: Site) -> None:
     project = Project(
         tmp_path,

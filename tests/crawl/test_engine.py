@@ -26,7 +26,7 @@ class Scheduler:
     def from_crawler(cls, crawler):
         return cls(crawler)
     def open(self, spider):
-        engine.watch_ends(self.crawler, lambda request: EVENTS.append("end " + request.url[6:]))
+        engine.connect_ends(self.crawler, lambda request: EVENTS.append("end " + request.url[6:]))
     def close(self, reason):
         EVENTS.append("closed " + reason)
     def has_pending_requests(self):

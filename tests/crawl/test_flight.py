@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from scrapy import Request
 
 from webfountain.crawl.flight import CURRENT, Flight, arrive, depart, flight_of, origin_of, replaced
-from webfountain.download.fetcher import terms_of
-from webfountain.policy.tables import NetworkTable, PolitenessTable
+from webfountain.download import terms_of
+from webfountain.policy import NetworkTable, PolitenessTable
 from webfountain.records import Fetch, Fetched
 
 if TYPE_CHECKING:
@@ -27,6 +27,9 @@ class Ground:
     """Where flights land; nobody asks in these tests."""
 
     def land(self, flight: Flight, fetched: Fetched) -> None:
+        raise AssertionError
+
+    async def read_file(self, fetched: Fetched) -> Fetched:
         raise AssertionError
 
     def now(self) -> float:

@@ -46,7 +46,7 @@ def reading_processes(pid: int) -> list[int]:
     """The processes in which a crawl has pages read."""
     children = [each for file in Path(f"/proc/{pid}/task").glob("*/children") for each in file.read_text().split()]
     commands = {int(child): Path(f"/proc/{child}/cmdline").read_bytes() for child in children}
-    return [child for child, command in commands.items() if b"webfountain.sandbox.child" in command]
+    return [child for child, command in commands.items() if b"webfountain.sandbox" in command]
 
 
 @pytest.fixture

@@ -10,8 +10,7 @@ import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.crawl.requests import Packer, crawlable, importance_of, link_of
-from webfountain.crawl.values import ClassMissing, NotPlain, Values
+from webfountain.crawl.requests import ClassMissing, NotPlain, Packer, Values, crawlable, importance_of, link_of
 from webfountain.store.contract import class_of
 
 SCALARS = (
@@ -30,6 +29,10 @@ DATA = st.recursive(
     lambda inner: st.lists(inner) | st.tuples(inner, inner) | st.dictionaries(HASHABLE, inner),
     max_leaves=8,
 )
+
+
+def of_no_spider(response: object, **_: object) -> None:
+    """A callback that is nobody's method."""
 
 
 class Theirs(scrapy.Spider):
@@ -85,7 +88,7 @@ def test_all_attributes_methods_and_the_class_come_back_the_same() -> None:
 @pytest.mark.parametrize(
     "request_",
     [
-        scrapy.Request("http://a.test/", callback=lambda response: None),
+        scrapy.Request("http://a.test/", callback=of_no_spider),
         scrapy.Request("http://a.test/", callback=Theirs().seen),
         scrapy.Request("http://a.test/", meta={"thing": object()}),
         scrapy.Request("http://a.test/", meta={"deep": [{"thing": Theirs}]}),

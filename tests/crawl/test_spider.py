@@ -17,7 +17,7 @@ import pytest
 
 from tests.crawl.pace import slowness
 from tests.crawl.projects import Answer, Asked, Site
-from webfountain.demo.process import DemoServer, overlaps
+from webfountain.demo.server import DemoServer, overlaps
 
 ROOT = Path(__file__).resolve().parents[2]
 POLICY = """
@@ -108,7 +108,7 @@ def test_what_cannot_begin_is_one_critical_line_without_a_traceback_and_status_1
 ) -> None:
     seeds = ["http://127.0.0.1:9/"] if given else None  # without them the file is empty
     (tmp_path / "items.jsonl").write_text("of an earlier crawl")
-    process = start(tmp_path, "-O", "items.jsonl", seeds=seeds, **given)
+    process = start(tmp_path, "-O", "items.jsonl", seeds=seeds, small_disk=False, **given)
     _, log = process.communicate(timeout=30)
     assert process.returncode == 1
     (line,) = (line for line in log.splitlines() if "CRITICAL" in line or "ERROR" in line)
@@ -163,7 +163,7 @@ def test_a_disk_that_fills_up_ends_the_crawl_in_order_with_one_critical_line_and
 
 def test_a_disk_that_is_full_before_the_engine_has_started_ends_the_crawl_no_worse(tmp_path: Path) -> None:
     (tmp_path / "slow.py").write_text(SLOW_TO_OPEN)
-    extensions = 'EXTENSIONS={"slow.Slow": 1, "webfountain.crawl.extensions.Reporter": 2}'
+    extensions = 'EXTENSIONS={"slow.Slow": 1, "webfountain.crawl.addon.Reporter": 2}'
     seeds = [f"http://127.0.{n // 250}.{n % 250 + 1}:9/" for n in range(5000)]
     process = start(tmp_path, "-s", extensions, seeds=seeds, small_disk=True)
     _, log = process.communicate(timeout=30)
@@ -190,3 +190,10 @@ def test_scrapy_lists_the_spider_without_opening_anything(tmp_path: Path) -> Non
     )
     assert done.stdout.split() == ["fountain"]
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_memory_that_a_crawl_reports_is_its_own_not_that_of_the_process_that_started_it() -> None:
+    child = "from webfountain.crawl.addon import peak_rss_bytes; print(peak_rss_bytes())"
+    parent = f"import subprocess, sys; held = b'x' * 600_000_000; subprocess.run([sys.executable, '-c', {child!r}])"
+    told = subprocess.run([sys.executable, "-c", parent], stdout=subprocess.PIPE, check=True)
+    assert 10_000_000 < int(told.stdout) < 400_000_000

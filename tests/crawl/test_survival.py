@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawl.projects import ROOT, Answer, Asked, Project, Site
-from webfountain.store.opening import open_store
+from webfountain.store import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path

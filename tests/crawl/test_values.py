@@ -20,7 +20,7 @@ import scrapy
 from parsel import Selector
 from scrapy.http import Headers
 
-from webfountain.crawl.values import ClassMissing, NotPlain, Values, read_keys
+from webfountain.crawl.requests import ClassMissing, NotPlain, Values, read_keys
 
 if TYPE_CHECKING:
     import types

@@ -12,9 +12,17 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from webfountain.demo.answers import Answer, WebClock
-from webfountain.demo.process import DemoServer, Truth, freshness, overlaps
-from webfountain.demo.server import ServedConnection, Server, Visit
+from webfountain.demo.server import (
+    Answer,
+    DemoServer,
+    LoggedVisit,
+    ServedConnection,
+    Server,
+    Truth,
+    WebClock,
+    freshness,
+    overlaps,
+)
 from webfountain.demo.web import GeneratedWeb
 from webfountain.errors import WebfountainError
 
@@ -169,10 +177,10 @@ def test_the_log_shows_requests_to_one_site_at_once() -> None:
 
 
 def test_visits_one_after_the_other_do_not_overlap() -> None:
-    visits = [Visit("a", "/", 200, start, start + 1.0, 0, 0) for start in (5.0, 0.0, 2.0)]
-    touching = Visit("a", "/", 200, 1.0, 2.0, 0, 0)
+    visits = [LoggedVisit("a", "/", 200, start, start + 1.0, 0, 0) for start in (5.0, 0.0, 2.0)]
+    touching = LoggedVisit("a", "/", 200, 1.0, 2.0, 0, 0)
     assert overlaps([*visits, touching, visits[0]._replace(site="b")]) == []
-    long = Visit("a", "/long", 200, -1.0, 4.0, 0, 0)
+    long = LoggedVisit("a", "/long", 200, -1.0, 4.0, 0, 0)
     assert overlaps([*visits, long]) == [(long, visits[1]), (long, visits[2])]
 
 
@@ -189,7 +197,7 @@ def test_the_log_is_written_to_a_file_too(tmp_path: Path) -> None:
         get(connection, "/")
         connection.close()
         log = server.log()
-    written = [Visit(**json.loads(line)) for line in (tmp_path / "visits.jsonl").read_text().splitlines()]
+    written = [LoggedVisit(**json.loads(line)) for line in (tmp_path / "visits.jsonl").read_text().splitlines()]
     assert written == log
 
 

@@ -12,8 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webfountain.demo.site import LINKS
-from webfountain.demo.web import MAJOR, MINOR, TRIVIAL, GeneratedWeb
+from webfountain.demo.web import LINKS, MAJOR, MINOR, TRIVIAL, GeneratedWeb
 
 SMALL: dict[str, Any] = {"sites": 2, "pages": 40, "body_bytes": 2000, "links": 9}
 times = st.floats(0, 40, allow_nan=False)

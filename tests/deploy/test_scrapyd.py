@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from webfountain.demo.process import DemoServer
+from webfountain.demo.server import DemoServer
 
 if TYPE_CHECKING:
     import http.client
@@ -33,7 +33,8 @@ SECRET = "of-this-test"
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+        port: int = probe.getsockname()[1]
+        return port
 
 
 class Scrapyd:
@@ -43,8 +44,9 @@ class Scrapyd:
         self.base = f"http://127.0.0.1:{port}"
 
     def ask(self, call: str, *, secret: str = SECRET, **form: str) -> dict[str, Any]:
-        with self.open(call, secret=secret, **form) as answer:
-            return json.load(answer)
+        with self.open(call, secret=secret, headers=None, **form) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
 
     def open(
         self, call: str, *, secret: str = SECRET, headers: dict[str, str] | None = None, **form: str

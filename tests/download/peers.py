@@ -13,11 +13,9 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from webfountain.clock import SystemClock
+from webfountain.download import Fetcher, Resolver, Terms, terms_of
 from webfountain.download.connection import ConnectionPool
-from webfountain.download.fetcher import Fetcher, Terms, terms_of
-from webfountain.download.resolver import Resolver
-from webfountain.policy.tables import NetworkTable, PolitenessTable
-from webfountain.policy.units import PositiveDuration, Size
+from webfountain.policy import NetworkTable, PolitenessTable, PositiveDuration, Size
 from webfountain.records import Fetch
 
 if TYPE_CHECKING:

@@ -18,11 +18,9 @@ import pytest
 
 from tests.download.peers import fetcher, ok, page, peer, terms
 from webfountain.clock import SystemClock
-from webfountain.download import connection
+from webfountain.download import Fetcher, Resolver, allowed, connection
 from webfountain.download.connection import ConnectionPool, spare_files
-from webfountain.download.fetcher import Fetcher, allowed
 from webfountain.download.http1 import BadResponse
-from webfountain.download.resolver import Resolver
 from webfountain.records import Fetch
 
 if TYPE_CHECKING:

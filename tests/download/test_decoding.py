@@ -5,20 +5,21 @@ from __future__ import annotations
 import gzip
 import itertools
 import random
+import resource
 import zlib
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import brotli
 import pytest
 from backports import zstd
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from webfountain.download.decoding import MAX_MEMBERS, Body
-from webfountain.download.http1 import BadResponse
+from webfountain.download.http1 import MAX_MEMBERS, BadResponse, Body
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 CODERS: dict[str, Callable[[bytes], bytes]] = {
     "gzip": gzip.compress,
@@ -168,6 +169,13 @@ def test_a_bomb_is_not_unpacked_beyond_its_ratio(name: str) -> None:
     assert refusal(name, CODERS[name](b" " * 30_000_000)) == "bomb"
 
 
+@pytest.mark.parametrize("name", sorted(CODERS))
+def test_whether_a_body_is_a_bomb_does_not_hang_on_its_packets(name: str) -> None:
+    """What came so far was counted packet by packet: this one was whole in one packet, and a bomb in two."""
+    data = CODERS[name](b" " * 2_000_000 + random.Random(1).randbytes(20_000))
+    assert {outcome(name, [data[:cut], data[cut:]]) for cut in (0, 100, 3000, 5000, len(data))} == {"bomb"}
+
+
 def test_more_than_three_codings_are_refused() -> None:
     assert refusal("gzip, gzip, gzip, gzip", b"") == "bad-response"
 
@@ -179,3 +187,43 @@ def test_a_body_above_the_limit_is_too_large() -> None:
 def test_a_body_that_may_be_truncated_ends_at_the_limit() -> None:
     assert decode("", [b"x" * 60, b"y" * 60], limit=100, truncate=True) == b"x" * 60 + b"y" * 40
     assert decode("gzip", [gzip.compress(b"ab" * 100)], limit=50, truncate=True) == b"ab" * 25
+
+
+@pytest.fixture
+def a_gigabyte() -> Iterator[None]:
+    """No more than that beyond what this process has taken."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    taken = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (taken + 1_000_000_000, hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+
+
+@pytest.mark.soak
+@settings(
+    max_examples=2000, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+)
+@given(
+    st.lists(st.sampled_from(sorted(CODERS)), min_size=1, max_size=3),
+    st.lists(st.tuples(st.binary(max_size=300), st.sampled_from([1, 100, 10_000, 5_000_000])), max_size=3),
+    st.lists(st.tuples(st.integers(0, 100_000), st.binary(max_size=3)), max_size=4),
+    st.lists(st.integers(0, 100_000), max_size=6),
+)
+def test_no_coded_body_however_damaged_and_split_takes_a_gigabyte(
+    a_gigabyte: None,
+    codings: list[str],
+    runs: list[tuple[bytes, int]],
+    damage: list[tuple[int, bytes]],
+    cuts: list[int],
+) -> None:
+    """Whole body or a word, in one packet and in many; what is wrong with it may be seen in another order."""
+    data = b"".join(part * -(-size // max(1, len(part))) for part, size in runs)
+    for coding in codings:
+        data = CODERS[coding](data)
+    for where, mark in damage:
+        at = where % (len(data) + 1)
+        data = data[:at] + mark + data[at + len(mark) :]
+    places = sorted({cut % (len(data) + 1) for cut in cuts} | {0, len(data)})
+    pieces = [data[begin:end] for begin, end in itertools.pairwise(places)]
+    split, whole = outcome(", ".join(codings), pieces), outcome(", ".join(codings), [data])
+    assert split == whole or {split, whole} <= {"bomb", "bad-response", "too-large"}

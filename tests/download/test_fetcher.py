@@ -11,9 +11,8 @@ import pytest
 
 from tests.download.peers import fetcher, ok, page, peer, terms, tls_of
 from webfountain.clock import SystemClock
+from webfountain.download import Fetcher, Resolver
 from webfountain.download.connection import ConnectionPool
-from webfountain.download.fetcher import Fetcher
-from webfountain.download.resolver import Resolver
 
 if TYPE_CHECKING:
     from pathlib import Path

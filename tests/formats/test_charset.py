@@ -11,8 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from webencodings.labels import LABELS
 
-from webfountain.formats.charset import decode, python_codec
-from webfountain.formats.content_type import ContentType
+from webfountain.formats.content_type import ContentType, decode, python_codec
 from webfountain.formats.document import text_of
 from webfountain.formats.sitemap import read_sitemap
 

@@ -6,11 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.formats.charset import decode
-from webfountain.formats.content_type import ContentType
-from webfountain.formats.document import Document
+from webfountain.formats.content_type import ContentType, decode
+from webfountain.formats.document import MAX_TEXT_BYTES, Document
 from webfountain.formats.document import text_of as document_of
-from webfountain.formats.html import MAX_TEXT_BYTES
 
 
 def text_of(body: bytes, kind: str, charset: str | None) -> Document:
@@ -32,21 +30,21 @@ def text_of(body: bytes, kind: str, charset: str | None) -> Document:
         (b"<frameset><frame src=a></frameset>", None, ""),
     ],
 )
-def test_a_body_is_read_as_a_browser_reads_it(body: bytes, charset: str | None, text: str):
+def test_a_body_is_read_as_a_browser_reads_it(body: bytes, charset: str | None, text: str) -> None:
     assert text_of(body, "text/html", charset).text.strip() == text
 
 
-def test_xml_gives_its_character_data_and_first_title():
+def test_xml_gives_its_character_data_and_first_title() -> None:
     feed = b'<?xml version="1.0"?><f xmlns="http://a/"><title>T  t</title><e>x<![CDATA[<y>]]></e><!-- no --></f>'
     assert text_of(feed, "application/atom+xml", None) == Document("T t", "T  t x<y>")
 
 
 @pytest.mark.parametrize("body", [b"", b"no xml at all", b"\0\1\2"])
-def test_what_is_no_xml_is_read_as_plain_text(body: bytes):
+def test_what_is_no_xml_is_read_as_plain_text(body: bytes) -> None:
     assert text_of(body, "application/xml", None) == Document(None, body.decode())
 
 
-def test_broken_xml_is_read_as_far_as_it_goes():
+def test_broken_xml_is_read_as_far_as_it_goes() -> None:
     assert text_of(b"<a>one<b>two", "text/xml", "utf-8").text == "one two"
 
 
@@ -58,13 +56,13 @@ def test_no_entity_brings_a_file_or_more_than_a_text_may_hold() -> None:
     assert set(text_of(bomb, "text/xml", None).text) <= {"h", "a"}
 
 
-def test_plain_text_is_itself():
+def test_plain_text_is_itself() -> None:
     assert text_of(b"a <b> c", "text/plain", None) == Document(None, "a <b> c")
     assert decode(b"\xe9", "latin1") == "é"
 
 
 @pytest.mark.parametrize("content_type", ["text/html", "text/plain", "application/xml"])
-def test_a_text_is_cut_at_a_megabyte_between_two_characters(content_type: str):
+def test_a_text_is_cut_at_a_megabyte_between_two_characters(content_type: str) -> None:
     body = b"<x>" + ("é" * 600_001).encode()
     text = text_of(body, content_type, "utf-8").text
     assert MAX_TEXT_BYTES - 2 <= len(text.encode()) <= MAX_TEXT_BYTES
@@ -74,5 +72,5 @@ def test_a_text_is_cut_at_a_megabyte_between_two_characters(content_type: str):
 @given(
     st.binary(max_size=300), st.sampled_from(["text/html", "text/plain", "text/xml"]), st.none() | st.text(max_size=9)
 )
-def test_any_bytes_have_a_text_that_encodes(body: bytes, content_type: str, charset: str | None):
+def test_any_bytes_have_a_text_that_encodes(body: bytes, content_type: str, charset: str | None) -> None:
     text_of(body, content_type, charset).text.encode("utf-8")

@@ -2,30 +2,30 @@
 
 from __future__ import annotations
 
-from webfountain.formats.html import title, tree_of, visible_text
+from webfountain.formats.document import title_of, tree_of, visible_text
 
 PAGE = b"""<html><head><title> A
  title </title><style>p{}</style></head><body>one<p>two <b>three</b></p><!-- no --><script>no()</script>
 <template><p>no</p></template><noscript><a href="/kept">no</a></noscript><style>no</style>&lt;four&gt;</body></html>"""
 
 
-def test_invisible_elements_comments_and_the_title_are_no_text():
+def test_invisible_elements_comments_and_the_title_are_no_text() -> None:
     tree = tree_of(PAGE, "utf-8")
-    assert title(tree) == "A title"
+    assert title_of(tree) == "A title"
     assert visible_text(tree).split() == ["one", "two", "three", "<four>"]
 
 
-def test_text_nodes_are_joined_with_a_blank():
+def test_text_nodes_are_joined_with_a_blank() -> None:
     assert visible_text(tree_of(b"<body>a<b>b</b>c", None)) == "a b c"
 
 
-def test_links_taken_before_the_text_include_those_in_noscript():
+def test_links_taken_before_the_text_include_those_in_noscript() -> None:
     tree = tree_of(PAGE, "utf-8")
     assert [node.attributes["href"] for node in tree.css("a[href]")] == ["/kept"]
     visible_text(tree)
     assert tree.css("a[href]") == []
 
 
-def test_a_page_without_or_with_an_empty_title_has_none():
-    assert title(tree_of(b"<p>x", None)) is None
-    assert title(tree_of(b"<title> </title>", None)) is None
+def test_a_page_without_or_with_an_empty_title_has_none() -> None:
+    assert title_of(tree_of(b"<p>x", None)) is None
+    assert title_of(tree_of(b"<title> </title>", None)) is None

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from webfountain.formats.links import MAX_LINKS, LinkExtractor, forbids_following
+from webfountain.formats.document import MAX_LINKS, LinkExtractor, forbids_following
 from webfountain.urls import join
 
 PAGE = "https://a.example/docs/guide/page.html?v=2"
@@ -17,7 +17,7 @@ PAGE = "https://a.example/docs/guide/page.html?v=2"
 
 def links(body: str, *, url: str = PAGE, nofollow: bool = True, robots_header: str | None = None) -> list[str]:
     extractor = LinkExtractor(nofollow=nofollow)
-    return extractor.extract(LexborHTMLParser(body), url, robots_header=robots_header)
+    return extractor.extract(LexborHTMLParser(body), url, robots_header=robots_header).links
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,22 @@ def test_joining_by_hand_and_from_memory_gives_what_the_parser_gives(hrefs: list
     expected = dict.fromkeys(join(url, href) for href in written if href)
     expected.pop(None, None)
     expected.pop(url, None)
-    assert LinkExtractor().extract(tree, url) == list(expected)
+    assert LinkExtractor().extract(tree, url).links == list(expected)
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ('<link rel="canonical" href="/docs/page#top">', "https://a.example/docs/page"),
+        ('<base href="https://b.example/x/"><link rel="Canonical" href="y">', "https://b.example/x/y"),
+        (f'<link rel=canonical href="{PAGE}">', None),
+        ("<link rel=canonical>", None),
+        ('<link rel=canonical href="mailto:a@b">', None),
+        ("<a rel=canonical href=/x>x</a>", None),
+    ],
+)
+def test_a_page_may_name_another_as_its_canonical_form(body: str, expected: str | None) -> None:
+    assert LinkExtractor().extract(LexborHTMLParser(body), PAGE).canonical == expected
 
 
 @given(st.binary(max_size=300))

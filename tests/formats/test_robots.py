@@ -8,8 +8,18 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from protego import Protego
 
-from webfountain.formats.robots import MAX_ROBOTS_BYTES, MAX_WILDCARDS, RobotsRules, robots_verdict
+from webfountain.formats.robots import (
+    MAX_ROBOTS_BYTES,
+    MAX_ROBOTS_SITEMAPS,
+    MAX_RULES,
+    MAX_WILDCARDS,
+    RobotsRules,
+    binding_part,
+    deciding_line,
+    robots_verdict,
+)
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -143,7 +153,7 @@ def test_rules_with_ever_so_many_wildcards_cost_a_url_a_bounded_number_of_search
 def test_rules_beyond_the_bound_of_wildcards_refuse_more_and_never_less() -> None:
     many = "".join(f"Disallow: /x/*{number}\n" for number in range(MAX_WILDCARDS))
     body = f"User-agent: *\n{many}Disallow: /late/*.pdf\nAllow: /late/*.html\nDisallow: /plain/\n"
-    assert not allowed(body, "/x/1999")
+    assert not allowed(body, f"/x/{MAX_WILDCARDS - 1}")
     assert allowed(body, "/x/none")
     assert not allowed(body, "/late/a.pdf")
     assert not allowed(body, "/late/a.html")
@@ -156,8 +166,107 @@ LINES = st.sampled_from(
 )
 
 
+AGENTS = st.sampled_from(["*", "bot", "BOT/2.0", "mybot", "my-bot", "b", "bo*t", "other", "other bot", ""])
+RULES = st.sampled_from(
+    ["Disallow: /", "Allow: /a", "disallow /a/b", "Disallow:", "Dissalow: /*b$", "Allow: /a/*/c", "Sitemap: /s", "x: y"]
+)
+NAMES_ALONE = st.sampled_from(
+    ["Disallow", "user agent", "request-rate 1/5", "visit time", "crawl-delay", "sitemap", "Disallow /b:c"]
+)
+GROUPS = st.lists(
+    AGENTS.map("User-agent: {}".format)
+    | AGENTS.map("user agent {}".format)
+    | RULES
+    | NAMES_ALONE
+    | st.sampled_from(["", "# c", "Host: h", "Crawl-delay: 3", "crawl-delay: x", "words"]),
+    max_size=14,
+)
+
+
+@given(GROUPS, st.sampled_from(["bot", "my-bot", "Mozilla/5.0 (compatible; bot/1.0)", "none"]))
+def test_what_is_taken_out_of_a_file_binds_us_as_the_whole_of_it_does(lines: list[str], robot: str) -> None:
+    """Protego, which reads the result, reads the whole, too; but for what is said of leading product tokens."""
+    body = "\n".join(lines)
+    taken = binding_part(body.encode(), robot)
+    whole = Protego.parse(body.replace("/2.0", "").replace("other bot", "other"))
+    rules = RobotsRules.parse(taken, robot)
+    for path in ("/", "/a", "/a/b", "/a/x/c", "/c"):
+        assert RobotsRules.parse(body.encode(), robot).allowed(SITE + path) == whole.can_fetch(SITE + path, robot)
+        assert rules.allowed(SITE + path) == whole.can_fetch(SITE + path, robot)
+    assert rules.crawl_delay == whole.crawl_delay(robot)
+    assert set(rules.sitemaps) == set(whole.sitemaps)
+
+
+HALF = MAX_ROBOTS_BYTES // 2
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"".join(b"User-agent: b%d\n" % n for n in range(15_000)) + b"User-agent: *\n" + b"Disallow: /a\n" * 19_000,
+        b"User-agent: *\n" + b"".join(b"Disallow: /%x\n" % n for n in range(30_000)),
+        b"User-agent: *\n" + b"".join(b"Disallow: /%x/*a$\n" % n for n in range(25_000)),
+        b"User-agent: *\nDisallow: /" + b"a*" * HALF,
+        b"User-agent: *\n" + b"".join(b"Sitemap: /%x\n" % n for n in range(30_000)),
+    ],
+    ids=["agents", "rules", "ends", "asterisks", "sitemaps"],
+)
+def test_what_is_kept_of_500_kib_is_short(body: bytes) -> None:
+    """What it costs: `tests/benchmarks/bench_robots.py`."""
+    assert binding_part(body, "bot").count(b"\n") < MAX_RULES + MAX_ROBOTS_SITEMAPS + 500
+    assert RobotsRules.parse(body, "bot").allowed(SITE + "/zzz") in (True, False)
+
+
+def test_rules_beyond_the_bound_refuse_their_folders_and_nothing_is_allowed_for_its_own_sake() -> None:
+    many = "".join(f"Disallow: /x/{number}\n" for number in range(MAX_RULES - 1))
+    body = f"User-agent: *\nAllow: /late/open\n{many}Disallow: /late/a\n"
+    assert allowed(body, "/x/none")
+    assert not allowed(body, "/x/17")
+    assert not allowed(body, "/late/open")
+    assert allowed(body, "/other")
+    folders = "".join(f"Disallow: /{number}/a\n" for number in range(2 * MAX_RULES))
+    assert not allowed("User-agent: *\n" + folders, "/other")
+
+
 @given(st.binary(max_size=200) | st.lists(LINES | st.text(max_size=20)).map(lambda lines: "\r\n".join(lines).encode()))
 def test_any_bytes_are_rules(body: bytes) -> None:
     rules = RobotsRules.parse(body, "bot")
     assert rules.allowed(f"{SITE}/a") in (True, False)
     assert rules.crawl_delay is None or rules.crawl_delay >= 0
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("/x", None),
+        ("/private/x", (6, "Disallow: /private/")),
+        ("/private/open/x", (7, "allow: /private/open # but this")),
+        ("/a.PDF", None),
+        ("/a.pdf", (8, "Disallow: /*.pdf$")),
+        ("/a.pdf?x", None),
+        ("/caf%C3%A9/x", (9, "Disallow: /café")),
+        ("/only-theirs", None),
+    ],
+)
+def test_the_line_that_decides_is_the_longest_of_our_group_that_is_for_the_url(
+    path: str, line: tuple[int, str] | None
+) -> None:
+    body = (
+        "User-agent: other\nDisallow: /only-theirs\n\n# ours\nUser-agent: webfountain\nDisallow: /private/\n"
+        "allow: /private/open # but this\nDisallow: /*.pdf$\nDisallow: /café\n\nUser-agent: *\nDisallow: /\n"
+    )
+    assert deciding_line(body.encode(), "webfountain", SITE + path) == line
+    assert allowed(body, path) == (line is None or line[1].startswith("allow"))
+
+
+@given(
+    st.lists(
+        st.tuples(st.sampled_from(["Allow", "Disallow"]), st.sampled_from(["/", "/a", "/a/b", "/*b", "/a*b$", "/*/"])),
+        max_size=6,
+    ),
+    st.sampled_from(["/", "/a", "/ab", "/a/b", "/a/b/c", "/c/b"]),
+)
+def test_the_line_that_decides_allows_where_the_rules_allow(rules: list[tuple[str, str]], path: str) -> None:
+    body = "User-agent: *\n" + "".join(f"{word}: {rule}\n" for word, rule in rules)
+    line = deciding_line(body.encode(), "webfountain", SITE + path)
+    assert allowed(body, path) == (line is None or line.text.startswith("Allow"))

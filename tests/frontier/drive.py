@@ -5,25 +5,25 @@ from __future__ import annotations
 import heapq
 import random
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from webfountain.clock import ManualClock
 from webfountain.config import FountainConfig
 from webfountain.frontier.frontier import Frontier
-from webfountain.frontier.seeds import load_seeds
+from webfountain.frontier.inbox import load_seeds
 from webfountain.metrics import Metrics
-from webfountain.policy.files import parse_collection
-from webfountain.records import Fetched
-from webfountain.store.memory.store import MemoryStore
+from webfountain.policy.files import Collection, parse_collection
+from webfountain.records import Fetch, Fetched, FetchKind, PageRecord, SiteRecord
+from webfountain.store.memory import MemoryStore
+from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from webfountain.policy.files import Collection
-    from webfountain.records import Fetch, FetchKind
-    from webfountain.repository.pages import Repository
+    from webfountain.ranking.duplicate_index import DuplicateIndex
+    from webfountain.ranking.live import LiveImportance
+    from webfountain.repository import Repository
+    from webfountain.store.contract import FrontierStore
 
 Answer = tuple[int, Mapping[str, str], bytes, float] | str
 """Status, headers, body and seconds, or an error word."""
@@ -64,12 +64,15 @@ class Drive:
         collection: Collection,
         answer: Web,
         *,
-        store: MemoryStore | None = None,
+        store: FrontierStore | None = None,
         repository: Repository | None = None,
         clock: ManualClock | None = None,
         seed: int = 1,
         recrawl: bool = True,
         obey_robots: bool = True,
+        importance: LiveImportance | None = None,
+        duplicates: DuplicateIndex | None = None,
+        owner: str = "test",
         **config: Any,
     ) -> None:
         self.clock = clock or ManualClock(1_000_000.0)
@@ -84,8 +87,8 @@ class Drive:
         self.collection = collection
         self.frontier = Frontier(
             store=self.store, repository=repository, collection=collection, config=FountainConfig(**config),
-            clock=self.clock, rng=random.Random(seed), metrics=self.metrics, owner="test", recrawl=recrawl,
-            obey_robots=obey_robots,
+            clock=self.clock, rng=random.Random(seed), metrics=self.metrics, owner=owner, recrawl=recrawl,
+            obey_robots=obey_robots, importance=importance, duplicates=duplicates, steady=self.clock.now,
         )  # fmt: skip
         load_seeds(collection, self.frontier.judge, self.frontier.due.discover, at=self.clock.now())
         self.flying: list[tuple[float, int, Fetched]] = []
@@ -134,7 +137,7 @@ class Drive:
             self.frontier.absorb(result)
             if (planning := self.frontier.planning()) is not None:
                 self.frontier.adopt(planning())
-            settled = batch.ended or batch.sitemaps or batch.guests
+            settled = batch.ended or batch.sitemaps or batch.guests or batch.collection or batch.review
             moved = batch.parked or batch.room or batch.refills or batch.released
             did = did or bool(settled or moved or result.activated or result.immediate)
         return did
@@ -155,12 +158,32 @@ class Drive:
     def _land(self, fetched: Fetched) -> None:
         self.open[fetched.fetch.site] -= 1
         self.frontier.landed(fetched)
-        if fetched.fetch.kind == "page":
+        if fetched.error == "lapsed":
+            if fetched.fetch.lease is not None:
+                self.frontier.give_back(fetched.fetch)
+        elif fetched.fetch.kind == "page":
             visit = self.frontier.examine(fetched)
             self.outcomes[visit.kind] += 1
             if (item := visit.item()) is not None:
                 self.items.append(item)
             self.frontier.finish(visit)
+
+    def page(self, url: str) -> PageRecord:
+        """What the store knows of a URL."""
+        record = self.store.page(site_of(url), fingerprint(url))
+        assert record is not None
+        return record
+
+    def site(self, site: str) -> SiteRecord:
+        """What the store remembers of a site."""
+        record = self.store.site(site)
+        assert record is not None
+        return record
+
+    def check_valid(self) -> None:
+        """The counts and queues of the store agree with its records."""
+        assert isinstance(self.store, MemoryStore)
+        self.store.check_valid()
 
     def asked(self, kind: FetchKind = "page") -> list[str]:
         return [url for _, what, url in self.log if what == kind]

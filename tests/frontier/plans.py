@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from webfountain.frontier.batch import CensusTaken
-from webfountain.frontier.planning.make_plan import census_of, make_plan
-from webfountain.frontier.planning.plan import Forecast, Plan, pack_phases
-from webfountain.frontier.planning.schedule import Bounds
-from webfountain.policy.tables import CycleTable
-from webfountain.policy.units import PositiveDuration
+from webfountain.frontier.planning.plan import Bounds, Forecast, Plan, census_of, make_plan, pack_phases
+from webfountain.policy import CycleTable, PositiveDuration
 from webfountain.records import CensusRow
 from webfountain.store.contract import BucketCensus
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from webfountain.core.buckets import Phases
 
 DAY = 86_400.0
 
 
-def cycle_of(**values):
+def cycle_of(**values: Any) -> CycleTable:
     return CycleTable(**({"period": PositiveDuration(86_400), "capacity_pages_per_period": 100} | values))
 
 
-def census(pages, *, at=100 * DAY, age=3 * DAY, waiting=0, rows=(), periods=14, checked=0.2):
+def census(
+    pages: Mapping[int, int],
+    *,
+    at: float = 100 * DAY,
+    age: float = 3 * DAY,
+    waiting: int = 0,
+    rows: Iterable[CensusRow] = (),
+    periods: int = 14,
+    checked: float = 0.2,
+) -> CensusTaken:
     """Buckets with `pages` each; `checked` of them were checked a day, one in ten changed."""
     buckets = {bucket: BucketCensus(n, n * (at - age)) for bucket, n in pages.items()}
     counted = [
@@ -30,13 +43,29 @@ def census(pages, *, at=100 * DAY, age=3 * DAY, waiting=0, rows=(), periods=14, 
     return CensusTaken(at, buckets, counted + list(rows), waiting)
 
 
-def plan_of(taken, *, shortest=0.0, longest=float("inf"), clocks=None, **values):
+def plan_of(
+    taken: CensusTaken,
+    *,
+    shortest: float = 0.0,
+    longest: float = float("inf"),
+    clocks: Phases | None = None,
+    **values: Any,
+) -> Plan:
     cycle = cycle_of(**values)
     bounds = Bounds(shortest, longest)
     return make_plan(census_of(taken, cycle), at=taken.at, cycle=cycle, bounds=bounds, clocks=clocks)
 
 
-def hand_made(phases, *, intervals=None, recrawl=(10, 20), fresh=(5, 0), start=0.0, period=DAY, waiting=(50.0, 50.0)):
+def hand_made(
+    phases: Phases,
+    *,
+    intervals: tuple[float, ...] | None = None,
+    recrawl: tuple[int, ...] = (10, 20),
+    fresh: tuple[int, ...] = (5, 0),
+    start: float = 0.0,
+    period: float = DAY,
+    waiting: tuple[float, ...] = (50.0, 50.0),
+) -> Plan:
     """A plan of two periods, written by hand."""
     planned = [r + f for r, f in zip(recrawl, fresh, strict=True)]
     weights = tuple(f / n if n else 0.5 for f, n in zip(fresh, planned, strict=True))

@@ -17,9 +17,9 @@ from webfountain.clock import ManualClock
 from webfountain.errors import StoreError
 from webfountain.frontier.inbox import REFUSED_KEPT, Delivered, Forget, Inbox, Now
 from webfountain.records import Fetch, Fetched, Link
-from webfountain.repository.pages import Repository
+from webfountain.repository import Repository
 from webfountain.repository.warc import Capture
-from webfountain.store.memory.store import MemoryStore
+from webfountain.store.memory import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 def test_notes_come_out_as_they_went_in_oldest_first(tmp_path: Path) -> None:
     inbox = Inbox(tmp_path / "inbox")
-    notes = [
+    notes: list[Now | Forget] = [
         Now(("https://a.org/", "https://b.org/x")),
         Forget("https://a.org"),
         Forget("https://a.org", "https://a.org/y"),
@@ -47,8 +47,8 @@ def test_a_note_that_was_done_does_not_come_again(tmp_path: Path) -> None:
     inbox.put(Now(("https://a.org/",)))
     inbox.put(Now(("https://b.org/",)))
     first = inbox.waiting()[0]
-    inbox.done(first)
-    inbox.done(first)
+    inbox.done([first])
+    inbox.done([first])
     assert [received.note for received in inbox.waiting()] == [Now(("https://b.org/",))]
 
 
@@ -164,9 +164,10 @@ def test_delivered_urls_are_on_the_immediate_queue_and_their_note_is_gone(tmp_pa
 def test_a_forgotten_page_and_a_forgotten_site_are_gone_and_barred(tmp_path: Path) -> None:
     store, inbox = MemoryStore(period_s=60.0), Inbox(tmp_path)
     known(store, "https://a.org/1", "https://a.org/2", "https://b.org/1", "https://b.org/2")
-    inbox.put(Forget("https://a.org", "https://a.org/1"))
-    inbox.put(Forget("https://b.org"))
-    assert inbox.deliver(store, None, at=5.0) == Delivered(forgotten=3)
+    barred = (Forget("https://a.org", "https://a.org/1"), Forget("https://b.org"))
+    for note in barred:
+        inbox.put(note)
+    assert inbox.deliver(store, None, at=5.0) == Delivered(forgotten=3, barred=barred)
     assert [record.url for _, record in store.pages()] == ["https://a.org/2"]
     known(store, "https://a.org/1", "https://b.org/3")
     assert len(list(store.pages())) == 1

@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.frontier.drive import Drive, collection_of
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.frontier.drive import Answer, Drive, collection_of
+from webfountain.policy.files import parse_collection
+
+if TYPE_CHECKING:
+    from webfountain.records import Fetch
 
 HOME, SPAM = "http://home.example", "http://spam.example"
 WEB = {
@@ -16,7 +26,7 @@ WEB = {
 }
 
 
-def answer(fetch, at):
+def answer(fetch: Fetch, at: float) -> Answer:
     if fetch.kind != "page":
         return 404, {}, b"", 0.01
     body = WEB.get(fetch.url)
@@ -70,6 +80,49 @@ def test_good_links_on_bad_pages_can_still_be_followed() -> None:
     assert found[f"{HOME}/good"] == ("default", 0.0)
 
 
+TWICE = {
+    f"{HOME}/": "<a href='/both'>b</a>",
+    f"{SPAM}/": f"<a href='{HOME}/both'>b</a> <a href='{HOME}/'>h</a>",
+    f"{HOME}/both": "<a href='/below'>x</a>",
+    f"{HOME}/below": "x",
+}
+
+
+@pytest.mark.parametrize(
+    ("rule", "first", "policy"),
+    [
+        ("first", HOME, "good"),
+        ("first", SPAM, "bad"),
+        ("most-trusted", HOME, "good"),
+        ("most-trusted", SPAM, "good"),
+        ("least-trusted", HOME, "bad"),
+        ("least-trusted", SPAM, "bad"),
+    ],
+)
+@pytest.mark.parametrize("later_s", [9.0, 0.3], ids=["crawled", "leased"])
+def test_a_page_found_under_two_policies_has_the_one_that_the_conflict_rule_says(
+    rule: str, first: str, policy: str, later_s: float
+) -> None:
+    """Whichever of the two pages that link it is fetched first, by so much; a seed keeps its own."""
+    seeds = [f'{{ url = "{HOME}/", policy = "good" }}', f'{{ url = "{SPAM}/", policy = "bad" }}']
+    head = f'[collection]\nname = "t"\nscope = "any"\nseeds = [{", ".join(seeds)}]\n[cycle]\nperiod = "1d"\n'
+    rest = f"[policies.good]\ntrust = 0.9\n[policies.bad]\ntrust = 0.2\n[conflict]\nrule = '{rule}'\n"
+    agent = '[politeness]\nuser_agent = "tester/1.0 (+http://example.org/bot)"\n[network]\nallow_private = true\n'
+    collection = parse_collection(head + agent + rest, Path("t.toml"))
+
+    def late(fetch: Fetch, at: float) -> Answer:
+        if fetch.kind != "page":
+            return 404, {}, b"", 0.01 if fetch.site == first else later_s
+        return 200, {"content-type": "text/html"}, TWICE[fetch.url].encode(), 0.01
+
+    drive = Drive(collection, late, recrawl=False)
+    drive.addresses = {"home.example": ["203.0.113.1"], "spam.example": ["203.0.113.2"]}
+    drive.run()
+    found = pages(drive)
+    assert found[f"{HOME}/"][0] == "good"
+    assert found[f"{HOME}/both"] == (policy, {"good": 0.9, "bad": 0.2}[policy])
+
+
 def test_a_page_that_is_gone_can_be_switched_by_its_status() -> None:
     drive = crawled("[[switch]]\nwhen = { status = 404 }\nto = 'distrust'\n", collection="")
     assert "distrust" not in {policy for policy, _ in pages(drive).values()}
@@ -86,7 +139,7 @@ def test_a_page_that_is_gone_can_be_switched_by_its_status() -> None:
 def test_after_an_edit_nothing_that_it_denies_is_asked_also_of_what_was_in_the_hand() -> None:
     every = "".join(f"<a href='/{kind}/{n}'>x</a>" for n in range(30) for kind in ("keep", "drop"))
 
-    def site(fetch, at):
+    def site(fetch: Fetch, at: float) -> Answer:
         if fetch.kind != "page":
             return 404, {}, b"", 0.01
         return 200, {"content-type": "text/html"}, (every if fetch.url.endswith("example/") else "x").encode(), 0.01
@@ -103,3 +156,196 @@ def test_after_an_edit_nothing_that_it_denies_is_asked_also_of_what_was_in_the_h
     assert later
     assert not [url for url in later if "/drop/" in url]
     assert sum("/keep/" in url for _, _, url in drive.log) == 30
+
+
+def test_each_policy_bounds_the_time_between_two_visits_to_its_pages() -> None:
+    """Nothing is known of the pages' changes: without bounds all are visited every two and a half days."""
+    often = "<a href='/often/1'>a</a> <a href='/seldom/1'>b</a> <a href='/usual'>c</a>"
+    rest = """
+[policies.default]
+spread = "site"
+[policies.often]
+revisit = { max_interval = "6h" }
+[policies.seldom]
+revisit = { min_interval = "20d" }
+[[switch]]
+when = { text = "often" }
+to = "often"
+[[switch]]
+when = { text = "seldom" }
+to = "seldom"
+"""
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        if fetch.kind != "page":
+            return 404, {}, b"", 0.01
+        body = often if fetch.url == f"{HOME}/" else fetch.url.rsplit("/")[-2 if fetch.url[-1] == "1" else -1]
+        return 200, {"content-type": "text/html"}, body.encode(), 0.01
+
+    drive = Drive(collection_of([f"{HOME}/"], rest=rest), web)
+    drive.run(seconds=19 * 86_400.0)
+    visits = {path: [at for at, _, url in drive.log if url == f"{HOME}{path}"] for path in _KINDS}
+    gaps = {path: [b - a for a, b in pairwise(times)] for path, times in visits.items()}
+    assert len(visits["/seldom/1"]) == 1
+    assert len(gaps["/often/1"]) >= 19 * 4 - 1
+    assert max(gaps["/often/1"]) < 6.1 * 3600
+    assert min(gaps["/usual"]) > 86_400.0
+    drive.run(seconds=2 * 86_400.0)
+    assert sum(url == f"{HOME}/seldom/1" for _, _, url in drive.log) == 2
+
+
+_KINDS = ("/often/1", "/seldom/1", "/usual")
+
+
+HUB = {
+    "/": "<a href='/good'>g</a> <a href='/hub'>h</a>",
+    "/good": "<a href='/shared'>s</a>",
+    "/shared": "s",
+    "/hub": "<a href='/x'>x</a> <a href='/shared'>s</a>",
+    "/x": "<a href='/x/y'>y</a>",
+    "/x/y": "<a href='/x/y/z'>z</a>",
+    "/x/y/z": "z",
+}
+
+
+@pytest.mark.parametrize(
+    ("also", "distrusted"), [("linked", {"/hub"}), ("discovered", {"/hub", "/x", "/x/y", "/x/y/z"})]
+)
+def test_on_request_what_was_discovered_through_a_switched_page_follows_it_with_all_that_came_of_that(
+    also: str, distrusted: set[str]
+) -> None:
+    rest = f"[[switch]]\nwhen = {{ text = 'casino' }}\nto = 'distrust'\nalso = '{also}'\n"
+    rest += '[policies.default]\nrevisit = { max_interval = "6h" }\n'
+    now_spam: list[str] = []
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        if fetch.kind != "page":
+            return 404, {}, b"", 0.01
+        path = fetch.url.removeprefix(HOME)
+        body = HUB[path] + (" casino" if path in now_spam else "")
+        return 200, {"content-type": "text/html"}, body.encode(), 0.01
+
+    drive = Drive(collection_of([f"{HOME}/"], rest=rest), web)
+    drive.run(seconds=600)
+    assert {policy for policy, _ in pages(drive).values()} == {"default"}
+    now_spam.append("/hub")
+    drive.run(seconds=86_400.0)
+    found = pages(drive)
+    assert {url.removeprefix(HOME) for url, (policy, _) in found.items() if policy == "distrust"} == distrusted
+    assert found[f"{HOME}/shared"] == ("default", 0.5)
+
+
+DECOY = {
+    "/": "<a href='/decoy'>d</a> <a href='/well'>w</a>",
+    "/decoy": "fine prose" + "".join(f"<a href='/bad/{number}'>b</a>" for number in range(30)),
+    "/well": "fine prose" + "".join(f"<a href='/good/{number}'>g</a>" for number in range(30)),
+}
+
+
+@pytest.mark.parametrize(("rule", "bad_first"), [("", 30), ("when = { discovered = 0.5, count = 2 }", 9)])
+def test_a_page_that_proves_to_lead_to_what_is_distrusted_is_and_the_rest_of_that_waits_behind_all_else(
+    rule: str, bad_first: int
+) -> None:
+    """Nine: two that show it, and what was in the site's hand then."""
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        path = fetch.url.removeprefix(HOME)
+        body = DECOY.get(path, "casino" if path.startswith("/bad") else "good")
+        is_page = fetch.kind == "page"
+        return (200, {"content-type": "text/html"}, body.encode(), 0.01) if is_page else (404, {}, b"", 0.01)
+
+    rest = "[policies.default]\ndampening = 0.9\n[[switch]]\nwhen = { text = 'casino' }\nto = 'distrust'\n"
+    rest += f"[[switch]]\n{rule}\nto = 'distrust'\nalso = 'discovered'\n" if rule else ""
+    drive = Drive(collection_of([f"{HOME}/"], rest=rest), web, recrawl=False, hand=1)
+    drive.run()
+    asked = [url.removeprefix(HOME) for url in drive.asked()]
+    last_good = max(place for place, path in enumerate(asked) if path.startswith("/good"))
+    assert sum(path.startswith("/bad") for path in asked[:last_good]) == bad_first
+    assert pages(drive)[f"{HOME}/decoy"][0] == ("distrust" if rule else "default")
+    assert pages(drive)[f"{HOME}/well"][0] == "default"
+    assert len(asked) == len(set(asked)) == 63
+    drive.check_valid()
+
+
+def test_a_page_in_another_language_or_off_the_topic_is_switched_by_what_it_shows() -> None:
+    german = "Die Katze und der Hund sind mit dem Kind in das Haus gegangen und es ist nicht mehr da, wo sie war."
+    english = "The river and the hill are where they were, and all of it is as it has been for as long as they know."
+    web = {
+        f"{HOME}/": "<a href='/de'>d</a> <a href='/off'>o</a> <a href='/on'>o</a>" + english,
+        f"{HOME}/de": german + "<a href='/de/more'>m</a>",
+        f"{HOME}/off": english + "<a href='/off/more'>m</a>",
+        f"{HOME}/on": english + " Stream processing, stream processing with streams. <a href='/on/more'>m</a>",
+    }
+    rest = """
+[policies.default]
+topic = { query = "stream processing" }
+[[switch]]
+when = { language_not = ["en"] }
+to = "distrust"
+[[switch]]
+when = { similarity = 0.3 }
+to = "favor"
+"""
+
+    def answer_of(fetch: Fetch, at: float) -> Answer:
+        body = web.get(fetch.url)
+        return (404, {}, b"", 0.01) if body is None else (200, {"content-type": "text/html"}, body.encode(), 0.01)
+
+    drive = Drive(collection_of([f"{HOME}/"], rest=rest), answer_of, recrawl=False)
+    drive.run()
+    found = pages(drive)
+    assert found[f"{HOME}/de"][0] == "distrust"
+    assert f"{HOME}/de/more" not in found
+    assert [found[f"{HOME}{path}"][0] for path in ("/off", "/off/more", "/on", "/on/more")] == [
+        "default", "default", "favor", "favor",
+    ]  # fmt: skip
+
+
+def test_favor_raises_what_it_links_distrust_lowers_it_and_by_itself_does_not_add_it_at_all() -> None:
+    """Three seeds of one site link three pages each, in turn: which of them are asked first?"""
+    kinds = ("distrust", "default", "favor")
+    seeds = [f'{{ url = "{HOME}/{kind}", policy = "{kind}" }}' for kind in kinds]
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        if fetch.kind != "page":
+            return 404, {}, b"", 0.01
+        kind = fetch.url.removeprefix(f"{HOME}/")
+        links = "".join(f"<a href='/{kind}/{n}'>x</a>" for n in range(3)) if kind in kinds else ""
+        return 200, {"content-type": "text/html"}, links.encode(), 0.01
+
+    def order(rest: str) -> list[str]:
+        head = f'[collection]\nname = "t"\nseeds = [{", ".join(seeds)}]\n[network]\nallow_private = true\n'
+        agent = '[politeness]\nuser_agent = "tester/1.0 (+http://example.org/bot)"\n'
+        drive = Drive(parse_collection(head + agent + rest, Path("t.toml")), web, recrawl=False, hand=1)
+        drive.run()
+        return [url.split("/")[3] for url in drive.asked() if url.count("/") == 4]
+
+    assert order("[policies.distrust]\nfollow = true\n") == ["favor"] * 3 + ["default"] * 3 + ["distrust"] * 3
+    assert order("") == ["favor"] * 3 + ["default"] * 3
+
+
+def test_several_collections_in_one_store_have_each_its_own_rules_and_share_what_is_known() -> None:
+    """Seeds under policies of their own: filters, scores and intervals differ, links and pages are one web."""
+    rest = """
+[policies.docs]
+allow = ['/docs']
+score = { location = 1 }
+[policies.news]
+deny = ['/old']
+revisit = { max_interval = "1h" }
+"""
+    seeds = [f'{{ url = "{HOME}/docs", policy = "docs" }}', f'{{ url = "{HOME}/news", policy = "news" }}']
+    head = f'[collection]\nname = "t"\nseeds = [{", ".join(seeds)}]\n[network]\nallow_private = true\n'
+    agent = '[politeness]\nuser_agent = "tester/1.0 (+http://example.org/bot)"\n'
+    every = "".join(f"<a href='{path}'>x</a>" for path in ("/docs/a", "/old/b", "/news/c"))
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        return (
+            (404, {}, b"", 0.01) if fetch.kind != "page" else (200, {"content-type": "text/html"}, every.encode(), 0.01)
+        )
+
+    drive = Drive(parse_collection(head + agent + rest, Path("t.toml")), web, recrawl=False)
+    drive.run()
+    found = {url.removeprefix(HOME): policy for url, (policy, _) in pages(drive).items()}
+    assert found == {"/docs": "docs", "/news": "news", "/docs/a": "docs", "/news/c": "news"}
+    assert len(drive.asked()) == len(found)

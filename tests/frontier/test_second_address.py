@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from typing import TYPE_CHECKING
 
-from tests.frontier.drive import Drive, collection_of
+from tests.frontier.drive import Answer, Drive, Web, collection_of
+
+if TYPE_CHECKING:
+    from webfountain.policy.files import Collection
+    from webfountain.records import Fetch
 
 DEAD, ALIVE = "203.0.113.4", "203.0.113.5"
 SITE = "http://two.example"
@@ -13,11 +18,11 @@ SITE = "http://two.example"
 class Street(Drive):
     """Does what the downloader does: where the address is dead it asks for a turn at the next."""
 
-    def __init__(self, *args, **kwargs):
-        super().__init__(*args, **kwargs)
-        self.turns = []
+    def __init__(self, collection: Collection, answer: Web) -> None:
+        super().__init__(collection, answer, recrawl=False)
+        self.turns: list[tuple[float, str | None]] = []
 
-    def _send(self, fetch):
+    def _send(self, fetch: Fetch) -> None:
         self.turns.append((self.clock.now(), fetch.address))
         if fetch.address == DEAD:
             assert fetch.fallbacks == (ALIVE,)
@@ -25,14 +30,14 @@ class Street(Drive):
         super()._send(fetch)
 
 
-def test_a_host_whose_first_address_is_dead_is_crawled_by_its_second():
-    def answer(fetch, _):
+def test_a_host_whose_first_address_is_dead_is_crawled_by_its_second() -> None:
+    def answer(fetch: Fetch, _: float) -> Answer:
         if fetch.kind == "robots":
             return 404, {}, b"", 0.0
         links = b"".join(b'<a href="/%d">x</a>' % n for n in range(4)) if fetch.url.endswith("/") else b""
         return 200, {"content-type": "text/html"}, links + fetch.url.encode(), 0.0
 
-    street = Street(collection_of([SITE + "/"], delay_factor=0), answer, recrawl=False)
+    street = Street(collection_of([SITE + "/"], delay_factor=0), answer)
     street.addresses = {"two.example": [DEAD, ALIVE]}
     street.run(seconds=100)
     assert street.outcomes["new"] == 5

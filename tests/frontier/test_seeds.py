@@ -9,9 +9,8 @@ import pytest
 
 from tests.policy.collections import collection_of
 from webfountain.errors import PolicyError
-from webfountain.frontier.seeds import SEED_BATCH, load_seeds
+from webfountain.frontier.inbox import SEED_BATCH, load_seeds
 from webfountain.policy.judge import Judge
-from webfountain.records import Discovered
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -23,19 +22,19 @@ if TYPE_CHECKING:
 
 
 class Ledger:
-    """A store's `discover`, that remembers the keys and the size of each batch."""
+    """An eliminator's `discover`, that remembers the keys and the size of each batch."""
 
     def __init__(self) -> None:
         self.keys: set[bytes] = set()
         self.batches: list[int] = []
         self.last: Link | None = None
 
-    def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
-        new = {link.key for link in links} - self.keys
-        self.keys |= new
+    def discover(self, links: Sequence[Link], *, at: float) -> list[Link]:
+        new = [link for link in links if link.key not in self.keys]
+        self.keys |= {link.key for link in new}
         self.batches.append(len(links))
         self.last = links[-1]
-        return Discovered(len(new), len(links) - len(new))
+        return new
 
 
 def from_file(folder: Path, lines: Sequence[str], *, tables: str = "") -> Collection:
@@ -76,9 +75,9 @@ def test_a_file_of_many_seeds_is_handed_over_in_batches_and_never_held(tmp_path:
     collection = from_file(tmp_path, lines)
     judge, sizes = Judge(collection, year=2026), []
 
-    def discover(links: Sequence[Link], *, at: float) -> Discovered:
+    def discover(links: Sequence[Link], *, at: float) -> Sequence[Link]:
         sizes.append(len(links))
-        return Discovered(len(links), 0)
+        return links
 
     tracemalloc.start()
     loaded = load_seeds(collection, judge, discover, at=1.0)

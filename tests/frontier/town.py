@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from itertools import chain
+from typing import TYPE_CHECKING, Any
 
+from webfountain.core.activity import Signals
 from webfountain.core.change_rate import append
-from webfountain.core.signals import Signals
 from webfountain.frontier.pages.examiner import Visit
 from webfountain.frontier.planning.urgent_pages import UrgentPages
-from webfountain.records import Fetch, Fetched, PageRecord, SiteLease, SiteRecord, SiteState
+from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, SiteLease, SiteRecord, SiteState, State
 from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 
 DAY = 86_400.0
 CHECK_S = DAY / 50
@@ -17,34 +22,42 @@ NOW = 100 * DAY
 ONE, TWO = "http://one.example", "http://two.example"
 
 
-def crawled(url, *, at=NOW - DAY, **more):
+def crawled(url: str, *, at: float = NOW - DAY, **more: Any) -> PageRecord:
     return PageRecord(url, state="crawled", last_crawled=at, **more)
 
 
-def pages_of(site, n=20, *, directory="a", at=NOW - DAY, **more):
+def pages_of(site: str, n: int = 20, *, directory: str = "a", at: float = NOW - DAY, **more: Any) -> list[PageRecord]:
     """Pages last fetched an hour apart, the first of them longest ago."""
     return [crawled(f"{site}/{directory}/{page}", at=at - (n - page) * 3600.0, **more) for page in range(n)]
 
 
-def history(*, changed):
+def history(*, changed: bool) -> bytes:
     """Of a page that was fetched every day."""
     return b"".join(append(b"", DAY, changed) for _ in range(12))
 
 
-def visit_of(url, kind="same", *, at=NOW, state="crawled", **more):
+def visit_of(url: str, kind: OutcomeKind = "same", *, at: float = NOW, state: State = "crawled", **more: Any) -> Visit:
     record = PageRecord(url, state=state, last_crawled=at, **more)
     return Visit(Fetched(Fetch(1, "page", url, site_of(url), None), at, 0.1, 200), kind, record)
 
 
-def lease_of(site):
-    return SiteLease(site, 1, NOW + DAY, SiteRecord(site, NOW, 0.0, (0, 0, 0, 0, 0), SiteState()))
+def lease_of(site: str) -> SiteLease:
+    return SiteLease(site, 1, NOW + DAY, SiteRecord(site, (0,) * 6, NOW, 0.0, SiteState()))
 
 
 class Crawl:
     """A town of active sites; `waiting` are the URLs that were made due, the next to be fetched first."""
 
-    def __init__(self, *records, known=None, at=NOW, capacity=100.0, **options):
-        self.urgent = UrgentPages(**({"signals": Signals(), "period": DAY, "capacity": capacity} | options))
+    def __init__(
+        self,
+        *records: Iterable[PageRecord],
+        known: int | None = None,
+        at: float = NOW,
+        capacity: float = 100.0,
+        **options: Any,
+    ) -> None:
+        settings: dict[str, Any] = {"signals": Signals(), "period": DAY, "capacity": capacity} | options
+        self.urgent = UrgentPages(**settings)
         self.records = [*chain(*records)]
         self.sites = list(dict.fromkeys(site_of(record.url) for record in self.records))
         self.url = {fingerprint(record.url): record.url for record in self.records}
@@ -53,10 +66,10 @@ class Crawl:
         for site in self.sites:
             self.admit(site, at=at)
 
-    def divide(self, known):
+    def divide(self, known: int) -> None:
         self.urgent.divide(known, len(self.sites))
 
-    def admit(self, site, *, at=NOW, learned=b""):
+    def admit(self, site: str, *, at: float = NOW, learned: bytes = b"") -> bool:
         """Whether the site was taken in."""
         lease = lease_of(site)
         if not self.urgent.wants(lease):
@@ -64,13 +77,28 @@ class Crawl:
         self.urgent.admit(lease, learned, lambda: [each for each in self.records if site_of(each.url) == site], at=at)
         return True
 
-    def due(self, most=5, *, price=0.0, at=NOW, site=ONE):
+    def due(self, most: int = 5, *, price: float = 0.0, at: float = NOW, site: str = ONE) -> list[str]:
         """URLs of a site that become due now."""
-        urls = [self.url[key] for key in self.urgent.due(site, price, most=most, at=at)]
+        urls = [self.url[key] for key in self.urgent.due({site: most}, price, at=at).get(site, [])]
         self.waiting += urls
         return urls
 
-    def fetch(self, *urls, kind="same", at=NOW, **more):
+    def demand(self, price: float, *, at: float = NOW) -> int:
+        """How many pages are worth a price, those that wait among them."""
+        self.urgent._reckon(self.sites, at)
+        return sum(self.urgent._sites[site].demand(price, at) for site in self.sites)
+
+    def next_at(self, price: float, *, at: float = NOW, site: str = ONE) -> float:
+        """When a site should be asked again."""
+        return self.urgent.next_at([site], price, at)[site]
+
+    def outranking(self, *, at: float = NOW, site: str = ONE) -> list[str]:
+        """URLs that go before those that wait."""
+        return [self.url[key] for key in self.urgent.outranking([site], 0.0, at=at).get(site, [])]
+
+    def fetch(
+        self, *urls: str, kind: OutcomeKind = "same", at: float = NOW, **more: Any
+    ) -> list[tuple[SiteLease, bytes]]:
         """What is to be kept with the sites."""
         self.waiting = [url for url in self.waiting if url not in urls]
         return self.urgent.observe([visit_of(url, kind, at=at, **more) for url in urls], at=at)

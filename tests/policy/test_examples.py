@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from webfountain.policy.files import describe, read_collection
+from webfountain.policy.judge import Judge, Seen
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 FILES = sorted(POLICIES.glob("*.toml"))
@@ -20,7 +21,9 @@ def test_every_example_is_a_valid_collection_named_like_its_file(path: Path) -> 
 
 
 def test_there_is_one_example_per_use() -> None:
-    assert {path.stem for path in FILES} >= {"archive", "demo", "docs-site", "monitor", "news"}
+    assert {path.stem for path in FILES} >= {
+        "archive", "demo", "docs-site", "fixed-size", "monitor", "news", "topical", "trusted-seeds",
+    }  # fmt: skip
 
 
 def test_the_demonstration_needs_no_contact_because_it_never_leaves_the_machine() -> None:
@@ -41,3 +44,32 @@ def test_the_monitor_counts_any_byte_and_follows_no_link() -> None:
     collection = read_collection(POLICIES / "monitor.toml")
     assert collection.change.min_change == 0
     assert collection.depth == 0
+
+
+def test_the_topical_example_does_not_follow_what_is_off_its_topic() -> None:
+    collection = read_collection(POLICIES / "topical.toml")
+    judge = Judge(collection, year=2026)
+    assert collection.policy.topic is not None
+    aside = judge.switched("default", Seen(200, "gardening", language="en", similarity=0.01))
+    assert aside is not None
+    assert not judge.policy(aside.to).follow
+    assert judge.switched("default", Seen(200, "streams", language="en", similarity=0.3)) is None
+    foreign = judge.switched("default", Seen(200, "Garten", language="de", similarity=0.3))
+    assert foreign is not None
+    assert foreign.to == "distrust"
+
+
+def test_the_trusted_seeds_example_lets_trust_fade_and_takes_it_from_spam_with_all_that_it_brought() -> None:
+    collection = read_collection(POLICIES / "trusted-seeds.toml")
+    assert dict(collection.named_seeds())["https://www.good.example.org/"] == "favor"
+    favor = collection.policies["favor"]
+    assert (favor.trust, favor.dampening, favor.splitting, favor.spread) == (1.0, 0.85, True, "domain")
+    [switch] = collection.tables.switch
+    assert (switch.to, switch.also, collection.conflict) == ("distrust", "discovered", "most-trusted")
+    assert collection.limits.domain_share == 0.05
+
+
+def test_the_fixed_size_example_has_a_size_and_ranks_what_it_keeps() -> None:
+    collection = read_collection(POLICIES / "fixed-size.toml")
+    assert collection.limits.pages == 100_000
+    assert collection.ranking.every == 86_400.0

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.policy.collections import FILE, collection_of
 from webfountain.errors import PolicyError
+from webfountain.policy import SignalsTable, TopicTable
 from webfountain.policy.files import describe, parse_collection, read_collection
-from webfountain.policy.tables import SignalsTable
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -35,7 +35,7 @@ def refusal(tables: str, *, collection: str = SEEDS, head: str = PUBLIC) -> str:
 def test_what_is_not_written_has_the_promised_default() -> None:
     collection = collection_of()
     politeness = collection.politeness
-    assert (politeness.min_delay, politeness.delay_factor, politeness.max_delay) == (1, 10, 300)
+    assert (politeness.min_delay, politeness.delay_factor, politeness.max_delay) == (1.0, 10, 300.0)
     assert (politeness.concurrency, politeness.per_ip) == (1, True)
     assert (collection.scope, collection.depth, collection.change.min_change) == ("site", 20, 0.05)
     assert (collection.repository.keep, collection.network.allow_private) == ("newest", False)
@@ -52,6 +52,8 @@ def test_all_keys_of_this_version_are_accepted_and_have_the_written_value() -> N
         policy = "default"
         [collection.limits]
         depth = 7
+        pages = 1_000_000
+        domain_share = 0.05
         [politeness]
         user_agent = "webfountain/1.0 (+https://example.org/bot)"
         min_delay = "500ms"
@@ -93,18 +95,37 @@ def test_all_keys_of_this_version_are_accepted_and_have_the_written_value() -> N
         [policies.default]
         allow = ['/docs/']
         deny = ['\.(zip|tgz|jar)$']
+        score = { pagerank = 0.6, trust = 0.3, backlinks = 0, topic = 0.5, location = 0.1 }
+        topic = { query = "stream processing", min_similarity = 0.2 }
         revisit = { min_interval = "15m", max_interval = "180d" }
+        [[switch]]
+        when = { text = "casino", count = 3, status = 200, language = ["en"], similarity_below = 0.1 }
+        to = "distrust"
+        also = "discovered"
+        [[switch]]
+        when = { language_not = ["en", "de"], similarity = 0, duplicates = 0.5 }
+        to = "favor"
+        [duplicates]
+        detect = true
+        [conflict]
+        rule = "most-trusted"
         """,
         FILE,
     )
+    assert (collection.limits.pages, collection.limits.domain_share) == (1_000_000, 0.05)
+    assert collection.policy.score is not None
+    assert collection.policy.score.weights == {"pagerank": 0.6, "trust": 0.3, "topic": 0.5, "location": 0.1}
+    assert collection.policy.topic == TopicTable("stream processing", 0.2)
+    assert [switch.also for switch in collection.tables.switch] == ["discovered", "linked"]
+    assert collection.conflict == "most-trusted"
     assert list(collection.seeds()) == ["https://kafka.example.org/", "https://flink.example.org/"]
     assert collection.depth == 7
-    assert (collection.politeness.min_delay, collection.politeness.max_delay) == (0.5, 120)
+    assert (collection.politeness.min_delay, collection.politeness.max_delay) == (0.5, 120.0)
     assert (collection.politeness.max_bytes, collection.repository.max_bytes) == (3_000_000, 1_500_000_000)
     assert (collection.cycle.period_s, collection.cycle.fastest_s, collection.cycle.cycle_s) == (3600, 10, 28 * 3600)
     assert collection.cycle.strategy == 3
     assert collection.policy.deny[0].search("https://a/b.zip")
-    assert (collection.policy.revisit.min_interval, collection.policy.revisit.max_interval) == (900, 180 * 86_400)
+    assert (collection.policy.revisit.min_interval, collection.policy.revisit.max_interval) == (900.0, 180 * 86_400.0)
     signals = collection.signals
     assert not any((signals.siblings, signals.sections, signals.history, signals.forgetting, signals.lastmod))
     assert signals.weekdays
@@ -175,10 +196,49 @@ def test_the_robots_name_is_the_first_token_of_the_user_agent() -> None:
         ("[policies.mine]\nrevisit = { min = 1 }", "policies.mine.revisit.min: is an unknown key"),
         ("[policies.mine]\notherwise = 'x'", "policies.mine.otherwise: 'x' is not allowed here (allowed: a policy: "),
         ("[policies]\nmine = 3", "policies.mine: 3 is not allowed here (allowed: a table)"),
-        ("[policies.favor]\nscore = { pagerank = 1 }", "policies.favor.score: is not in this version of webfountain"),
+        (
+            "[policies.favor]\nscore = { pagrank = 1 }",
+            "policies.favor.score.pagrank: is an unknown key (did you mean pager",
+        ),
+        (
+            "[policies.favor]\nscore = { trust = -1 }",
+            "policies.favor.score.trust: -1 is not allowed (allowed: a number, 0",
+        ),
+        (
+            "[policies.favor]\nscore = { trust = 0 }",
+            "policies.favor.score: {} is not allowed here (allowed: weights of",
+        ),
+        (
+            "[policies.favor]\nscore = { topic = 1 }",
+            "policies.favor.score.topic: 1.0 is not allowed here (allowed: with ",
+        ),
+        ("[policies.favor]\ntopic = { min_similarity = 1 }", "policies.favor.topic.query: is missing (required)"),
         ("[[switch]]\nwhen = { status = 99 }\nto = 'favor'", "switch[0].when.status: 99 is not allowed (allowed: "),
         ("[[switch]]\nwhen = { status = 200 }\nto = 'x'", "switch[0].to: 'x' is not allowed here (allowed: a policy: "),
-        ("[conflict]\nrule = 'first'", "conflict: is not in this version of webfountain"),
+        (
+            "[[switch]]\nwhen = { count = 2 }\nto = 'favor'",
+            "switch[0].when: {} is not allowed here (allowed: one at least",
+        ),
+        (
+            "[[switch]]\nwhen = { similarity_below = 0.1 }\nto = 'distrust'",
+            "switch[0].when.similarity_below: 0.1 is not allowed here (allowed: where a policy has a topic",
+        ),
+        (
+            "[[switch]]\nwhen = { language = ['German'] }\nto = 'favor'",
+            "switch[0].when.language[0]: 'German' is not allo",
+        ),
+        (
+            "[[switch]]\nwhen = { status = 404 }\nto = 'favor'\nalso = 'all'",
+            "switch[0].also: 'all' is not allowed (allo",
+        ),
+        (
+            "[[switch]]\nwhen = { discovered = 0.5, status = 404 }\nto = 'distrust'",
+            "switch[0].when.discovered: 0.5 is not allowed here (allowed: with count, and nothing else",
+        ),
+        (
+            "[conflict]\nrule = 'last'",
+            "conflict.rule: 'last' is not allowed (allowed: 'first' | 'least-trusted' | 'most",
+        ),
         ("[cycle", "is no TOML: "),
     ],
 )
@@ -202,7 +262,11 @@ def test_a_wrong_key_or_value_is_named_with_what_is_allowed(tables: str, expecte
         ),
         (SEEDS + 'policy = "mine"\n', "collection.policy: 'mine' is not allowed here"),
         (SEEDS + 'scope = "host"\n', "collection.scope: 'host' is not allowed (allowed: 'any' | 'domain' | 'site')"),
-        (SEEDS + "limits.pages = 5\n", "collection.limits.pages: is not in this version of webfountain"),
+        (SEEDS + "limits.pages = 0\n", "collection.limits.pages: 0 is not allowed (allowed: a whole number, 1 or more"),
+        (
+            SEEDS + "limits.domain_share = 0\n",
+            "collection.limits.domain_share: 0 is not allowed (allowed: a number above",
+        ),
         (SEEDS + "limits.depth = -1\n", "collection.limits.depth: -1 is not allowed (allowed: a whole number, 0 to "),
         ('name = "x"\nseeds_file = "absent.txt"\n', "collection.seeds_file: 'policies/absent.txt' cannot be read: "),
         ('name = "x"\nseeds = ["http://127.0.0.1/"]\n', "network.allow_private: False refuses the seed 'http://127."),

@@ -206,6 +206,34 @@ def test_the_first_switch_that_a_page_meets_in_all_it_asks_for_counts(seen: Seen
         assert judge.switched(to, seen) is None
 
 
+@pytest.mark.parametrize(
+    ("when", "seen", "meets"),
+    [
+        ("language = ['de', 'nl']", Seen(200, language="nl"), True),
+        ("language = ['de', 'nl']", Seen(200, language="en"), False),
+        ("language = ['de', 'nl']", Seen(200), False),
+        ("language_not = ['en']", Seen(200, language="de"), True),
+        ("language_not = ['en']", Seen(200, language="en"), False),
+        ("language_not = ['en']", Seen(200), False),
+        ("similarity = 0.3", Seen(200, similarity=0.3), True),
+        ("similarity = 0.3", Seen(200, similarity=0.2), False),
+        ("similarity_below = 0.3", Seen(200, similarity=0.2), True),
+        ("similarity_below = 0.3", Seen(200, similarity=0.3), False),
+        ("similarity_below = 0.3", Seen(200), False),
+        ("duplicates = 0.5", Seen(200, duplicates=0.6), True),
+        ("duplicates = 0.5", Seen(200, duplicates=0.4), False),
+        ("duplicates = 0.5, status = 200, text = 'x'", Seen(200, "y", duplicates=0.6), False),
+    ],
+)
+def test_a_switch_asks_for_language_similarity_and_duplicates_and_what_is_not_known_meets_nothing(
+    when: str, seen: Seen, meets: bool
+) -> None:
+    tables = "[duplicates]\ndetect = true\n[policies.default]\ntopic = { query = 'x' }\n[[switch]]\n"
+    judge = Judge(collection_of(f"{tables}when = {{ {when} }}\nto = 'distrust'\n"), year=2026)
+    assert (judge.switched("default", seen) is not None) == meets
+    assert judge.asks == {what for what in ("language", "similarity", "duplicates") if what in when}
+
+
 def test_an_adopted_collection_rules_the_next_batch_and_a_policy_that_is_gone_is_judged_as_the_default() -> None:
     judge = Judge(collection_of("[policies.own]\nallow = ['/docs/']\n"), year=2026)
     queued = Origin("queued", 1, "own")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webfountain.policy.network import is_private_host, is_public_address
+from webfountain.urls import is_private_host, is_public_address
 
 
 @pytest.mark.parametrize(

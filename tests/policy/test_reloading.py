@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webfountain.policy.files import read_collection
-from webfountain.policy.reloading import PolicyPoll
+from webfountain.policy.files import PolicyPoll, read_collection
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from webfountain.policy.units import Duration, PositiveDuration, Size, spell_duration, spell_size
+from webfountain.policy import Duration, PositiveDuration, Size, spell_duration, spell_size
 
 
 @pytest.mark.parametrize(
@@ -26,7 +26,7 @@ def test_anything_else_is_no_duration(text: object) -> None:
 
 
 def test_some_durations_may_not_be_0() -> None:
-    assert Duration.parse("0s") == 0
+    assert Duration.parse("0s") == 0.0
     with pytest.raises(ValueError, match="longer than 0"):
         PositiveDuration.parse("0ms")
 

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import pytest
 
+from webfountain import urls
 from webfountain.errors import RepositoryError
 from webfountain.ranking import link_log
 from webfountain.ranking.link_log import NOFOLLOW, LinkLog, LinkLogReader, compact, fingerprint, surt
+from webfountain.records import Link
+from webfountain.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -22,7 +25,8 @@ SITE, OTHER = "https://a.example", "https://b.example"
 
 
 def append(log: LinkLog, page: str, at: float, targets: Sequence[str], **given: Any) -> None:
-    log.append(f"{SITE}{page}", SITE, at=at, targets=targets, target_sites=[t[:17] for t in targets], **given)
+    links = [Link(target, site_of(target), urls.fingerprint(target)) for target in targets]
+    log.append(f"{SITE}{page}", SITE, at=at, links=links, **given)
 
 
 def rows_of(url: str) -> dict[int, tuple[float, list[int]]]:
@@ -67,7 +71,7 @@ def test_any_engine_reads_the_files(tmp_path: Path) -> None:
         select url, count(*), max(flag) from link join '{tmp_path}/shards/names-*.parquet' on target = fingerprint
         group by url order by url
     """
-    assert duckdb.sql(query).fetchall() == [(f"{SITE}/y", 1, NOFOLLOW), (f"{OTHER}/x", 2, 0)]
+    assert duckdb.execute(query).fetchall() == [(f"{SITE}/y", 1, NOFOLLOW), (f"{OTHER}/x", 2, 0)]
 
 
 def test_shards_are_sorted_by_site_and_page_and_names_in_surt_order(tmp_path: Path) -> None:
@@ -79,7 +83,7 @@ def test_shards_are_sorted_by_site_and_page_and_names_in_surt_order(tmp_path: Pa
         assert keys == sorted(keys)
         assert len({site % 2 for site, _ in keys}) <= 1
     for table in reader.names():
-        order = table["surt"].to_pylist()
+        order = [(surt(site_of(url)), url) for url in table["url"].to_pylist()]
         assert order == sorted(order)
     names = {row["url"]: row["fingerprint"] for table in reader.names() for row in table.to_pylist()}
     assert names == {url: fingerprint(url) for url in names}
@@ -151,7 +155,7 @@ def _compact_until(url: str, writes: int) -> None:
         writes -= 1
         real(files, name, content)
 
-    link_log._Files._write = write  # type: ignore[method-assign]
+    pytest.MonkeyPatch().setattr(link_log._Files, "_write", write)
     compact(url)
 
 

@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 
 from webfountain.cli import main
-from webfountain.core.link_graph import LinkGraph
-from webfountain.core.rank import pagerank
+from webfountain.core.rank import LinkGraph, pagerank
 from webfountain.ranking import ranker
 from webfountain.ranking.link_log import NOFOLLOW, LinkLog, compact, fingerprint
 from webfountain.ranking.ranker import publish_ranking, ranked_log
 from webfountain.ranking.scores import EpochScores
+from webfountain.records import Link
+from webfountain.urls import fingerprint as page_key
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -28,19 +29,20 @@ def urls(pages: list[int]) -> list[str]:
     return [f"{SITE}/{page}" for page in pages]
 
 
+def links(pages: list[int]) -> list[Link]:
+    return [Link(url, SITE, page_key(url)) for url in urls(pages)]
+
+
 def write_log(url: str) -> None:
     """Old rows in a shard, some of them again with other links, and newest rows in a segment; a nofollow link."""
     log = LinkLog(url, writer="ant")
     for page in LINKS:
-        log.append(*urls([page]), SITE, at=1.0, targets=urls([4, 3]), target_sites=[SITE] * 2)
+        log.append(urls([page])[0], SITE, at=1.0, links=links([4, 3]))
     log.flush()
     compact(url, shards=2)
     for page, targets in LINKS.items():
-        given = urls([*targets, 4])
-        log.append(
-            *urls([page]), SITE, at=2.0, targets=given, target_sites=[SITE] * len(given),
-            flags=bytes(len(targets)) + bytes([NOFOLLOW]),
-        )  # fmt: skip
+        flags = bytes(len(targets)) + bytes([NOFOLLOW])
+        log.append(urls([page])[0], SITE, at=2.0, links=links([*targets, 4]), flags=flags)
     log.flush()
 
 
@@ -66,12 +68,16 @@ def test_the_graph_of_the_log_is_that_of_the_newest_rows(
 def test_published_scores_are_relative_to_the_mean_and_name_pages_never_fetched(tmp_path: Path) -> None:
     write_log(str(tmp_path / "links"))
     assert (
-        publish_ranking(str(tmp_path / "links"), tmp_path / "scores", trusted=[f"{SITE}/4", "https://b.example/"]) == 1
+        publish_ranking(
+            str(tmp_path / "links"), tmp_path / "scores", trusted={f"{SITE}/4": 1.0, "https://b.example/": 1.0}
+        )
+        == 1
     )
     held = EpochScores(tmp_path / "scores")
     keys = np.array([fingerprint(each) for each in urls(list(range(6)))], dtype=np.uint64)
-    assert held.names == ("backlinks", "pagerank", "trust")
-    for name in held.names:
+    assert held.names == ("backlinks", "crawled", "pagerank", "trust")
+    assert held.lookup("crawled", keys).tolist() == [1.0] * 5 + [0.0]
+    for name in ("backlinks", "pagerank", "trust"):
         assert held.lookup(name, keys).mean() == pytest.approx(1.0, rel=1e-6)
     assert held.lookup("pagerank", keys)[5] > 0
     assert not list(tmp_path.glob("ranking-*"))

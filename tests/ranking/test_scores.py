@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from webfountain.errors import RepositoryError
-from webfountain.ranking import scores as room
 from webfountain.ranking.scores import EpochScores, publish_scores
 
 if TYPE_CHECKING:
@@ -21,7 +20,9 @@ KEYS = np.unique(np.random.default_rng(1).integers(0, 2**64 - 1, 1000, dtype=np.
 
 
 def test_a_batch_is_looked_up_and_unknown_pages_have_the_score_of_the_absent(tmp_path: Path) -> None:
-    publish_scores(tmp_path, KEYS, {"pagerank": np.arange(len(KEYS)) + 1.0, "trust": np.zeros(len(KEYS))})
+    publish_scores(
+        tmp_path, KEYS, {"pagerank": np.arange(1, len(KEYS) + 1, dtype=np.float64), "trust": np.zeros(len(KEYS))}
+    )
     held = EpochScores(tmp_path)
     assert (held.names, len(held), held.epoch) == (("pagerank", "trust"), len(KEYS), 1)
     asked = np.concatenate([KEYS[::-7], KEYS[:5] + np.uint64(1), np.array([0, 2**64 - 1], dtype=np.uint64)])
@@ -58,7 +59,7 @@ def _publish_until(folder: Path, calls: int) -> None:
         calls -= 1
         real(descriptor)
 
-    room.os.fsync = fsync  # type: ignore[assignment]
+    pytest.MonkeyPatch().setattr(os, "fsync", fsync)
     publish_scores(folder, KEYS, {"pagerank": np.full(len(KEYS), 2.0)})
 
 

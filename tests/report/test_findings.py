@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from webfountain.report.findings import Findings, edwards_figures, findings, findings_text, missed_figures
-from webfountain.report.plans import packaged_instance, read_table
+from webfountain.report.findings import (
+    Findings,
+    edwards_figures,
+    findings,
+    findings_text,
+    missed_figures,
+    packaged_instance,
+    read_table,
+)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ import pytest
 from webfountain.core.change_rate import append
 from webfountain.errors import InputError
 from webfountain.records import PageRecord
-from webfountain.report.histories import DAY, Watched, watch_store, watch_trace
+from webfountain.report.evolution import DAY, PageSpan, observe_store, observe_trace
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -46,13 +46,13 @@ def test_a_trace_becomes_spans_with_at_most_one_change_a_day(tmp_path: Path) -> 
         (1, 9.5, "A", None),
         (2, 10, "A", None),
     ]
-    watch = watch_trace(*trace(tmp_path, events))
+    watch = observe_trace(*trace(tmp_path, events))
     assert watch.days == 10
     assert watch.spans == [
-        Watched("s", 0, 10, True, True, 2, (3, 6)),
-        Watched("s", 4, 8, False, False, 0, ()),
-        Watched("s", 10, 10, False, True, 0, ()),
-        Watched("s", 10, 10, False, True, 0, ()),
+        PageSpan("s", 0, 10, True, True, 2, (3, 6)),
+        PageSpan("s", 4, 8, False, False, 0, ()),
+        PageSpan("s", 10, 10, False, True, 0, ()),
+        PageSpan("s", 10, 10, False, True, 0, ()),
     ]
 
 
@@ -66,8 +66,8 @@ def test_a_window_is_cut_out_of_a_trace(tmp_path: Path) -> None:
         (1, 4, "D", None),
     ]
     files = trace(tmp_path, [*events, (2, 30, "A", None)])
-    watch = watch_trace(*files, start=1_577_836_800 + 10 * DAY, days=10)
-    assert watch.spans == [Watched("s", 0, 10, True, True, 1, (3,))]
+    watch = observe_trace(*files, start=1_577_836_800 + 10 * DAY, days=10)
+    assert watch.spans == [PageSpan("s", 0, 10, True, True, 1, (3,))]
 
 
 def test_changes_below_the_threshold_did_not_happen_and_unknown_ones_did(tmp_path: Path) -> None:
@@ -79,14 +79,14 @@ def test_changes_below_the_threshold_did_not_happen_and_unknown_ones_did(tmp_pat
         (0, 9, "M", 1.0),
     ]
     files = trace(tmp_path, events)
-    assert watch_trace(*files, min_change=0.05).spans[0].days == (5, 7)
-    assert watch_trace(*files).spans[0].days == (3, 5, 7, 9)
+    assert observe_trace(*files, min_change=0.05).spans[0].days == (5, 7)
+    assert observe_trace(*files).spans[0].days == (3, 5, 7, 9)
 
 
 def test_pages_that_are_not_served_can_be_left_out(tmp_path: Path) -> None:
     files = trace(tmp_path, [(0, 0, "A", None), (2, 1, "A", None)])
-    assert len(watch_trace(*files).spans) == 2
-    assert len(watch_trace(*files, served=True).spans) == 1
+    assert len(observe_trace(*files).spans) == 2
+    assert len(observe_trace(*files, served=True).spans) == 1
 
 
 @pytest.mark.parametrize("which", [0, 1])
@@ -94,28 +94,28 @@ def test_a_missing_or_broken_file_is_named(tmp_path: Path, which: int) -> None:
     files = list(trace(tmp_path, [(0, 0, "A", None)]))
     files[which] = tmp_path / "absent.parquet"
     with pytest.raises(InputError, match=r"absent\.parquet: no such file"):
-        watch_trace(files[0], files[1])
+        observe_trace(files[0], files[1])
     files[which].write_text("no parquet at all")
     with pytest.raises(InputError, match=r"absent\.parquet: not a readable parquet file"):
-        watch_trace(files[0], files[1])
+        observe_trace(files[0], files[1])
 
 
 def test_a_file_with_other_columns_is_refused(tmp_path: Path) -> None:
     events, pages = trace(tmp_path, [(0, 0, "A", None)])
     with pytest.raises(InputError, match=r"no column 'page'|not a readable"):
-        watch_trace(tmp_path / "pages.parquet", events)
+        observe_trace(tmp_path / "pages.parquet", events)
     assert pages.exists()
 
 
 def test_a_start_after_the_last_event_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="no event after the start"):
-        watch_trace(*trace(tmp_path, [(0, 0, "A", None)]), start=2e9)
+        observe_trace(*trace(tmp_path, [(0, 0, "A", None)]), start=2e9)
 
 
 def test_the_real_traces_have_the_pages_that_their_description_says(shared_data: Path) -> None:
     """druid: 16,661 appearances (data/README.md), each the start of a span."""
     folder = shared_data / "traces"
-    watch = watch_trace(folder / "druid-events.parquet", folder / "druid-pages.parquet")
+    watch = observe_trace(folder / "druid-events.parquet", folder / "druid-pages.parquet")
     assert len(watch.spans) == 16_661
     assert sum(span.at_end for span in watch.spans) == 14_194
 
@@ -138,7 +138,7 @@ def record(*, state: Any = "crawled", checks: list[tuple[float, bool]], first: f
 
 def test_a_record_becomes_a_span_from_first_sight_to_last_fetch() -> None:
     page = record(checks=[(10 * DAY, False), (10 * DAY, True), (20 * DAY, False)])
-    watch = watch_store([("https://a.org", page)])
+    watch = observe_store([("https://a.org", page)])
     (span,) = watch.spans
     assert watch.days == 41
     assert (span.site, span.first, span.last, span.changes) == ("a.org", 0, 41, 1)
@@ -147,7 +147,7 @@ def test_a_record_becomes_a_span_from_first_sight_to_last_fetch() -> None:
 
 def test_more_changes_than_the_history_holds_are_known_by_number() -> None:
     page = record(checks=[(DAY, True)] * 100)
-    (span,) = watch_store([("https://a.org", page)]).spans
+    (span,) = observe_store([("https://a.org", page)]).spans
     assert span.changes == pytest.approx(100, abs=2)  # at most one a day, by quantised times
     assert len(span.days) <= 24
 
@@ -155,11 +155,11 @@ def test_more_changes_than_the_history_holds_are_known_by_number() -> None:
 def test_a_gone_page_ends_with_its_last_fetch_and_an_accelerated_crawl_has_short_days() -> None:
     gone = record(state="gone", checks=[(5.0, False)])
     other = record(checks=[(20.0, False)])
-    watch = watch_store([("https://a.org", gone), ("https://a.org", other)], day=1.0)
+    watch = observe_store([("https://a.org", gone), ("https://a.org", other)], day=1.0)
     assert [span.last for span in watch.spans] == [5, 21]
     assert [span.at_end for span in watch.spans] == [False, True]
 
 
 def test_a_store_without_a_second_fetch_tells_nothing() -> None:
     with pytest.raises(InputError, match="nothing to analyse"):
-        watch_store([("https://a.org", PageRecord(url="https://a.org/x"))])
+        observe_store([("https://a.org", PageRecord(url="https://a.org/x"))])

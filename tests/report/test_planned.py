@@ -9,13 +9,14 @@ import pytest
 
 from tests.store.stores import Queue, active
 from tests.store.stores import lease as lease_of
-from webfountain.core.phases import Phases
+from webfountain.core.buckets import Phases
+from webfountain.core.forecast import Outlook
 from webfountain.errors import StoreVersion
 from webfountain.frontier.planning.plan import Forecast, Plan, encode_plan, pack_phases
 from webfountain.records import Link, Outcome
-from webfountain.report.planned import plan_in_force, plan_words
+from webfountain.report.state import plan_in_force, plan_words
 from webfountain.store.contract import PLAN
-from webfountain.store.memory.store import MemoryStore
+from webfountain.store.memory import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
@@ -91,9 +92,12 @@ def test_a_plan_stands_beside_what_happened_in_its_periods(store: MemoryStore) -
 
 
 def test_a_plan_in_words_names_strategy_period_and_prediction() -> None:
-    assert plan_words(a_plan(), at=START + 15) == (
-        "fountain (from strategy 3), period 2 of 2, predicts 5.0% obsolete at its end"
+    assert plan_words(a_plan(), at=START + 15) == "fountain, period 2 of 2", "which it does not do from rates"
+    assert plan_words(a_plan(fountain=False), at=START + 15).endswith(
+        "period 2 of 2, predicts 5.0% obsolete at its end"
     )
+    told = plan_words(a_plan(), at=START + 15, foretold=Outlook(0.03, 0.01, 0.08, 12))
+    assert told.endswith("foretells 3.0% obsolete in its cycle (1.0% to 8.0% in 4 of 5 cases, from 12 cycles)")
     assert plan_words(a_plan(fountain=False), at=START).startswith("strategy 3, period 1 of 2")
 
 

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from webfountain.core.instances import build_instance
-from webfountain.core.model import simulate_plan
+from webfountain.core.model import build_instance, simulate_plan
 from webfountain.errors import InputError
-from webfountain.report.plans import packaged_instance, plan_table, read_table, solve_instance_file
+from webfountain.report.findings import packaged_instance, plan_table, read_table, solve_instance_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,9 +8,7 @@ import pytest
 
 from tests.report.test_evolution import poisson_pages, span
 from webfountain.errors import InputError
-from webfountain.report.evolution import Evolution, evolution
-from webfountain.report.histories import Watch
-from webfountain.report.plots import draw_evolution
+from webfountain.report.evolution import Evolution, Observation, draw_evolution, evolution
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +19,9 @@ PNG = b"\x89PNG\r\n"
 @pytest.fixture(scope="module")
 def found() -> Evolution:
     pages = poisson_pages(10.0, pages=5, days=200, seed=1)
-    return evolution(Watch([*pages, span((3,), site="b.com"), span(site="b.com", last=20, at_end=False)], 200, 0.0))
+    return evolution(
+        Observation([*pages, span((3,), site="b.com"), span(site="b.com", last=20, at_end=False)], 200, 0.0)
+    )
 
 
 def test_the_four_figures_are_drawn_as_png_and_svg(tmp_path: Path, found: Evolution) -> None:
@@ -32,7 +32,7 @@ def test_the_four_figures_are_drawn_as_png_and_svg(tmp_path: Path, found: Evolut
 
 
 def test_a_single_group_and_pages_that_never_change_can_be_drawn(tmp_path: Path) -> None:
-    assert draw_evolution(evolution(Watch([span()], 100, 0.0)), tmp_path)
+    assert draw_evolution(evolution(Observation([span()], 100, 0.0)), tmp_path)
 
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path, found: Evolution) -> None:

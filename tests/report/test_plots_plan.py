@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from webfountain.errors import InputError
-from webfountain.report.plans import packaged_instance, read_table
-from webfountain.report.plots_plan import draw_plans
+from webfountain.report.findings import draw_plans, packaged_instance, read_table
 
 if TYPE_CHECKING:
     from pathlib import Path

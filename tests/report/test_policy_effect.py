@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from tests.policy.collections import collection_of
-from webfountain.policy.judge import Judge
+from webfountain.policy.judge import Judge, policy_effect
 from webfountain.records import PageRecord
-from webfountain.report.policy_effect import policy_effect
 
 SITE = "https://docs.example.org"
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from webfountain.frontier.progress import FrontierStatistics
 from webfountain.records import STATES
-from webfountain.report.progress import Moment, Progress, line, moment_of, spell_seconds, table
+from webfountain.report.progress import Moment, ProgressDisplay, line, moment_of, spell_seconds, table
 from webfountain.store.contract import Statistics
 
 MOMENT = Moment(
@@ -68,7 +68,7 @@ def test_the_curve_has_its_highest_rate_full() -> None:
 
 def test_off_a_terminal_there_is_a_line_every_five_seconds() -> None:
     stream = io.StringIO()
-    with Progress(stream, title="demo") as progress:
+    with ProgressDisplay(stream, title="demo") as progress:
         for second in range(12):
             progress.show(msgspec.structs.replace(MOMENT, seconds=float(second)))
     assert [text.split(" |")[0] for text in stream.getvalue().splitlines()] == [
@@ -80,7 +80,7 @@ def test_off_a_terminal_there_is_a_line_every_five_seconds() -> None:
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
     stream = io.StringIO()
-    with Progress(stream, title="demo") as progress:
+    with ProgressDisplay(stream, title="demo") as progress:
         for second in range(21):
             fetched = 1000 + 10 * max(0, second - 10)
             progress.show(msgspec.structs.replace(MOMENT, seconds=float(second), outcomes={"new": fetched}))
@@ -97,7 +97,7 @@ def test_on_a_terminal_the_table_stays_when_it_ends(monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     stream = Terminal()
-    with Progress(stream, title="demo") as progress:
+    with ProgressDisplay(stream, title="demo") as progress:
         progress.show(MOMENT)
         progress.show(msgspec.structs.replace(MOMENT, seconds=66.0))
     assert "0:01:06" in stream.getvalue()

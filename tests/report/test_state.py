@@ -12,11 +12,12 @@ import pytest
 from tests.store.stores import active, lease
 from webfountain.clock import ManualClock
 from webfountain.errors import InputError, RepositoryError, UrlError
+from webfountain.frontier.sites.hand import SHARES, SharesSeen
 from webfountain.records import Copy, Fetch, Fetched, Link, Move, Outcome
 from webfountain.report import state
-from webfountain.repository.pages import Pages, Repository
+from webfountain.repository import Pages, Repository
 from webfountain.repository.warc import Capture
-from webfountain.store.memory.store import MemoryStore
+from webfountain.store.memory import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
@@ -250,3 +251,10 @@ def test_a_page_without_a_copy_says_why(store: MemoryStore, folder: Path, url: s
 def test_what_is_no_url_is_refused(store: MemoryStore, folder: Path) -> None:
     with pytest.raises(UrlError, match="not an absolute"):
         state.cat(store, Pages(folder), "a.org/1")
+
+
+def test_status_tells_how_many_domains_are_busy(store: MemoryStore) -> None:
+    assert state.status(store, at=200.0, period_s=100.0, fastest_s=1.0)["domains"] is None
+    store.put_value(SHARES, msgspec.msgpack.encode(SharesSeen(150.0, 3, 9, 0.25)))
+    found = state.status(store, at=200.0, period_s=100.0, fastest_s=1.0)["domains"]
+    assert found == {"time": 150.0, "busy": 3, "blocked": 9, "share": 0.25}

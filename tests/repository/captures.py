@@ -15,7 +15,7 @@ from warcio.checker import Checker
 from webfountain.records import Copy, Fetch, Fetched, Lease, LeaseId, Link, Outcome, PageRecord
 from webfountain.repository.warc import Capture
 from webfountain.store.contract import Parked, Refill
-from webfountain.store.memory.store import MemoryStore
+from webfountain.store.memory import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from tests.repository.captures import capture, check, records, sha1, url_of
 from webfountain.clock import ManualClock
 from webfountain.errors import RepositoryError
 from webfountain.records import Copy
-from webfountain.repository.index import beside
-from webfountain.repository.pages import Pages, Repository
+from webfountain.repository import Pages, Repository
+from webfountain.repository.folder import beside
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -311,7 +311,7 @@ def test_many_files_are_read_with_few_open(tmp_path: Path) -> None:
 WRITES_UNTIL_KILLED = """
 import hashlib, json, os, sys
 from tests.repository.captures import capture, url_of
-from webfountain.repository.pages import Repository
+from webfountain.repository import Repository
 repository = Repository(sys.argv[1], rotate_bytes=300_000)
 number = 0
 while True:

@@ -10,8 +10,7 @@ import pytest
 
 from tests.repository.captures import Crawl, capture, check, records, url_of
 from webfountain.errors import RepositoryError
-from webfountain.repository.pages import Repository
-from webfountain.repository.retention import Erased, Tidied
+from webfountain.repository import Erased, Repository, Tidied
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
@@ -72,8 +71,8 @@ class OtherStore:
         self._store = crawl.store
         self.relocate = relocate
 
-    def copies(self) -> dict[int, int]:
-        return self._store.copies()
+    def copies(self, *, repository: int = 0) -> dict[int, int]:
+        return self._store.copies(repository=repository)
 
     def page(self, site: str, key: bytes) -> PageRecord | None:
         return self._store.page(site, key)

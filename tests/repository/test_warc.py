@@ -15,8 +15,17 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.repository.captures import SITE, capture, sha1, url_of
 from webfountain.errors import RepositoryError
-from webfountain.repository.record import Record, Stored, parse_head, parse_record, parse_unpacked, stored
-from webfountain.repository.warc import Capture, Member, WarcWriter
+from webfountain.repository.warc import (
+    Capture,
+    Member,
+    Record,
+    Stored,
+    WarcWriter,
+    parse_head,
+    parse_record,
+    parse_unpacked,
+    stored,
+)
 
 if TYPE_CHECKING:
     from warcio.recordloader import ArcWarcRecord

@@ -20,9 +20,7 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.servers import markup, pages, redirects, robots, wire
 from tests.servers.behaviours import BEHAVIOURS, Ask, Behaviour, send
-from webfountain.demo.command import bases_of, ready_line, until_told
-from webfountain.demo.process import ServerProcess
-from webfountain.demo.server import Log, Visit, bind_sites
+from webfountain.demo.server import Log, LoggedVisit, ServerProcess, bases_of, bind_sites, ready_line, until_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -75,7 +73,7 @@ class Hostile:
             await _while_heard(reader, self._act(BEHAVIOURS.get(name), ask, writer))
         finally:
             self._busy[name] -= 1
-            self.log.note(Visit(self.sites[name], path, 0, start, time.time(), busy, 0))
+            self.log.note(LoggedVisit(self.sites[name], path, 0, start, time.time(), busy, 0))
 
     async def _act(self, behaviour: Behaviour | None, ask: Ask, writer: asyncio.StreamWriter) -> None:
         """The behaviour at its place, good manners elsewhere."""
@@ -124,7 +122,7 @@ class HostileServer(ServerProcess):
         """Home page by name, ``plain`` among them."""
         return dict(zip(self.ready["names"], self.urls, strict=True))
 
-    def visits(self, name: str) -> list[Visit]:
+    def visits(self, name: str) -> list[LoggedVisit]:
         """What a site was asked, in the order of the ends; the status is not told."""
         base = self.sites[name].rstrip("/")
         return [visit for visit in self.log() if visit.site == base]
@@ -142,7 +140,7 @@ async def _run(options: argparse.Namespace) -> None:
         await asyncio.start_server(partial(hostile.serve, name), sock=bound, limit=65_536)
     sys.stdout.write(ready_line(bases, TOKEN, names=names) + "\n")
     sys.stdout.flush()
-    await until_told(watch_stdin=options.until_stdin_closes)
+    await until_stopped(end_with_stdin=options.until_stdin_closes)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -41,7 +41,7 @@ def _zeros_in_zlib() -> bytes:
 
 @cache
 def _zeros_in_brotli() -> bytes:
-    import brotli  # type: ignore[import-untyped]
+    import brotli
 
     packed: bytes = brotli.compress(_BLANKS * BOMB_MB, quality=2)
     return packed

@@ -23,9 +23,7 @@ from urllib.parse import urlsplit
 import ada_url
 from selectolax.lexbor import LexborHTMLParser
 
-from webfountain.demo.answers import Answer, WebClock
-from webfountain.demo.command import add_serving_options, run_server
-from webfountain.demo.process import ServerProcess, arguments_of
+from webfountain.demo.server import Answer, ServerProcess, WebClock, add_serving_options, arguments_of, run_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

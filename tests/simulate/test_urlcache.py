@@ -11,7 +11,7 @@ import pytest
 from tests.simulate.test_ordering import drawn_graph
 from webfountain.cli import main
 from webfountain.errors import InputError
-from webfountain.simulate.urlcache import POLICIES, between_ants, crawl_trace, simulate_urlcache
+from webfountain.simulate.ordering import POLICIES, between_ants, crawl_trace, simulate_urlcache
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.store.stores import PERIOD_S
-from webfountain.store.embedded.opening import open_embedded
+from webfountain.store.embedded import open_embedded
 
 if TYPE_CHECKING:
     from pathlib import Path

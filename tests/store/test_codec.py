@@ -8,7 +8,9 @@ from hypothesis import strategies as st
 
 from tests.store.stores import SITE
 from webfountain.records import STATES, Copy, Link, PageRecord, SiteState
-from webfountain.store.codec import (
+from webfountain.store.contract import class_of
+from webfountain.store.embedded.disk import NEVER, is_record, never_suffix, pack_waiting, waiting_record
+from webfountain.store.rules import (
     decode_page,
     decode_state,
     encode_page,
@@ -17,8 +19,6 @@ from webfountain.store.codec import (
     from_sortable,
     to_sortable,
 )
-from webfountain.store.contract import class_of
-from webfountain.store.embedded.keys import NEVER, is_record, never_suffix, pack_waiting, waiting_record
 
 numbers = st.floats(allow_nan=False)
 texts = st.text(max_size=20)

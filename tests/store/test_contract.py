@@ -24,7 +24,7 @@ from tests.store.stores import (
     refill,
 )
 from webfountain.errors import CursorLost, InputError
-from webfountain.records import CensusRow, Copy, Discovered, LeaseId, Move, Outcome, Settled, SiteState
+from webfountain.records import CensusRow, Copy, Discovered, LeaseId, Move, Outcome, PageRecord, Settled, SiteState
 from webfountain.store import open_store
 from webfountain.store.contract import (
     ADVANCED,
@@ -34,16 +34,18 @@ from webfountain.store.contract import (
     RETRY,
     BucketCensus,
     Parked,
+    Reassigned,
     Refill,
     Regraded,
     class_of,
 )
+from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from webfountain.records import OutcomeKind, SiteLease
+    from webfountain.records import OutcomeKind, PageRecord, SiteLease
     from webfountain.store.contract import FrontierStore
 
 
@@ -61,10 +63,16 @@ def crawl(store: FrontierStore, site: SiteLease, at: float, *, n: int = 1000, bu
 
 
 def test_a_link_becomes_known_once(store: FrontierStore) -> None:
-    assert store.discover([*links(1, 2), *links(1)], at=1.0) == Discovered(new=2, known=1)
-    assert store.discover(links(2, 3), at=2.0) == Discovered(new=1, known=1)
+    assert store.discover([*links(1, 2), *links(1)], at=1.0) == Discovered(new=2, known=1, repeated=(2,))
+    assert store.discover(links(2, 3), at=2.0) == Discovered(new=1, known=1, repeated=(0,))
     assert store.discover([], at=2.0) == Discovered(new=0, known=0)
     assert sorted(record.url for _, record in store.pages()) == [f"{SITE}/{n}" for n in (1, 2, 3)]
+
+
+def test_the_known_of_a_batch_over_many_sites_are_named(store: FrontierStore) -> None:
+    all_links = [link(n, site=f"https://{n % 5}.example") for n in range(20)]
+    store.discover(all_links[::3], at=1.0)
+    assert store.discover(all_links, at=2.0).repeated == tuple(range(0, 20, 3))
 
 
 def test_the_most_important_class_is_leased_first_then_the_first_come(store: FrontierStore) -> None:
@@ -76,11 +84,11 @@ def test_the_most_important_class_is_leased_first_then_the_first_come(store: Fro
 @pytest.mark.parametrize(
     ("importance", "lane"),
     [
-        (2.0**20, 0), (1e30, 0), (math.inf, 0), (2.0**19, 1), (1.0, 20), (0.51, 21), (0.5, 21), (2.0**-42, 62),
-        (1e-14, 63), (0.0, 63), (-3.0, 63), (math.nan, 63),
+        (2.0**12, 0), (1e30, 0), (math.inf, 0), (2.0**11.5, 1), (2.0**11, 2), (1.0, 24), (0.71, 25), (0.7, 26),
+        (0.5, 26), (2.0**-19, 62), (1e-6, 63), (0.0, 63), (-3.0, 63), (math.nan, 63),
     ],
 )  # fmt: skip
-def test_the_classes_of_importance_halve_from_lane_to_lane(importance: float, lane: int) -> None:
+def test_the_classes_of_importance_halve_from_lane_to_lane_but_one(importance: float, lane: int) -> None:
     assert class_of(importance) == lane
 
 
@@ -95,6 +103,25 @@ def test_a_horizon_opens_and_shuts_the_lanes_of_new_pages(store: FrontierStore) 
     assert numbers(dealt.never_crawled) == [1, 2]
     with pytest.raises(ValueError, match="horizon of 64 times"):
         store.lease([Refill(site, never_crawled=9, classes=[1.0])])
+
+
+def test_a_record_names_the_page_that_it_was_discovered_through(store: FrontierStore) -> None:
+    store.discover([link(1, source=""), link(2, source=f"{SITE}/1"), link(3, source="https://b.example/x")], at=1.0)
+    store.discover([link(2, source=f"{SITE}/3")], at=2.0)
+    known = {record.url: record.source for _, record in store.pages()}
+    other = fingerprint("https://b.example/x") + b"https://b.example"
+    assert known == {f"{SITE}/1": b"", f"{SITE}/2": fingerprint(f"{SITE}/1"), f"{SITE}/3": other}
+    crawl(store, active(store), 3.0)
+    assert {record.url: record.source for _, record in store.pages()} == known
+
+
+def test_records_are_read_in_the_order_they_are_asked_for(store: FrontierStore) -> None:
+    store.discover(links(1, 2), at=0.0)
+    one, two, unknown = links(1, 2, 3)
+    found = store.records(one.site, [two.key, unknown.key, one.key, two.key])
+    assert [None if record is None else record.url for record in found] == [two.url, None, one.url, two.url]
+    assert store.records("https://unknown.example", [one.key]) == [None]
+    assert store.records(one.site, []) == []
 
 
 def test_the_same_key_on_two_sites_is_two_pages(store: FrontierStore) -> None:
@@ -238,6 +265,53 @@ def test_advance_moves_nothing_that_is_sooner_there_leased_immediate_or_not_craw
     assert store.advance(SITE, [link(1).key], due=1.0, at=6.0) == 0
     store.immediate(links(2), at=6.0)
     assert store.advance(SITE, [link(2).key], due=1.0, at=6.0) == 0
+
+
+def reassigned(record: PageRecord) -> PageRecord | None:
+    """Under the policy of spam, and last; but for pages 1 and 2."""
+    if record.url in (f"{SITE}/1", f"{SITE}/2"):
+        return None
+    return msgspec.structs.replace(record, policy="distrust", trust=0.0, importance=0.0, source=b"12345678")
+
+
+def test_pages_put_under_another_policy_wait_in_the_lane_of_their_importance_at_their_old_turn(
+    store: FrontierStore,
+) -> None:
+    store.discover([link(n, importance=5.0) for n in (1, 3, 2)] + [link(4), link(5)], at=1.0)
+    store.immediate(links(5), at=2.0)
+    assert store.reassign(SITE, [link(n).key for n in (1, 3, 3, 5, 9)], reassigned) == Reassigned(2)
+    assert store.reassign(SITE, [], reassigned) == Reassigned()
+    assert store.reassign("https://b.example", [link(1).key], reassigned) == Reassigned()
+    known = {record.url: (record.policy, record.source) for _, record in store.pages()}
+    assert [known[f"{SITE}/{n}"][0] for n in (1, 2, 3, 4, 5)] == [
+        "default",
+        "default",
+        "distrust",
+        "default",
+        "distrust",
+    ]
+    assert known[f"{SITE}/3"][1] == b"12345678"
+    site = active(store)
+    (dealt,) = store.lease([Refill(site, immediate=9, never_crawled=9)])
+    assert dealt is not None
+    assert numbers(dealt.immediate) == [5]
+    assert numbers(dealt.never_crawled) == [1, 2, 3, 4]
+
+
+def test_what_is_leased_keeps_its_policy_and_what_was_crawled_keeps_all_else(store: FrontierStore) -> None:
+    store.discover(links(3, 4), at=1.0)
+    site = active(store)
+    [third, fourth] = lease(store, site, 2)
+    store.settle([outcome(third, 2.0, bucket=7)], at=2.0)
+    before = store.page(SITE, third.key)
+    assert before is not None
+    assert store.reassign(SITE, [third.key, fourth.key], reassigned) == Reassigned(1, (fourth.key,))
+    assert store.page(SITE, third.key) == reassigned(before)
+    store.settle([outcome(fourth, 3.0)], at=3.0)
+    after = store.page(SITE, fourth.key)
+    assert after is not None
+    assert after.policy == "default"
+    assert store.recrawl_due(SITE) == [(5, 3.0), (7, 2.0)]
 
 
 def test_an_inactive_site_is_due_with_its_advanced_page(store: FrontierStore) -> None:
@@ -517,7 +591,7 @@ def test_an_evicted_page_loses_its_copy_and_stays_known(store: FrontierStore) ->
     assert (record.state, record.copy, record.digest, record.etag) == ("never-crawled", None, None, None)
     assert (record.url, record.first_seen) == (evicted.url, 1.0)
     assert store.copies() == {7: 1}
-    assert store.discover([evicted], at=5.0) == Discovered(new=0, known=1)
+    assert store.discover([evicted], at=5.0) == Discovered(new=0, known=1, repeated=(0,))
     assert int.from_bytes(evicted.key, "big") in numbers(lease(store, site, 9))
 
 
@@ -525,10 +599,10 @@ def test_a_ranking_moves_the_queued_urls_whose_class_changed_in_bounded_batches(
     store.discover([link(n, importance=0.5) for n in range(6)], at=1.0)
     site = active(store)
     lease(store, site, 1)
-    grades = dict(zip((link(n).key for n in range(6)), (1.0, 8.0, 0.6, 0.5, 8.0, 0.0), strict=True))
+    grades = dict(zip((link(n).url for n in range(6)), (1.0, 8.0, 0.6, 0.5, 8.0, 0.0), strict=True))
 
-    def importance(keys: Sequence[bytes]) -> list[float]:
-        return [grades[key] for key in keys]
+    def importance(records: Sequence[PageRecord]) -> list[float]:
+        return [grades[record.url] for record in records]
 
     assert store.regrade(site, importance, epoch=3, n=2) == Regraded(seen=2, moved=1, done=False)
     assert site.record.epoch == 0
@@ -547,6 +621,26 @@ def test_a_newer_ranking_begins_anew_where_the_last_was_not_brought_in_whole(sto
     site = active(store)
     store.regrade(site, lambda keys: [0.5] * len(keys), epoch=1, n=3)
     assert store.regrade(site, lambda keys: [8.0] * len(keys), epoch=2, n=9) == Regraded(seen=4, moved=4, done=True)
+
+
+def test_single_urls_are_weighed_anew_between_two_rankings(store: FrontierStore) -> None:
+    store.discover([link(n, importance=0.5) for n in range(5)], at=1.0)
+    site = active(store)
+    (one,) = lease(store, site, 1)
+    store.settle([Outcome(one.id, "new", crawled(one.record, 3.0))], at=3.0)
+    (out,) = lease(store, site, 1)
+    first, second = (int.from_bytes(each.key, "big") for each in (one, out))
+    rest = [n for n in range(5) if n not in (first, second)]
+    keys = [link(n).key for n in (first, second, rest[-1], 9)]  # crawled, leased, waiting, unknown
+    assert store.reweigh(site, keys, lambda records: [8.0] * len(records)) == 1
+    assert store.reweigh(site, keys, lambda records: [9.0] * len(records)) == 0  # of the same class
+    assert store.reweigh(site, [], lambda records: []) == 0
+    found = store.site(SITE)
+    assert found is not None
+    assert found.epoch == 0
+    assert numbers(lease(store, site, 9)) == [rest[-1], *rest[:-1]]
+    store.park([Parked(site, 5.0, SiteState())], at=4.0)
+    assert store.reweigh(site, keys, lambda records: [1.0] * len(records)) is None
 
 
 def test_a_page_carries_its_scores_its_sketch_and_whose_repository_has_its_copy(store: FrontierStore) -> None:
@@ -588,7 +682,7 @@ def test_the_log_tells_what_came_changed_went_and_returned(store: FrontierStore)
     fetched(store, site, 5.0, "minor")
     fetched(store, site, 6.0, "failed", digest="minor 5.0", failures=1)
     for state in ("gone", "redirected", "refused"):
-        fetched(store, site, 7.0, state, state=state, due=7.0)  # type: ignore[arg-type]  # the first ends it, once
+        fetched(store, site, 7.0, state, state=state, due=7.0)  # the first ends it, once
     fetched(store, site, 8.0, "changed")
     fetched(store, site, 9.0, "redirected", state="redirected", due=9.0)
     verdicts = [verdict for _, _, verdict in entries(store)]
@@ -599,6 +693,45 @@ def test_the_log_tells_what_came_changed_went_and_returned(store: FrontierStore)
     assert (said["changed"].at, said["changed"].site, said["changed"].key) == (4.0, SITE, link(1).key)
     assert (said["gone"].digest, said["gone"].title) == (None, None)
     assert said["redirected"].target == "http://x.example/"
+
+
+def test_a_duplicate_is_told_with_its_representative_and_is_held_no_longer(store: FrontierStore) -> None:
+    """Also one that was never held; once, until it repeats another page or none."""
+    store.discover(links(1), at=1.0)
+    site, one, two = active(store), link(8).url, link(9).url
+    fetched(store, site, 2.0, "new", duplicate_of=one)
+    fetched(store, site, 3.0, "same", digest="new 2.0")
+    fetched(store, site, 4.0, "changed", duplicate_of=two)
+    fetched(store, site, 5.0, "changed", duplicate_of=None)
+    fetched(store, site, 6.0, "changed", duplicate_of=one)
+    fetched(store, site, 7.0, "gone", state="gone", due=9.0)
+    found = [(entry.at, entry.verdict, entry.target) for _, entry in store.changes(None, 99)]
+    elsewhere = "http://x.example/"
+    assert found == [
+        (2.0, "duplicate", one),
+        (4.0, "duplicate", two),
+        (5.0, "returned", elsewhere),
+        (6.0, "duplicate", one),
+    ]
+    assert all(
+        entry.digest is entry.title is None for _, entry in store.changes(None, 99) if entry.verdict == "duplicate"
+    )
+    record = store.page(SITE, link(1).key)
+    assert record is not None
+    assert record.duplicate_of == one
+
+
+def test_a_duplicate_that_is_forgotten_or_evicted_was_not_held(store: FrontierStore) -> None:
+    store.discover(links(1, 2), at=1.0)
+    site = active(store)
+    fetched(store, site, 2.0, "new", duplicate_of="http://x.example/")
+    fetched(store, site, 2.0, "new", duplicate_of="http://x.example/")
+    assert store.evict(site, [link(1).key], at=3.0) == 1
+    assert store.forget(SITE, link(2).key, at=3.0) == 1
+    assert [verdict for _, _, verdict in entries(store)] == ["duplicate", "duplicate"]
+    record = store.page(SITE, link(1).key)
+    assert record is not None
+    assert record.duplicate_of is None
 
 
 def test_a_page_that_was_never_held_is_no_news_when_it_goes(store: FrontierStore) -> None:
@@ -709,10 +842,10 @@ def test_the_copies_of_each_warc_file_are_counted_and_follow_a_move(store: Front
         record = msgspec.structs.replace(crawled(one.record, 3.0), copy=Copy(7, one.id.number, 10))
         store.settle([Outcome(one.id, "new", record)], at=3.0)
     assert store.copies() == {7: 2}
-    record = store.page(SITE, link(1).key)
-    assert record is not None
-    assert record.copy is not None
-    move = Move(SITE, link(1).key, record.copy, Copy(8, 0, 10))
+    page = store.page(SITE, link(1).key)
+    assert page is not None
+    assert page.copy is not None
+    move = Move(SITE, link(1).key, page.copy, Copy(8, 0, 10))
     assert store.relocate([move, move]) == 1
     assert store.copies() == {7: 1, 8: 1}
 
@@ -740,7 +873,7 @@ def test_a_forgotten_page_is_gone_and_barred(store: FrontierStore) -> None:
     assert store.forget(SITE, one.key, at=4.0) == 1
     assert store.forget(SITE, one.key, at=4.0) == 0
     assert store.settle([outcome(one, 5.0, kind="same")], at=5.0).lost == 1
-    assert store.discover(links(1), at=6.0) == Discovered(new=0, known=1)
+    assert store.discover(links(1), at=6.0) == Discovered(new=0, known=1, repeated=(0,))
     assert store.immediate(links(1), at=6.0) == 0
     assert store.page(SITE, one.key) is None
     assert [record.url for _, record in store.pages()] == [f"{SITE}/2"]

@@ -23,9 +23,8 @@ from webfountain.errors import StoreBound, StoreError, StoreHeld, StoreVersion
 from webfountain.records import Outcome, SiteState
 from webfountain.store import open_store
 from webfountain.store.contract import AT_ONCE, PLAN, Parked
-from webfountain.store.embedded.disk import CACHE_BYTES, WriteBatch, open_reading, open_writing
-from webfountain.store.embedded.keys import META
-from webfountain.store.embedded.opening import open_embedded
+from webfountain.store.embedded import open_embedded
+from webfountain.store.embedded.disk import CACHE_BYTES, META, WriteBatch, open_reading, open_writing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -217,6 +216,22 @@ def test_a_reader_follows_a_store_that_is_being_written(tmp_path: Path) -> None:
     reader.close()
     store.close()
     store.close()
+
+
+def test_a_reader_that_polls_sees_each_step_at_once_also_where_the_writer_begins_a_new_log(tmp_path: Path) -> None:
+    disk = open_writing(tmp_path)
+    reader = open_reading(tmp_path)
+    for step in range(40):
+        reader.refresh()  # nothing is new
+        batch = WriteBatch(raw_mode=True)
+        batch.put(b"k%d" % step, b"v")
+        disk.write(batch)
+        if step % 7 == 3:
+            disk._db.flush()
+        reader.refresh()
+        assert reader.get(b"k%d" % step) == b"v"
+    reader.close()
+    disk.close()
 
 
 def test_a_reader_cannot_write(tmp_path: Path) -> None:

@@ -22,22 +22,28 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from tests.store.stores import PERIOD_S, server_url
 from webfountain.records import Copy, Link, Move, Outcome, SiteLease, SiteState
 from webfountain.store.contract import AT_ONCE, CLASSES, LANES, Parked, Refill
-from webfountain.store.embedded.opening import open_embedded
-from webfountain.store.memory.store import MemoryStore
+from webfountain.store.embedded import open_embedded
+from webfountain.store.embedded.store import EmbeddedStore
+from webfountain.store.memory import MemoryStore
 from webfountain.store.shared.opening import open_shared
+from webfountain.store.shared.store import SharedStore
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
-    from webfountain.records import Lease
+    from webfountain.records import Lease, PageRecord
     from webfountain.store.contract import Dealt
-    from webfountain.store.embedded.store import EmbeddedStore
-    from webfountain.store.shared.store import SharedStore
 
 SITES = ("https://a.example", "https://b.example:8080", "http://ü.example")
 KEYS = tuple(bytes([n]) * 8 for n in range(6))
 OWNERS = ("ant", "other")
 GRADES = (0.0, 1e-9, 0.5, 0.6, 1e9)
+
+
+def grades_of(turn: int) -> Callable[[Sequence[PageRecord]], list[float]]:
+    """Importances by the pages' URLs, others each turn."""
+    return lambda records: [GRADES[(ord(record.url[-1]) + turn) % len(GRADES)] for record in records]
+
 
 sites = st.sampled_from(SITES)
 keys = st.sampled_from(KEYS)
@@ -227,6 +233,15 @@ class Race(RuleBasedStateMachine):
             self.reference.advance(site, chosen, due=due, at=at), self.store.advance(site, chosen, due=due, at=at)
         )
 
+    @rule(site=sites, chosen=st.lists(keys, max_size=4), importance=st.sampled_from([0.0, 1.0, 300.0]))
+    def reassign(self, site: str, chosen: list[bytes], importance: float) -> None:
+        def revised(record: PageRecord) -> PageRecord | None:
+            if record.policy == "other":
+                return None
+            return msgspec.structs.replace(record, policy="other", trust=0.5, importance=importance, source=b"12345678")
+
+        self.both(self.reference.reassign(site, chosen, revised), self.store.reassign(site, chosen, revised))
+
     @precondition(lambda self: self.held)
     @rule(data=st.data(), chosen=st.lists(keys, max_size=3))
     def evict(self, data: st.DataObject, chosen: list[bytes]) -> None:
@@ -238,12 +253,17 @@ class Race(RuleBasedStateMachine):
     def regrade(self, data: st.DataObject, epoch: int, n: int) -> None:
         ours, theirs = data.draw(st.sampled_from(self.held))
 
-        def importance(chosen: Sequence[bytes]) -> list[float]:
-            return [GRADES[(key[0] + epoch) % len(GRADES)] for key in chosen]
-
         self.both(
-            self.reference.regrade(ours, importance, epoch=epoch, n=n),
-            self.store.regrade(theirs, importance, epoch=epoch, n=n),
+            self.reference.regrade(ours, grades_of(epoch), epoch=epoch, n=n),
+            self.store.regrade(theirs, grades_of(epoch), epoch=epoch, n=n),
+        )
+
+    @precondition(lambda self: self.held)
+    @rule(data=st.data(), chosen=st.lists(keys, max_size=3, unique=True), turn=st.integers(1, 3))
+    def reweigh(self, data: st.DataObject, chosen: list[bytes], turn: int) -> None:
+        ours, theirs = data.draw(st.sampled_from(self.held))
+        self.both(
+            self.reference.reweigh(ours, chosen, grades_of(turn)), self.store.reweigh(theirs, chosen, grades_of(turn))
         )
 
     @rule(site=sites, key=keys, old=st.integers(1, 3), new=st.integers(1, 3))
@@ -271,6 +291,7 @@ class Race(RuleBasedStateMachine):
     def crash(self) -> None:
         left = self.root / str(self.openings)
         self.openings += 1
+        assert isinstance(self.store, EmbeddedStore)
         self.store._disk._db.cancel_all_background(True)  # a compaction would change the folder under the copy
         shutil.copytree(left, self.root / str(self.openings))
         self.store = self.opened()
@@ -330,7 +351,7 @@ def outcomes(draw: st.DrawFn, lease: Lease, at: float) -> Outcome:
 
 
 @pytest.mark.soak
-class TestLongRace(Race.TestCase):  # type: ignore[name-defined,misc]
+class TestLongRace(Race.TestCase):  # type: ignore[valid-type,misc]
     """The same race, many times as long, with other steps each time."""
 
     settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
@@ -348,11 +369,12 @@ class SharedRace(Race):
 
     @rule()
     def crash(self) -> None:
+        assert isinstance(self.store, SharedStore)
         self.store.disconnect()
 
 
 @pytest.mark.soak
-class TestLongSharedRace(SharedRace.TestCase):  # type: ignore[name-defined,misc]
+class TestLongSharedRace(SharedRace.TestCase):  # type: ignore[valid-type,misc]
     """The same over the shared store."""
 
     settings = settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))

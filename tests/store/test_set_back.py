@@ -11,8 +11,7 @@ import pytest
 from tests.store.stores import PERIOD_S, SITE, active, crawled, lease, links, outcome
 from webfountain.records import Outcome, SiteState
 from webfountain.store.contract import PLAN, Parked
-from webfountain.store.embedded.mending import TOLERANCE_S
-from webfountain.store.embedded.opening import open_embedded
+from webfountain.store.embedded import TOLERANCE_S, open_embedded
 
 if TYPE_CHECKING:
     from pathlib import Path

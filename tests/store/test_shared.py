@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import logging
 import math
-from typing import TYPE_CHECKING
+import random
+import time
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import pytest
@@ -13,13 +15,20 @@ from click.testing import CliRunner
 
 from tests.servers.valkey import SERVERS, cluster, single
 from tests.store.stores import ALWAYS, active, crawled, lease, link, outcome, server_url
-from webfountain.commands import looking, telling
-from webfountain.errors import CursorLost, InputError, StoreBound, StoreError
-from webfountain.records import Link, Outcome
+from webfountain.cli import command_of
+from webfountain.clock import ManualClock
+from webfountain.commands import inspecting
+from webfountain.errors import CursorLost, InputError, StoreBound, StoreError, StoreVersion
+from webfountain.frontier.colony import AntNote
+from webfountain.frontier.inbox import Delivered, FeedInbox, Forget
+from webfountain.records import Link, Outcome, SiteState
 from webfountain.store import open_store, without_password
-from webfountain.store.changes import is_cursor
-from webfountain.store.contract import LANES, Refill
-from webfountain.store.shared.connection import connect
+from webfountain.store.contract import AT_ONCE, LANES, FeedForm, Parked, Refill
+from webfountain.store.rules import is_cursor
+from webfountain.store.shared.colony import ALL_AGAIN_S, DueTimes, bell_key
+from webfountain.store.shared.opening import FORMAT, _meta_key, connect
+from webfountain.store.shared.scripts import Shards
+from webfountain.store.transfer import Logged
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,6 +105,96 @@ def test_an_ant_that_was_paused_settles_nothing_of_a_site_that_another_took_over
     assert other.settle([outcome(each, 12.0) for each in again], at=12.0).applied == 2
     paused.close()
     other.close()
+
+
+def test_a_look_at_a_store_at_rest_is_one_command_however_many_shards_it_has(tmp_path: Path) -> None:
+    with single() as (url, client):
+        store = opened(f"{url}?shards=256")
+        store.discover(links_of(SITES, 1), at=1.0)
+        assert len(store.activate(99, owner="ant", until=50.0, at=2.0)) == 40
+        assert store.next_site_due() == 50.0
+        before = client.info("stats")["total_commands_processed"]
+        assert store.activate(99, owner="ant", until=50.0, at=3.0) == []
+        assert store.next_site_due() == 50.0
+        # This question, and that before it, are commands as well.
+        assert client.info("stats")["total_commands_processed"] - before <= 2 + 2
+        store.close()
+
+
+def test_a_look_for_immediate_urls_is_one_command_and_those_of_another_process_are_seen(tmp_path: Path) -> None:
+    with single() as (url, client):
+        store, other = opened(f"{url}?shards=256"), opened(f"{url}?shards=256")
+        store.discover(links_of(SITES, 1), at=1.0)
+        [first, *_] = store.activate(99, owner="ant", until=50.0, at=2.0)
+        assert store.urgent("ant") == []
+        before = client.info("stats")["total_commands_processed"]
+        assert store.urgent("ant") == []
+        assert client.info("stats")["total_commands_processed"] - before <= 1 + 2
+        other.immediate([link(0, site=first.site)], at=3.0)
+        assert [lease.site for lease in store.urgent("ant")] == [first.site]
+        assert [lease.site for lease in store.urgent("ant")] == [first.site], "until it is leased"
+        [dealt] = store.lease([Refill(first, immediate=5)])
+        assert dealt is not None
+        assert len(dealt.immediate) == 1
+        assert store.urgent("ant") == []
+        store.release([lease.id for lease in dealt.immediate])
+        assert [lease.site for lease in store.urgent("ant")] == [first.site], "what was given back is there again"
+        store.close()
+        other.close()
+
+
+def test_what_another_process_lets_be_due_sooner_is_seen_at_the_next_look(sharded: str) -> None:
+    one, other = opened(sharded), opened(sharded)
+    assert one.next_site_due() is None
+    other.discover(links_of(SITES[:1], 2), at=9.0)
+    assert one.next_site_due() == 9.0
+    [lease_of_one] = one.activate(1, owner="one", until=50.0, at=9.0)
+    assert other.next_site_due() == 50.0
+    held = lease(one, lease_of_one, 1)
+    one.settle([outcome(each, 10.0) for each in held], at=10.0)
+    one.park([Parked(lease_of_one, 40.0, SiteState())], at=11.0)
+    assert other.next_site_due() == 40.0
+    one.advance(SITES[0], [each.key for each in held], due=12.0, at=11.0)
+    assert other.next_site_due() == 12.0
+    one.enlist(SITES[:1], owner="one", until=11.5, at=11.0)
+    assert other.next_site_due() == 11.5
+    one.immediate(links_of(SITES[1:2], 1), at=11.0)
+    assert other.next_site_due() == AT_ONCE
+    one.close()
+    other.close()
+
+
+def test_what_nobody_told_is_found_within_a_minute_and_at_once_when_the_server_was_set_back() -> None:
+    with single() as (url, client):
+        store = opened(f"{url}?shards=16")
+        store.discover(links_of(SITES, 1), at=9.0)
+        connection, clock = connect(url), ManualClock(0.0)
+        shards = Shards(connection, prefix="webfountain", count=16)
+        times = DueTimes(connection, shards, key=bell_key("webfountain"), rng=random.Random(1), now=clock.now)
+        assert min(times.first()) == 9.0
+        silent = shards.key(3, "due")
+        client.zadd(silent, {"https://silent.example": 4.0})
+        assert min(times.first()) == 9.0
+        clock.advance(ALL_AGAIN_S)
+        assert min(times.first()) == 4.0
+        client.zadd(silent, {"https://silent.example": 2.0})
+        client.delete(bell_key("webfountain"))
+        assert min(times.first()) == 2.0
+        connection.close()
+        store.close()
+
+
+def test_due_times_are_read_in_either_version_of_the_protocol() -> None:
+    with single() as (url, _):
+        for protocol in (2, 3):
+            store = open_store(
+                f"{url}?prefix=p{protocol}", collection="tests", period_s=10.0, parameters={"protocol": protocol}
+            )
+            store.discover(links_of(SITES[:1], 1), at=9.0)
+            assert store.next_site_due() == 9.0
+            assert [one.site for one in store.activate(9, owner="ant", until=50.0, at=9.0)] == SITES[:1]
+            assert store.next_site_due() == 50.0
+            store.close()
 
 
 def crawl_all(store: FrontierStore, *, at: float) -> None:
@@ -238,6 +337,16 @@ def test_what_the_server_forgets_of_scripts_is_told_again(tmp_path: Path) -> Non
     store.close()
 
 
+def test_a_store_of_another_format_is_refused_with_the_way_to_move_it(tmp_path: Path) -> None:
+    url = f"{server_url()}?prefix={tmp_path.name}"
+    opened(url).close()
+    connection, key = connect(server_url()), _meta_key(tmp_path.name)
+    meta = connection.ask(key, "GET", key)
+    connection.ask(key, "SET", key, meta.replace(b'"format":%d' % FORMAT, b'"format":4'))
+    with pytest.raises(StoreVersion, match=f"format 4; this version reads {FORMAT}; `webfountain export` of"):
+        opened(url)
+
+
 def test_a_store_belongs_to_one_collection_and_keeps_its_number_of_shards(tmp_path: Path) -> None:
     url = f"{server_url()}?prefix={tmp_path.name}"
     opened(f"{url}&shards=3").close()
@@ -306,31 +415,113 @@ def test_status_sites_pages_and_changes_look_at_a_store_on_a_server(tmp_path: Pa
     store = opened(url)
     store.discover(links_of(SITES, 2), at=1.0)
     crawl_all(store, at=10.0)
-    store.close()
 
     def said(command: Command, *arguments: str) -> str:
         found = CliRunner().invoke(command, ["--store", url, *arguments], catch_exceptions=False)
         assert found.exit_code == 0
         return found.stdout
 
-    status = json.loads(said(looking.status, "--json"))
-    assert (status["pages"]["crawled"], status["active_sites"], status["crawling"]) == (40, 40, True)
-    assert len(json.loads(said(looking.sites, "--json"))) == 40
-    assert len(said(looking.pages, "--jsonl").splitlines()) == 80
-    lines = said(looking.changes, "--jsonl").splitlines()
+    status = json.loads(said(inspecting.status, "--json"))
+    assert (status["pages"]["crawled"], status["active_sites"], status["crawling"]) == (40, 40, False)
+    assert "ants    none is alive" in said(inspecting.status)
+    assert store.claims is not None
+    for name, note in {"ant/a": AntNote(5.0, sites=3, in_flight=2), "ant/b": AntNote(5.0, idle_since=4.0)}.items():
+        notes = {name: msgspec.msgpack.encode(note)}
+        store.claims.claim([name], owner=name[-1], until=time.time() + 60.0, at=time.time(), notes=notes)
+    store.close()
+    status = json.loads(said(inspecting.status, "--json"))
+    assert status["crawling"]
+    assert [(ant["name"], ant["sites"]) for ant in status["ants"]] == [("a", 3), ("b", 0)]
+    assert "ants    2 alive with 3, 0 sites; 2 requests in flight; 1 idle" in said(inspecting.status)
+    assert len(json.loads(said(inspecting.sites, "--json"))) == 40
+    assert len(said(inspecting.pages, "--jsonl").splitlines()) == 80
+    lines = said(inspecting.changes, "--jsonl").splitlines()
     assert len(lines) == 40
-    assert len(said(looking.changes, "--jsonl", "--since", json.loads(lines[29])["cursor"]).splitlines()) == 10
+    assert len(said(inspecting.changes, "--jsonl", "--since", json.loads(lines[29])["cursor"]).splitlines()) == 10
 
 
-@pytest.mark.parametrize(("command", "word"), [("texts", "--repository"), ("now", "has no folder")])
-def test_a_command_that_needs_a_folder_says_so_of_a_store_on_a_server(command: str, word: str, tmp_path: Path) -> None:
+def test_a_command_that_needs_a_folder_says_so_of_a_store_on_a_server(tmp_path: Path) -> None:
     url = f"{server_url()}?prefix={tmp_path.name}"
     opened(url).close()
-    asked = {"texts": looking.texts, "now": telling.now}[command]
-    with pytest.raises(InputError, match=word):
-        CliRunner().invoke(
-            asked, ["--store", url, *["https://a.example/"] * (command == "now")], catch_exceptions=False
-        )
+    with pytest.raises(InputError, match="--repository"):
+        CliRunner().invoke(inspecting.texts, ["--store", url], catch_exceptions=False)
+
+
+def test_a_log_says_nothing_of_a_forgotten_page_though_its_entries_were_not_erased(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that died between the two left titles and digests to be read."""
+    url = f"{server_url()}?prefix={tmp_path.name}&shards=1"
+    store = opened(url)
+    store.discover(links_of(SITES[:1], 2), at=1.0)
+    home = active(store, SITES[0])
+    held = lease(store, home, 2)
+    store.settle([msgspec.structs.replace(outcome(each, 2.0), title="Said") for each in held], at=2.0)
+    monkeypatch.setattr(store._changes, "erase", dying)  # type: ignore[attr-defined]
+    with pytest.raises(ZeroDivisionError):
+        store.forget(SITES[0], held[0].key, at=3.0)
+    entries = [entry for _, entry in opened(url).changes(None, 9)]
+    assert [(entry.verdict, entry.title) for entry in entries] == [("new", None), ("new", "Said"), ("forgotten", None)]
+    assert [row.change.title for row in opened(url).rows() if isinstance(row, Logged)] == [None, "Said", None]
+
+
+def dying(*_: object) -> None:
+    raise ZeroDivisionError
+
+
+def test_notes_to_a_crawl_lie_on_the_server_and_go_to_one_process_each(tmp_path: Path) -> None:
+    url = f"{server_url()}?prefix={tmp_path.name}&shards=4"
+    store, other = opened(url), opened(url)
+    store.discover(links_of(SITES[:2], 2), at=1.0)
+
+    def run(*words: str) -> dict[str, Any]:
+        found = CliRunner().invoke(command_of(words[0]), [*words[1:], "--store", url, "--json"], catch_exceptions=False)
+        return json.loads(found.stdout)  # type: ignore[no-any-return]
+
+    new = f"{SITES[2]}/now"
+    assert run("now", new) == {"urls": [new], "taken": False}
+    first, second = (FeedInbox(each.feed()) for each in (store, other))  # type: ignore[arg-type]
+    [received] = first.waiting(at=10.0)
+    assert second.waiting(at=11.0) == []
+    assert not second.is_empty()
+    # Who took it died: after a minute it is another's.
+    assert second.waiting(at=80.0) == [received]
+    assert second.deliver(other, None, at=200.0) == Delivered(immediate=1)
+    assert first.is_empty()
+    [urgent] = store.activate(9, owner="ant", until=1e9, at=0.0)
+    assert urgent.site == SITES[2]
+    store.park([Parked(urgent, 1e9, SiteState())], at=3.0)
+    assert run("forget", "--site", SITES[0])["records"] == 2
+    assert store.site(SITES[0]) is None
+    first.put(Forget("nonsense"))
+    store.feed().put([b"no note"])  # type: ignore[union-attr]
+    assert first.deliver(store, None, at=300.0) == Delivered()
+    assert first.is_empty()
+    assert run("check")["whole"] is True
+    for each in (store, other):
+        each.close()
+
+
+@pytest.mark.parametrize(("form", "push"), [("list", "rpush"), ("set", "sadd"), ("zset", "zadd")])
+def test_an_entry_of_a_feed_is_taken_once_in_each_form(tmp_path: Path, form: FeedForm, push: str) -> None:
+    store = opened(f"{server_url()}?prefix={tmp_path.name}&shards=1")
+    client = store._connection.client  # type: ignore[attr-defined]
+    key = f"{tmp_path.name}:start_urls"
+    getattr(client, push)(
+        key, {"low": 1, "high": 9} if form == "zset" else "high", *([] if form == "zset" else ["low"])
+    )
+    feed = store.feed(key, form)
+    assert feed is not None
+    taken = feed.take(1, until=5.0, at=1.0) + feed.take(5, until=5.0, at=1.0)
+    assert sorted(each.data for each in taken) == [b"high", b"low"]
+    if form != "set":
+        assert [each.data for each in taken] == [b"high", b"low"]
+    assert feed.waiting() == 2
+    feed.done(taken[:1])
+    assert [each.data for each in feed.take(5, until=9.0, at=6.0)] == [taken[1].data]
+    feed.done(taken)
+    assert feed.waiting() == 0
+    store.close()
 
 
 def test_a_url_costs_at_most_what_was_promised(tmp_path: Path) -> None:

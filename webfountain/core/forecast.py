@@ -1,112 +1,258 @@
-"""What a plan will have achieved at each period's end when pages are taken oldest first, as the crawler takes them.
+"""How fresh a collection is and will be, from what its own fetches found; with an interval, and on how much it rests.
 
-Equation (2) draws the crawled pages of a bucket at random; a crawler that takes the oldest first leaves fewer obsolete,
-because no page waits long. Both forecasts stand beside what is measured. Also here: the steady interval of each bucket
-that equalises the price of a fetch, which is the continuous optimum that the `fountain` strategy follows.
+A model of pages that change alone foresees no release: its forecasts are wrong by ten where a site changes in bursts.
+So nothing here is predicted from rates. While a crawl goes on, three things are known: pages that are believed to be
+obsolete now and how long they have been so (`BelievedTotal`, from the belief of each site, in which what siblings
+showed is counted), how long those had been so that a fetch found changed, and pages without a copy. In the end each
+obsolete page is found by a fetch; so
 
-Source: Edwards 2001, equation (2) and Figure 2; the price of a fetch: Cho & Garcia-Molina, *Effective page refresh
-policies for web crawlers*, TODS 2003, section 4; Azar et al., PNAS 2018.
+    obsolete page-time of a cycle = what its fetches found + what is still open at its end - what was at its begin
+
+holds with every belief, and beliefs that were too dark or too bright take themselves back. One cycle is one witness,
+however many pages changed in it: a burst counts once. What is foretold of the next cycle is the spread of those before,
+of which the recent count more; what is shown of the present is the belief, put right by how beliefs and findings of
+the cycles before differed. Times are UTC seconds. Pure arithmetic without numpy: a command that only counts starts at
+once. No clock, no store.
+
+Source: renewal-reward, as Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section
+2, measures freshness over time; predictive quantiles by weighted order statistics. The combination is ours.
 """
 
 from __future__ import annotations
 
-from math import inf
+from bisect import bisect_left, bisect_right
+from itertools import accumulate
+from math import exp, inf, log
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
+import msgspec
 
 if TYPE_CHECKING:
-    import numpy.typing as npt
+    from collections.abc import Sequence
 
-    from webfountain.core.model import Instance
+__all__ = ["Believed", "BelievedTotal", "Cycle", "CycleForecast", "Outlook", "Published", "holds", "published"]
 
-    Array = npt.NDArray[np.float64]
-
-__all__ = ["interval_of_rest", "intervals_at_price", "obsolete_oldest_first", "price_of_budget"]
-
-_COHORTS: Final = 16
-_LARGEST_X: Final = 50.0
-_HALVINGS: Final = 45
-
-
-def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: Array) -> Array:
-    """(T,) obsolete pages at each period's end, the never-crawled not among them.
-
-    Parameters
-    ----------
-    x : (T, B) pages recrawled, z : (T,) never-crawled pages crawled
-    mean_age : (B,) periods since the last crawl; ages are taken as spread evenly up to twice that
-    """
-    ages = (np.arange(_COHORTS) + 0.5)[::-1] * (2.0 / _COHORTS)
-    # (B, cohorts) pages of a cohort and their obsolete share, the longest uncrawled first; each period appends one.
-    pages = np.concatenate([np.repeat(instance.b0[:, None] / _COHORTS, _COHORTS, axis=1), np.zeros_like(x).T], axis=1)
-    obsolete = np.zeros_like(pages)
-    obsolete[:, :_COHORTS] = 1.0 - (1.0 - instance.a[0])[:, None] ** (ages * mean_age[:, None])
-    total = np.zeros(instance.T)
-    for t in range(instance.T):
-        older = np.cumsum(pages, axis=1) - pages
-        pages -= np.clip(x[t][:, None] - older, 0.0, pages)
-        obsolete = 1.0 - (1.0 - obsolete) * (1.0 - instance.a[t])[:, None]
-        pages[:, _COHORTS + t] = x[t] + instance.p * z[t]
-        obsolete[:, _COHORTS + t] = 0.0
-        total[t] = (pages * obsolete).sum()
-    return total
+HALF: Final = 4.0
+"""Cycles after which one counts half."""
+KEPT: Final = 64
+"""Cycles that are remembered."""
+PRIOR_CYCLES: Final = 2.0
+"""Cycles that the belief before any is worth: shares spread about the mean so far as `PRIOR_SPREAD` tells."""
+PRIOR_SPREAD: Final = 1.2
+"""Standard deviation of the logarithm of a cycle's share, before any cycle tells: a factor of three either way."""
+MARGIN: Final = 1.3
+"""Factor by which an interval reaches beyond the shares that were seen, for they are estimates themselves."""
+UNKNOWN_SHARE: Final = 0.02
+"""Share believed obsolete before anything was seen."""
+LEAST: Final = 2e-4
+"""Share below which nothing is told apart, and an interval reaches down to 0."""
+FACTOR: Final = 2.0
+NEGLIGIBLE: Final = 0.005
+"""A forecast holds that is within `FACTOR` of what comes, or where both are below `NEGLIGIBLE`."""
+_TENTH, _NINTH_TENTH = 0.1, 0.9
+_DEVIATES: Final = (-1.645, -1.036, -0.674, -0.385, -0.126, 0.126, 0.385, 0.674, 1.036, 1.645)
+"""Standard normal, at .05, .15, … .95."""
 
 
-def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> Array:
-    """(B,) interval at which a fetch of a page of each rate buys `price` of fresh time; s, `longest` where none does.
+class Outlook(msgspec.Struct, frozen=True, array_like=True):
+    """An obsolete share: what is told, the interval in which it lies four times of five, and the evidence."""
 
-    Solves (1 - e^-x (1 + x)) / rate = price, x = rate * interval, by bisection. A page that changes so fast that no
-    fetch is worth the price is given up, as is one that never changes.
-    """
-    low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
-    wanted = np.minimum(price * rates, 1.0)
-    for _ in range(_HALVINGS):
-        x = (low + high) / 2
-        short = _worth(x) < wanted
-        low, high = np.where(short, x, low), np.where(short, high, x)
-    interval = np.divide(high, rates, out=np.full_like(rates, longest), where=(rates > 0) & (wanted < 1.0))
-    return np.asarray(np.minimum(interval, longest))
+    share: float
+    low: float
+    high: float
+    cycles: int
+    """Whole cycles that it rests on; 0: on what is believed of any web."""
 
 
-def _worth(x: Array) -> Array:
-    """1 - e^-x (1 + x), by its series where the difference would lose its digits."""
-    return np.where(x < 1e-4, x * x * (0.5 - x / 3.0), -np.expm1(-x) - x * np.exp(-x))
+class Cycle(msgspec.Struct, frozen=True, array_like=True):
+    """A cycle that is over: what was foretold, what was shown in the mean while it ran, and what its fetches found."""
+
+    begin: float
+    foretold: Outlook
+    shown: float
+    found: float
 
 
-def price_of_budget(
-    pages: Array, rates: Array, fetches_per_s: float, *, longest: float = inf, shortest: float = 0.0
-) -> float:
-    """The price at which all pages together ask for `fetches_per_s`; 0 where the budget exceeds every wish.
+class Believed(msgspec.Struct, frozen=True, array_like=True):
+    """What is believed of the pages of one site at a time, if none is fetched since."""
 
-    Bisection on the logarithm; the answer is the dual of "fetches <= budget" in the steady state. `longest` and
-    `shortest` (s) bound every interval; where `longest` alone asks for more than the budget, so does the answer.
-    """
-    low, high = 1e-12, max(1.0 / max(float(rates.min(initial=inf)), 1e-12), 1.0)
-    if _asked(pages, rates, low, longest, shortest) <= fetches_per_s:
-        return 0.0
-    for _ in range(_HALVINGS):
-        price = float(np.sqrt(low * high))
-        if _asked(pages, rates, price, longest, shortest) > fetches_per_s:
-            low = price
-        else:
-            high = price
-    return high
+    at: float
+    pages: float
+    obsolete: float
+    """Pages."""
+    so_far: float
+    """Page-seconds for which they have been so, since the last fetch of each."""
+    growing: float
+    """Pages that become obsolete in a second."""
 
 
-def _asked(pages: Array, rates: Array, price: float, longest: float, shortest: float) -> float:
-    """Fetches per second that all pages ask for at a price."""
-    intervals = np.maximum(intervals_at_price(rates, price, longest=longest), max(shortest, 1e-9))
-    return float((pages / intervals).sum())
+class BelievedTotal(msgspec.Struct, array_like=True):
+    """The sum of what is believed of all sites, each as of its own time: a parabola in the time since `origin`."""
+
+    origin: float
+    pages: float = 0.0
+    constant: float = 0.0
+    linear: float = 0.0
+    square: float = 0.0
+
+    def replace(self, old: Believed | None, new: Believed) -> None:
+        """A site was reckoned again."""
+        if old is not None:
+            self._add(old, -1.0)
+        self._add(new, 1.0)
+
+    def _add(self, site: Believed, sign: float) -> None:
+        # so_far + obsolete (t - at) + growing (t - at)^2 / 2, in powers of t - origin
+        ago = site.at - self.origin
+        self.pages += sign * site.pages
+        self.constant += sign * (site.so_far - site.obsolete * ago + site.growing * ago * ago / 2)
+        self.linear += sign * (site.obsolete - site.growing * ago)
+        self.square += sign * site.growing / 2
+
+    def obsolete(self, at: float) -> float:
+        """Pages believed obsolete."""
+        return min(max(self.linear + 2 * self.square * (at - self.origin), 0.0), max(self.pages, 0.0))
+
+    def so_far(self, at: float) -> float:
+        """Page-seconds for which pages that were not fetched since are believed to have been so."""
+        since = at - self.origin
+        return max(self.constant + self.linear * since + self.square * since * since, 0.0)
 
 
-def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: float) -> float:
-    """Interval of the pages that the price gives up, s: they share what the others leave; inf where nothing is left.
+class CycleForecast(msgspec.Struct, array_like=True):
+    """The record of a collection's cycles, and the one that runs."""
 
-    Where even the slowest pages change many times between two fetches no price is worth paying, and the budget
-    would lie idle; a visit still finds a change and its links.
-    """
-    intervals = intervals_at_price(rates, price)
-    left = fetches_per_s - float((pages / np.maximum(intervals, 1e-9)).sum())
-    given_up = float(pages[~np.isfinite(intervals)].sum())
-    return given_up / left if left > 1e-3 * fetches_per_s and given_up > 0 else inf
+    cycle_s: float
+    begin: float
+    """Of the cycle that runs."""
+    foretold: Outlook
+    cycles: list[Cycle] = msgspec.field(default_factory=list)
+    looked: float = -inf
+    """When it was last brought up to date."""
+    believed: float = 0.0
+    """Pages believed obsolete then, those without a copy among them, and those known."""
+    known: float = 0.0
+    so_far: float | None = None
+    """Page-seconds that were open when the cycle began."""
+    found: float = 0.0
+    """Page-seconds in it that fetches showed, or that pages without a copy stood."""
+    shown: float = 0.0
+    """Page-seconds in it that were believed."""
+    lasted: float = 0.0
+    """Page-seconds that have passed in it, of all known pages."""
+
+    @classmethod
+    def begun(cls, cycle_s: float, *, at: float) -> CycleForecast:
+        """Nothing is known at `at`."""
+        return cls(cycle_s, at, _spread([], []))
+
+    def visit(self, page_s: float) -> None:
+        """Fetches found pages changed that had been so for so many page-seconds together."""
+        self.found += page_s
+
+    def look(self, at: float, *, obsolete: float, so_far: float, missing: float, known: float) -> None:
+        """The collection as it is believed to stand: pages, of which `missing` have no copy, and page-seconds.
+
+        Call it often in a cycle, and after the visits so far.
+        """
+        if self.so_far is None:
+            self.begin, self.so_far = at, so_far
+        elif at > self.looked:
+            passed = at - self.looked
+            self.found += missing * passed
+            self.shown += (obsolete + missing) * passed
+            self.lasted += known * passed
+        self.looked, self.believed, self.known = at, obsolete + missing, known
+        if at >= self.begin + self.cycle_s:
+            self._close(at, so_far)
+
+    def _close(self, at: float, so_far: float) -> None:
+        if self.lasted > 0 and self.so_far is not None:
+            found = min(max((self.found + so_far - self.so_far) / self.lasted, 0.0), 1.0)
+            self.cycles.append(Cycle(self.begin, self.foretold, self.shown / self.lasted, found))
+            del self.cycles[:-KEPT]
+        self.begin, self.so_far, self.found, self.shown, self.lasted = at, so_far, 0.0, 0.0, 0.0
+        self.foretold = self.next_cycle()
+
+    def next_cycle(self) -> Outlook:
+        """The mean obsolete share of a cycle that begins now, as the cycles before were found to be."""
+        return _spread([cycle.found for cycle in self.cycles], _recent(len(self.cycles)))
+
+    def now(self) -> Outlook | None:
+        """The obsolete share as it stood when last looked at; None before."""
+        if not self.known:
+            return None
+        share = self.believed / self.known
+        weights = _recent(len(self.cycles))
+        off = [max(cycle.found, LEAST) / max(cycle.shown, LEAST) for cycle in self.cycles]
+        prior = [exp(PRIOR_SPREAD * deviate / 2) for deviate in _DEVIATES]
+        values, ends = _ordered(off + prior, weights + [PRIOR_CYCLES / len(prior)] * len(prior))
+        low, middle, high = (_quantile(values, ends, part) * share for part in (_TENTH, 0.5, _NINTH_TENTH))
+        low = 0.0 if low < LEAST else low / MARGIN
+        return Outlook(min(middle, 1.0), min(low, 1.0), min(high * MARGIN, 1.0), len(self.cycles))
+
+
+class Published(msgspec.Struct, frozen=True, array_like=True):
+    """A forecast as a crawl keeps it in its store: to go on from, and to be shown."""
+
+    forecast: CycleForecast
+    standing: BelievedTotal
+
+
+def published(data: bytes | None) -> Published | None:
+    """What a store holds; None before there is any, and where another version wrote it."""
+    try:
+        return None if data is None else msgspec.msgpack.decode(data, type=Published)
+    except msgspec.DecodeError:
+        return None
+
+
+def _recent(count: int) -> list[float]:
+    """Weights of so many cycles, the last the newest."""
+    return [0.5 ** ((count - 1 - number) / HALF) for number in range(count)]
+
+
+def _spread(shares: Sequence[float], weights: list[float]) -> Outlook:
+    """What shares such as these lead one to expect."""
+    total = sum(weights)
+    mean = (sum(s * w for s, w in zip(shares, weights, strict=True)) + UNKNOWN_SHARE * 1e-3) / (total + 1e-3)
+    prior = [max(mean, LEAST) * exp(PRIOR_SPREAD * deviate) for deviate in _DEVIATES]
+    seen = [max(share, LEAST) for share in shares]
+    values, ends = _ordered(seen + prior, weights + [PRIOR_CYCLES / len(prior)] * len(prior))
+    low, high = _quantile(values, ends, _TENTH) / MARGIN, _quantile(values, ends, _NINTH_TENTH) * MARGIN
+    low = 0.0 if low < LEAST else low
+    share = min(max(_most_often_near(values, ends), low), high)
+    return Outlook(min(share, 1.0), min(low, 1.0), min(high, 1.0), len(shares))
+
+
+def _ordered(values: list[float], weights: list[float]) -> tuple[list[float], list[float]]:
+    """The values in ascending order, and the share of all weight up to and with each."""
+    pairs = sorted(zip(values, weights, strict=True))
+    total = sum(weights)
+    return [value for value, _ in pairs], [end / total for end in accumulate(weight for _, weight in pairs)]
+
+
+def _quantile(values: list[float], ends: list[float], part: float) -> float:
+    return values[min(bisect_left(ends, part), len(values) - 1)]
+
+
+def _most_often_near(values: list[float], ends: list[float]) -> float:
+    """The share that is most often within `FACTOR` of what comes, or negligible with it; the middle of all such."""
+    steps = [LEAST * 1.06**step for step in range(150)]
+    before = [0.0, *ends]
+    hits = []
+    for share in steps:  # what `holds` of it: a run of the values
+        first, last = bisect_left(values, share / FACTOR), bisect_right(values, share * FACTOR)
+        if share < NEGLIGIBLE:
+            first, last = 0, max(last, bisect_left(values, NEGLIGIBLE))
+        hits.append(before[last] - before[first])
+    best = max(hits) - 1e-9
+    among = [share for share, hit in zip(steps, hits, strict=True) if hit >= best]
+    return among[len(among) // 2]
+
+
+def holds(told: float, came: float) -> bool:
+    """Whether a forecast was right."""
+    if told < NEGLIGIBLE and came < NEGLIGIBLE:
+        return True
+    return abs(log(max(told, 1e-9) / max(came, 1e-9))) <= log(FACTOR)

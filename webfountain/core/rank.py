@@ -8,27 +8,375 @@ three of the power iteration, or, should that stall, by the power iteration, whi
 
 Source: Cho 1998, section 2 (IR, d = 0.9, a page without links links to every page); Policies 2006 (TrustRank's
 dampening and splitting). Deviation: scores sum to 1, the paper's to the number of pages.
+
+A link graph as in-links, block by block: what a ranking reads once per step. Pages are numbered from 0. A block holds
+the in-links of a run of pages; blocks may lie in memory or be memory-mapped files (`ranking.ranker` makes those from
+the link log), so that a ranking needs memory for its vectors only. What a page gives to each of its targets is one
+number per page, its `share`, so that links have no weights of their own.
+
+Source: Cho 1998, section 2 (link structure); Cho 2000, section 2.1 (the graph of sites).
+
+Importance of a page: from a ranking, between two rankings, from several scores; or from its place in the site alone.
+Scores are relative to the mean of the known pages (a page of score 1 is an average one), so that they mean the same
+before and after a ranking of a larger web. `ranking` publishes the scores of a ranking; `OnlineImportance` credits
+what is fetched until the next one. In which lane of its site a page waits is the store's to say
+(`store.contract.class_of`).
+
+Source: Abiteboul, Preda, Cobena, *Adaptive on-line page importance computation*, 2003 (cash); Policies 2006 (several
+scores, weighed by the page's policy); Cho 1998, section 2 (combined metrics, location).
 """
 
 from __future__ import annotations
 
-__all__ = ["DAMPENING", "DAMPING", "Ranking", "backlinks", "pagerank", "trustrank", "wander"]
-
 from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final, Generic, TypeVar
+from math import isnan
+from typing import TYPE_CHECKING, Final, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
 from webfountain.errors import NotConverged
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping, Sequence
+
     import numpy.typing as npt
 
-    from webfountain.core.link_graph import LinkGraph
-
     Array = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64] | npt.NDArray[np.int32]
     _Single = npt.NDArray[np.float32]
+
+__all__ = [
+    "BLOCK_EDGES",
+    "DAMPENING",
+    "DAMPING",
+    "METRICS",
+    "PRIOR",
+    "LinkBlock",
+    "LinkGraph",
+    "OnlineImportance",
+    "Ranking",
+    "backlinks",
+    "combined",
+    "importance_by_depth",
+    "in_links",
+    "is_home",
+    "location",
+    "pagerank",
+    "site_graph",
+    "trustrank",
+    "wander",
+    "worth_of_waiting",
+]
+
+_Page = TypeVar("_Page", bound="Hashable")
+
+METRICS: Final = ("pagerank", "trust", "backlinks", "topic", "location")
+"""The scores that a policy can weigh, in the order in which a page's record keeps those that it does."""
+
+PRIOR: Final = 0.1
+"""Score of a page before anything is known of its in-links: what no link brings, 1 - d at d = 0.9."""
+
+_SHARE: Final = 0.5
+"""Importance of a page relative to one a directory above it."""
+
+_HOME: Final = 2.0
+"""Importance of a home page relative to another page of its directory."""
+
+
+def combined(scores: Mapping[str, Array], weights: Mapping[str, float]) -> Array:
+    """(n,) mean of several scores, each (n,) relative to its mean, by the weights of a policy.
+
+    Raises ValueError when a weight names no score, is negative, or all are 0.
+    """
+    absent = sorted(weights.keys() - scores.keys())
+    if absent or min(weights.values(), default=0.0) < 0 or sum(weights.values()) <= 0:
+        raise ValueError(f"weights {dict(weights)} must be >= 0, not all 0, of {', '.join(scores)}")
+    total = sum(weights.values())
+    return np.asarray(sum(scores[name] * (weight / total) for name, weight in weights.items()))
+
+
+def importance_by_depth(paths: Sequence[str]) -> Array:
+    """(n,) 1 for a page in the root directory, half of that for each directory below."""
+    depth = [sum(bool(name) for name in path.split("?", 1)[0].split("/")[:-1]) for path in paths]
+    return np.asarray(np.power(_SHARE, np.array(depth, dtype=np.float64)))
+
+
+def is_home(url: str) -> bool:
+    """Whether a canonical URL is that of a site's home page."""
+    return url.find("/", 8) == len(url) - 1
+
+
+def location(urls: Sequence[str]) -> Array:
+    """(n,) importance by the URL alone: half of it for each directory, twice of it for a directory's own page.
+
+    `urls` are canonical. A page that a query asks for is less than the page without.
+
+    Source: Cho 1998, section 2 (IL: fewer slashes, "home"). Deviation: no domain counts more than another.
+    """
+    paths = [url[url.find("/", 8) :] for url in urls]
+    asks = np.array(["?" in path for path in paths])
+    homes = np.array([path.split("?", 1)[0].rpartition("/")[2].split(".")[0] in _HOMES for path in paths])
+    return importance_by_depth(paths) * np.where(homes, _HOME, 1.0) * np.where(asks, _SHARE, 1.0)
+
+
+_HOMES: Final = frozenset({"", "index", "home", "default", "welcome"})
+
+
+def worth_of_waiting(rank: Array, cash: Array) -> Array:
+    """(n,) what pages that wait are worth, both (n,) relative to their means: the geometric mean of rank and cash.
+
+    A ranking alone stays in the large sites it knows; cash alone leads wherever the crawl has not been, important or
+    not. Their product leads to where both agree, whatever the scale of either: of the single orders that were tried
+    on all graphs the best (`bench_ordering`), and a page whose cash is not known (nan) is worth its rank.
+    """
+    return np.where(np.isnan(cash), rank, np.sqrt(rank * cash))
+
+
+class OnlineImportance(Generic[_Page]):
+    """What was learned of pages since the last ranking: the rank they gained, and cash that flows to where nobody was.
+
+    *Rank*: a fetched page credits its score, dampened, to its targets in equal parts, on top of what the last ranking
+    gave them. *Cash*: a seed begins with some; a fetch hands all cash of the page to its targets and leaves it none,
+    so that in the end cash lies where few paths end that were crawled already. A page that is fetched again hands on
+    only what it has got since: being fetched often inflates nobody.
+
+    Each page has a row in a few arrays, so that a page with its links costs some array steps and a look-up a link.
+
+    Parameters
+    ----------
+    most : pages of which something is kept; of more those stay that have most cash, that gained most, and of those
+        fetched the ones found last, a quarter of `most` each. None: all
+    """
+
+    def __init__(self, *, damping: float = 0.9, most: int | None = None) -> None:
+        self._damping = damping
+        self._most = most
+        self._row_of: dict[_Page, int] = {}
+        self._use(np.empty((len(_EMPTY_ROW), 0)))
+
+    def __len__(self) -> int:
+        return len(self._row_of)
+
+    def seed(self, page: _Page, cash: float) -> None:
+        """Give a page cash of its own."""
+        [row] = self._rows([page])
+        self._cash[row] = self.cash(page) + cash
+
+    def rank(self) -> None:
+        """A new ranking holds, and all that was credited is in it. Cash stays."""
+        self._gained[:] = 0.0
+        self._handed_on[:] = np.nan
+        self._bounds[:] = np.inf
+
+    def credit(
+        self, page: _Page, targets: Sequence[_Page], *, score: float, linked: bool, scale: float = 1.0
+    ) -> list[int]:
+        """A page was fetched and links to these targets, each named once; the places of those that outgrew their bound.
+
+        Parameters
+        ----------
+        score : of the page by the last ranking, PRIOR where that did not know it
+        linked : whether its links were in that ranking: then its targets have had their parts of that score
+        scale : what cash is multiplied with, where the product of rank and cash is compared with a bound (`expect`)
+        """
+        own, *named = self._rows([page, *targets])
+        gained, handed_on, spent = float(self._gained[own]), float(self._handed_on[own]), self.cash(page)
+        self._cash[own] = np.nan
+        self._handed_on[own] = score + gained
+        outgrown: list[int] = []
+        if named:
+            before = (score if linked else 0.0) if isnan(handed_on) else handed_on
+            rows = np.array(named)
+            self._cash[rows] = np.fmax(self._cash[rows], 0.0) + spent / len(named)
+            self._gained[rows] += self._damping * (score + gained - before) / len(named)
+            worth = (self._ranks[rows] + self._gained[rows]) * self._cash[rows] * scale
+            outgrown = np.flatnonzero(worth >= self._bounds[rows]).tolist()
+        if self._most is not None and len(self._row_of) > self._most:
+            self._forget(self._most // 4)
+        return outgrown
+
+    def gain(self, page: _Page) -> float:
+        """Score that a page got since the last ranking, on top of what that gave it."""
+        return float(self._gained[self._row_of.get(page, 0)])
+
+    def cash(self, page: _Page, absent: float = 0.0) -> float:
+        """Cash that a page has got since it was last fetched; `absent` of one that has got none, or was forgotten."""
+        found = float(self._cash[self._row_of.get(page, 0)])
+        return absent if isnan(found) else found
+
+    def gains_and_cash(self, pages: Sequence[_Page]) -> tuple[Array, Array]:
+        """(n,) each of pages; the cash is nan of those that have got none."""
+        row_of = self._row_of
+        rows = np.array([row_of.get(page, 0) for page in pages], dtype=np.intp)
+        return self._gained[rows], self._cash[rows]
+
+    def expect(self, pages: Sequence[_Page], ranks: Array, bounds: Array) -> None:
+        """Of pages that wait, (n,) each: rank by the last ranking, and a bound of the product of rank and cash."""
+        rows = np.array(self._rows(pages), dtype=np.intp)
+        self._ranks[rows], self._bounds[rows] = ranks, bounds
+
+    def _rows(self, pages: Sequence[_Page]) -> list[int]:
+        """Where the pages stand, new ones after all others; row 0 is that of a page of which nothing is known."""
+        row_of = self._row_of
+        rows = [row_of.setdefault(page, len(row_of) + 1) for page in pages]
+        if len(row_of) >= len(self._cash):
+            self._use(np.stack([self._gained, self._cash, self._handed_on, self._ranks, self._bounds]))
+        return rows
+
+    def _use(self, columns: Array) -> None:
+        """Go on with these rows, and room for as many more."""
+        known = columns.shape[1]
+        room = np.repeat(_EMPTY_ROW[:, np.newaxis], 2 * max(known, len(self._row_of) + 1, _FEW), axis=1)
+        room[:, :known] = columns
+        self._gained, self._cash, self._handed_on, self._ranks, self._bounds = room
+
+    def _forget(self, part: int) -> None:
+        """Let go of pages but for so many of each kind."""
+        pages = list(self._row_of)
+        keep = np.zeros(len(pages) + 1, dtype=np.bool_)
+        columns = np.stack([self._gained, self._cash, self._handed_on, self._ranks, self._bounds])[:, : len(keep)]
+        for least_first in (np.argsort(columns[0]), np.argsort(np.fmax(columns[1], -1.0))):
+            keep[least_first[-part:]] = True
+        keep[np.flatnonzero(~np.isnan(columns[2]))[-part:]] = True
+        keep[0] = True
+        kept = np.flatnonzero(keep)
+        self._row_of = {pages[old - 1]: new for new, old in enumerate(kept.tolist()) if old}
+        self._use(columns[:, kept])
+
+
+_FEW: Final = 500
+_EMPTY_ROW: Final = np.array([0.0, np.nan, np.nan, np.nan, np.inf])
+"""Of a page of which nothing is known: gained, cash, handed on, rank, bound."""
+
+
+BLOCK_EDGES: Final = 1 << 20
+"""Links of a block: with a working copy of 4 bytes each it stays within 8 MB."""
+
+
+class LinkBlock(NamedTuple):
+    """In-links of the pages `first` .. `first + len(indptr) - 2`: `sources[indptr[k]:indptr[k+1]]` link to `first + k`.
+
+    `indptr` starts at 0; `sources` are page numbers.
+    """
+
+    first: int
+    indptr: Ints
+    sources: Ints
+
+
+@dataclass(frozen=True, slots=True)
+class LinkGraph:
+    """Immutable; the blocks cover all pages in order.
+
+    Attributes
+    ----------
+    nodes : number of pages, n
+    blocks : in-links of consecutive runs of pages
+    share : (n,) what part of its score a page gives to each of its targets, 1/outdegree; 0 for a page without links
+    returns : a second graph of the same pages whose links count too, with shares of their own; see `returning`
+    """
+
+    nodes: int
+    blocks: Sequence[LinkBlock]
+    share: Array
+    returns: LinkGraph | None = None
+
+    @classmethod
+    def from_csr(cls, indptr: Ints, indices: Ints, *, block_edges: int = BLOCK_EDGES) -> LinkGraph:
+        """The graph of successor lists: page u links to `indices[indptr[u]:indptr[u+1]]`; a link twice counts twice.
+
+        Raises ValueError when the arrays are no such lists.
+        """
+        nodes = len(indptr) - 1
+        degree = np.diff(indptr)
+        if nodes < 0 or indptr[0] != 0 or indptr[-1] != len(indices) or (degree < 0).any():
+            raise ValueError("indptr must rise from 0 to the number of indices")
+        if len(indices) and (indices.min() < 0 or indices.max() >= nodes):
+            raise ValueError(f"indices must lie within 0..{nodes - 1}")
+        starts, sources = in_links(indptr, indices, nodes)
+        return cls(nodes, _cut(starts, sources, block_edges), _shares(degree))
+
+    def crawled_only(self, crawled: npt.NDArray[np.bool_]) -> LinkGraph:
+        """The same graph as far as it is known when these pages (n,) were crawled: the others give nothing on."""
+        return LinkGraph(self.nodes, self.blocks, np.where(crawled, self.share, 0.0), self.returns)
+
+    def returning(self, indptr: Ints, indices: Ints, crawled: npt.NDArray[np.bool_], part: float) -> LinkGraph:
+        """This graph, in which a page that was not crawled gives `part` of its score back to the pages that link to it.
+
+        Nothing is known of such a page's links. That it links to where it is linked from (home page, menu) is a
+        better guess than that it links to every page alike: links within a site are mostly mutual, and the more
+        pages of a site are known, the more will link to its menu.
+
+        Parameters
+        ----------
+        indptr, indices : successor lists of all pages; only those of `crawled` pages are read
+        part : 0..1
+        """
+        degree = np.where(crawled, np.diff(indptr), 0)
+        starts = np.zeros_like(indptr)
+        np.cumsum(degree, out=starts[1:])
+        known = indices[np.repeat(crawled, np.diff(indptr))]
+        known_in = np.bincount(known, minlength=self.nodes)
+        share = np.where(crawled, 0.0, part * _shares(known_in))
+        back = LinkGraph(self.nodes, _cut(starts, known, BLOCK_EDGES), share)
+        return LinkGraph(self.nodes, self.blocks, self.share, back)
+
+    @property
+    def edges(self) -> int:
+        """Number of links."""
+        return sum(len(block.sources) for block in self.blocks)
+
+    def in_degree(self) -> npt.NDArray[np.int64]:
+        """(n,) links that lead to each page."""
+        if not self.blocks:
+            return np.zeros(0, dtype=np.int64)
+        return np.concatenate([np.diff(block.indptr).astype(np.int64) for block in self.blocks])
+
+
+def in_links(indptr: Ints, indices: Ints, columns: int) -> tuple[Ints, Ints]:
+    """(indptr, sources) of the transposed lists, sources ascending; `columns` is the number of targets.
+
+    The dtype of page numbers is kept; one byte a link is needed besides the two lists.
+    """
+    from scipy.sparse import csr_array  # noqa: PLC0415  (start-up time of whoever only builds a graph)
+
+    marks = np.ones(len(indices), dtype=np.int8)
+    turned = csr_array((marks, indices, indptr), shape=(len(indptr) - 1, columns)).tocsc()
+    return turned.indptr, turned.indices
+
+
+def site_graph(indptr: Ints, indices: Ints, site: Ints, *, sites: int) -> LinkGraph:
+    """The graph of sites: one link from a site to another that any of its pages links to; links within a site go.
+
+    Parameters
+    ----------
+    indptr, indices : successor lists of n pages
+    site : (n,) number of each page's site, below `sites`
+
+    Source: Cho 2000, section 2.1 (hypernodes, by whose PageRank the 270 sites were chosen).
+    """
+    sources = np.repeat(site, np.diff(indptr)).astype(np.int64)
+    targets = site[indices].astype(np.int64)
+    pairs = np.unique(sources[sources != targets] * sites + targets[sources != targets])
+    degree = np.bincount(pairs // sites, minlength=sites)
+    starts = np.concatenate([[0], np.cumsum(degree)])
+    return LinkGraph.from_csr(starts, pairs % sites)
+
+
+def _shares(degree: Ints) -> Array:
+    return np.divide(1.0, degree, out=np.zeros(len(degree)), where=degree > 0)
+
+
+def _cut(starts: Ints, sources: Ints, block_edges: int) -> list[LinkBlock]:
+    """Runs of pages with about `block_edges` in-links each, a page never cut."""
+    bounds = np.arange(0, len(sources) + block_edges, block_edges)
+    cuts = np.unique(np.concatenate([[0], np.searchsorted(starts, bounds[1:-1]), [len(starts) - 1]]))
+    return [
+        LinkBlock(int(a), starts[a : b + 1] - starts[a], sources[starts[a] : starts[b]])
+        for a, b in zip(cuts[:-1].tolist(), cuts[1:].tolist(), strict=True)
+    ]
+
 
 _Real = TypeVar("_Real", np.float32, np.float64)
 
@@ -129,9 +477,16 @@ def wander(graph: LinkGraph, start: Array, *, teleport: Array, steps: int, dampi
 
 
 def trustrank(
-    graph: LinkGraph, trusted: npt.NDArray[np.int64], *, dampening: float = DAMPENING, tolerance: float = 1e-10
+    graph: LinkGraph,
+    trusted: npt.NDArray[np.int64],
+    *,
+    weights: Array | None = None,
+    dampening: float = DAMPENING,
+    tolerance: float = 1e-10,
 ) -> Ranking:
     """Trust that spreads from the pages `trusted`: a hop leaves `dampening` of it, split among the links.
+
+    `weights` (k,) say how far each of them is trusted; None: all alike.
 
     Raises ValueError when no page is trusted or one is not in the graph, NotConverged as `pagerank`.
 
@@ -140,7 +495,7 @@ def trustrank(
     if len(trusted) == 0 or trusted.min() < 0 or trusted.max() >= graph.nodes:
         raise ValueError(f"trusted pages must be some, within 0..{graph.nodes - 1}")
     teleport = np.zeros(graph.nodes)
-    teleport[trusted] = 1.0
+    teleport[trusted] = 1.0 if weights is None else weights
     return pagerank(graph, damping=dampening, teleport=teleport, tolerance=tolerance)
 
 

@@ -1,7 +1,7 @@
 """Caches of URLs seen lately, which spare the store and the network most of the links of a page.
 
 A cache holds a bounded set of 8-byte fingerprints. Asked for a batch it says which it has not: these are new to it, it
-takes them in and lets others go. LRU and CLOCK are for a crawl, RANDOM and STATIC to compare with; MIN, which knows the
+takes them in and lets others go. LRU is a crawl's, CLOCK, RANDOM and STATIC are to compare with; MIN, which knows the
 future, and INFINITE are the lower bounds and serve simulation only.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5; MIN after Belady.
@@ -19,6 +19,7 @@ __all__ = [
     "StaticCache",
     "UrlCache",
     "entries_within",
+    "hit_rate",
     "next_requests",
 ]
 
@@ -42,8 +43,13 @@ grown; CLOCK takes a fifth less."""
 
 
 def entries_within(size_bytes: int) -> int:
-    """How many URLs a cache may hold in so many bytes, at least 1."""
-    return max(1, size_bytes // BYTES_PER_URL)
+    """How many URLs a cache may hold in so many bytes."""
+    return size_bytes // BYTES_PER_URL
+
+
+def hit_rate(hits: int, misses: int) -> float:
+    """Share of the links that a cache answered; 0 before the first."""
+    return hits / (hits + misses) if hits else 0.0
 
 
 class UrlCache(Protocol):
@@ -54,6 +60,12 @@ class UrlCache(Protocol):
 
         A URL that stands in the batch twice is missing once, unless it was let go in between.
         """
+
+    def drop(self, urls: Iterable[int]) -> None:
+        """Let go of these; those that it has not have no effect."""
+
+    def clear(self) -> None:
+        """Let go of all."""
 
     def __len__(self) -> int:
         """URLs held now."""
@@ -82,6 +94,13 @@ class LruCache:
             else:
                 let_go(last=False)
         return absent
+
+    def drop(self, urls: Iterable[int]) -> None:
+        for url in urls:
+            self._held.pop(url, None)
+
+    def clear(self) -> None:
+        self._held.clear()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -123,13 +142,25 @@ class ClockCache:
                     marks[:at] = bytes(at)
             else:
                 marks[hand:at] = bytes(at - hand)
-            del place[held[at]]
+            place.pop(held[at], None)  # it may have been dropped
             held[at] = url
             place[url] = at
             marks[at] = 1
             hand = at + 1 if at + 1 < size else 0
         self._hand = hand
         return absent
+
+    def drop(self, urls: Iterable[int]) -> None:
+        for url in urls:
+            at = self._place.pop(url, None)
+            if at is not None:
+                self._marks[at] = 0  # the next to go
+
+    def clear(self) -> None:
+        self._place.clear()
+        self._urls.clear()
+        self._marks.clear()
+        self._hand = 0
 
     def __len__(self) -> int:
         return len(self._place)
@@ -160,6 +191,13 @@ class RandomCache:
             held.add(url)
         return absent
 
+    def drop(self, urls: Iterable[int]) -> None:
+        self._held.difference_update(urls)
+
+    def clear(self) -> None:
+        self._held.clear()
+        self._urls.clear()
+
     def __len__(self) -> int:
         return len(self._held)
 
@@ -173,6 +211,12 @@ class StaticCache:
     def missing(self, urls: Sequence[int]) -> list[int]:
         held = self._held
         return [url for url in urls if url not in held]
+
+    def drop(self, urls: Iterable[int]) -> None:
+        """Nothing: what is held was told."""
+
+    def clear(self) -> None:
+        """Nothing, likewise."""
 
     def __len__(self) -> int:
         return len(self._held)
@@ -191,6 +235,12 @@ class InfiniteCache:
                 self._held.add(url)
                 absent.append(url)
         return absent
+
+    def drop(self, urls: Iterable[int]) -> None:
+        self._held.difference_update(urls)
+
+    def clear(self) -> None:
+        self._held.clear()
 
     def __len__(self) -> int:
         return len(self._held)
@@ -228,6 +278,14 @@ class MinCache:
             heapq.heappush(heap, (-following, url))
         self._at += len(urls)
         return absent
+
+    def drop(self, urls: Iterable[int]) -> None:
+        for url in urls:
+            self._next.pop(url, None)
+
+    def clear(self) -> None:
+        self._next.clear()
+        self._last.clear()
 
     def __len__(self) -> int:
         return len(self._next)

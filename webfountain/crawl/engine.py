@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "close",
+    "connect_ends",
     "fail",
     "flush_feeds",
     "is_closing",
@@ -43,7 +44,6 @@ __all__ = [
     "scrape_for",
     "spider_arguments",
     "wake",
-    "watch_ends",
 ]
 
 logger = logging.getLogger(__name__)
@@ -112,7 +112,7 @@ class _Said(logging.Filter):
         return failed is not self._error and not record.getMessage().startswith("Unhandled error in Deferred")
 
 
-def watch_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
+def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
     """Have `ended` called with every request that the engine is done with.
 
     Raises

@@ -11,31 +11,29 @@ Settings read: WEBFOUNTAIN_* (`webfountain.config`), DUPEFILTER_CLASS, and in ad
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import gc
 import logging
 import time
 from collections import deque
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request
 from scrapy.core.scheduler import Scheduler
+from scrapy.signals import request_dropped
 from scrapy.utils.defer import deferred_f_from_coro_f
 
-from webfountain.core.freshness import freshness
+from webfountain.core.url_cache import entries_within
 from webfountain.crawl import engine
-from webfountain.crawl.download_handler import ABORT
-from webfountain.crawl.duplicates import Duplicates
-from webfountain.crawl.flight import CURRENT, Flight, arrive, depart, flight_of, origin_of
-from webfountain.crawl.names import reactor_addresses
-from webfountain.crawl.refusals import Refusals, is_one_off
-from webfountain.crawl.requests import LostInMemory, RequestStore, crawlable
-from webfountain.crawl.session import Session
-from webfountain.crawl.values import ClassMissing
-from webfountain.crawl.worker import Worker
-from webfountain.download.resolver import Resolver
+from webfountain.crawl.downloader import ABORT, reactor_addresses
+from webfountain.crawl.flight import CURRENT, Flight, Refusals, arrive, depart, flight_of, is_one_off, origin_of
+from webfountain.crawl.requests import ClassMissing, Duplicates, LostInMemory, RequestStore, crawlable
+from webfountain.crawl.session import Session, StartUrls, Worker
+from webfountain.download import Resolver
 from webfountain.errors import WebfountainError
-from webfountain.policy.reloading import PolicyPoll
+from webfountain.policy.files import PolicyPoll
 from webfountain.records import Fetch, Fetched, LeaseId
 
 if TYPE_CHECKING:
@@ -60,6 +58,12 @@ POLICY_POLL_S: Final = 2.0
 GC_ALLOCATIONS: Final = 50_000
 """Objects between two looks of Python's cycle collector: at its default of 700 it took 0.2 ms a page, a fifth of all.
 An answered page leaves no cycle behind, so memory does not wait for it."""
+ARENAS: Final = 2
+"""glibc's heaps: by itself it makes up to eight a core, one for each thread, and what one frees no other uses again."""
+MAPPED_BYTES: Final = 128 * 1024
+"""Larger blocks, bodies above all, are mapped, and go back to the system when they are freed. glibc begins with this
+size, but raises it to up to 32 MB with each that is freed; then they stay as holes in its heaps."""
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _META: Final = {
     "handle_httpstatus_all": True,
     "dont_redirect": True,
@@ -79,10 +83,11 @@ class FountainScheduler:
         self._session = session
         self.metrics = session.metrics
         self._direct: deque[Request] = deque()
-        self._worker = Worker(look=self._look, absorbed=self._absorbed, failed=self._failed)
+        self._worker = Worker(look=self._tick, absorbed=self._absorbed, failed=self._failed)
         self._timer: asyncio.TimerHandle | None = None
         self._closing = False
         self._aborted = False
+        self._lapsed = False
         self._stopped_at: float | None = None
         self._own = False
         self._running = engine.running_crawl()
@@ -92,7 +97,7 @@ class FountainScheduler:
         self._policy: PolicyPoll | None = None
         self._poll_at = 0.0
         self._polling: asyncio.Task[None] | None = None
-        self._known = 0
+        self._start_urls: StartUrls | None = None
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self | Scheduler:
@@ -123,18 +128,18 @@ class FountainScheduler:
             raise
         self.frontier: Frontier = built.frontier
         self._resolver = Resolver(None if self._own else reactor_addresses)
-        engine.watch_ends(self._crawler, self._ended)
+        engine.connect_ends(self._crawler, self._ended)
         engine.scrape_for(self._crawler, None if self._own else CURRENT, flight_of)
         if self._own:
-            gc.freeze()  # what was imported stays: no full collection walks it again
-            gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
+            _tune_memory()
         self._requests = RequestStore(self._crawler, spider, self.metrics, again=built.endless)
-        self._duplicates = Duplicates(self._crawler, size=self._session.config.cache_urls)
+        self._duplicates = Duplicates(self._crawler, size=entries_within(self._session.config.cache_bytes))
         await self._duplicates.open()
         self._refusals = Refusals(built.frontier, self._session.now)
         if self._own:
             self._policy = PolicyPoll(built.collection)
         self._session.census = self._freshness
+        self._start_urls = None if self._own else StartUrls.of(self._crawler, spider, self.frontier)
         self._worker.start(built.frontier, self._load_seeds, self._take_work)
 
     @deferred_f_from_coro_f
@@ -171,7 +176,7 @@ class FountainScheduler:
         built = self._session.built
         if built is None or built.endless:
             return True
-        if self._direct or self._refusals.untold() or self.frontier.has_pending():
+        if self._direct or self._refusals.unreported() or self.frontier.has_pending():
             return True
         return self._settle_stuck()
 
@@ -226,32 +231,35 @@ class FountainScheduler:
         """The download of a flight ended. A second call for the same flight has no effect."""
         if flight.landed or (self._aborted and fetched.error is not None):
             return
+        if fetched.error == "cut" and not self.frontier.may_send():
+            fetched = Fetched(fetched.fetch, fetched.at, fetched.seconds, error="lapsed")
         flight.landed = True
         flight.fetched = fetched
         self._robots_stats(fetched)
         self.frontier.landed(fetched)
         self._set_timer()
 
+    async def read_file(self, fetched: Fetched) -> Fetched:
+        """With what a robots.txt or a sitemap says, which was read beside the loop."""
+        return await self.frontier.read_file(fetched)
+
     def now(self) -> float:
         """The frontier's clock, UTC seconds."""
         return self._session.now()
 
     async def _freshness(self) -> float | None:
-        """Estimated share of the known pages whose copy is fresh, by the store's census; None: not known."""
+        """Estimated share of the known pages whose copy is fresh; None: not known."""
         built = self._session.built
         if built is None or self._closing:
             return None
-        return freshness(
-            await self._worker.call(self.frontier.census),
-            never_crawled=self.frontier.statistics().store.pages["never-crawled"],
-            at=self.now(),
-            fastest_s=built.collection.cycle.fastest_s,
-        )
+        return await self._worker.call(self.frontier.freshness)
 
     def examine_at_once(self, flight: Flight) -> Visit | None:
         """What a landed fetch means for its page; None where to find that out may take long."""
         assert flight.fetched is not None
         flight.visit = self.frontier.examine_at_once(flight.fetched)
+        if flight.visit is not None:
+            flight.let_go()
         return flight.visit
 
     async def examine_apart(self, flight: Flight) -> Visit | None:
@@ -261,6 +269,8 @@ class FountainScheduler:
             visit = await self.frontier.examine_apart(flight.fetched)
         except RuntimeError:  # no thread takes work any more
             visit = None
+        finally:
+            flight.let_go()
         flight.visit = None if self._aborted else visit
         return flight.visit
 
@@ -269,6 +279,7 @@ class FountainScheduler:
         flight = arrive(request)
         if flight is None:
             return
+        flight.let_go()
         if self._aborted and (not flight.landed or (flight.own and flight.visit is None)):
             return  # its lease goes back when the frontier closes
         self._end(flight)
@@ -311,6 +322,9 @@ class FountainScheduler:
     def _finish(self, flight: Flight) -> None:
         fetched = flight.fetched
         assert fetched is not None
+        if fetched.error == "lapsed":
+            self.frontier.give_back(flight.fetch)
+            return
         if not flight.own:
             if flight.once:
                 assert flight.fetch.lease is not None
@@ -394,7 +408,7 @@ class FountainScheduler:
                 stats.inc_value(f"robotstxt/response_status_count/{fetched.status}")
 
     def _say_known(self) -> None:
-        known = int(self.metrics.get("due/duplicate_by_store"))
+        known = int(self.metrics.get("duplicates/by_store"))
         if known:
             logger.info(
                 "%d requests were known from an earlier run of this crawl, and were not made again; "
@@ -424,11 +438,11 @@ class FountainScheduler:
         return work
 
     def _absorbed(self) -> None:
-        """A batch is done. What the store knew counts as Scrapy's duplicate filter counts it."""
-        known = int(self.metrics.get("due/duplicate_by_cache") + self.metrics.get("due/duplicate_by_store"))
-        if not self._own and known > self._known:
-            self._crawler.stats.inc_value("dupefilter/filtered", known - self._known)
-            self._known = known
+        """A batch is done. Of what the store knew is said what Scrapy says of what its duplicate filter drops."""
+        for link in self.frontier.take_known():
+            request = self._requests.known(link)
+            self._duplicates.log(request)
+            self._crawler.signals.send_catch_log(request_dropped, request=request, spider=self._spider)
         engine.wake(self._crawler)
 
     def _failed(self, error: WebfountainError) -> None:
@@ -436,16 +450,59 @@ class FountainScheduler:
         self.frontier.stop()
         engine.fail(self._crawler)
 
-    def _look(self) -> None:
+    def _tick(self) -> None:
         """What has to be looked at now and then: names to resolve, the end of the crawl."""
         if hosts := self.frontier.unresolved():
             self._resolver.ask(hosts, self._resolved)
+        self._mind_term()
         if engine.is_closing(self._crawler):
             self._wind_down()
-        elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals.untold()):
+        elif (reason := self.frontier.finish_reason()) and not (reason == "idle" and self._refusals.unreported()):
             self._stop(reason)
-        else:
+        elif self._own:
             self._poll_policy()
+        else:
+            self._poll_start_urls()
+
+    def _mind_term(self) -> None:
+        """What is under way when the process can no longer be sure of its leases is cut, once."""
+        lapsed = not self.frontier.may_send()
+        if lapsed and not self._lapsed:
+            logger.warning("The other ants may believe that this one is dead: nothing is sent until the store answers")
+            self._crawler.signals.send_catch_log(ABORT)
+        elif self._lapsed and not lapsed:
+            logger.warning("The store answers: what is still this ant's goes on")
+        self._lapsed = lapsed
+
+    def _poll_start_urls(self) -> None:
+        """Now and then: what others have pushed, taken in the worker thread."""
+        now = time.monotonic()
+        if self._start_urls is not None and self._polling is None and now >= self._poll_at:
+            self._polling = asyncio.get_running_loop().create_task(self._take_start_urls(self._start_urls))
+
+    async def _take_start_urls(self, start_urls: StartUrls) -> None:
+        try:
+            taken = await self._worker.call(partial(start_urls.take, self.now()))
+            links = []
+            for entry in taken:
+                for request in start_urls.requests(entry.data):
+                    url = crawlable(request)
+                    unique = request.dont_filter or self._duplicates.decides
+                    if url is None:
+                        self._enqueue_direct(request)
+                    elif (link := self._requests.put(request, url, unique=unique, parent=None)) is not None:
+                        self._crawler.stats.inc_value("scheduler/enqueued")
+                        links.append(link)
+            if taken and not self._closing:
+                await self._worker.call(partial(self.frontier.put_first, links))
+                await self._worker.call(partial(start_urls.done, taken))
+                self._worker.stir()
+            self._poll_at = time.monotonic() + start_urls.wait_s
+        except WebfountainError as error:
+            logger.critical("%s", error)
+            self._failed(error)
+        finally:
+            self._polling = None
 
     def _poll_policy(self) -> None:
         """Now and then: whether the policy file was edited. A poll is a `stat`, in the worker thread."""
@@ -511,3 +568,14 @@ class FountainScheduler:
 
 def _no_output(_: object) -> None:
     """Callback of robots.txt and sitemaps, errback of our fetches: what they say was heard when they landed."""
+
+
+def _tune_memory() -> None:
+    """Hold the memory of a process that is all ours where it was after minutes, for days."""
+    gc.freeze()  # what was imported stays: no full collection walks it again
+    gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
+    with suppress(OSError, AttributeError):  # another C library: it has its own ways
+        set_option = ctypes.CDLL(None).mallopt
+        set_option(_M_ARENA_MAX, ARENAS)
+        set_option(_M_MMAP_THRESHOLD, MAPPED_BYTES)
+        set_option(_M_TRIM_THRESHOLD, 2 * MAPPED_BYTES)

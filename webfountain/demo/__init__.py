@@ -1,5 +1,5 @@
 """A web on loopback that changes over time, and the server that speaks HTTP for it.
 
-`web.py` and `site.py` generate it, `server.py` serves it, `process.py` runs it beside a crawl and asks it for
+`web.py` generates it, `server.py` serves it, in a process beside a crawl that is asked for
 the truth. Nothing here takes part in a crawl.
 """

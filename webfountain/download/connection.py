@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     import ssl
     from collections.abc import Callable, Sequence
 
+    from webfountain.download.budget import HeldBody
     from webfountain.download.http1 import ErrorWord
 
 __all__ = [
@@ -82,6 +83,10 @@ class Sink(Protocol):
         """Bytes that came so far, coded as they came."""
 
     @property
+    def size(self) -> int:
+        """Bytes of the body that are held so far."""
+
+    @property
     def full(self) -> bool:
         """Whether nothing more is wanted: the exchange ends, and well."""
 
@@ -107,11 +112,16 @@ class Exchange:
 
     `begin` is called when the head is complete; it returns the sink that will take the body, or raises BadResponse to
     cut the response there. The time runs from `start`, which the pool calls when the request's turn has come.
+    `may_send` is asked right before the request is written: an exchange that it refuses ends as "lapsed".
+    `held` is the body's place in the budget of bodies; its owner releases it once an exchange has ended well.
     """
 
     __slots__ = (
         "_begin",
+        "_held",
+        "_left_s",
         "_limits",
+        "_paused_at",
         "_window_end",
         "_window_taken",
         "aborted",
@@ -122,14 +132,26 @@ class Exchange:
         "deadline",
         "done",
         "error",
+        "may_send",
         "reader",
         "sink",
         "started",
     )
 
-    def __init__(self, begin: Callable[[ResponseReader], Sink], limits: TimeLimits, *, head_only: bool = False) -> None:
+    def __init__(
+        self,
+        begin: Callable[[ResponseReader], Sink],
+        limits: TimeLimits,
+        *,
+        head_only: bool = False,
+        may_send: Callable[[], bool] | None = None,
+        held: HeldBody | None = None,
+    ) -> None:
         self._begin = begin
+        self._held = held
         self._limits = limits
+        self._paused_at = self._left_s = 0.0
+        self.may_send = may_send
         self._window_end = 0.0
         self._window_taken = 0
         self.reader = ResponseReader(head_only=head_only)
@@ -149,6 +171,11 @@ class Exchange:
         self.started = time.monotonic()
         self.deadline = self.started + self._limits.timeout
 
+    def ask(self) -> None:
+        """The request goes out."""
+        if self._held is not None:
+            self._held.ask(self)
+
     def feed(self, data: bytes) -> bool:
         """Take bytes from the peer; True when the response is complete. Raises BadResponse."""
         self.answered = True
@@ -160,11 +187,35 @@ class Exchange:
             self.sink = self._begin(reader)
         if body:
             self.sink.take(body)
-        return reader.complete or self.sink.full
+        complete = reader.complete or self.sink.full
+        if body and self._held is not None and not complete:
+            self._held.grow(self.sink.size)
+        return complete
+
+    def pause(self) -> None:
+        """Stop reading, and the clock: the server cannot be quick while nobody reads."""
+        self._paused_at = time.monotonic()
+        self._left_s, self.deadline = self.deadline - self._paused_at, inf
+        self._window_end = inf
+        if self.connection is not None and self.connection.usable():
+            assert self.connection.transport is not None
+            self.connection.transport.pause_reading()
+
+    def resume(self) -> None:
+        """Go on reading; the pause counts neither against the time for the whole nor as the server's slowness."""
+        now = time.monotonic()
+        self.started += now - self._paused_at
+        self.deadline = now + self._left_s
+        self._window_end = 0.0
+        if self.connection is not None and self.connection.usable():
+            assert self.connection.transport is not None
+            self.connection.transport.resume_reading()
 
     def settle(self, error: ErrorWord | None, cause: BaseException | None = None) -> None:
         """Resolve `done`, once; a second end of the same exchange has no effect."""
         if self.done.done():
+            if self._held is not None and self.done.cancelled():
+                self._held.release()
             return
         self.error, self.cause = error, cause
         if error is None and self.sink is not None:
@@ -172,6 +223,11 @@ class Exchange:
                 self.body = self.sink.end()
             except BadResponse as bad:
                 self.error = bad.word
+        if self._held is not None:
+            if self.error is None:
+                self._held.land(len(self.body))
+            else:
+                self._held.release()
         self.done.set_result(None)
 
     def late(self, now: float) -> ErrorWord | None:
@@ -216,6 +272,10 @@ class Connection(asyncio.Protocol):
         assert self.transport is not None
         self.exchange = exchange
         exchange.connection = self
+        if exchange.may_send is not None and not exchange.may_send():
+            self.end("lapsed")
+            return
+        exchange.ask()
         self.transport.write(data)
 
     def data_received(self, data: bytes) -> None:
@@ -317,7 +377,7 @@ class ConnectionPool:
         once, when the request is `repeatable` (RFC 9112 section 9.3.1). Returns the endpoint that was asked.
         """
         self._active.add(exchange)
-        self._watch_soon()
+        self._check_soon()
         try:
             kept = self._take(endpoints[0])
             if kept is not None:
@@ -330,8 +390,8 @@ class ConnectionPool:
             return await self._run_fresh(endpoints, data, exchange, turn)
         finally:
             self._active.discard(exchange)
-            if not exchange.done.done() and exchange.connection is not None:
-                exchange.connection.abort()  # cancelled from outside
+            if exchange.connection is not None and exchange.connection.exchange is exchange:
+                exchange.connection.abort()  # cancelled from outside, and `done` with it
 
     def keep(self, connection: Connection) -> None:
         """Take back a connection that may serve again."""
@@ -523,11 +583,11 @@ class ConnectionPool:
 
     # ----------------------------------------------------------------- watch
 
-    def _watch_soon(self, seconds: float = TICK_S) -> None:
+    def _check_soon(self, seconds: float = TICK_S) -> None:
         if self._timer is None:
-            self._timer = asyncio.get_running_loop().call_later(seconds, self._watch)
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._check_exchanges)
 
-    def _watch(self) -> None:
+    def _check_exchanges(self) -> None:
         """Cut what is too slow, close what was idle too long; runs only while there is something to watch."""
         self._timer = None
         now = time.monotonic()
@@ -544,7 +604,7 @@ class ConnectionPool:
             self._count()
             self._admit()
         if self._active or self._order:
-            self._watch_soon(soonest - now)
+            self._check_soon(soonest - now)
 
     @staticmethod
     def _end(exchange: Exchange, word: ErrorWord) -> None:

@@ -3,24 +3,231 @@
 Read are sitemaps and indexes (sitemaps.org 0.9), their text form, RSS and Atom feeds; plain or gzip. A sitemap is
 somebody else's file: its size, entries and time are bounded, entities are never expanded, and whatever is wrong
 with it becomes a word in `error` beside the entries that could be read.
+
+XML that somebody else wrote, read as it streams: no tree, nothing loaded, a bounded number of events. Two things are
+read so: the text of an XML page, and sitemaps and feeds. Both give lxml a target, so what a
+document holds in memory is what its reader keeps. Before lxml sees a document it is decoded as browsers do and two
+flaws are mended that the parser would answer with a loss: a bare ``&``, the commonest flaw of sitemaps, which loses
+the name after it, and an emoji written as two surrogates (``&#55357;&#56832;``, how much Java and PHP writes it).
 """
 
 from __future__ import annotations
 
+import codecs
 import re
 import zlib
 from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from itertools import chain
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 
-from webfountain.formats.xml import MAX_ELEMENTS, PIECE_BYTES, HasEntities, StopReading, pieces_of, read_feed_into
+from webfountain.formats.content_type import decode, xml_encoding_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-__all__ = ["MAX_SITEMAP_BYTES", "MAX_SITEMAP_ENTRIES", "SitemapError", "SitemapFile", "lastmod_of", "read_sitemap"]
+__all__ = [
+    "MAX_ELEMENTS",
+    "MAX_SITEMAP_BYTES",
+    "MAX_SITEMAP_ENTRIES",
+    "PIECE_BYTES",
+    "HasEntities",
+    "SitemapError",
+    "SitemapFile",
+    "StopReading",
+    "XmlText",
+    "lastmod_of",
+    "pieces_of",
+    "read_feed_into",
+    "read_into",
+    "read_sitemap",
+    "xml_text",
+]
+
+MAX_ELEMENTS: Final = 1_000_000
+"""Four times those of a full sitemap; a document that has more is read so far."""
+PIECE_BYTES: Final = 65_536
+_MAX_MENDED: Final = 1_000_000
+_REFERENCE_CHARS: Final = 64
+_BARE_AMPERSAND: Final = re.compile(r"&(?!(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9A-Fa-f]{1,6});)")
+_SURROGATES: Final = re.compile(r"(?:&#(?:[xX]0{0,9}[dD][89A-Fa-f][0-9A-Fa-f]{2}|0{0,9}5[5-7][0-9]{3});)+")
+_NUMBER: Final = re.compile(r"&#(?:[xX]([0-9A-Fa-f]+)|([0-9]+));")
+_ENTITY: Final = re.compile(r"<!\s*ENTITY", re.IGNORECASE)
+_CDATA: Final = "<![CDATA["
+
+
+class StopReading(Exception):
+    """A reader has what it wants, or more than anyone means to give it."""
+
+
+class HasEntities(Exception):
+    """The document defines entities, as no feed or sitemap does that means well."""
+
+
+def pieces_of(body: bytes) -> Iterator[bytes]:
+    """A body in pieces of at most `PIECE_BYTES`."""
+    return (body[at : at + PIECE_BYTES] for at in range(0, len(body), PIECE_BYTES))
+
+
+def read_feed_into(target: Any, pieces: Iterable[bytes]) -> None:
+    """As `read_into`, for a sitemap or a feed: a bare ``&`` is mended.
+
+    Raises
+    ------
+    HasEntities
+        when the document defines any.
+    StopReading
+        when the target raised it, or the document is nothing but flaws.
+    """
+
+    def checked() -> Iterator[str]:
+        mended, raw = 0, False
+        for text in _decoded(pieces, None):
+            if _ENTITY.search(text):
+                raise HasEntities
+            raw = raw or _CDATA in text  # in a CDATA section an ampersand may be one
+            if raw or "&" not in text:
+                yield text
+                continue
+            whole, many = _BARE_AMPERSAND.subn("&amp;", text)
+            mended += many
+            if mended > _MAX_MENDED:
+                raise StopReading
+            yield whole
+
+    _feed(target, checked())
+
+
+def read_into(target: Any, pieces: Iterable[bytes], *, charset: str | None) -> None:
+    """Have a document's events called on `target` (lxml's parser target), in order, as far as it can be read.
+
+    `charset` is from the Content-Type header, or None. Raises StopReading when the target does.
+    """
+    _feed(target, _decoded(pieces, charset))
+
+
+def _feed(target: Any, texts: Iterable[str]) -> None:
+    from lxml import etree  # noqa: PLC0415  no crawl without feeds should pay for it
+
+    parser = etree.XMLParser(
+        target=target,
+        encoding="utf-8",  # ours: whatever the document says of itself was heeded when it was decoded
+        recover=True,
+        resolve_entities=False,
+        load_dtd=False,
+        no_network=True,
+        huge_tree=False,
+    )
+    try:
+        for text in texts:
+            parser.feed(text.encode("utf-8", "replace"))
+        parser.close()
+    except (etree.LxmlError, UnicodeDecodeError):
+        return
+
+
+def _decoded(pieces: Iterable[bytes], charset: str | None) -> Iterator[str]:
+    """The document as text, cut before a ``<`` where there is one, so that no reference and no declaration is torn."""
+    decoder, carry = None, ""
+    for piece in pieces:
+        if decoder is None:
+            name, mark = xml_encoding_of(piece, charset)
+            decoder = codecs.getincrementaldecoder(name)("webfountain.browser")
+            piece = piece[mark:]  # noqa: PLW2901
+        text = carry + decoder.decode(piece)
+        cut = text.rfind("<")
+        if cut < 1:
+            cut = text.find("&", max(1, len(text) - _REFERENCE_CHARS))
+            cut = len(text) if cut < 0 else cut
+        carry = text[cut:]
+        yield _SURROGATES.sub(_joined, text[:cut])
+    if decoder is not None:
+        yield _SURROGATES.sub(_joined, carry + decoder.decode(b"", True))
+
+
+def _joined(run: re.Match[str]) -> str:
+    """The characters of a run of numeric references to surrogates (or their neighbours, which are themselves)."""
+    units = (int(found[1], 16) if found[1] else int(found[2]) for found in _NUMBER.finditer(run[0]))
+    return "".join(map(chr, units)).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+
+
+class XmlText(NamedTuple):
+    """Title (None where there is none) and all character data of a document."""
+
+    title: str | None
+    text: str
+
+
+def xml_text(body: bytes, charset: str | None, *, most: int) -> XmlText:
+    """The character data of a document, its runs joined with blanks, at most about `most` characters.
+
+    Its first title element is the title; broken XML is read as far as it goes, and what is none at all is plain text.
+    Entities of its own stand for what it says, those of a file for nothing; a billion laughs end at `most`.
+    """
+    found = _Text(most)
+    with suppress(StopReading):
+        read_into(found, pieces_of(body), charset=charset)
+    if not found.elements:
+        return XmlText(None, decode(body, charset))
+    return XmlText(" ".join("".join(found.title).split()) or None, " ".join(found.runs()))
+
+
+class _Text:
+    """Parser target that keeps character data: runs of it, which every tag, comment and instruction ends."""
+
+    def __init__(self, most: int) -> None:
+        self.elements = 0
+        self.title: list[str] = []
+        self._room = most
+        self._runs: list[str] = []
+        self._run: list[str] = []
+        self._depth = 0
+        self._title_depth = 0
+        self._has_title = False
+
+    def start(self, tag: str, attributes: object) -> None:
+        self._end_run()
+        self._depth += 1
+        self.elements += 1
+        if self.elements > MAX_ELEMENTS:
+            raise StopReading
+        if not self._has_title and tag.rpartition("}")[2] == "title":
+            self._has_title, self._title_depth = True, self._depth
+
+    def end(self, tag: str) -> None:
+        self._end_run()
+        if self._depth == self._title_depth:
+            self._title_depth = 0
+        self._depth -= 1
+
+    def data(self, text: str) -> None:
+        self._run.append(text)
+        if self._title_depth:
+            self.title.append(text)
+        self._room -= len(text)
+        if self._room < 0:
+            raise StopReading
+
+    def comment(self, text: str) -> None:
+        self._end_run()
+
+    def pi(self, target: str, data: str | None) -> None:
+        self._end_run()
+
+    def close(self) -> None:
+        self._end_run()
+
+    def runs(self) -> list[str]:
+        """All runs, the last one too if the document ended within it."""
+        self._end_run()
+        return self._runs
+
+    def _end_run(self) -> None:
+        if self._run:
+            self._runs.append("".join(self._run))
+            self._run.clear()
+
 
 MAX_SITEMAP_BYTES: Final = 50 * 1024 * 1024
 """sitemaps.org: 50 MB uncompressed; Google's reading of it is MiB."""

@@ -8,10 +8,10 @@ store never by the loop. Making a plan has a thread of its own (`planning`).
 
 Life of a fetch.
 
-1. The store leases a URL to the hand of its site (`sites.site`, `sites.hand`), where policy and robots.txt are asked
+1. The store leases a URL to the hand of its site (`sites.site`), where policy and robots.txt are asked
    once more; what they refuse ends there, unasked.
 2. `Frontier.next` takes it when politeness allows: through the ring of addresses, the gate of its address, the gate of
-   its site (`sites.addresses`, `sites.sequencer`). One page of the budget goes out (`progress`).
+   its site (`sites.politeness`, `sites.sequencer`). One page of the budget goes out (`progress`).
 3. `Frontier.landed` gives the gates back: the site opens again after its delay, or backs off.
 4. `Frontier.examine` finds out what the answer means for its page (`pages.examiner`), in any thread.
 5. `Frontier.finish` puts that into the batch; it is settled after its body is written and its links are discovered

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webfountain.frontier.pages.examiner import Visit
+    from webfountain.frontier.sites.hand import SharesSeen
+    from webfountain.policy.files import Collection
     from webfountain.records import (
         CensusRow,
         Fetched,
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
         SiteLease,
         SiteRecord,
     )
-    from webfountain.store.contract import BucketCensus, Dealt, Parked, Refill, Statistics
+    from webfountain.store.contract import BucketCensus, Claim, Dealt, Parked, Refill, Statistics
 
 __all__ = ["Batch", "BatchResult", "CensusTaken", "Ended", "Learned", "NamedSitemap", "SitemapRead"]
 
@@ -68,15 +70,34 @@ class Batch:
     renewals: list[SiteLease] = field(default_factory=list)
     refills: list[Refill] = field(default_factory=list)
     guests: list[str] = field(default_factory=list)
+    claims: list[str] = field(default_factory=list)
+    """Addresses that are to be this ant's, by the names of their claims."""
+    freed: dict[str, float] = field(default_factory=dict)
+    """Claims that others may have, and from when on."""
+    letters: list[tuple[str, str]] = field(default_factory=list)
+    """Sites that other ants are to take: (ant, site)."""
     room: int = 0
     immediate: bool = False
+    holds_sites: bool = True
+    """Whether any site is active."""
     inbox: bool = False
+    count: bool = True
+    """Whether the counts are to be taken anew, where many processes share the store; else they always are."""
     tidy: bool = False
-    look_for_waiting: bool = False
+    rank: bool = False
+    count_waiting: bool = False
     price: float | None = None
     """Obsolete time, s, that a fetch of a known page must save; None: urgency decides nothing."""
+    rules: bool = True
+    """Whether this ant is the controller, whose price is all others'."""
     census_since: int | None = None
     plan: bytes | None = None
+    shares: SharesSeen | None = None
+    """What part of its domains is busy, for those who look at the store."""
+    collection: Collection | None = None
+    """The policy file that came into force."""
+    review: bool = False
+    """Whether pages are left that were not judged by it."""
 
     def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
         """A page that was asked has ended: its body is to be written, its links discovered, its lease ended."""
@@ -128,10 +149,12 @@ class Batch:
             self.answers,
             self.learned,
             self.plan,
+            self.collection,
         )
         sites = (self.parked, self.released, self.renewals, self.refills, self.guests, self.room)
-        chores = (self.inbox, self.tidy, self.look_for_waiting, self.census_since is not None)
-        return any(news) or any(sites) or any(chores)
+        shared = (self.claims, self.freed, self.letters)
+        chores = (self.inbox, self.tidy, self.review, self.rank, self.count_waiting, self.census_since is not None)
+        return any(news) or any(sites) or any(shared) or any(chores)
 
 
 class Learned(msgspec.Struct, frozen=True, array_like=True):
@@ -172,12 +195,16 @@ class BatchResult:
 
     batch: Batch
     settled: Counter[str] = field(default_factory=Counter)
+    known: list[Link] = field(default_factory=list)
+    """Requests of another project that were known before."""
     new_pages: set[str] = field(default_factory=set)
     """Sites that got URLs to be leased: new ones, or known ones made due."""
     hurried: set[str] = field(default_factory=set)
     """Sites some of whose known pages go before those in their hand."""
     dealt: list[Dealt] = field(default_factory=list)
     activated: list[SiteLease] = field(default_factory=list)
+    claims: list[Claim] = field(default_factory=list)
+    """Whose the addresses are that were asked for."""
     renewed: list[SiteLease] = field(default_factory=list)
     lost: list[str] = field(default_factory=list)
     """Sites whose lease somebody took over."""
@@ -192,5 +219,7 @@ class BatchResult:
     census: CensusTaken | None = None
     ranks: bool = False
     """Whether known pages are due by their urgency."""
+    reviewing: bool = False
+    """Whether pages are left that were not judged by the policy file in force."""
     waiting: int = 0
     """Pages of active sites that are worth the price and not fetched yet."""

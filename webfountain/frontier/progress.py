@@ -3,6 +3,8 @@
 Place in the walk: asked before every fetch, told what goes out, what landed and what the worker has done. Three things
 keep the next fetch back: the budget (pages a period, pages in all), a worker that is behind, and the end. It counts
 and compares; whose turn it is the ant knows, and what is waiting in the store the store said with the last batch.
+
+What recurs, and how fast: the crawl's budget spread over a period, and the chores that come round by the clock.
 """
 
 from __future__ import annotations
@@ -10,24 +12,137 @@ from __future__ import annotations
 import asyncio
 from contextlib import contextmanager, suppress
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.frontier.agenda import Pace
+from webfountain.frontier.sites.politeness import ROBOTS_LIFE_S
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Iterator
 
     from webfountain.config import FountainConfig
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.sites.active_list import ActiveList
-    from webfountain.policy.tables import CycleTable
-    from webfountain.records import Fetched
+    from webfountain.policy import CycleTable
+    from webfountain.records import Fetched, Link
     from webfountain.store.contract import Statistics
 
-__all__ = ["MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Progress"]
+__all__ = [
+    "COUNTS",
+    "LOOKS",
+    "MAX_PENDING_BYTES",
+    "MAX_PENDING_VISITS",
+    "Agenda",
+    "FrontierStatistics",
+    "Looks",
+    "Pace",
+    "Progress",
+    "chores",
+]
+
+_BURST: Final = 0.02
+"""Share of a period's capacity that may go out at once after a pause, so that a stall is made up for, not a flood."""
+_STALL_S: Final = 0.25
+"""A stall of this length is always made up for, however short the period."""
+
+
+class Pace:
+    """`capacity` pages per `period` seconds, evenly: a token bucket. None: as fast as politeness allows."""
+
+    __slots__ = ("_burst_s", "_step", "_virtual")
+
+    def __init__(self, capacity: int | None, period: float, *, start: float) -> None:
+        self._step = 0.0 if capacity is None else period / capacity
+        self._burst_s = max(_BURST * period, _STALL_S, self._step)
+        self._virtual = start
+
+    def open_at(self) -> float:
+        """From when on one more page fits the budget."""
+        return -inf if not self._step else self._virtual
+
+    def take(self, at: float, *, share: float = 1.0) -> None:
+        """Spend one page of the budget at `at`; of the whole budget `share` is the caller's."""
+        self._virtual = max(self._virtual, at - self._burst_s) + self._step / share
+
+
+class Agenda:
+    """Chores by the clock: each name has an interval and is due when that has passed since it was last done."""
+
+    __slots__ = ("_due", "_every")
+
+    def __init__(self, every: dict[str, float], *, start: float) -> None:
+        self._every = every
+        self._due = dict.fromkeys(every, start)
+
+    def take(self, at: float, *names: str) -> list[str]:
+        """Those of the chores that are due; they count as done now."""
+        due = [name for name in names if self._due[name] <= at]
+        for name in due:
+            self._due[name] = at + self._every[name]
+        return due
+
+
+LOOK_S: Final = 0.5
+"""A process that has something to do asks the store so often what others left there."""
+
+
+class Seldom(NamedTuple):
+    """How seldom an idle process asks in the end: after `each_s` for each process there is, `longest_s` at most."""
+
+    each_s: float
+    longest_s: float
+
+
+LOOKS: Final = Seldom(1 / 8, 10.0)
+"""Notes, letters and sites. Up to 80 idle processes together ask eight times a second, so that a note waits no longer
+for many of them than for one."""
+COUNTS: Final = Seldom(1 / 16, 60.0)
+"""The counts of a shared store, which are a sum over all its shards."""
+
+
+class Looks:
+    """When a process asks the store: twice a second with something to do, else twice as long each time, with jitter.
+
+    The jitter keeps a thousand that fell idle together from asking together.
+    """
+
+    __slots__ = ("_due", "_last", "_pause", "_rng", "_seldom")
+
+    def __init__(self, seldom: Seldom, *, rng: random.Random, start: float) -> None:
+        self._seldom = seldom
+        self._rng = rng
+        self._pause = LOOK_S
+        self._last = -inf
+        self._due = start
+
+    def due(self, at: float, *, idle: bool, processes: int) -> bool:
+        """Whether to ask now; if so it counts as done. Who is idle no longer need not wait for the end of its pause."""
+        if not idle:
+            self._pause = LOOK_S
+            self._due = min(self._due, self._last + LOOK_S)
+        if self._due > at:
+            return False
+        more = self._pause - LOOK_S
+        self._last, self._due = at, at + LOOK_S + (more * self._rng.uniform(0.5, 1.0) if more else 0.0)
+        longest = max(min(self._seldom.each_s * processes, self._seldom.longest_s), LOOK_S)
+        self._pause = min(2 * self._pause, longest)
+        return True
+
+
+def chores(lease_s: float, period_s: float) -> dict[str, float]:
+    """What recurs by the clock in a crawl, and how often, s: site leases last `lease_s`, a period `period_s`."""
+    return {
+        "renew": lease_s / 3,
+        "tidy": max(period_s, 60.0),
+        "robots": ROBOTS_LIFE_S / 100,
+        "waiting": 2.0,
+        "shares": 5.0,
+        "importance": 2.0,
+    }
+
 
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
@@ -55,9 +170,13 @@ class Progress:
         self._config = config
         self._most = inf if config.max_pages is None else config.max_pages
         self._pace = Pace(cycle.capacity_pages_per_period, cycle.period_s, start=start)
+        self.share = 1.0
+        """Which part of the crawl's budget is this process's."""
         self._started = start
+        self._looked_at = -inf
         self._never_crawled_due: float | None = None
         self._immediate_left = False
+        self._known: list[Link] = []
         self._handed_out = 0
         self._pending_visits = 0
         self._written_visits = 0
@@ -85,7 +204,7 @@ class Progress:
 
     def spend(self, at: float) -> None:
         """One page of the budget goes out."""
-        self._pace.take(at)
+        self._pace.take(at, share=self.share)
         self._handed_out += 1
 
     # ---------------------------------------------------------- with the worker
@@ -122,7 +241,15 @@ class Progress:
         if result.statistics is not None:
             self.stored = result.statistics
         self._never_crawled_due = result.never_crawled_due
+        if result.never_crawled_due is not None:
+            self._looked_at = result.batch.at
         self._immediate_left = result.immediate_left
+        self._known += result.known
+
+    def take_known(self) -> list[Link]:
+        """The offered requests that turned out to be known since this was asked last: nothing will come of them."""
+        known, self._known = self._known, []
+        return known
 
     # ----------------------------------------------------------------- the end
 
@@ -135,19 +262,26 @@ class Progress:
         left = self.stored.pages["never-crawled"] + self.stored.immediate > sites.kept
         return left or self.working or self.is_busy(sites, batch)
 
-    def finish_reason(self, at: float, sites: ActiveList, batch: Batch) -> str | None:
-        """Why the crawl should close now; None: it goes on."""
+    def finish_reason(self, at: float, sites: ActiveList, batch: Batch, *, all_idle: float | None = -inf) -> str | None:
+        """Why the crawl should close now; None: it goes on. `all_idle`: a moment at which every ant of the crawl had
+        nothing to do; None: there was none."""
         if self._config.max_seconds is not None and at - self._started >= self._config.max_seconds:
             return "max_seconds"
         if self._handed_out >= self._most and not self.is_busy(sites, batch):
             return "max_pages"
-        return "idle" if self._config.until_idle and self._is_idle(at, sites, batch) else None
+        if not self._config.until_idle or all_idle is None:
+            return None
+        return "idle" if self._is_idle(at, sites, batch) and self._looked_at >= all_idle else None
+
+    def is_resting(self, at: float, sites: ActiveList, batch: Batch) -> bool:
+        """Nothing in flight, and nothing that this process holds comes due within IDLE_S."""
+        return not (self.is_busy(sites, batch) or self._immediate_left or sites.has_before(at + IDLE_S))
 
     def _is_idle(self, at: float, sites: ActiveList, batch: Batch) -> bool:
         """DESIGN.md section 7: nothing in flight, and no never-crawled URL comes due within IDLE_S."""
-        if self.working or self.is_busy(sites, batch) or self._immediate_left or self._never_crawled_due is None:
+        if self.working or self._never_crawled_due is None or not self.is_resting(at, sites, batch):
             return False
-        return self._never_crawled_due > at + IDLE_S and not sites.has_before(at + IDLE_S)
+        return self._never_crawled_due > at + IDLE_S
 
     def statistics(self, sites: ActiveList) -> FrontierStatistics:
         """A frozen snapshot."""

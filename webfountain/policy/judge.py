@@ -16,27 +16,126 @@ Life of a policy on its way from the seeds (Policies 2006, "Per-page crawling po
 4. After each fetch `switched` may move the page to another policy; what it links from then on inherits that.
 5. A URL that is found again keeps the policy under which it was found first.
 
-The spider traps are told in `traps`. `adopt` takes an edited collection in force between two batches.
+`adopt` takes an edited collection in force between two batches.
+
+Spider traps: URLs that a site makes without end. Each rule looks at one URL and at the page that links it. No rule
+keeps state: a crawl that was killed and resumed refuses the same URLs, in whatever order pages come, and memory stays
+what it is. The rules, in the words that are counted:
+
+``too_long``
+    more than `discovery.max_url_length` characters (2083: the longest that search engines index).
+``too_deep``
+    more than `collection.limits.depth` hops from a seed: what bounds every trap that no other rule knows.
+``trap_repeated``
+    one path segment, or one whole query parameter, occurs more than `discovery.max_repeated_segments` times
+    (``/a/b/a/b/a/b/a/b``): relative links that lead below themselves. Heritrix's PathologicalPath and Nutch's
+    ``(/[^/]+)/[^/]+\\1/[^/]+\\1/`` are its elders; theirs ask for neighbours, and miss longer loops.
+``trap_calendar``
+    a step out of a calendar: the linking page and the link are of one pattern (equal but for numbers and names of
+    months), the page's date is within bounds and the link's is not: before 1990, when there was no web, or
+    more than `discovery.calendar_years` after this year. So ``/2029/01`` is refused on ``/2028/12`` but kept on an
+    archive's index, a seed list or a sitemap; ``/thread/2105/2`` is kept on ``/thread/2105/1``. A date is
+    a year with a month beside it, or a year in a parameter named for time.
+
+Numbered archives (``?page=7``) are no trap: depth bounds them.
+
+What a policy file would do to a frontier that exists: which known URLs it would drop, which refused ones it takes.
+Asked before an edited file is used (`webfountain policy check FILE --against STORE`). Reads the store, also beside
+the crawl that writes it; one judge's batch for each thousand URLs of one policy and depth.
 """
 
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple
+import itertools
+import re
+from collections import Counter
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
 
 import msgspec
 
-from webfountain.policy.traps import is_off_calendar, is_repeated, leaves_calendar
 from webfountain.urls import host_of, registered_domain, site_of
 
 if TYPE_CHECKING:
-    import re
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from webfountain.policy import PolicyTable, SwitchTable
     from webfountain.policy.files import Collection
-    from webfountain.policy.tables import PolicyTable, SwitchTable
+    from webfountain.records import PageRecord
 
-__all__ = ["REASONS", "Judge", "Origin", "Reason", "Seen", "Verdict"]
+__all__ = [
+    "FIRST_YEAR",
+    "REASONS",
+    "Judge",
+    "Origin",
+    "PolicyEffect",
+    "Reason",
+    "Seen",
+    "Verdict",
+    "is_off_calendar",
+    "is_repeated",
+    "judge_again",
+    "leaves_calendar",
+    "policy_effect",
+    "year_of",
+]
+
+FIRST_YEAR: Final = 1990
+"""Calendar pages of earlier years were not written for the web."""
+
+_MONTH_NAME: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_MONTH: Final = rf"(?:w?[0-5]?[0-9](?![0-9])|{_MONTH_NAME})"
+_YEAR: Final = r"(19[0-9]{2}|2[01][0-9]{2})"
+_TIME_KEY: Final = r"(?:[?&;](?:y|yr)|year|date|day|month|week|time|cal(?:endar)?|start|from)=(?:[0-9]{1,2}[-/.])*"
+_HAS_YEAR: Final = re.compile(r"19[0-9]{2}|2[01][0-9]{2}")
+_DATE: Final = re.compile(
+    rf"(?<![0-9]){_YEAR}[-/_.]{_MONTH}"  # 2026/11, 2026-11-20, 2026-w47, 2026/november
+    rf"|(?<![0-9a-z])(?:[0-3]?[0-9]|{_MONTH_NAME})[-/_.]{_YEAR}(?![0-9])"  # 11-2026, 20.11.2026, november-2026
+    rf"|(?<![0-9]){_YEAR}(?:0[1-9]|1[0-2])(?:[0-3][0-9])?(?![0-9])"  # 202611, 20261120
+    rf"|{_TIME_KEY}{_YEAR}(?:-?[0-1][0-9]|(?![0-9]))"  # year=2026, date=20261120
+)
+_VARYING: Final = re.compile(rf"[0-9]+|(?<![a-z]){_MONTH_NAME}")
+
+
+def is_repeated(url: str, most: int) -> bool:
+    """Whether one path segment or one query parameter of `url` occurs more than `most` times."""
+    path, _, query = url.partition("?")
+    return _repeats(path.split("/")[3:], most) or (query.count("&") >= most and _repeats(query.split("&"), most))
+
+
+def _repeats(parts: list[str], most: int) -> bool:
+    distinct = set(parts)
+    # One of n parts can occur most + 1 times only if at least `most` are copies of another.
+    return len(parts) - len(distinct) >= most and any(parts.count(part) > most for part in distinct)
+
+
+def year_of(url: str) -> int | None:
+    """The year of the first date in a URL's path or query, from 1900 to 2199; None without a date."""
+    at = url.find("/", 8)
+    if _HAS_YEAR.search(url, at) is None:
+        return None
+    found = _DATE.search(url[at:].lower())
+    return None if found is None else int(next(year for year in found.groups() if year))
+
+
+def is_off_calendar(url: str, *, last_year: int) -> bool:
+    """Whether a URL has a date before FIRST_YEAR or after `last_year`."""
+    year = year_of(url)
+    return year is not None and not FIRST_YEAR <= year <= last_year
+
+
+def leaves_calendar(url: str, source: str, *, last_year: int) -> bool:
+    """Whether the link from page `source` to `url` steps over the bounds of a calendar, FIRST_YEAR to `last_year`."""
+    if not is_off_calendar(url, last_year=last_year):
+        return False
+    from_year = year_of(source)
+    within = from_year is not None and FIRST_YEAR <= from_year <= last_year
+    return within and _pattern(url) == _pattern(source)
+
+
+def _pattern(url: str) -> str:
+    return _VARYING.sub("0", url.lower())
+
 
 Reason = Literal[
     "out_of_scope",
@@ -48,16 +147,7 @@ Reason = Literal[
     "trap_calendar",
     "not_followed",
 ]
-REASONS: Final[tuple[Reason, ...]] = (
-    "out_of_scope",
-    "denied",
-    "not_allowed",
-    "too_deep",
-    "too_long",
-    "trap_repeated",
-    "trap_calendar",
-    "not_followed",
-)
+REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 _SCOPE_MEMO: Final = 65_536
 _URL_MEMO: Final = 16_384
@@ -92,10 +182,20 @@ class Origin(msgspec.Struct, frozen=True):
 
 
 class Seen(msgspec.Struct, frozen=True):
-    """What a fetch showed of its page, for the rules of ``[[switch]]``."""
+    """What a fetch showed of its page, for the rules of ``[[switch]]``; of what none asks for (`asks`) nothing.
+
+    `language` and `similarity` are None where they are not known, `duplicates` is a share of the page's site.
+    `followed` pages that were discovered through it have been fetched, `switched` tells how many of them were put
+    under which policy: both are known later than the rest, and then nothing else is.
+    """
 
     status: int | None = None
     text: str = ""
+    language: str | None = None
+    similarity: float | None = None
+    duplicates: float = 0.0
+    followed: int = 0
+    switched: Mapping[str, int] = {}
 
 
 class _Law:
@@ -106,7 +206,9 @@ class _Law:
         self.depth = collection.depth
         self.standard = tables.collection.policy
         self.switches = tables.switch
+        self.asks = frozenset(_asked_for(tables.switch))
         self.is_trusting = collection.is_trusting
+        self.bounds = {_bounds(collection.policies[name]) for name in collection.policies_in_use}
         self.in_scope = _scope_rule(collection)
         self.site_policy: dict[str, str] = {}
         for url, policy in collection.named_seeds():
@@ -133,6 +235,8 @@ class Judge:
     def __init__(self, collection: Collection, *, year: int) -> None:
         self._year = year
         self._law = _Law(collection, year=year)
+
+        self._bounds_at_start = self._law.bounds
 
     def adopt(self, collection: Collection) -> None:
         """Judge by this collection from now on: its seeds, scope, depth, traps, policies and switches.
@@ -181,9 +285,22 @@ class Judge:
         """The rules of a policy, those of the default for a name that is gone."""
         return self._law.rules(name).table
 
+    def bounds_by_policy(self) -> bool:
+        """Whether a page's policy must be asked how soon and how late it is fetched again.
+
+        Not where all policies say the same, and said so when the schedules were made.
+        """
+        bounds = self._law.bounds
+        return len(bounds) > 1 or bounds != self._bounds_at_start
+
     def is_in_scope(self, site: str) -> bool:
         """Whether the collection keeps pages of a site at all."""
         return self._law.in_scope(site)
+
+    @property
+    def asks(self) -> frozenset[str]:
+        """What the rules of ``[[switch]]`` need to be known: language, similarity, duplicates, discovered."""
+        return self._law.asks
 
     def switched(self, policy: str, seen: Seen) -> SwitchTable | None:
         """The first rule of ``[[switch]]`` that a fetched page meets and that leads elsewhere; None: none does."""
@@ -192,9 +309,17 @@ class Judge:
                 return None if rule.to == policy else rule
         return None
 
+    def reaches_back(self, policy: str) -> bool:
+        """Whether what was discovered through a page follows it when it is switched to this policy."""
+        return any(rule.to == policy and rule.also == "discovered" for rule in self._law.switches)
+
     def importance(self, verdict: Verdict) -> float:
         """Of a URL whose rank is not known: its trust, where the collection's policies tell pages apart by it."""
         return verdict.trust if self._law.is_trusting else 0.0
+
+
+def _bounds(table: PolicyTable) -> tuple[float, float | None]:
+    return table.revisit.min_interval, table.revisit.max_interval
 
 
 class _Rules:
@@ -313,12 +438,42 @@ def _split(verdicts: list[Verdict]) -> list[Verdict]:
     ]
 
 
+def _asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
+    for when in (rule.when for rule in switches):
+        if when.language or when.language_not:
+            yield "language"
+        if when.similarity is not None or when.similarity_below is not None:
+            yield "similarity"
+        if when.duplicates is not None:
+            yield "duplicates"
+        if when.discovered is not None:
+            yield "discovered"
+
+
 def _meets(rule: SwitchTable, seen: Seen) -> bool:
     """Whether a page shows all that a switch asks for."""
-    when = rule.when
-    if when.status is not None and when.status != seen.status:
-        return False
-    return when.text is None or _occurs(when.text, seen.text, when.count)
+    when, language, similarity = rule.when, seen.language, seen.similarity
+    return (
+        (when.status is None or when.status == seen.status)
+        and (not when.language or language in when.language)
+        and (not when.language_not or (language is not None and language not in when.language_not))
+        and (when.similarity is None or (similarity is not None and similarity >= when.similarity))
+        and (when.similarity_below is None or (similarity is not None and similarity < when.similarity_below))
+        and (when.duplicates is None or seen.duplicates >= when.duplicates)
+        and (when.text is None or _occurs(when.text, seen.text, when.count))
+        and (when.discovered is None or _leads_to(rule, seen))
+    )
+
+
+def _leads_to(rule: SwitchTable, seen: Seen) -> bool:
+    """Whether enough of what was discovered through a page was switched to where the rule leads.
+
+    Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows against the links). Deviation: it flows back only along
+    the links by which pages were discovered, and only where most of what they led to was bad, so that a guestbook that
+    spammers found is not condemned with them.
+    """
+    bad = seen.switched.get(rule.to, 0)
+    return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed
 
 
 def _occurs(pattern: re.Pattern[str], text: str, count: int) -> bool:
@@ -338,3 +493,55 @@ def _any_of(patterns: Sequence[re.Pattern[str]]) -> Callable[[str], object] | No
 
 def _anywhere(_site: str) -> bool:
     return True
+
+
+_BATCH: Final = 1000
+_SAMPLE: Final = 10
+"""URLs shown of each kind."""
+
+
+class PolicyEffect(msgspec.Struct, frozen=True):
+    """Of `known` URLs: how many would be dropped by reason, how many refused ones taken in again, and some of each."""
+
+    known: int
+    dropped: dict[str, int]
+    taken: int
+    sample_dropped: tuple[str, ...]
+    sample_taken: tuple[str, ...]
+
+
+def policy_effect(judge: Judge, records: Iterable[PageRecord]) -> PolicyEffect:
+    """What the judge says of every record.
+
+    URLs that the policy never let in are not in a store; new ones show themselves only as their pages are fetched
+    again. Requests of other projects are not judged.
+    """
+    known = taken = 0
+    dropped: Counter[str] = Counter()
+    samples: tuple[list[str], list[str]] = ([], [])
+    remaining = iter(records)
+    while batch := list(itertools.islice(remaining, _BATCH)):
+        known += len(batch)
+        for page, verdict in judge_again(judge, batch):
+            was_refused = page.state == "refused" and page.error in REASONS
+            if verdict.reason is not None and not was_refused:
+                dropped[verdict.reason] += 1
+                _keep(samples[0], page.url)
+            elif verdict.reason is None and was_refused:
+                taken += 1
+                _keep(samples[1], page.url)
+    return PolicyEffect(known, dict(dropped.most_common()), taken, tuple(samples[0]), tuple(samples[1]))
+
+
+def judge_again(judge: Judge, records: Sequence[PageRecord]) -> Iterator[tuple[PageRecord, Verdict]]:
+    """Known pages and what the judge says of them now, each under its own policy; not requests of other projects."""
+    own = sorted((each for each in records if each.request is None), key=lambda each: (each.policy, each.depth))
+    for (policy, depth), group in itertools.groupby(own, key=lambda each: (each.policy, each.depth)):
+        pages = list(group)
+        verdicts = judge.judge([page.url for page in pages], Origin("queued", depth, policy))
+        yield from zip(pages, verdicts, strict=True)
+
+
+def _keep(sample: list[str], url: str) -> None:
+    if len(sample) < _SAMPLE:
+        sample.append(url)

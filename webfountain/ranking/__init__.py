@@ -6,5 +6,5 @@ A page is fetched; its outlinks, known targets too, become one row of the link l
 page's older row when the log is compacted. The ranker (`ranker`), a process of its own beside the crawl, reads the
 compacted shards, turns them into in-links on disk and ranks all pages, also those that no one has fetched. The scores
 are published as an epoch (`scores`), sorted files that the crawl maps into memory and looks up in batches; no record
-of the store is touched. Until the next epoch `core.importance.OnlineImportance` credits what is fetched.
+of the store is touched. Until the next epoch `core.rank.OnlineImportance` credits what is fetched.
 """

@@ -1,30 +1,37 @@
-"""An index on disk of the pages that others may resemble: which page is a near-duplicate of which?
+"""An index on disk of the pages that others may repeat: what is this page a duplicate of?
 
-A page that resembles none becomes a representative and is kept; a near-duplicate is told its representative and is
-not. Each representative is a record (fingerprint and sketch) at the end of one file, written before the answer is
-given, so nothing is lost when the process is killed. The keys of its bands wait in a dict and go, some ten thousand
-pages at a time, into sorted *runs*, which are mapped into memory and merged, so that there are few. `INDEX` names the
-runs in force and the records they hold; it is replaced in one step, and records behind it are read again at opening.
-
-Exact duplicates (equal digest) are the store's business and cost nothing here.
+Each page that is a duplicate of none, a *representative*, has a record (fingerprint, digest, sketch, the URL that it
+calls canonical) in one file and its URL in another, both written before the page is settled, so that nothing is lost
+when the process is killed. A page that changes keeps its number and its place. Its keys (one for each band of its
+sketch, one for its digest, one for itself) wait in a dict and go, some ten thousand pages at a time, into sorted
+*runs*, which are mapped into memory and merged beside the crawl, so that there are few. `INDEX` names the runs in
+force and the records whose keys are in them; it is replaced in one step. What is behind it, or written over since,
+is read again at opening, and where `INDEX` or a run is lost all of them are made anew from the records.
 """
 
 from __future__ import annotations
 
-__all__ = ["DuplicateIndex", "NearDuplicate"]
+__all__ = ["DuplicateIndex", "IndexedPage", "Match", "Probe"]
 
+import errno
+import fcntl
 import os
-from typing import TYPE_CHECKING, Final
+import struct
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from webfountain.core.near_duplicates import BANDS, SKETCH_BYTES, band_keys, sketch_resemblance, sketches
+from webfountain.core.resemblance import BANDS, SKETCH_BYTES, band_keys, mixed, sketch_resemblance
 from webfountain.errors import RepositoryError
+from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
+    from typing import BinaryIO
 
     import numpy.typing as npt
 
@@ -32,203 +39,464 @@ if TYPE_CHECKING:
     Numbers = npt.NDArray[np.uint32]
 
 PAGES_A_RUN: Final = 10_000
-_CANDIDATES: Final = 4
-"""Pages of one band that are looked at in a run; representatives do not resemble each other, so there are few."""
-_MARGIN: Final = 0.1
+_CANDIDATES: Final = 16
+"""Pages of one key that are looked at: representatives resemble each other little, so there are few."""
 _RATIO: Final = 4
 """A run is merged with the one before while that is less than so many times as long."""
-_RECORD: Final = np.dtype([("page", "<u8"), ("sketch", "u1", (SKETCH_BYTES,))])
-_ENTRY: Final = np.dtype([("key", "<u8"), ("number", "<u4")])
+_MERGED_AT_ONCE: Final = 1 << 18
+"""Entries of a merge that are in memory."""
+_STALE: Final = 3.0
+"""Entries for each one that is valid, of pages that changed, from which on the runs are made anew at opening."""
+_RECORD: Final = np.dtype(
+    [("page", "<u8"), ("digest", "<u8"), ("canonical", "<u8"), ("url", "<u8"), ("sketch", "u1", (SKETCH_BYTES,))]
+)
+_record: Final = struct.Struct(f"<QQQQ{SKETCH_BYTES}s")
+_again: Final = struct.Struct("<I")
+_NO_SKETCH: Final = bytes(SKETCH_BYTES)
+_DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
+"""What keys of digests and of pages themselves are mixed with, so that they are none of a band."""
+_KEYS_A_PAGE: Final = BANDS + 2
+_ENTRY_BYTES: Final = 12
+_URL_BYTES: Final = 4096
 
 
-class NearDuplicate(msgspec.Struct, frozen=True, gc=False):
-    """The page that another resembles, by its fingerprint, and how much."""
+class IndexedPage(msgspec.Struct, frozen=True, gc=False):
+    """A page as it is compared: `digest` is hex, `sketch` of `near_duplicates.sketch`, `canonical` as the page says."""
 
-    representative: int
+    url: str
+    digest: str
+    sketch: bytes | None = None
+    canonical: str | None = None
+
+
+class Match(NamedTuple):
+    """A representative, and how much a page resembles it: 1.0 where their digests are equal."""
+
+    url: str
     resemblance: float
+    is_exact: bool
+    names: int
+    """Fingerprint of the URL that it calls canonical, 0: none but itself."""
+
+
+class Probe:
+    """A page on its way through the index: its keys, the numbers of the records that share one, its own number."""
+
+    __slots__ = ("found", "keys", "number", "page", "record")
+
+    def __init__(self, page: IndexedPage) -> None:
+        self.page = page
+        self.keys: list[int] = []
+        self.found: set[int] = set()
+        self.number: int | None = None
+        self.record = (
+            number_of(page.url),
+            _digest_of(page.digest),
+            0 if page.canonical is None else number_of(page.canonical),
+        )
 
 
 class _Index(msgspec.Struct, frozen=True):
-    """Runs in force, oldest first, and how many records are in them."""
+    """Runs in force, oldest first, how many records are in them, and how many runs were ever written."""
 
     runs: tuple[str, ...] = ()
     records: int = 0
+    written: int = 0
+
+
+class _Run(NamedTuple):
+    """Sorted keys, and the record of each: views of one mapped file."""
+
+    name: str
+    keys: Keys
+    numbers: Numbers
 
 
 class DuplicateIndex:
     """An index in a folder of its own, with one writer. Not for several threads.
 
-    Memory: some ten thousand pages' band keys (12 MB), beside what the system keeps of the mapped files.
+    Memory: some ten thousand pages' keys (15 MB) and what one step of a merge holds (10 MB), beside what the system
+    keeps of the mapped files: 250 bytes a page on disk and its URL.
     """
 
-    def __init__(self, folder: Path, *, resemblance: float = 0.9, pages_a_run: int = PAGES_A_RUN) -> None:
-        """`resemblance`, from which on two pages are near-duplicates. Raises RepositoryError as `add`."""
-        self._folder, self._least, self._pages_a_run = folder, resemblance, pages_a_run
-        self._fresh: dict[int, int] = {}
-        self._mapped: npt.NDArray[np.void] = np.empty(0, dtype=_RECORD)
+    def __init__(self, folder: Path, *, pages_a_run: int = PAGES_A_RUN) -> None:
+        """Raises RepositoryError when the folder cannot be used, or another process has it."""
+        self._folder, self._pages_a_run = folder, pages_a_run
+        self._fresh: dict[int, int | tuple[int, ...]] = {}
+        self._merger = ThreadPoolExecutor(1, thread_name_prefix="webfountain-merge")
+        self._merge: Future[str] | None = None
+        self._merging: tuple[_Run, ...] = ()
+        self._stop = threading.Event()
+        self._runs: list[_Run] = []
+        flags = os.O_RDWR | os.O_CREAT
         try:
             folder.mkdir(parents=True, exist_ok=True)
+            self._records, self._urls, self._again = (
+                os.open(folder / name, flags, 0o600) for name in ("records", "urls", "again")
+            )
+            fcntl.lockf(self._records, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._urls_end = os.fstat(self._urls).st_size
+            self._size = os.fstat(self._records).st_size // _RECORD.itemsize
+            os.ftruncate(self._records, self._size * _RECORD.itemsize)  # a record cut in two by a kill
             self._index = self._load()
-            for stray in set(folder.glob("run-*")) - {folder / name for name in self._index.runs}:
-                stray.unlink()
-            self._map()
-            self._records = (folder / "records").open("ab")
-        except (OSError, ValueError, msgspec.MsgspecError) as error:
-            raise RepositoryError(f"{folder}: the index of near-duplicates cannot be opened: {error}") from error
-        self._size = self._records.tell() // _RECORD.itemsize
-        self._records.truncate(self._size * _RECORD.itemsize)  # a record cut in two by a kill
-        behind = np.arange(self._index.records, self._size)
-        for number, keys in zip(behind.tolist(), band_keys(self._read(behind)["sketch"]).tolist(), strict=True):
-            self._remember(keys, number)
+            self._runs = self._map(self._index)
+            self._recover()
+        except (OSError, ValueError) as error:
+            raise RepositoryError(f"{folder}: the index of duplicates cannot be opened: {error}") from error
 
     def __len__(self) -> int:
-        """Representatives."""
+        """Representatives, those among them that are gone since."""
         return self._size
 
-    def add(
-        self,
-        pages: Sequence[int],
-        signatures: Sequence[bytes],
-        *,
-        exact: Callable[[int, int], float | None] | None = None,
-    ) -> list[NearDuplicate | None]:
-        """For each page the representative that it resembles most, or None: then it is one from now on.
+    # ----------------------------------------------------------- the question
 
-        Parameters
-        ----------
-        pages : fingerprints; a page that is added again is compared with others only, and kept once more when it has
-            changed beyond recognition
-        signatures : of `shingles.signature`, one a page
-        exact : (page, representative) -> resemblance of their texts, None when one is not at hand; asked where the
-            estimate is within .1 of the threshold, which it would get wrong for one pair in ten. None: never asked
+    def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
+        """Look pages up, all at once; each is then asked for its `nearest` and, maybe, kept, one after the other.
 
-        Raises RepositoryError when the disk refuses; the pages of the batch may be added again then.
+        Raises
+        ------
+        RepositoryError
+            when the disk refuses. The pages of the batch may be looked up again then.
         """
-        drawn = sketches(signatures)
-        keys = band_keys(drawn)
+        self._take_merge()
+        probes = [Probe(page) for page in pages]
+        drawn = b"".join([page.sketch or _NO_SKETCH for page in pages])
+        keys = _keys([probe.record for probe in probes], np.frombuffer(drawn, dtype=np.uint8).reshape(-1, SKETCH_BYTES))
+        for place, number in self._in_runs(keys):
+            probes[place // _KEYS_A_PAGE].found.add(number)
+        for probe, row in zip(probes, keys.tolist(), strict=True):
+            probe.keys = row if probe.page.sketch is not None else row[BANDS:]
+        return probes
+
+    def nearest(self, probe: Probe, *, least: float = 0.9) -> list[Match]:
+        """The representatives that a page resembles by `least` or more, most alike first; exact duplicates before all.
+
+        It is none of itself: when it is a representative its number is noted, and `keep` writes over it.
+        """
+        numbers = sorted(probe.found.union(*(self._at(key) for key in probe.keys)))
+        if not numbers:
+            return []
+        records = self._read(numbers)
+        page, digest, _ = probe.record
+        own = records["page"] == page
+        if own.any():
+            probe.number = numbers[int(own.argmax())]
+        exact = records["digest"] == digest
+        alike = exact.astype(np.float64)
+        if probe.page.sketch is not None:
+            drawn = np.frombuffer(probe.page.sketch, dtype=np.uint8)
+            alike = np.maximum(
+                alike, sketch_resemblance(np.broadcast_to(drawn, (len(records), SKETCH_BYTES)), records["sketch"])
+            )
+        near = np.flatnonzero((alike >= least) & ~own)
+        near = near[np.lexsort((near, -alike[near], ~exact[near]))]
+        return [
+            Match(self._url(int(records["url"][k])), float(alike[k]), bool(exact[k]), int(records["canonical"][k]))
+            for k in near.tolist()
+        ]
+
+    def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
+        """Each page as it was kept last, and the fingerprint of what it calls canonical (0: none); None: it never was.
+
+        Of its digest the first eight bytes are known.
+        """
+        names = [number_of(url) for url in urls]
+        return [
+            None if record is None else (_page_of(url, record), int(record["canonical"]))
+            for url, record in zip(urls, self._records_of(names), strict=True)
+        ]
+
+    def url_of(self, name: int) -> str | None:
+        """The URL with this fingerprint, where its page was kept."""
+        [record] = self._records_of([name])
+        return None if record is None else self._url(int(record["url"]))
+
+    # --------------------------------------------------------------- writing
+
+    def keep(self, probe: Probe) -> None:
+        """The page is a representative from now on, also after a kill. RepositoryError when the disk refuses."""
+        drawn = probe.page.sketch or _NO_SKETCH
         try:
-            earlier = self._in_runs(keys)
-            answers: list[NearDuplicate | None] = []
-            batch = self._size
-            new: list[int] = []
-            for place, page in enumerate(pages):
-                fresh = {self._fresh[key] for key in keys[place].tolist() if key in self._fresh}
-                candidates = np.array(sorted(fresh | earlier.get(place, set())), dtype=np.int64)
-                stored = self._read(candidates[candidates < batch])
-                own = [new[number - batch] for number in candidates[candidates >= batch].tolist()]
-                against = np.concatenate([stored["sketch"], drawn[own]])
-                names = [*stored["page"].tolist(), *(pages[each] for each in own)]
-                found = sketch_resemblance(np.broadcast_to(drawn[place], against.shape), against)
-                nearest = sorted(zip(found.tolist(), names, strict=True), reverse=True)
-                if any(name == page and alike >= self._least for alike, name in nearest):
-                    answers.append(None)
-                    continue
-                answers.append(self._judged(page, nearest, exact))
-                if answers[-1] is not None:
-                    continue
-                self._remember(keys[place].tolist(), batch + len(new))
-                new.append(place)
-            self._append(np.array([pages[each] for each in new], dtype=np.uint64), drawn[new])
-            if self._size - self._index.records >= self._pages_a_run:
-                self._write_run()
+            if probe.number is None:
+                number, stale = self._size, set[int]()
+                url = probe.page.url.encode() + b"\n"
+                _write_at(self._urls, url, self._urls_end)
+                _write_at(self._records, _record.pack(*probe.record, self._urls_end, drawn), number * _RECORD.itemsize)
+                self._urls_end += len(url)
+                self._size += 1
+            else:
+                number = probe.number
+                before = self._read([number])
+                stale = set(_keys_of(before)[0])
+                os.write(self._again, _again.pack(number))
+                _write_at(
+                    self._records, _record.pack(*probe.record, int(before["url"][0]), drawn), number * _RECORD.itemsize
+                )
         except OSError as error:
-            raise RepositoryError(f"{self._folder}: near-duplicates cannot be kept: {error}") from error
-        return answers
+            raise self._refused(error) from error
+        self._remember([key for key in probe.keys if key not in stale], number)
+        if len(self._fresh) >= self._pages_a_run * _KEYS_A_PAGE:
+            self._write_run()
 
     def close(self) -> None:
-        self._records.close()
+        """Let go of the files. A merge that goes on is given up, and begun anew another time."""
+        self._stop.set()
+        self._merger.shutdown(wait=True)
+        for file in (self._records, self._urls, self._again):
+            os.close(file)
 
-    def _judged(
-        self, page: int, nearest: list[tuple[float, int]], exact: Callable[[int, int], float | None] | None
-    ) -> NearDuplicate | None:
-        """The first of these (estimate, representative) that the page does resemble."""
-        for estimate, name in nearest:
-            alike = estimate
-            if exact is not None and abs(estimate - self._least) <= _MARGIN and name != page:
-                counted = exact(page, name)
-                alike = estimate if counted is None else counted
-            if alike >= self._least:
-                return NearDuplicate(name, alike)
-        return None
+    # --------------------------------------------------------------- look-ups
 
-    def _remember(self, keys: list[int], number: int) -> None:
-        self._fresh.update(dict.fromkeys(keys, number))
+    def _records_of(self, names: Sequence[int]) -> list[np.void | None]:
+        """Records of pages by their fingerprints."""
+        if not names:
+            return []
+        keys = mixed(np.array(names, dtype=np.uint64) ^ _SELF)
+        numbers = [set(self._at(key)) for key in keys.tolist()]
+        for place, number in self._in_runs(keys):
+            numbers[place].add(number)
+        return [
+            next((record for record in self._read(sorted(found)) if int(record["page"]) == name), None)
+            if found
+            else None
+            for name, found in zip(names, numbers, strict=True)
+        ]
 
-    def _in_runs(self, keys: Keys) -> dict[int, set[int]]:
-        """Place in the batch -> numbers of the representatives that share a band with it."""
-        found: dict[int, set[int]] = {}
+    def _at(self, key: int) -> tuple[int, ...]:
+        """Numbers of the records with this key that are in no run yet."""
+        found = self._fresh.get(key, ())
+        return (found,) if isinstance(found, int) else found
+
+    def _remember(self, keys: Iterable[int], number: int) -> None:
+        fresh = self._fresh
+        for key in keys:
+            others = fresh.get(key)
+            if others is None:
+                fresh[key] = number
+            elif isinstance(others, int):
+                fresh[key] = (others, number)
+            elif len(others) < _CANDIDATES:
+                fresh[key] = (*others, number)
+
+    def _in_runs(self, keys: Keys) -> Iterator[tuple[int, int]]:
+        """(place in the keys, number of a record that has that key) for all that are found."""
         flat = keys.ravel()
         order = np.argsort(flat)  # neighbours in a run are then asked for one after the other
         asked = flat[order]
         for run in self._runs:
-            at = np.searchsorted(run["key"], asked)
-            for step in range(_CANDIDATES):
-                places = at + step
-                within = np.flatnonzero(places < len(run))
-                hit = within[run["key"][places[within]] == asked[within]]
-                if not len(hit):
+            at = np.searchsorted(run.keys, asked)
+            places = np.arange(len(asked))
+            for _ in range(_CANDIDATES):
+                within = at < len(run.keys)
+                at, places = at[within], places[within]
+                hit = run.keys[at] == asked[places]
+                at, places = at[hit], places[hit]
+                if not len(at):
                     break
-                for place, number in zip(
-                    (order[hit] // BANDS).tolist(), run["number"][places[hit]].tolist(), strict=True
-                ):
-                    found.setdefault(place, set()).add(number)
-        return found
+                yield from zip(order[places].tolist(), run.numbers[at].tolist(), strict=True)
+                at += 1
 
-    def _append(self, pages: Keys, drawn: npt.NDArray[np.uint8]) -> None:
-        records = np.empty(len(pages), dtype=_RECORD)
-        records["page"], records["sketch"] = pages, drawn
-        self._records.write(records.tobytes())
-        self._records.flush()
-        self._size += len(records)
+    def _read(self, numbers: Sequence[int]) -> npt.NDArray[np.void]:
+        """Some records."""
+        size = _RECORD.itemsize
+        return np.frombuffer(
+            b"".join([os.pread(self._records, size, number * size) for number in numbers]), dtype=_RECORD
+        )
 
-    def _read(self, numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.void]:
-        """Records of some representatives."""
-        if not len(numbers):
-            return np.empty(0, dtype=_RECORD)
-        if int(numbers.max()) >= len(self._mapped):
-            self._mapped = np.memmap(self._folder / "records", dtype=_RECORD, mode="r")
-        return np.asarray(self._mapped[numbers])
+    def _url(self, at: int) -> str:
+        found = b""
+        while b"\n" not in found and (more := os.pread(self._urls, _URL_BYTES, at + len(found))):
+            found += more
+        return found.partition(b"\n")[0].decode()
+
+    # -------------------------------------------------------------------- runs
 
     def _write_run(self) -> None:
-        """Put what is fresh into a run, merged with those before that are not much longer."""
-        run = np.empty(len(self._fresh), dtype=_ENTRY)
-        run["key"] = np.fromiter(self._fresh.keys(), dtype=np.uint64, count=len(run))
-        run["number"] = np.fromiter(self._fresh.values(), dtype=np.uint32, count=len(run))
-        kept = list(zip(self._index.runs, self._runs, strict=True))
-        parts = [run]
-        length = len(run)
-        while kept and len(kept[-1][1]) < _RATIO * length:
-            parts.append(np.asarray(kept.pop()[1]))
-            length += len(parts[-1])
-        merged = np.concatenate(parts)
-        merged = merged[np.argsort(merged["key"], kind="stable")]
-        name = f"run-{self._size:012d}"
-        _write(self._folder / name, merged.tobytes())
-        index = _Index((*(each for each, _ in kept), name), self._size)
-        os.fsync(self._records.fileno())
-        _write(self._folder / "INDEX", msgspec.json.encode(index))
-        gone = set(self._index.runs) - set(index.runs)
-        self._index = index
+        """Put what is fresh into a run, and begin to merge those before that are not much longer."""
+        pairs = [
+            (key, number)
+            for key, found in self._fresh.items()
+            for number in ((found,) if isinstance(found, int) else found)
+        ]
+        keys = np.array([key for key, _ in pairs], dtype=np.uint64)
+        order = np.argsort(keys, kind="stable")
+        numbers = np.array([number for _, number in pairs], dtype=np.uint32)[order]
+        name = f"run-{self._index.written:012d}"
+        try:
+            with _Replacing(self._folder / name) as file:
+                file.write(keys[order].tobytes())
+                file.write(numbers.tobytes())
+            os.fsync(self._urls)
+            os.fsync(self._records)
+            self._publish(_Index((*self._index.runs, name), self._size, self._index.written + 1))
+            os.ftruncate(self._again, 0)
+            os.lseek(self._again, 0, os.SEEK_SET)
+        except OSError as error:
+            raise self._refused(error) from error
         self._fresh.clear()
-        self._map()
-        for each in gone:
-            (self._folder / each).unlink()
+        self._begin_merge()
 
-    def _map(self) -> None:
-        self._runs = [np.memmap(self._folder / name, dtype=_ENTRY, mode="r") for name in self._index.runs]
+    def _begin_merge(self) -> None:
+        self._take_merge()
+        first, length = len(self._runs) - 1, len(self._runs[-1].keys)
+        while first and len(self._runs[first - 1].keys) < _RATIO * length:
+            first -= 1
+            length += len(self._runs[first].keys)
+        if self._merge is None and first < len(self._runs) - 1:
+            self._merging = tuple(self._runs[first:])
+            name = f"run-{self._index.written:012d}"
+            self._index = msgspec.structs.replace(self._index, written=self._index.written + 1)
+            self._merge = self._merger.submit(_merged, self._folder / name, self._merging, self._stop)
+
+    def _take_merge(self) -> None:
+        """Put a merged run in the place of those that it was made of, when it is there."""
+        if self._merge is None or not self._merge.done():
+            return
+        done, self._merge = self._merge, None
+        try:
+            name = done.result()
+            gone = [run.name for run in self._merging]
+            at = self._index.runs.index(gone[0])
+            runs = (*self._index.runs[:at], name, *self._index.runs[at + len(gone) :])
+            self._publish(msgspec.structs.replace(self._index, runs=runs))
+            self._merging = ()
+            for each in gone:
+                (self._folder / each).unlink()
+        except OSError as error:
+            raise self._refused(error) from error
+
+    def _publish(self, index: _Index) -> None:
+        with _Replacing(self._folder / "INDEX") as file:
+            file.write(msgspec.json.encode(index))
+        self._index = index
+        self._runs = self._map(index)
+
+    # ----------------------------------------------------------------- opening
 
     def _load(self) -> _Index:
+        """The index as it was left; an empty one where that is lost, or names what is."""
         try:
-            return msgspec.json.decode((self._folder / "INDEX").read_bytes(), type=_Index)
-        except FileNotFoundError:
-            return _Index()
+            index = msgspec.json.decode((self._folder / "INDEX").read_bytes(), type=_Index)
+        except (FileNotFoundError, msgspec.MsgspecError):
+            index = _Index()
+        sizes = [_size_of(self._folder / name) for name in index.runs]
+        whole = all(size > 0 and size % _ENTRY_BYTES == 0 for size in sizes) and index.records <= self._size
+        is_stale = sum(sizes) > _STALE * _ENTRY_BYTES * _KEYS_A_PAGE * max(self._size, self._pages_a_run)
+        return index if whole and not is_stale else _Index(written=index.written)
+
+    def _recover(self) -> None:
+        """Remove what no index names, and remember again what is in no run."""
+        for stray in set(self._folder.glob("run-*")) - {self._folder / name for name in self._index.runs}:
+            stray.unlink()
+        written_over = os.pread(self._again, os.fstat(self._again).st_size, 0)
+        numbers = {number for (number,) in _again.iter_unpack(written_over[: len(written_over) // 4 * 4])}
+        for number in sorted(number for number in numbers if number < self._index.records):
+            self._remember(_keys_of(self._read([number]))[0], number)
+        os.lseek(self._again, 0, os.SEEK_END)
+        while self._index.records < self._size:
+            last = min(self._index.records + self._pages_a_run, self._size)
+            behind = range(self._index.records, last)
+            for number, keys in zip(behind, _keys_of(self._read(behind)), strict=True):
+                self._remember(keys, number)
+            if last == self._size:
+                break
+            size, self._size = self._size, last
+            self._write_run()
+            self._size = size
+
+    def _map(self, index: _Index) -> list[_Run]:
+        mapped = {run.name: run for run in self._runs}
+        return [mapped.get(name) or _mapped(self._folder / name) for name in index.runs]
+
+    def _refused(self, error: OSError) -> RepositoryError:
+        return RepositoryError(f"{self._folder}: duplicates cannot be kept: {error}")
 
 
-def _write(path: Path, content: bytes) -> None:
-    """The whole file, or what was there before."""
-    new = path.with_name(path.name + ".new")
-    with new.open("wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(new, path)
+class _Replacing:
+    """A file to be written that takes the place of the one of its name when it is whole and on the disk."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._new = path.with_name(path.name + ".new")
+
+    def __enter__(self) -> BinaryIO:
+        self._file = self._new.open("wb")
+        return self._file
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        with self._file:
+            if kind is None:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+        if kind is None:
+            os.replace(self._new, self._path)
+
+
+def number_of(url: str) -> int:
+    """The fingerprint of a canonical URL, as the index names a page."""
+    return int.from_bytes(fingerprint(url), "little")
+
+
+def _page_of(url: str, record: np.void) -> IndexedPage:
+    drawn = record["sketch"].tobytes()
+    return IndexedPage(url, f"{int(record['digest']):016x}", None if drawn == _NO_SKETCH else drawn)
+
+
+def _digest_of(digest: str) -> int:
+    return int(digest[:16], 16)
+
+
+def _keys(records: Sequence[tuple[int, int, int]], drawn: npt.NDArray[np.uint8]) -> Keys:
+    """(n, 10) keys of pages: of their bands, their digest, themselves."""
+    names = np.array(records, dtype=np.uint64).reshape(-1, 3)
+    return np.hstack([band_keys(drawn), mixed(names[:, 1:2] ^ _DIGEST), mixed(names[:, :1] ^ _SELF)])
+
+
+def _keys_of(records: npt.NDArray[np.void]) -> list[list[int]]:
+    """The keys of records; those without a sketch have none of bands."""
+    names = np.stack([records[name] for name in ("page", "digest", "canonical")], axis=1)
+    rows = _keys(names, records["sketch"]).tolist()  # type: ignore[arg-type]
+    return [row if drawn.any() else row[BANDS:] for row, drawn in zip(rows, records["sketch"], strict=True)]
+
+
+def _mapped(path: Path) -> _Run:
+    entries = path.stat().st_size // _ENTRY_BYTES
+    keys = np.memmap(path, dtype="<u8", mode="r", shape=(entries,))
+    return _Run(path.name, keys, np.memmap(path, dtype="<u4", mode="r", offset=8 * entries, shape=(entries,)))
+
+
+def _merged(path: Path, runs: Sequence[_Run], stop: threading.Event) -> str:
+    """Write the run that holds the entries of others, a range of keys at a time; its name, also when it was stopped."""
+    total = sum(len(run.keys) for run in runs)
+    steps = -(-total // _MERGED_AT_ONCE)
+    bounds = np.array([(step << 64) // steps for step in range(1, steps)], dtype=np.uint64)
+    cuts = [[0, *np.searchsorted(run.keys, bounds).tolist(), len(run.keys)] for run in runs]
+    with _Replacing(path) as file:
+        at = 0
+        for step in range(steps):
+            if stop.is_set():
+                break
+            parts = [slice(cut[step], cut[step + 1]) for cut in cuts]
+            keys = np.concatenate([run.keys[part] for run, part in zip(runs, parts, strict=True)])
+            order = np.argsort(keys, kind="stable")
+            numbers = np.concatenate([run.numbers[part] for run, part in zip(runs, parts, strict=True)])
+            file.seek(8 * at)
+            file.write(keys[order].tobytes())
+            file.seek(8 * total + 4 * at)
+            file.write(numbers[order].tobytes())
+            at += len(keys)
+    return path.name
+
+
+def _write_at(file: int, data: bytes, at: int) -> None:
+    """All of it, or OSError: what is beyond the end that was known is not read."""
+    if os.pwrite(file, data, at) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def _size_of(path: Path) -> int:
+    """Bytes of a file, 0 of one that is not there."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -21,21 +21,24 @@ import json
 import os
 import secrets
 from array import array
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from xxhash import xxh3_64_intdigest
+from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 from webfountain.errors import RepositoryError
+from webfountain.records import Link
+from webfountain.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import fsspec
+
 
 FOLLOWED: Final = 0
 NOFOLLOW: Final = 1
@@ -61,9 +64,7 @@ _ROW: Final = pa.schema(
         ("anchors", pa.list_(pa.string())),
     ]
 )
-_NAME: Final = pa.schema(
-    [("fingerprint", pa.uint64()), ("site", pa.uint64()), ("surt", pa.string()), ("url", pa.string())]
-)
+_NAME: Final = pa.schema([("fingerprint", pa.uint64()), ("site", pa.uint64()), ("url", pa.string())])
 
 
 def fingerprint(url: str) -> int:
@@ -104,9 +105,8 @@ class LinkLog:
         # A name is never used again: the manifest may still call an older file of that name contained.
         self._writer = f"{writer}-{secrets.token_hex(4)}"
         self._sequence = 0
-        self._named: set[int] = set()
-        self._sites: dict[str, int] = {}
-        self._surts: dict[str, str] = {}
+        self._named: set[bytes] = set()
+        self._sites = _Sites()
         self._current = 0
         self._clear()
 
@@ -116,53 +116,46 @@ class LinkLog:
         site: str,
         *,
         at: float,
-        targets: Sequence[str],
-        target_sites: Sequence[str],
+        links: Sequence[Link],
         flags: bytes = b"",
         anchors: Sequence[str] | None = None,
     ) -> None:
-        """A page was fetched `at` and links to these targets, of these sites; the row is durable after `flush`.
+        """A page was fetched `at` and has these links; the row is durable after `flush`.
 
         Parameters
         ----------
-        url, targets : canonical URLs
-        flags : one byte a target; empty: all FOLLOWED
-        anchors : one text a target, where a policy asks for them
+        url : canonical
+        links : with the fingerprints of their URLs as keys
+        flags : one byte a link; empty: all FOLLOWED
+        anchors : one text a link, where a policy asks for them
 
         Raises RepositoryError when a segment that is full or of an earlier period cannot be written.
         """
         period = int(at // self._period)
-        if self._source and (period != self._current or len(self._source) >= self._rows):
+        if self._time and (period != self._current or len(self._time) >= self._rows):
             self.flush()
         self._current = period
-        sites = self._sites
-        for name in {site, *target_sites} - sites.keys():
-            sites[name], self._surts[name] = fingerprint(name), surt(name)
-        source = fingerprint(url)
-        found = [xxh3_64_intdigest(target.encode()) for target in targets]
-        of_sites = [sites[name] for name in target_sites]
-        new = set() if self._named.issuperset(found) else set(found).difference(self._named)
-        if source not in self._named:
-            self._name(source, site, url)
-        if new:
-            for target, of_site, name in zip(found, target_sites, targets, strict=True):
-                if target in new:
-                    new.discard(target)
-                    self._name(target, of_site, name)
+        # Bytes are joined, and made numbers a segment at a time: an object a link would cost as much as all the rest.
+        sites, named = self._sites, self._named
+        targets = [link.key for link in links]
+        source = xxh3_64_digest(url.encode())
+        self._name([link for link, key in zip(links, targets, strict=True) if key not in named])
+        if source not in named:
+            self._name([Link(url, site, source)])
         self._source.append(source)
         self._site.append(sites[site])
         self._time.append(at)
-        self._targets.extend(found)
-        self._target_sites.extend(of_sites)
-        self._flags += flags or bytes(len(found))
-        self._ends.append(len(self._targets))
+        self._targets.append(b"".join(targets))
+        self._target_sites.append(b"".join([sites[link.site] for link in links]))
+        self._flags += flags or bytes(len(targets))
+        self._ends.append(self._ends[-1] + len(targets))
         self._anchors.append(anchors)
 
     def flush(self) -> None:
         """Write what was appended as one segment, and the names that are new; nothing when nothing was appended."""
-        if not self._source:
+        if not self._time:
             return
-        count = len(self._source)
+        count = len(self._time)
         ends = pa.array(np.array(self._ends, dtype=np.int32))
         table = pa.table(
             [
@@ -179,36 +172,40 @@ class LinkLog:
         )
         stem = f"{self._current:08d}-{self._writer}-{self._sequence:016d}.parquet"
         if self._names:
-            sites = [self._sites[site] for site in self._name_sites]
-            surts = [
-                self._surts[site] + url[len(site) :] for site, url in zip(self._name_sites, self._urls, strict=True)
+            names = [
+                _uint64([link.key for link in self._names]),
+                _uint64([self._sites[link.site] for link in self._names]),
+                pa.array([link.url for link in self._names]),
             ]
-            names = [_uint64(self._names), _uint64(sites), pa.array(surts), pa.array(self._urls)]
             # Names first: whoever reads a row finds its names.
             self._files.write_table(f"segments/names-{stem}", pa.table(names, schema=_NAME))
         self._files.write_table(f"segments/links-{stem}", table)
         self._sequence += count
         self._clear()
 
-    def _name(self, key: int, site: str, url: str) -> None:
-        if len(self._named) >= _KNOWN_NAMES:
+    def _name(self, links: Sequence[Link]) -> None:
+        if len(self._named) + len(links) > _KNOWN_NAMES:
             self._named.clear()
-        self._named.add(key)
-        self._names.append(key)
-        self._name_sites.append(site)
-        self._urls.append(url)
+        self._named.update([link.key for link in links])
+        self._names += links
 
     def _clear(self) -> None:
         # After a segment, for names wait for theirs.
         if len(self._sites) >= _KNOWN_NAMES:
-            self._sites.clear()
-            self._surts.clear()
-        self._source, self._site, self._time = array("Q"), array("Q"), array("d")
-        # Lists take a page's sixty numbers twenty times as fast as an array, which converts each.
-        self._targets, self._target_sites = list[int](), list[int]()
+            self._sites = _Sites()
+        self._source, self._site, self._time = list[bytes](), list[bytes](), array("d")
+        self._targets, self._target_sites = list[bytes](), list[bytes]()
         self._flags, self._ends = bytearray(), [0]
         self._anchors: list[Sequence[str] | None] = []
-        self._names, self._name_sites, self._urls = list[int](), list[str](), list[str]()
+        self._names = list[Link]()
+
+
+class _Sites(dict[str, bytes]):
+    """Fingerprints of sites, made when they are asked for first."""
+
+    def __missing__(self, site: str) -> bytes:
+        made = self[site] = xxh3_64_digest(site.encode())
+        return made
 
 
 class LinkLogReader:
@@ -226,7 +223,7 @@ class LinkLogReader:
             yield from self._files.read_batches(file, batch)
 
     def names(self, *, batch: int = 200_000) -> Iterator[pa.Table]:
-        """Tables of fingerprint, site, surt, url; a name may come twice where it is not compacted."""
+        """Tables of fingerprint, site, url; a name may come twice where it is not compacted."""
         for file in self.name_files:
             yield from self._files.read_batches(file, batch)
 
@@ -290,7 +287,13 @@ def _newest_rows(table: pa.Table) -> pa.Table:
 
 def _sorted_names(table: pa.Table) -> pa.Table:
     """In SURT order, each fingerprint once."""
-    return _first_of_each(table.sort_by([("surt", "ascending"), ("fingerprint", "ascending")]), "fingerprint")
+    sites, first, of = np.unique(table["site"].to_numpy(), return_index=True, return_inverse=True)
+    surts = [surt(site_of(url)) for url in table["url"].take(first).to_pylist()]
+    place = np.empty(len(sites), dtype=np.int32)
+    place[np.array(sorted(range(len(sites)), key=surts.__getitem__), dtype=np.intp)] = np.arange(len(sites))
+    ordered = table.append_column("place", pa.array(place[of]))
+    ordered = ordered.sort_by([("place", "ascending"), ("url", "ascending")]).drop_columns(["place"])
+    return _first_of_each(ordered, "fingerprint")
 
 
 def _first_of_each(table: pa.Table, column: str) -> pa.Table:
@@ -300,8 +303,9 @@ def _first_of_each(table: pa.Table, column: str) -> pa.Table:
     return table.filter(pa.array(first))
 
 
-def _uint64(values: Any) -> pa.Array:
-    return pa.array(np.array(values, dtype=np.uint64))
+def _uint64(fingerprints: Sequence[bytes]) -> pa.Array:
+    """Of fingerprints as digests, some of them joined."""
+    return pa.array(np.frombuffer(b"".join(fingerprints), dtype=">u8").astype(np.uint64))
 
 
 class _Files:
@@ -375,7 +379,7 @@ class _Files:
             made,
             compression="zstd",
             use_dictionary=["site", "target_sites.list.element"],
-            write_statistics=["site", "source", "time", "surt"],
+            write_statistics=["site", "source", "time"],
         )
         self._write(name, made.getvalue())
 

@@ -19,14 +19,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from webfountain.core.link_graph import LinkBlock, LinkGraph
-from webfountain.core.rank import DAMPENING, DAMPING, Ranking, backlinks, pagerank, trustrank
+from webfountain.core.rank import DAMPENING, DAMPING, LinkBlock, LinkGraph, Ranking, backlinks, pagerank, trustrank
 from webfountain.errors import InputError
 from webfountain.ranking.link_log import NOFOLLOW, LinkLogReader, fingerprint
 from webfountain.ranking.scores import publish_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping
 
     import numpy.typing as npt
     import pyarrow as pa
@@ -41,10 +40,14 @@ _TARGETS_A_BLOCK: Final = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class RankedLog:
-    """Pages of a link log: (n,) fingerprints, ascending, the graph whose page numbers are places in them."""
+    """Pages of a link log: (n,) fingerprints, ascending, the graph whose page numbers are places in them.
+
+    `crawled` (n,) tells of which the log has a row.
+    """
 
     fingerprints: Fingerprints
     graph: LinkGraph
+    crawled: npt.NDArray[np.bool_]
 
 
 def rank_with(
@@ -103,22 +106,47 @@ def rank_log(url: str, *, method: str, damping: float | None, trusted: Path | No
         return _document(log.graph, ranking, seconds, listed, out)
 
 
-def publish_ranking(url: str, folder: Path, *, trusted: Sequence[str] = ()) -> int:
+def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | None = None, at: float = 0.0) -> int:
     """Rank a link log by PageRank and backlinks, and by trust in these URLs; publish the scores; the epoch's number.
 
-    What a process beside the crawl does. Scores are relative to the mean. Trusted URLs that are not in the log have no
-    say; without any there is no trust score.
+    What a process beside the crawl does. Scores are relative to the mean; that of `crawled` is 1 where the log has a
+    row. Sites are ranked by the links between them (Cho 2000, section 2.1) in the folder `sites` below. Trusted URLs,
+    each with how far it is trusted, 0 to 1, have no say where they are not in the log; without any there is no trust
+    score.
     """
     with tempfile.TemporaryDirectory(prefix="ranking-", dir=folder.parent) as scratch:
         log = ranked_log(url, Path(scratch))
         count = len(log.fingerprints)
         if not count:
-            return publish_scores(folder, log.fingerprints, {})
+            return publish_scores(folder, log.fingerprints, {}, at=at)
         found = {"pagerank": pagerank(log.graph).scores, "backlinks": backlinks(log.graph).scores}
-        seeds = _known(np.array(sorted(map(fingerprint, trusted)), dtype=np.uint64), log.fingerprints)
+        weights = {fingerprint(page): trust for page, trust in (trusted or {}).items() if trust > 0}
+        seeds = _known(np.array(sorted(weights), dtype=np.uint64), log.fingerprints)
         if len(seeds):
-            found["trust"] = trustrank(log.graph, seeds).scores
-        return publish_scores(folder, log.fingerprints, {name: each * count for name, each in found.items()})
+            given = np.array([weights[page] for page in log.fingerprints[seeds].tolist()])
+            found["trust"] = trustrank(log.graph, seeds, weights=given).scores
+        scores = {name: each * count for name, each in found.items()} | {"crawled": log.crawled.astype(np.float64)}
+        _publish_sites(url, folder / "sites", at)
+        return publish_scores(folder, log.fingerprints, scores, at=at)
+
+
+def _publish_sites(url: str, folder: Path, at: float) -> None:
+    """Rank the sites of a link log by the links between them; one counts once, however many pages link."""
+    found: list[npt.NDArray[np.uint64]] = [np.zeros((0, 2), dtype=np.uint64)]
+    waiting = 0
+    for table in LinkLogReader(url).rows():
+        degree = np.diff(table["targets"].combine_chunks().offsets.to_numpy())
+        pairs = np.stack([np.repeat(table["site"].to_numpy(), degree), _flat(table, "target_sites")], axis=1)
+        found.append(np.unique(pairs, axis=0))
+        waiting += len(found[-1])
+        if waiting > max(len(found[0]), 1 << 20):
+            found, waiting = [np.unique(np.concatenate(found), axis=0)], 0
+    pairs = np.unique(np.concatenate(found), axis=0)
+    sites = np.unique(pairs)
+    between = pairs[pairs[:, 0] != pairs[:, 1]]
+    starts = np.append(np.searchsorted(between[:, 0], sites), len(between))
+    graph = LinkGraph.from_csr(starts, np.searchsorted(sites, between[:, 1]))
+    publish_scores(folder, sites, {"pagerank": pagerank(graph).scores * len(sites)}, at=at)
 
 
 def ranked_log(url: str, scratch: Path) -> RankedLog:
@@ -131,7 +159,9 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
     nodes = len(pages)
     blocks = -(-nodes // _TARGETS_A_BLOCK)
     files = [scratch / f"links-{each}" for each in range(blocks)]
-    for sources, targets in _links(reader):
+    crawled = np.zeros(nodes, dtype=np.bool_)
+    for rows, sources, targets in _links(reader):
+        crawled[np.searchsorted(pages, rows)] = True
         pairs = np.empty((len(sources), 2), dtype=np.int32)
         pairs[:, 0], pairs[:, 1] = np.searchsorted(pages, sources), np.searchsorted(pages, targets)
         home = pairs[:, 1] // _TARGETS_A_BLOCK
@@ -143,7 +173,7 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
     degree = np.zeros(nodes, dtype=np.int64)
     made = [_block(file, each, nodes, degree) for each, file in enumerate(files)]
     share = np.divide(1.0, degree, out=np.zeros(nodes), where=degree > 0)
-    return RankedLog(pages, LinkGraph(nodes, made, share))
+    return RankedLog(pages, LinkGraph(nodes, made, share), crawled)
 
 
 def _all_pages(reader: LinkLogReader) -> Fingerprints:
@@ -160,8 +190,8 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
     return np.unique(np.concatenate([pages, *fresh])) if fresh else pages
 
 
-def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Fingerprints]]:
-    """(sources, targets) of the links that count, of the newest row of each page."""
+def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Fingerprints, Fingerprints]]:
+    """(pages, sources of links, their targets) of the links that count, of the newest row of each page."""
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
     # What is not compacted holds the newest rows: those are read last and looked through first.
@@ -182,7 +212,7 @@ def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Fingerprints]]
                 source = source[newest]
             degree = np.diff(table["targets"].combine_chunks().offsets.to_numpy())
             counted = (_flat(table, "flags") & NOFOLLOW) == 0
-            yield np.repeat(source, degree)[counted], _flat(table, "targets")[counted]
+            yield source, np.repeat(source, degree)[counted], _flat(table, "targets")[counted]
 
 
 def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:

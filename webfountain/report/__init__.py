@@ -3,7 +3,7 @@
 Life of a number
 ----------------
 The frontier counts it (`metrics`) or the store keeps it (census, records). While the crawl runs, a `progress.Moment`
-shows it; at its end `summary` puts it into a sentence. Beside the crawl or after it, `state` and `planned` read it from
-the store, and `histories` turns the records into what a daily visitor would have seen, which `evolution` analyses
-and `plots` draws. `plans`, `findings` and `plots_plan` do the same for the optimisation model.
+shows it; at its end `progress.summary` puts it into a sentence. Beside the crawl or after it, `state` reads it from
+the store, and `evolution` turns the records into what a daily visitor would have seen and analyses that, which `plots`
+draws. `findings` does the same for the optimisation model.
 """

@@ -1,8 +1,9 @@
-"""The WARC/1.1 form of a fetch: which records are written of it. No files, no clock; `record` reads them back.
+"""The WARC/1.1 form of a fetch: which records are written of it, and how they are read back.
 
-Place in the walk: a fetch that brought a body becomes a response record and its request record; one that
-repeated the known body (same digest, or 304) a revisit record and its request. Each record is its own gzip
-member, so a copy is read by one seek. `pages` decides where the members go, `folder` puts them there.
+The WARC/1.1 form of a fetch: which records are written of it. Place in
+the walk: a fetch that brought a body becomes a response record and its request record; one that repeated the known
+body (same digest, or 304) a revisit record and its request. Each record is its own gzip member, so a copy is read by
+one seek. `Repository` decides where the members go, `folder` puts them there.
 
 A stored response is what other tools can replay without knowing this crawler: the body after content
 decoding, Content-Length corrected, Content-Encoding and Transfer-Encoding kept under an ``X-Archive-Orig-``
@@ -11,6 +12,9 @@ value can end a line early and invent a header or a record. Cookie and Authoriza
 
 Source: ISO 28500:2017 (WARC/1.1); the revisit profiles of its section 6.7. Compression: igzip level 1, by
 measurement (20 KB pages: 36 µs to 0.324 of the size; zlib level 1: 134-160 µs to 0.334).
+
+A WARC record as it is read back: its header alone, the whole of it, the answer in a response record. `folder` finds
+the bytes. No files, no clock.
 """
 
 from __future__ import annotations
@@ -22,13 +26,13 @@ import re
 import uuid
 from datetime import UTC, datetime
 from itertools import count
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, cast
 from urllib.parse import quote
 
 import msgspec
 from isal import isal_zlib
 
-from webfountain.repository.record import GZIP
+from webfountain.errors import RepositoryError
 from webfountain.urls import site_of
 
 if TYPE_CHECKING:
@@ -37,13 +41,137 @@ if TYPE_CHECKING:
     from webfountain.records import Fetched
 
 __all__ = [
+    "GZIP",
+    "HEAD_BYTES",
     "Capture",
+    "GzipError",
     "Kind",
     "Member",
+    "Record",
+    "Stored",
     "WarcWriter",
     "date_of",
+    "parse_head",
+    "parse_record",
+    "parse_unpacked",
+    "stored",
     "target_uri",
 ]
+
+GZIP: Final = 31
+"""zlib's window bits that mean "gzip, 32 KB window"."""
+GzipError: Final = cast("type[Exception]", isal_zlib.error)
+"""What unpacking damaged bytes raises (its stub hides that it is an exception type)."""
+HEAD_BYTES: Final = 2048
+"""Compressed bytes that hold the header of any record but one with a URL of kilobytes."""
+
+
+class Record(msgspec.Struct, frozen=True):
+    """A record that was read: lower-case WARC header names, and its block."""
+
+    headers: dict[str, str]
+    block: bytes
+
+    @property
+    def url(self) -> str:
+        """WARC-Target-URI, "" for a warcinfo record."""
+        return self.headers.get("warc-target-uri", "")
+
+    @property
+    def page(self) -> tuple[str, bytes] | None:
+        """(site, key) of the page in the store; None when the fetch was of no page (robots.txt, a sitemap)."""
+        key = self.headers.get("x-webfountain-key")
+        return None if key is None else (site_of(self.url), bytes.fromhex(key))
+
+
+class Stored(msgspec.Struct, frozen=True):
+    """A copy that was read back: when it was fetched, how it was answered, the body after content decoding."""
+
+    url: str
+    at: float
+    status: int
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+
+
+def parse_head(data: bytes) -> Record:
+    """The WARC header alone, from the first bytes of a member (HEAD_BYTES will do); the block is left empty.
+
+    Raises
+    ------
+    ValueError
+        when these are not the first bytes of a WARC record, or do not hold its whole header.
+    """
+    try:
+        unpacked = isal_zlib.decompressobj(GZIP).decompress(data, 2 * HEAD_BYTES)
+    except GzipError as error:
+        raise ValueError(str(error)) from None
+    head, end, _ = unpacked.partition(b"\r\n\r\n")
+    if not end:
+        raise ValueError("the header of a WARC record is cut")
+    return Record(_warc_headers(head), b"")
+
+
+def parse_record(data: bytes) -> Record:
+    """A whole record from its gzip member.
+
+    Raises
+    ------
+    RepositoryError
+        when the member is cut, damaged or no WARC record.
+    """
+    try:
+        unpacked = isal_zlib.decompress(data, GZIP)
+    except GzipError as error:
+        raise RepositoryError(f"a record is damaged: {error}") from None
+    return parse_unpacked(unpacked)
+
+
+def parse_unpacked(data: bytes) -> Record:
+    """A whole record that was unpacked already; RepositoryError as for `parse_record`."""
+    head, _, rest = data.partition(b"\r\n\r\n")
+    try:
+        headers = _warc_headers(head)
+        length = int(headers["content-length"])
+    except (ValueError, KeyError) as error:
+        raise RepositoryError(f"a record is damaged: {error}") from None
+    if len(rest) != length + 4:
+        raise RepositoryError(f"a record is damaged: {len(rest)} bytes where {length + 4} should be")
+    return Record(headers, rest[:length])
+
+
+def stored(record: Record) -> Stored:
+    """The answer in a response record.
+
+    Raises
+    ------
+    RepositoryError
+        when the record is of another type, or its block is no HTTP answer.
+    """
+    if record.headers.get("warc-type") != "response":
+        raise RepositoryError(f"a response record was expected, found {record.headers.get('warc-type')!r}")
+    head, _, body = record.block.partition(b"\r\n\r\n")
+    try:
+        status, headers = _answer(head)
+        at = datetime.fromisoformat(record.headers["warc-date"]).timestamp()
+    except (ValueError, KeyError, IndexError) as error:
+        raise RepositoryError(f"the response record of {record.url} is damaged: {error}") from None
+    return Stored(record.url, at, status, headers, body)
+
+
+def _answer(head: bytes) -> tuple[int, tuple[tuple[str, str], ...]]:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    pairs = (line.partition(": ") for line in lines)
+    return int(first.split(" ")[1]), tuple((name.lower(), value) for name, _, value in pairs)
+
+
+def _warc_headers(head: bytes) -> dict[str, str]:
+    first, *lines = head.decode("latin-1").split("\r\n")
+    if not first.startswith("WARC/1."):
+        raise ValueError(f"a WARC record begins with WARC/1., not with {first[:20]!r}")
+    pairs = (line.partition(": ") for line in lines)
+    return {name.lower(): value for name, _, value in pairs}
+
 
 Kind = Literal["warcinfo", "response", "request", "revisit"]
 

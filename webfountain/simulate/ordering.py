@@ -1,28 +1,51 @@
-"""`simulate ordering`: virtual crawlers over a recorded link graph, which find the important pages late or soon.
+"""Virtual crawlers over a recorded link graph: which find the important pages soon, and what caches their links meet.
 
-A crawler starts at one page, knows of the graph what the pages it crawled link to, and takes the next page by its
-ordering until none is left. The orderings are in `orderings`; how well they do is told by one of the models of
-Cho 1998: *threshold* (PST, share of the hot pages crawled so far), *crawl-and-stop* (PCS, share of the K most
-important pages among the first K) and *limited-buffer* (PBC, share of the hot pages in a buffer from which the page
-of least estimated importance goes first).
+`simulate ordering`: a crawler starts at one page, knows of the graph what the pages it crawled link to, and takes the
+next page by its ordering until none is left. How well they do is told by one of the models of Cho 1998: *threshold*
+(PST, share of the hot pages crawled so far), *crawl-and-stop* (PCS, share of the K most important pages among the
+first K) and *limited-buffer* (PBC, share of the hot pages in a buffer from which the page of least estimated
+importance goes first).
 
 Source: Cho 1998, sections 3 and 4.
+
+The orderings of `simulate ordering`: which known page a virtual crawler takes next. Each is told what a crawled page
+links to and says what comes next; those that rank do so at each hundredth of the web. `Fountain` is ours and rests on
+`core.rank`, as the crawl does.
+
+Source: Cho 1998, section 4 (breadth first, backlinks, PageRank); Abiteboul, Preda, Cobena 2003 (OPIC).
+
+`simulate urlcache`: the links of a virtual crawl, in the order they are met, through caches of URLs seen lately. Each
+page's links are asked for in a batch, as the crawl does. The full trace holds every link; the trace *between ants*
+only those that lead from one ant's site to another ant's, each ant with a cache of its own, as the host splitter has
+(Broder 2003, section 6). STATIC is learnt from a crawl of the same graph from another start. A graph without URLs has
+no sites: runs of consecutive page numbers stand for them.
+
+Source: Broder 2003, sections 4 to 6, Figures 2 to 5.
 """
 
 from __future__ import annotations
 
-__all__ = ["MODELS", "Crawl", "GraphFile", "crawl", "hot_pages", "load_graph", "shares", "simulate_ordering"]
-
+import heapq
+import random
+import time
 import zipfile
+from collections import deque
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from webfountain.core.link_graph import LinkGraph
-from webfountain.core.rank import pagerank
+from webfountain.core.rank import PRIOR, LinkGraph, OnlineImportance, pagerank, wander
+from webfountain.core.url_cache import (
+    ClockCache,
+    LruCache,
+    MinCache,
+    RandomCache,
+    StaticCache,
+    UrlCache,
+    next_requests,
+)
 from webfountain.errors import InputError
-from webfountain.simulate.orderings import ORDERINGS, Seen, ordering
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,10 +53,344 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from webfountain.simulate.orderings import Ordering
-
     Array = npt.NDArray[np.float64]
     Pages = npt.NDArray[np.int64]
+    from collections.abc import Iterator, Mapping
+
+    Requests = npt.NDArray[np.int64]
+
+__all__ = [
+    "MODELS",
+    "ORDERINGS",
+    "POLICIES",
+    "Crawl",
+    "GraphFile",
+    "GraphSeen",
+    "LinkTrace",
+    "Ordering",
+    "between_ants",
+    "crawl",
+    "crawl_trace",
+    "hot_pages",
+    "load_graph",
+    "miss_rate",
+    "ordering",
+    "shares",
+    "simulate_ordering",
+    "simulate_urlcache",
+]
+
+_TOLERANCE: Final = 1e-3
+"""Of the rankings of the PageRank order; a finer one orders no better."""
+
+_STEPS: Final = 10
+"""Links that a surfer of the fountain order follows from a page found since the last ranking."""
+
+_WARM_STEPS: Final = 5
+"""Steps from the last PageRank to the next one of the fountain order."""
+
+_RETURNED: Final = 0.7
+"""Part of its score that a page whose links are unknown is taken to give back to those that link to it."""
+
+
+class GraphSeen:
+    """What is known (n,) and what was crawled (n,) of a graph; the lists of pages not crawled must not be read."""
+
+    def __init__(self, indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]) -> None:
+        self.indptr, self.indices = indptr, indices
+        self.graph = LinkGraph.from_csr(indptr, indices)
+        self.known = np.zeros(self.graph.nodes, dtype=np.bool_)
+        self.crawled = np.zeros(self.graph.nodes, dtype=np.bool_)
+
+
+class Ordering(Protocol):
+    """Which page is next. `seconds` is the time spent on rankings."""
+
+    seconds: float
+
+    def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
+        """`page` was crawled and links to `targets`, of which `new` were unknown; the start is its own target."""
+
+    def next(self) -> int | None:
+        """A known page that was not crawled, None when there is none."""
+
+    def rank(self) -> None:
+        """Another hundredth of the web was crawled."""
+
+    def estimates(self) -> Array:
+        """(n,) estimated importance of the pages, for a limited buffer."""
+
+
+class _Unranked:
+    """What the orderings without rankings share."""
+
+    def __init__(self, seen: GraphSeen) -> None:
+        self._seen = seen
+        self.seconds = 0.0
+
+    def rank(self) -> None:
+        """There is nothing to rank."""
+
+
+class BreadthFirst(_Unranked):
+    """First come, first served."""
+
+    def __init__(self, seen: GraphSeen) -> None:
+        super().__init__(seen)
+        self._queue: deque[int] = deque()
+        self._arrivals = np.zeros(seen.graph.nodes)
+        self._count = 0
+
+    def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
+        self._queue.extend(new)
+        self._arrivals[list(new)] = -np.arange(self._count, self._count + len(new))
+        self._count += len(new)
+
+    def next(self) -> int | None:
+        return self._queue.popleft() if self._queue else None
+
+    def estimates(self) -> Array:
+        return self._arrivals
+
+
+class Random(_Unranked):
+    """Any known page."""
+
+    def __init__(self, seen: GraphSeen, rng: random.Random) -> None:
+        super().__init__(seen)
+        self._rng, self._pages = rng, list[int]()
+        self._luck = np.random.default_rng(rng.getrandbits(63)).random(seen.graph.nodes)
+
+    def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
+        self._pages.extend(new)
+
+    def next(self) -> int | None:
+        if not self._pages:
+            return None
+        place = self._rng.randrange(len(self._pages))
+        self._pages[place], self._pages[-1] = self._pages[-1], self._pages[place]
+        return self._pages.pop()
+
+    def estimates(self) -> Array:
+        return self._luck
+
+
+class Ideal(_Unranked):
+    """The most important known page by the truth."""
+
+    def __init__(self, seen: GraphSeen, importance: Array) -> None:
+        super().__init__(seen)
+        self._importance = importance
+        self._heap: list[tuple[float, int]] = []
+
+    def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
+        for each in new:
+            heapq.heappush(self._heap, (-float(self._importance[each]), each))
+
+    def next(self) -> int | None:
+        return heapq.heappop(self._heap)[1] if self._heap else None
+
+    def estimates(self) -> Array:
+        return self._importance
+
+
+class Backlinks(_Unranked):
+    """Most links from crawled pages first; among equals the one known longest."""
+
+    def __init__(self, seen: GraphSeen) -> None:
+        super().__init__(seen)
+        self._counts = [0] * seen.graph.nodes
+        self._arrival: dict[int, int] = {}
+        self._heap: list[tuple[int, int, int]] = []
+
+    def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
+        arrival = self._arrival
+        for each in new:
+            arrival[each] = len(arrival)
+        counts, crawled = self._counts, self._seen.crawled
+        for each in targets:
+            counts[each] += 1
+            if not crawled[each]:
+                heapq.heappush(self._heap, (-counts[each], arrival[each], each))
+
+    def next(self) -> int | None:
+        return _pop(self._heap, self._seen)
+
+    def estimates(self) -> Array:
+        return np.array(self._counts, dtype=np.float64)
+
+
+class Opic(_Unranked):
+    """Most cash first: the start has one unit, a crawled page hands all it has to its targets in equal parts."""
+
+    def __init__(self, seen: GraphSeen) -> None:
+        super().__init__(seen)
+        self._cash = [0.0] * seen.graph.nodes
+        self._heap: list[tuple[float, int, int]] = []
+
+    def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
+        cash, crawled = self._cash, self._seen.crawled
+        part = cash[page] / len(targets) if crawled[page] and targets else 1.0
+        for each in targets:
+            cash[each] += part
+            if not crawled[each]:
+                heapq.heappush(self._heap, (-cash[each], each, each))
+
+    def next(self) -> int | None:
+        return _pop(self._heap, self._seen)
+
+    def estimates(self) -> Array:
+        return np.array(self._cash)
+
+
+class PageRank:
+    """By PageRank of the graph seen so far, made anew at each hundredth of the web; pages found since come last."""
+
+    def __init__(self, seen: GraphSeen) -> None:
+        self._seen = seen
+        self._queue: deque[int] = deque()
+        self._scores: Array | None = None
+        self.seconds = 0.0
+
+    def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
+        self._queue.extend(new)
+
+    def next(self) -> int | None:
+        return self._queue.popleft() if self._queue else None
+
+    def rank(self) -> None:
+        begin = time.process_time()
+        self._scores = _ranked(self._seen, self._seen.graph.crawled_only(self._seen.crawled), self._scores)
+        self.seconds += time.process_time() - begin
+        waiting = np.flatnonzero(self._seen.known & ~self._seen.crawled)
+        self._queue = deque(waiting[np.argsort(-self._scores[waiting], kind="stable")].tolist())
+
+    def estimates(self) -> Array:
+        return self._scores if self._scores is not None else np.zeros(self._seen.graph.nodes)
+
+
+class Fountain:
+    """Ours: two queues in turn, by importance and by cash alone; breadth first until the first ranking.
+
+    *Importance* is cash and estimated rank together. The rank is the mean of two. One is where surfers are who set out
+    ten links ago from what was found since the last ranking, and it takes pages not crawled to link back: so the menu
+    of a site of which many pages are known ranks high before they are crawled, and what is new counts more than what
+    the crawl has long been among. The other is PageRank of what is known, a few steps from the last one. *Cash*
+    leads where the crawl has not been: a ranking alone stays in the large sites it knows and finds the others' hot
+    pages late.
+    """
+
+    def __init__(self, seen: GraphSeen) -> None:
+        self._seen = seen
+        self._online: OnlineImportance[int] = OnlineImportance()
+        self._first: deque[int] = deque()
+        self._ranked = False
+        self._scores = np.zeros(seen.graph.nodes)
+        self._roaming = self._scores
+        self._pagerank: Array | None = None
+        self._rank: list[float] = []  # of the last ranking, relative to the mean; PRIOR of what it did not know
+        self._linked = seen.crawled  # what was crawled at that time
+        self._met = np.zeros(seen.graph.nodes, dtype=np.bool_)
+        self._by_importance: list[tuple[float, int]] = []
+        self._by_cash: list[tuple[float, int]] = []
+        self._turn = 1
+        self.seconds = 0.0
+
+    def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
+        crawled, online = self._seen.crawled, self._online
+        if not crawled[page]:
+            online.seed(page, float(self._seen.graph.nodes))
+            self._first.append(page)
+            return
+        if not self._ranked:
+            online.credit(page, targets, score=PRIOR, linked=False)
+            self._first.extend(new)
+            return
+        rank = self._rank
+        online.credit(page, targets, score=rank[page], linked=bool(self._linked[page]))
+        for each in targets:
+            if not crawled[each]:
+                cash = online.cash(each)
+                heapq.heappush(self._by_importance, (-rank[each] - online.gain(each) - cash, each))
+                heapq.heappush(self._by_cash, (-cash, each))
+
+    def next(self) -> int | None:
+        if not self._ranked:
+            return self._first.popleft() if self._first else None
+        self._turn ^= 1
+        queues = (self._by_cash, self._by_importance) if self._turn else (self._by_importance, self._by_cash)
+        page = _pop(queues[0], self._seen)
+        return page if page is not None else _pop(queues[1], self._seen)
+
+    def rank(self) -> None:
+        begin = time.process_time()
+        seen, online = self._seen, self._online
+        graph = seen.graph.crawled_only(seen.crawled).returning(seen.indptr, seen.indices, seen.crawled, _RETURNED)
+        known = np.flatnonzero(seen.known)
+        found = known[~self._met[known]]
+        self._met[found] = True
+        start = np.zeros(graph.nodes)
+        start[found] = [PRIOR + online.gain(page) for page in found.tolist()]
+        everywhere = seen.known.astype(np.float64)
+        setting_out = start if len(found) else self._roaming
+        self._roaming = wander(graph, setting_out, teleport=everywhere, steps=_STEPS)
+        last = everywhere if self._pagerank is None else self._pagerank
+        begun = np.where(seen.known & (last == 0), 1.0 / len(known), last)
+        plain = seen.graph.crawled_only(seen.crawled)
+        self._pagerank = wander(plain, begun, teleport=everywhere, steps=_WARM_STEPS)
+        self._scores = 0.5 * (self._roaming + self._pagerank)
+        self.seconds += time.process_time() - begin
+        online.rank()
+        self._rank = np.where(seen.known, self._scores * len(known), PRIOR).tolist()
+        self._linked = seen.crawled.copy()
+        waiting = known[~seen.crawled[known]].tolist()
+        self._by_cash = [(-online.cash(page), page) for page in waiting]
+        self._by_importance = [(cash - self._rank[page], page) for cash, page in self._by_cash]
+        heapq.heapify(self._by_cash)
+        heapq.heapify(self._by_importance)
+        self._ranked = True
+
+    def estimates(self) -> Array:
+        return self._scores
+
+
+ORDERINGS = ("breadth-first", "random", "backlinks", "opic", "pagerank", "ideal", "fountain")
+"""Every name that ``--orderings`` takes."""
+
+
+def ordering(name: str, seen: GraphSeen, *, importance: Array | None, seed: int) -> Ordering:
+    """The ordering of a name of `ORDERINGS`; `importance` (n,) is the truth, which the ideal one needs."""
+    if name == "ideal":
+        if importance is None:
+            raise ValueError("the ideal ordering needs the importance of the pages")
+        return Ideal(seen, importance)
+    if name == "random":
+        return Random(seen, random.Random(seed))
+    plain: dict[str, type[BreadthFirst | Backlinks | Opic | PageRank | Fountain]] = {
+        "breadth-first": BreadthFirst,
+        "backlinks": Backlinks,
+        "opic": Opic,
+        "pagerank": PageRank,
+        "fountain": Fountain,
+    }
+    return plain[name](seen)
+
+
+def _ranked(seen: GraphSeen, graph: LinkGraph, last: Array | None) -> Array:
+    """(n,) PageRank of the known pages, from the last one; a page found since starts with an average score."""
+    known = seen.known.astype(np.float64)
+    start = None if last is None else np.where(seen.known & (last == 0), 1.0 / known.sum(), last)
+    return pagerank(graph, teleport=known, start=start, tolerance=_TOLERANCE).scores
+
+
+def _pop(heap: list[Any], seen: GraphSeen) -> int | None:
+    """The page of the least entry (…, page) that was not crawled; a page's entries of lower worth come later."""
+    while heap:
+        page = int(heapq.heappop(heap)[-1])
+        if not seen.crawled[page]:
+            return page
+    return None
+
 
 MODELS = ("threshold", "crawl-and-stop", "limited-buffer")
 PERCENTS: Final = (1, 2, 5, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100)
@@ -107,7 +464,7 @@ def simulate_ordering(
     Raises InputError for an argument or a file that cannot be used, before anything is crawled.
     """
     web = load_graph(graph)
-    names = _names(orderings)
+    names = _chosen("--orderings", orderings, ORDERINGS)
     if not 0 <= start < web.nodes:
         raise InputError(f"--start: {start} is not within 0..{web.nodes - 1}")
     if model not in MODELS:
@@ -129,7 +486,7 @@ def simulate_ordering(
             "seconds": done.seconds,
         }
     if plot is not None:
-        from webfountain.report.plots_simulated import draw_hot_pages  # noqa: PLC0415  (matplotlib)
+        from webfountain.report.evolution import draw_hot_pages  # noqa: PLC0415  (matplotlib)
 
         draw_hot_pages(curves, plot, model)
     return document
@@ -145,7 +502,7 @@ def crawl(
     importance : (n,) the truth, which only the ideal ordering asks for
     buffer : pages of a limited buffer, 0 for none
     """
-    seen = Seen(web.indptr, web.indices)
+    seen = GraphSeen(web.indptr, web.indices)
     chosen: Ordering = ordering(name, seen, importance=importance, seed=seed)
     starts, targets = web.indptr.tolist(), web.indices.tolist()
     chosen.add(start, [start], [start])
@@ -216,13 +573,13 @@ def _importance(web: GraphFile, hot_backlinks: int | None) -> Array:
     return pagerank(links).scores if hot_backlinks is None else links.in_degree().astype(np.float64)
 
 
-def _names(orderings: Sequence[str]) -> list[str]:
-    names = [name for given in orderings for name in (ORDERINGS if given == "all" else [given])]
+def _chosen(option: str, given: Sequence[str], known: Sequence[str]) -> list[str]:
+    names = [name for each in given for name in (known if each == "all" else [each])]
     for name in names:
-        if name not in ORDERINGS:
-            raise InputError(f"--orderings: {name!r} is none of all, {', '.join(ORDERINGS)}")
+        if name not in known:
+            raise InputError(f"{option}: {name!r} is none of all, {', '.join(known)}")
     if not names:
-        raise InputError(f"--orderings: none given; choose from all, {', '.join(ORDERINGS)}")
+        raise InputError(f"{option}: none given; choose from all, {', '.join(known)}")
     return list(dict.fromkeys(names))
 
 
@@ -230,3 +587,145 @@ def _best(pages: list[int], estimates: Array, count: int) -> list[int]:
     worth = estimates[pages]
     best = np.argsort(-worth, kind="stable")[:count]
     return [pages[each] for each in best.tolist()]
+
+
+POLICIES = ("infinite", "min", "lru", "clock", "random", "static")
+"""Every name that ``--policies`` takes."""
+
+SITE_PAGES: Final = 1000
+"""Consecutive page numbers that stand for a site."""
+
+_BATCH: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTrace:
+    """Links in the order they are met.
+
+    Attributes
+    ----------
+    urls : (m,) page asked for
+    ant : (m,) whose cache is asked
+    """
+
+    urls: Requests
+    ant: Requests
+
+    @property
+    def distinct(self) -> int:
+        """Pairs of ant and URL: the misses of caches that let nothing go."""
+        return len(np.unique(self.ant * (1 + int(self.urls.max(initial=0))) + self.urls))
+
+    def by_ant(self) -> Iterator[Requests]:
+        """The trace of each ant."""
+        for ant in np.unique(self.ant):
+            yield self.urls[self.ant == ant]
+
+
+def simulate_urlcache(
+    graph: Path,
+    *,
+    start: int,
+    sizes: Sequence[int],
+    policies: Sequence[str],
+    ordering: str = "breadth-first",
+    ants: int = 1,
+    static_start: int | None = None,
+    seed: int = 0,
+    plot: Path | None = None,
+) -> dict[str, Any]:
+    """Miss rate of each policy at each size; returns the JSON document of `simulate urlcache` (DESIGN section 7).
+
+    Parameters
+    ----------
+    sizes : entries of a cache (of each ant's)
+    ordering : of the virtual crawl, out of `orderings.ORDERINGS`
+    ants : 1 for the full trace; more: only the links that lead from one ant to another
+    static_start : where the crawl began whose most frequent URLs STATIC holds; None: another page drawn by `seed`
+    plot : folder for the miss rates, and those relative to MIN, as PNG and SVG
+
+    Raises InputError for an argument or a file that cannot be used, before anything is crawled.
+    """
+    web = load_graph(graph)
+    names = _chosen("--policies", policies, POLICIES)
+    _check(web, sizes, ordering=ordering, ants=ants, starts={"--start": start, "--static-start": static_start})
+    source, urls = crawl_trace(web, start, ordering, seed=seed)
+    trace = LinkTrace(urls, np.zeros(len(urls), dtype=np.int64)) if ants == 1 else between_ants(source, urls, ants)
+    if not len(trace.urls):
+        raise InputError(f"--start: from page {start} no link is met")
+    popular = np.zeros(0, dtype=np.int64)
+    if "static" in names:
+        elsewhere = int(np.random.default_rng(seed).integers(web.nodes)) if static_start is None else static_start
+        popular = _most_frequent(crawl_trace(web, elsewhere, ordering, seed=seed)[1])
+    rates = {
+        name: {str(size): miss_rate(trace, name, size, popular=popular, seed=seed) for size in sizes} for name in names
+    }
+    if plot is not None:
+        from webfountain.report.evolution import draw_miss_rates  # noqa: PLC0415  (matplotlib)
+
+        draw_miss_rates(rates, plot)
+    return {"requests": len(trace.urls), "distinct": trace.distinct, "policies": rates}
+
+
+def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> tuple[Requests, Requests]:
+    """(source page, target page) of each link (m,), in the order a virtual crawl meets them."""
+    order = crawl(web, start, ordering, seed=seed).order
+    starts = web.indptr.astype(np.int64)
+    degree = starts[order + 1] - starts[order]
+    first = np.repeat(starts[order] - np.concatenate([[0], np.cumsum(degree)[:-1]]), degree)
+    return np.repeat(order, degree), web.indices[first + np.arange(len(first))].astype(np.int64)
+
+
+def between_ants(source: Requests, urls: Requests, ants: int) -> LinkTrace:
+    """Of a trace the links whose target belongs to another ant than their source; a site goes to any ant alike."""
+    owner, target = _ant_of(source, ants), _ant_of(urls, ants)
+    across = owner != target
+    return LinkTrace(urls[across], owner[across])
+
+
+def miss_rate(trace: LinkTrace, policy: str, size: int, *, popular: Requests, seed: int = 0) -> float:
+    """Misses over requests, each ant with a cache of `size` entries; `popular` are STATIC's candidates, best first."""
+    missed = 0
+    for urls in trace.by_ant():
+        if policy == "infinite" or (policy != "static" and size >= len(urls)):
+            missed += len(np.unique(urls))
+            continue
+        cache = _cache(policy, size, urls, popular, seed)
+        requests = urls.tolist()
+        for begin in range(0, len(requests), _BATCH):
+            missed += len(cache.missing(requests[begin : begin + _BATCH]))
+    return missed / len(trace.urls)
+
+
+def _cache(policy: str, size: int, urls: Requests, popular: Requests, seed: int) -> UrlCache:
+    if policy == "min":
+        return MinCache(size, next_requests(urls))
+    if policy == "random":
+        return RandomCache(size, random.Random(seed))
+    if policy == "static":
+        return StaticCache(popular[:size].tolist())
+    return LruCache(size) if policy == "lru" else ClockCache(size)
+
+
+def _most_frequent(urls: Requests) -> Requests:
+    counts = np.bincount(urls)
+    return np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+
+
+def _ant_of(pages: Requests, ants: int) -> Requests:
+    """The ant of each page's site, by a hash of the site's number (Fibonacci hashing, high bits)."""
+    mixed = (pages // SITE_PAGES).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed >> np.uint64(32)) % np.uint64(ants)).astype(np.int64)
+
+
+def _check(web: GraphFile, sizes: Sequence[int], *, ordering: str, ants: int, starts: Mapping[str, int | None]) -> None:
+    for option, page in starts.items():
+        if page is not None and not 0 <= page < web.nodes:
+            raise InputError(f"{option}: {page} is not within 0..{web.nodes - 1}")
+    allowed = [name for name in ORDERINGS if name != "ideal"]
+    if ordering not in allowed:
+        raise InputError(f"--ordering: {ordering!r} is none of {', '.join(allowed)}")
+    if not sizes or min(sizes) < 1:
+        raise InputError(f"--sizes: {','.join(map(str, sizes)) or 'none given'}; each must be at least 1")
+    if ants < 1:
+        raise InputError(f"--ants: {ants} is below 1")

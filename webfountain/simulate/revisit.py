@@ -3,24 +3,35 @@
 Whole days: first the day's K fetches, then the day's events; obsolete pages are counted at the day's end. Pages alive
 at the start are known and freshly crawled then; a page born later, or again, is known at once and obsolete until it is
 fetched, and every policy but ``clairvoyant`` fetches such pages first (the lowest page first), so that the table
-compares recrawling. A page found deleted is dropped. The policies are in `rivals`, `plans` and `fountain`.
+compares recrawling. A page found deleted is dropped. The policies are in `rivals`, and the model's plans here.
+
+The model's plans in the simulation: histories to buckets, buckets to a plan per cycle, the plan to due pages. Plans
+are made by the same `make_plan` as the crawl's, from the same estimates; a period is a day, a cycle 14. Days are
+counted from the start, the clocks' seconds from its midnight.
 """
 
 from __future__ import annotations
 
-__all__ = ["POLICIES", "Replay", "policy_names", "replay", "replay_learner", "simulate_revisit"]
-
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from webfountain.core.importance import importance_by_depth
-from webfountain.core.signals import Signals
-from webfountain.errors import InputError
-from webfountain.simulate.fountain import ABLATIONS, IMPORTANCE, SITEMAP, SitemapReader, UrgencyPolicy
-from webfountain.simulate.plans import PLANS, Planned
+from webfountain.core.activity import Signals
+from webfountain.core.buckets import BUCKETS, Census, Phases, bucket_of, intervals_of
+from webfountain.core.change_rate import NO_HISTORY, Prior, append, estimate_interval
+from webfountain.core.rank import importance_by_depth
+from webfountain.errors import InputError, NotConverged
+from webfountain.frontier.planning.plan import Bounds, make_plan
+from webfountain.policy import CycleTable, PositiveDuration
 from webfountain.simulate.rivals import (
+    ABLATIONS,
+    ADDED,
+    DELETED,
+    IMPORTANCE,
+    SITEMAP,
+    ChangeTrace,
     Clairvoyant,
     Fetches,
     Learner,
@@ -28,10 +39,12 @@ from webfountain.simulate.rivals import (
     PoissonLearned,
     PoissonOracle,
     Proportional,
+    Sitemap,
+    SitemapReader,
     Uniform,
+    UrgencyPolicy,
+    load_trace,
 )
-from webfountain.simulate.sitemap import Sitemap
-from webfountain.simulate.trace import ADDED, DELETED, Trace, load_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -39,8 +52,123 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    Array = npt.NDArray[np.float64]
     Pages = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
     _Choice = Callable[["_Web", int, Learner, int], Pages]
+
+__all__ = [
+    "PLANS",
+    "POLICIES",
+    "Planned",
+    "Replay",
+    "policy_names",
+    "replay",
+    "replay_learner",
+    "signals_of",
+    "simulate_revisit",
+]
+
+PLANS: Final[dict[str, Literal[1, 2, 3]]] = {"strategy-1": 1, "strategy-2": 2, "strategy-3": 3}
+"""Policy name to strategy."""
+
+_PERIOD = 86400.0
+_FASTEST = _PERIOD / 96
+_PERIODS = 14
+
+
+class Planned:
+    """Greatest progress of the phase clock first; a new plan every `_PERIODS` days."""
+
+    def __init__(self, pages: int, strategy: Literal[1, 2, 3], *, capacity: int, seed: int) -> None:
+        self._capacity, self._seed = capacity, seed
+        self._cycle = CycleTable(
+            periods=_PERIODS, period=PositiveDuration(_PERIOD), capacity_pages_per_period=capacity, strategy=strategy
+        )
+        speed = 1 / intervals_of(np.arange(BUCKETS), _FASTEST)
+        self._clocks = Phases.running(speed, start=0.0)
+        self._counts = np.zeros((4, BUCKETS))  # fetches, changes, seconds watched, births; halved each cycle
+        self._history = [NO_HISTORY] * pages
+        self._changes, self._watched, self._arrived = 0.5, 60.0, 0.0  # the site's prior, in changes, days and pages
+        self._bucket = np.full(pages, bucket_of(self._prior().interval, _FASTEST), dtype=np.int64)
+        self._marks = self._clocks.at(0.0)[self._bucket]
+
+    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        if day % _PERIODS == 0 and len(pages):
+            self._plan(day, pages, tau)
+        return np.asarray(self._phase_after(day)[self._bucket[pages]] - self._marks[pages])
+
+    def learn(self, day: int, fetches: Fetches) -> None:
+        checked = ~fetches.first & ~fetches.gone & (fetches.tau > 0)
+        self._arrived += np.count_nonzero(fetches.first)
+        self._changes += np.count_nonzero(fetches.changed & checked)
+        self._watched += float(np.where(fetches.changed, fetches.tau / 2 + 0.25, fetches.tau)[checked].sum())
+        self._count(fetches, checked)
+        prior = self._prior()
+        for page, tau, changed in zip(
+            fetches.pages[checked].tolist(),
+            fetches.tau[checked].tolist(),
+            fetches.changed[checked].tolist(),
+            strict=True,
+        ):
+            history = self._history[page] = append(self._history[page], tau * _PERIOD, changed)
+            self._bucket[page] = bucket_of(estimate_interval(history, prior=prior), _FASTEST)
+        self._bucket[fetches.pages[fetches.first]] = bucket_of(prior.interval, _FASTEST)
+        self._marks[fetches.pages] = self._phase_after(day)[self._bucket[fetches.pages]]
+
+    def _phase_after(self, day: int) -> Array:
+        """(256,) phases of the clocks at the day's end: its own share is to be spent in it."""
+        return self._clocks.at((day + 1) * _PERIOD)
+
+    def _count(self, fetches: Fetches, checked: Flags) -> None:
+        bucket = self._bucket[fetches.pages]
+        for count, weight in zip(
+            self._counts,
+            (checked, checked & fetches.changed, checked * fetches.tau * _PERIOD, fetches.first),
+            strict=True,
+        ):
+            np.add.at(count, bucket, weight)
+
+    def _prior(self) -> Prior:
+        return Prior(self._watched / self._changes * _PERIOD)
+
+    def _plan(self, day: int, pages: Pages, tau: Pages) -> None:
+        """A plan for the next cycle; if the solver gets nowhere the last one stays."""
+        census = self._census(day, pages, tau)
+        with suppress(NotConverged):
+            plan = make_plan(
+                census,
+                at=day * _PERIOD,
+                cycle=self._cycle,
+                bounds=Bounds(),
+                clocks=self._clocks,
+                solver="calendars",
+                seed=self._seed,
+            )
+            self._clocks = plan.clocks()
+        self._counts /= 2
+
+    def _census(self, day: int, pages: Pages, tau: Pages) -> Census:
+        planned, at = np.unique(self._bucket[pages], return_inverse=True)
+        number = np.bincount(at).astype(np.float64)
+        fetches, changes, watched, births = self._counts[:, planned]
+        return Census(
+            planned.astype(np.int64),
+            number,
+            mean_age=np.bincount(at, weights=tau * _PERIOD) / number,
+            fetches=fetches,
+            changes=changes,
+            watched=watched,
+            seconds=fetches,
+            links=np.zeros(len(planned)),
+            births=births,
+            new_fetches=births.sum(),
+            new_seconds=births.sum(),
+            new_links=0.0,
+            waiting=0.0,
+            arrivals=min(self._arrived / max(day, 1), self._capacity / 2),
+        )
+
 
 POLICIES = (
     "uniform",
@@ -137,7 +265,7 @@ def simulate_revisit(
     }
 
 
-def replay(trace: Trace, fetches_per_day: int, policy: str, *, seed: int = 0) -> Replay:
+def replay(trace: ChangeTrace, fetches_per_day: int, policy: str, *, seed: int = 0) -> Replay:
     """Replay a trace under one policy of `POLICIES`."""
     learner = _learner(policy, trace, fetches_per_day, seed)
     if policy == "clairvoyant":
@@ -146,12 +274,14 @@ def replay(trace: Trace, fetches_per_day: int, policy: str, *, seed: int = 0) ->
     return replay_learner(trace, fetches_per_day, learner, errands=errands)
 
 
-def replay_learner(trace: Trace, fetches_per_day: int, learner: Learner, *, errands: int = 0) -> Replay:
+def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner, *, errands: int = 0) -> Replay:
     """Replay a trace under a policy of one's own; `errands` of each day's fetches go for what is no page."""
     return _replayed(trace, _Web.never_crawled_first, learner, fetches_per_day, errands=errands)
 
 
-def _replayed(trace: Trace, choose: _Choice, learner: Learner, fetches_per_day: int, *, errands: int = 0) -> Replay:
+def _replayed(
+    trace: ChangeTrace, choose: _Choice, learner: Learner, fetches_per_day: int, *, errands: int = 0
+) -> Replay:
     web = _Web(trace)
     counts = np.zeros((4, trace.days), dtype=np.int64)
     weights = np.zeros((2, trace.days))
@@ -168,7 +298,7 @@ def _replayed(trace: Trace, choose: _Choice, learner: Learner, fetches_per_day: 
 class _Web:
     """The pages and our copies of them."""
 
-    def __init__(self, trace: Trace) -> None:
+    def __init__(self, trace: ChangeTrace) -> None:
         self._trace = trace
         self._alive, self._known = trace.alive.copy(), trace.alive.copy()
         self._never = np.zeros(len(trace.urls), dtype=np.bool_)
@@ -199,9 +329,10 @@ class _Web:
 
     def fetch(self, day: int, pages: Pages) -> Fetches:
         alive = self._alive[pages]
-        found = Fetches(pages, day - self._last[pages], self._never[pages], self._obsolete[pages] & alive, ~alive)
+        changed, first = self._obsolete[pages] & alive, self._never[pages]
         self._known[pages[~alive]] = False
         self._never[pages] = self._obsolete[pages] = False
+        found = Fetches(pages, day - self._last[pages], first, changed, ~alive, int(np.count_nonzero(self._never)))
         self._last[pages] = day
         return found
 
@@ -226,9 +357,13 @@ class _Web:
         return float(self._importance[obsolete].sum()), float(self._importance[self._alive].sum())
 
 
-def _learner(policy: str, trace: Trace, capacity: int, seed: int) -> Learner:
-    pages = len(trace.urls)
-    signals = ABLATIONS.get(policy, Signals()).lasting(int(trace.alive.sum()) / capacity)
+def signals_of(policy: str, trace: ChangeTrace, capacity: int) -> Signals:
+    """What a policy listens to, at so many fetches a day; a step is a day."""
+    return ABLATIONS.get(policy, Signals()).lasting(int(trace.alive.sum()) / capacity)
+
+
+def _learner(policy: str, trace: ChangeTrace, capacity: int, seed: int) -> Learner:
+    pages, signals = len(trace.urls), signals_of(policy, trace, capacity)
     if policy in ABLATIONS:
         return UrgencyPolicy(trace.urls, signals=signals)
     if policy == IMPORTANCE:

@@ -27,7 +27,7 @@ never-crawled queue `first_seen`) is not after its lane's. So a change of plan r
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
 
 import msgspec
 
@@ -50,11 +50,14 @@ if TYPE_CHECKING:
         SiteState,
         State,
     )
+    from webfountain.store.transfer import Row
 
 __all__ = [
     "ADVANCED",
     "AT_ONCE",
     "CLASSES",
+    "COLLECTION",
+    "FORECAST",
     "IMMEDIATE",
     "LANES",
     "PLAN",
@@ -63,13 +66,21 @@ __all__ = [
     "RETRY_SHARE",
     "Board",
     "BucketCensus",
-    "Census",
+    "CensusReader",
     "Changes",
+    "Claim",
+    "Claims",
     "Copies",
     "Dealt",
+    "Feed",
+    "FeedEntry",
+    "FeedForm",
+    "Feeds",
     "FrontierStore",
-    "Pages",
+    "PageReader",
     "Parked",
+    "Portable",
+    "Reassigned",
     "Refill",
     "Regraded",
     "Scores",
@@ -77,13 +88,12 @@ __all__ = [
     "Statistics",
     "UrlQueues",
     "class_of",
-    "lane_of",
-    "order_of",
+    "recrawl_place",
 ]
 
 CLASSES: Final = 64
 """Lanes of the never-crawled queue."""
-_FIRST_CLASS: Final = 20
+_FIRST_CLASS: Final = 12
 """Binary logarithm of the importance from which on a URL is in class 0."""
 _FIRST: Final = 2.0**_FIRST_CLASS
 ADVANCED: Final = 256
@@ -91,44 +101,46 @@ RETRY: Final = 257
 LANES: Final = 258
 """Lanes of the recrawl queue."""
 IMMEDIATE: Final = 258
-"""The immediate lane, as `lane_of` names it."""
+"""The immediate lane, as `recrawl_place` names it."""
 RETRY_SHARE: Final = 10
 """Of a recrawl lease of n at most max(1, n // RETRY_SHARE) come from RETRY while other lanes are due."""
 AT_ONCE: Final = 0.0
 """When a site with new immediate URLs is due: before all others."""
 PLAN: Final = "plan"
 """Name of the published value that is the plan in force."""
+COLLECTION: Final = "collection"
+"""Name of the published value that is the policy file in force (`policy.files.CollectionInForce`)."""
+FORECAST: Final = "forecast"
 PRICE: Final = "price"
 """Name of the published price of a fetch."""
 
 
 def class_of(importance: float) -> int:
-    """The never-crawled lane of an importance: 0 from 2^20 up, one more for each halving, 63 below 2^-42.
+    """The never-crawled lane of an importance: 0 from 2^12 up, two more for each halving, 63 below 2^-19.
 
-    Scores that add up to one and scores whose mean is one both find room, for 10^12 pages.
+    Room for scores whose mean is one, of which one page in a thousand is above 2^12, and for trust that was divided
+    three times.
     """
     if not importance > 0.0:
         return CLASSES - 1
     if importance >= _FIRST:
         return 0
-    return min(_FIRST_CLASS + 1 - math.frexp(importance)[1], CLASSES - 1)
+    mantissa, exponent = math.frexp(importance)
+    return min(2 * (_FIRST_CLASS + 1 - exponent) - (mantissa * mantissa >= 0.5), CLASSES - 1)
 
 
-def lane_of(record: PageRecord) -> int:
-    """The recrawl lane of a page that was tried at least once, or IMMEDIATE."""
+def recrawl_place(record: PageRecord) -> tuple[int, float]:
+    """Where a page that was tried at least once stands: its recrawl lane, or IMMEDIATE, and its order within it.
+
+    Earliest first: `last_crawled` in a bucket's lane, `due` in the others, their number among immediate ones.
+    """
     if record.immediate is not None:
-        return IMMEDIATE
-    if record.state != "crawled" or record.failures:
-        return RETRY
-    return record.bucket if record.due is None else ADVANCED
-
-
-def order_of(record: PageRecord) -> float:
-    """The page's place within its lane, earliest first: `last_crawled` in a bucket's lane, `due` in the two others."""
-    if record.immediate is not None:
-        return float(record.immediate)
+        return IMMEDIATE, float(record.immediate)
     order = record.last_crawled if record.due is None else record.due
-    return 0.0 if order is None else order
+    order = 0.0 if order is None else order
+    if record.state != "crawled" or record.failures:
+        return RETRY, order
+    return (record.bucket if record.due is None else ADVANCED), order
 
 
 class Refill(msgspec.Struct, frozen=True):
@@ -178,6 +190,13 @@ class Regraded(msgspec.Struct, frozen=True, gc=False):
     done: bool
 
 
+class Reassigned(msgspec.Struct, frozen=True, gc=False):
+    """Of one `reassign`: how many pages were put under another policy, and which would have been but are leased."""
+
+    put: int = 0
+    leased: tuple[bytes, ...] = ()
+
+
 class BucketCensus(msgspec.Struct, frozen=True, gc=False):
     """Crawled pages of one bucket as they stand now: how many, and the sum of their `last_crawled` (mean age)."""
 
@@ -199,14 +218,28 @@ class Statistics(msgspec.Struct, frozen=True, gc=False):
     fenced: int = 0
 
 
+class Claim(msgspec.Struct, frozen=True, gc=False):
+    """Who has a name now, until when, and what they say beside it.
+
+    `owner` "": nobody has it, and nobody may before `until`. `lost_by`: who had it until it ran out, where this call
+    took it from them.
+    """
+
+    name: str
+    owner: str
+    until: float
+    note: bytes = b""
+    lost_by: str | None = None
+
+
 class UrlQueues(Protocol):
     """URLs on their way: discovered, queued, leased, settled."""
 
     def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
         """Make URLs known: each unknown one joins its site's never-crawled queue, in the lane of its importance.
 
-        A link known before (also earlier in the batch) or forgotten (`forget`) has no effect and counts as known. An
-        inactive site becomes due `at`. A second call finds all of them known.
+        A link known before (also earlier in the batch) or forgotten (`forget`) has no effect and counts as known;
+        `repeated` tells which these were. An inactive site becomes due `at`. A second call finds all of them known.
         """
         ...
 
@@ -234,7 +267,7 @@ class UrlQueues(Protocol):
     def settle(
         self, outcomes: Sequence[Outcome], *, at: float, learned: Sequence[tuple[SiteLease, bytes]] = ()
     ) -> Settled:
-        """End leases: each record replaces the page's and decides its lane (`lane_of`), the census counts it.
+        """End leases: each record replaces the page's and decides its lane (`recrawl_place`), the census counts it.
 
         `learned` is kept with the site (`SiteRecord.learned`) in the same step. An outcome whose lease is unknown, or
         was settled, released or lost with its site lease, has no effect and is counted as lost: so a second call.
@@ -257,6 +290,17 @@ class UrlQueues(Protocol):
         """
         ...
 
+    def reassign(
+        self, site: str, keys: Sequence[bytes], revised: Callable[[PageRecord], PageRecord | None]
+    ) -> Reassigned:
+        """Put known pages under other policies.
+
+        `revised` gives a record with another policy, trust, importance and source, None to leave the page as it is.
+        A never-crawled page goes to the lane of its importance, to its old turn. What is leased is left, and told.
+        A second call finds pages as they should be.
+        """
+        ...
+
     def recrawl_due(self, site: str) -> list[tuple[int, float]]:
         """For each non-empty recrawl lane of the site its first order: (lane, time), unleased URLs only."""
         ...
@@ -270,6 +314,13 @@ class SiteList(Protocol):
 
         Of a site that is taken over all URL leases return to their places. With `at` = AT_ONCE: the sites with new
         immediate URLs alone. `owner` names the process that has the site, in `SiteRecord.owner` and `urgent`.
+        """
+        ...
+
+    def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
+        """As `activate`, of these sites those that nobody has (or whose lease ran out), whether they are due or not.
+
+        An unknown site has nothing to be crawled and is left out.
         """
         ...
 
@@ -303,11 +354,15 @@ class SiteList(Protocol):
         ...
 
 
-class Pages(Protocol):
+class PageReader(Protocol):
     """Records of single pages: read, listed, and taken out of the collection."""
 
     def page(self, site: str, key: bytes) -> PageRecord | None:
         """The record of one URL, None when unknown."""
+        ...
+
+    def records(self, site: str, keys: Sequence[bytes]) -> list[PageRecord | None]:
+        """The records of URLs of one site, in order, None for each that is unknown."""
         ...
 
     def pages(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
@@ -330,7 +385,7 @@ class Pages(Protocol):
         ...
 
 
-class Census(Protocol):
+class CensusReader(Protocol):
     """What is counted while steps are taken (DESIGN.md section 4)."""
 
     @property
@@ -405,14 +460,23 @@ class Scores(Protocol):
     """A ranking reaches the queues."""
 
     def regrade(
-        self, lease: SiteLease, importance: Callable[[Sequence[bytes]], Sequence[float]], *, epoch: int, n: int
+        self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
     ) -> Regraded | None:
         """Look up the next `n` never-crawled URLs of a site and move those whose class changed, each to its old turn.
 
         Publishing a ranking moves no entry: whoever has a site calls this when it is activated or refilled, until the
         site's epoch is that of the ranking (`Regraded.done`; then a call costs nothing). How far it came is kept with
-        the site, across leases. Leased and immediate URLs stay. `importance` gives the importances of page keys, in
+        the site, across leases. Leased and immediate URLs stay. `importance` gives the importances of records, in
         their order. None when the site lease is lost.
+        """
+        ...
+
+    def reweigh(
+        self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
+    ) -> int | None:
+        """As `regrade`, of the never-crawled URLs among `keys`, each named once; how many moved.
+
+        What was learned of them between two rankings. Leased and immediate URLs stay. None when the site lease is lost.
         """
         ...
 
@@ -429,8 +493,107 @@ class Board(Protocol):
         ...
 
 
-class FrontierStore(UrlQueues, SiteList, Pages, Census, Copies, Changes, Scores, Board, Protocol):
+class FeedEntry(NamedTuple):
+    """An entry of a feed, and the name by which it is done."""
+
+    name: bytes
+    data: bytes
+
+
+FeedForm = Literal["list", "set", "zset"]
+"""A list is emptied from its left, a set anywhere, a sorted set from its highest score, as scrapy-redis does."""
+
+
+class Feed(Protocol):
+    """Entries that anybody adds and many processes take, each entry one of them."""
+
+    def put(self, entries: Sequence[bytes]) -> None:
+        """Add entries at the end."""
+        ...
+
+    def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
+        """Up to `n` entries; each is given to the next that asks after `until` unless it was done."""
+        ...
+
+    def done(self, taken: Sequence[FeedEntry]) -> None:
+        """The effect of these is kept. A second call has no effect."""
+        ...
+
+    def waiting(self) -> int:
+        """Entries that are not done."""
+        ...
+
+
+class Feeds(Protocol):
+    """What others leave for the processes of a crawl."""
+
+    def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
+        """The feed under a key of the store's server, by default that of notes to the crawl.
+
+        None where the store has no server: notes lie in its folder then.
+        """
+        ...
+
+
+class Claims(Protocol):
+    """What the processes of one crawl share out among themselves by name, and the letters that they leave each other.
+
+    A name is ``kind/rest``: ``ant/…`` a process that is alive, ``role/controller``, ``address/…``, ``guest/…`` a
+    site that is asked for a file without a site lease, ``repository/…``.
+    A claim is held until its time, and claimed again to be held longer. Each name is one atomic step.
+    """
+
+    def claim(
+        self, names: Sequence[str], *, owner: str, until: float, at: float, notes: Mapping[str, bytes] | None = None
+    ) -> list[Claim]:
+        """Take each name that is the owner's, nobody's, or has run out `at`; who has each now, in order.
+
+        `notes` are what is to be read beside names that are taken. One round trip. A second call prolongs.
+        """
+        ...
+
+    def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
+        """Let go of names: from its time on anybody may claim each. Those of others are left. One round trip."""
+        ...
+
+    def holders(self, names: Sequence[str], *, at: float) -> list[Claim | None]:
+        """Who has each name `at`, in order; None where nobody has. One round trip."""
+        ...
+
+    def claims(self, kind: str) -> list[Claim]:
+        """All names of a kind that were claimed and not dropped, those that ran out too. Not of addresses or guests."""
+        ...
+
+    def post(self, owner: str, letters: Sequence[bytes]) -> None:
+        """Leave letters for a process; they are kept for an hour."""
+        ...
+
+    def collect(self, owner: str) -> list[bytes]:
+        """The letters that were left for a process, in order, each once."""
+        ...
+
+
+class Portable(Protocol):
+    """The store as a whole, to be carried to another."""
+
+    def rows(self) -> Iterator[Row]:
+        """All that the store holds, in the order of `transfer.Row`, as it stood at one moment, also beside a crawl.
+
+        Lazily, in bounded memory. What belongs to a process (leases, counts of lost steps) is left out: a leased URL
+        stands in its place, an active site is due.
+        """
+        ...
+
+
+class FrontierStore(
+    UrlQueues, SiteList, PageReader, CensusReader, Copies, Changes, Scores, Board, Feeds, Portable, Protocol
+):
     """The contract that every store keeps; `tests/store/test_contract.py` is its specification."""
+
+    @property
+    def claims(self) -> Claims | None:
+        """What many processes share out; None where the store is one process's alone."""
+        ...
 
     def close(self) -> None:
         """Write what is buffered and let go of files and locks. A second call has no effect."""

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import msgspec
 import pytest
 
 from tests.frontier.drive import collection_of
 from webfountain.core.buckets import bucket_of
 from webfountain.core.change_rate import Prior, decode
-from webfountain.formats.document import PlainReader
-from webfountain.formats.links import LinkExtractor
-from webfountain.frontier.pages.examiner import Examiner, digest_of
+from webfountain.formats.document import LinkExtractor, PlainReader
+from webfountain.frontier.pages.examiner import Examiner, Visit, digest_of
 from webfountain.policy.judge import Judge
-from webfountain.records import Fetch, Fetched, Lease, LeaseId, PageRecord
+from webfountain.records import Fetch, Fetched, Lease, LeaseId, OutcomeKind, PageRecord, State
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 URL, SITE, DAY = "http://one.example/dir/page", "http://one.example", 86_400.0
 PRIOR = Prior(10 * DAY)
@@ -22,7 +27,7 @@ MINOR = BODY.replace(b"word200", b"other")
 CHANGED = b"<title>T</title><p>" + " ".join(f"new{i}" for i in range(400)).encode()
 
 
-def examiner(old_text=lambda record: WORDS, **policy):
+def examiner(old_text: Callable[[PageRecord], str | None] = lambda record: WORDS, **policy: object) -> Examiner:
     collection = collection_of(["http://one.example/"], **policy)
     return Examiner(
         collection=collection,
@@ -32,16 +37,25 @@ def examiner(old_text=lambda record: WORDS, **policy):
     )
 
 
-def crawled(body=BODY, **fields):
-    known = {
+def crawled(body: bytes = BODY, **fields: Any) -> PageRecord:
+    known: dict[str, Any] = {
         "state": "crawled", "digest": digest_of(body), "etag": '"1"', "last_modified": "Mon", "first_seen": 0.0,
         "last_crawled": 5 * DAY, "status": 200, "depth": 2, "copied": 5 * DAY,
     } | fields  # fmt: skip
     return PageRecord(URL, **known)
 
 
-def fetched(record, status=200, body=BODY, *, at=8 * DAY, error=None, asked=True, **headers):
-    conditional = {"etag": record.etag, "last_modified": record.last_modified} if asked else {}
+def fetched(
+    record: PageRecord,
+    status: int = 200,
+    body: bytes = BODY,
+    *,
+    at: float = 8 * DAY,
+    error: str | None = None,
+    asked: bool = True,
+    **headers: str,
+) -> Fetched:
+    conditional: dict[str, Any] = {"etag": record.etag, "last_modified": record.last_modified} if asked else {}
     fetch = Fetch(1, "page", URL, SITE, None, Lease(LeaseId(SITE, 1, 1), b"k", record), **conditional)
     if error:
         return Fetched(fetch, at, 0.5, error=error)
@@ -49,11 +63,13 @@ def fetched(record, status=200, body=BODY, *, at=8 * DAY, error=None, asked=True
     return Fetched(fetch, at, 0.5, status, tuple(given.items()), body)
 
 
-def visit_of(record, *args, on=None, **more):
-    return (on or examiner()).examine(fetched(record, *args, **more), PRIOR)
+def visit_of(
+    record: PageRecord, status: int = 200, body: bytes = BODY, *, on: Examiner | None = None, **more: Any
+) -> Visit:
+    return (on or examiner()).examine(fetched(record, status, body, **more), PRIOR)
 
 
-OUTCOMES = [
+OUTCOMES: list[tuple[PageRecord, dict[str, Any], OutcomeKind, State]] = [
     (PageRecord(URL), {"status": 200}, "new", "crawled"),
     (crawled(), {"status": 200}, "same", "crawled"),
     (crawled(), {"status": 200, "body": MINOR}, "minor", "crawled"),
@@ -84,7 +100,9 @@ OUTCOMES = [
 
 
 @pytest.mark.parametrize(("before", "answer", "kind", "state"), OUTCOMES)
-def test_every_answer_has_its_outcome_and_its_state(before, answer, kind, state):
+def test_every_answer_has_its_outcome_and_its_state(
+    before: PageRecord, answer: dict[str, Any], kind: OutcomeKind, state: State
+) -> None:
     visit = visit_of(before, **answer)
     after = visit.record
     assert (visit.kind, after.state, after.verdict) == (kind, state, kind)
@@ -110,11 +128,11 @@ def test_every_answer_has_its_outcome_and_its_state(before, answer, kind, state)
         ({"status": 404}, None),
     ],
 )
-def test_the_error_says_why(answer, error):
+def test_the_error_says_why(answer: dict[str, Any], error: str | None) -> None:
     assert visit_of(PageRecord(URL), **answer).record.error == error
 
 
-def test_a_first_copy_has_the_prior_s_bucket_and_no_checks():
+def test_a_first_copy_has_the_prior_s_bucket_and_no_checks() -> None:
     record = visit_of(PageRecord(URL, first_seen=7 * DAY), etag='"9"').record
     assert (record.checks, record.changes, record.last_changed) == (0, 0, None)
     assert (record.digest, record.etag, record.last_modified) == (digest_of(BODY), '"9"', None)
@@ -122,7 +140,7 @@ def test_a_first_copy_has_the_prior_s_bucket_and_no_checks():
     assert record.copied == 8 * DAY
 
 
-def test_a_change_that_counts_is_dated_and_one_that_does_not_replaces_the_copy_all_the_same():
+def test_a_change_that_counts_is_dated_and_one_that_does_not_replaces_the_copy_all_the_same() -> None:
     changed = visit_of(crawled(), body=CHANGED, last_modified="Tue").record
     assert (changed.checks, changed.changes, changed.last_changed) == (1, 1, 8 * DAY)
     minor = visit_of(crawled(), body=MINOR, last_modified="Tue").record
@@ -133,13 +151,13 @@ def test_a_change_that_counts_is_dated_and_one_that_does_not_replaces_the_copy_a
     assert changed.bucket < minor.bucket
 
 
-def test_an_unchanged_page_keeps_its_copy_and_takes_new_validators():
+def test_an_unchanged_page_keeps_its_copy_and_takes_new_validators() -> None:
     kept = visit_of(crawled(), 304, b"", etag='"2"').record
     assert (kept.etag, kept.last_modified, kept.copied) == ('"2"', "Mon", 5 * DAY)
     assert (kept.checks, kept.changes) == (1, 0)
 
 
-def test_a_check_s_interval_is_the_time_since_the_last_good_fetch():
+def test_a_check_s_interval_is_the_time_since_the_last_good_fetch() -> None:
     visit = visit_of(crawled())
     assert visit.watched == 3 * DAY
     (check,) = decode(visit.record.history)
@@ -147,7 +165,7 @@ def test_a_check_s_interval_is_the_time_since_the_last_good_fetch():
     assert not check.changed
 
 
-def test_a_redirect_is_a_link_at_the_source_s_depth_and_one_out_of_scope_is_counted():
+def test_a_redirect_is_a_link_at_the_source_s_depth_and_one_out_of_scope_is_counted() -> None:
     visit = visit_of(crawled(), 301, location="/new")
     assert [(link.url, link.depth, link.source) for link in visit.reading.links] == [("http://one.example/new", 2, URL)]
     raw = visit_of(crawled(), 301, location="/café".encode().decode("latin-1"))
@@ -157,7 +175,7 @@ def test_a_redirect_is_a_link_at_the_source_s_depth_and_one_out_of_scope_is_coun
     assert away.reading.refused == {"judge/out_of_scope": 1}
 
 
-def test_links_are_judged_one_deeper_and_only_a_new_body_is_read():
+def test_links_are_judged_one_deeper_and_only_a_new_body_is_read() -> None:
     body = b'<a href="a">x</a><a href="/b">y</a><a href="http://two.example/">z</a>'
     visit = visit_of(crawled(), body=body)
     assert [(link.url, link.depth) for link in visit.reading.links] == [
@@ -167,13 +185,13 @@ def test_links_are_judged_one_deeper_and_only_a_new_body_is_read():
     assert visit_of(crawled(body), body=body).reading.links == ()
 
 
-def test_plain_text_has_text_and_no_links():
+def test_plain_text_has_text_and_no_links() -> None:
     visit = visit_of(PageRecord(URL), body=b'<a href="a">x</a>', content_type="text/plain; charset=utf-8")
     assert visit.reading.text == '<a href="a">x</a>'
     assert visit.reading.links == ()
 
 
-def test_without_the_old_text_a_new_digest_counts_as_a_change():
+def test_without_the_old_text_a_new_digest_counts_as_a_change() -> None:
     on = examiner(old_text=lambda record: None)
     assert visit_of(crawled(), body=MINOR, on=on).kind == "changed"
     exact = examiner(rest="[change]\nmin_change = 0")
@@ -195,19 +213,22 @@ def test_a_page_is_examined_at_once_unless_its_text_must_be_compared_with_the_ol
         )
 
 
-def test_an_item_is_given_for_new_changed_and_gone_and_once_for_what_stays_gone():
+def test_an_item_is_given_for_new_changed_and_gone_and_once_for_what_stays_gone() -> None:
     item = visit_of(PageRecord(URL, depth=1)).item()
+    assert item is not None
     assert (item["verdict"], item["url"], item["title"], item["depth"]) == ("new", URL, "T", 1)
     assert item["digest"] == digest_of(BODY)
     gone = visit_of(crawled(), 404).item()
+    assert gone is not None
     assert (gone["verdict"], gone["digest"], gone["text"]) == ("gone", None, "")
     assert visit_of(crawled(state="gone", failures=1), 404).item() is None
     for quiet in ({"body": MINOR}, {}, {"status": 500}, {"status": 304, "body": b""}):
         assert visit_of(crawled(), **quiet).item() is None
 
 
-def test_a_refused_page_keeps_what_is_known_of_it_and_backs_off():
+def test_a_refused_page_keeps_what_is_known_of_it_and_backs_off() -> None:
     lease = fetched(crawled(failures=2)).fetch.lease
+    assert lease is not None
     outcome = examiner().refused(lease, "refused_by_robots", "robots.txt", at=9 * DAY)
     assert (outcome.lease, outcome.kind) == (lease.id, "refused_by_robots")
     record = outcome.record

@@ -18,7 +18,7 @@ from webfountain.formats.sitemap import (
     lastmod_of,
     read_sitemap,
 )
-from webfountain.frontier.pages.sitemaps import SitemapReading, SitemapShelf
+from webfountain.frontier.pages.examiner import SitemapReading, SitemapShelf
 from webfountain.metrics import STATS, Metrics
 from webfountain.policy.judge import Judge
 from webfountain.records import Fetch, Fetched

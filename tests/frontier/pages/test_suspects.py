@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webfountain.frontier.pages.suspects import CRASHES, Suspects
 from webfountain.records import Lease, LeaseId, PageRecord
+from webfountain.sandbox import CRASHES, Suspects
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -21,7 +21,7 @@ DYING = """
 import os, signal, sys
 from contextlib import ExitStack
 from pathlib import Path
-from webfountain.frontier.pages.suspects import Suspects
+from webfountain.sandbox import Suspects
 suspects = Suspects(Path(sys.argv[1]))
 with ExitStack() as stack:
     for url in sys.argv[2:]:

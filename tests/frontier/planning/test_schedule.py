@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -11,35 +12,40 @@ from hypothesis import strategies as st
 
 from tests.frontier.plans import DAY, hand_made
 from tests.store.stores import lease
-from webfountain.core.buckets import BUCKETS, interval_of
-from webfountain.core.phases import Phases
+from webfountain.core.buckets import BUCKETS, Phases, interval_of
+from webfountain.frontier.planning.plan import Bounds, Plan
 from webfountain.frontier.planning.schedule import (
+    PATIENCE,
     REFRESH,
     VISITS_PER_CHANGE,
-    Bounds,
     BucketSchedule,
     NoRecrawl,
     PlanSchedule,
+    Schedule,
     Spending,
+    UrgencySchedule,
 )
-from webfountain.frontier.planning.urgency_schedule import PATIENCE, UrgencySchedule
 from webfountain.records import Link, Outcome, PageRecord
 from webfountain.store.contract import ADVANCED, LANES, RETRY
-from webfountain.store.memory.store import MemoryStore
+from webfountain.store.memory import MemoryStore
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
 
 FASTEST = DAY / 96
 SPEED = np.geomspace(4 / DAY, 1e-3 / DAY, BUCKETS)
 INTERVALS = tuple(np.geomspace(0.1 * DAY, 300 * DAY, BUCKETS).tolist())
 
 
-def planned():
+def planned() -> Plan:
     gains = np.array([np.linspace(3.0, 0.0, BUCKETS), np.linspace(0.0, 0.5, BUCKETS)])
     return hand_made(Phases.running(SPEED, start=0.0).planned(gains, start=0.0, period=DAY), intervals=INTERVALS)
 
 
 SPENT = Spending(planned=10.0, unspent=0.0, waiting=10, starved=True)
 SHORT = Spending(planned=10.0, unspent=5.0, waiting=0, starved=True)
-MAKERS = {
+MAKERS: dict[str, Callable[[Bounds], Schedule]] = {
     "bucket": lambda bounds: BucketSchedule(fastest=FASTEST, bounds=bounds),
     "plan": lambda bounds: PlanSchedule(planned(), bounds=bounds),
     "fountain": lambda bounds: UrgencySchedule(planned(), bounds=bounds, ranks=False),
@@ -49,7 +55,9 @@ MAKERS = {
 
 @pytest.mark.parametrize("name", MAKERS)
 @given(st.integers(0, BUCKETS - 1), st.floats(0, 20), st.floats(0, 30), st.sampled_from([(0.0, inf), (0.5, 9.0)]))
-def test_a_page_is_inside_the_horizon_exactly_when_its_due_time_has_come(name, lane, crawled, later, bounds):
+def test_a_page_is_inside_the_horizon_exactly_when_its_due_time_has_come(
+    name: str, lane: int, crawled: float, later: float, bounds: tuple[float, float]
+) -> None:
     schedule = MAKERS[name](Bounds(bounds[0] * DAY, bounds[1] * DAY))
     order, at = crawled * DAY, (crawled + later) * DAY
     (due,) = schedule.due_times("s", [(lane, order)], at)
@@ -59,7 +67,7 @@ def test_a_page_is_inside_the_horizon_exactly_when_its_due_time_has_come(name, l
 
 
 @pytest.mark.parametrize("name", MAKERS)
-def test_what_has_a_time_of_its_own_is_due_then(name):
+def test_what_has_a_time_of_its_own_is_due_then(name: str) -> None:
     schedule = MAKERS[name](Bounds())
     assert schedule.due_times("s", [(ADVANCED, 5.0), (RETRY, 7.0)], 0.0) == [5.0, 7.0]
     horizon = schedule.horizon("s", 42.0)
@@ -67,13 +75,13 @@ def test_what_has_a_time_of_its_own_is_due_then(name):
     assert horizon[ADVANCED:] == [42.0, 42.0]
 
 
-def test_without_a_plan_a_page_is_looked_at_some_times_per_expected_change():
+def test_without_a_plan_a_page_is_looked_at_some_times_per_expected_change() -> None:
     schedule = BucketSchedule(fastest=FASTEST, bounds=Bounds())
     assert schedule.due_times("s", [(100, 0.0)], 0.0) == [pytest.approx(interval_of(100, FASTEST) / VISITS_PER_CHANGE)]
     assert schedule.weights(0.0) == (0.5, 0.5)
 
 
-def test_without_recrawling_nothing_is_due_again():
+def test_without_recrawling_nothing_is_due_again() -> None:
     schedule = NoRecrawl()
     assert schedule.horizon("s", 9.0) == [-inf] * LANES
     assert schedule.due_times("s", [(3, 0.0), (RETRY, 1.0)], 9.0) == [inf, inf]
@@ -81,7 +89,7 @@ def test_without_recrawling_nothing_is_due_again():
 
 
 @pytest.mark.parametrize("name", ["plan", "fountain"])
-def test_a_correction_moves_all_due_times_at_once_and_stays_within_bounds(name):
+def test_a_correction_moves_all_due_times_at_once_and_stays_within_bounds(name: str) -> None:
     schedule = MAKERS[name](Bounds())
     before = schedule.horizon("s", DAY)[100]
     (due,) = schedule.due_times("s", [(100, 0.0)], 0.0)
@@ -95,14 +103,14 @@ def test_a_correction_moves_all_due_times_at_once_and_stays_within_bounds(name):
     assert schedule.due_times("s", [(100, 0.0)], 0.0)[0] == least > 0
 
 
-def test_a_plan_s_horizon_is_used_for_a_fiftieth_of_a_period():
+def test_a_plan_s_horizon_is_used_for_a_fiftieth_of_a_period() -> None:
     schedule = MAKERS["plan"](Bounds())
     first = schedule.horizon("a", DAY)
     assert schedule.horizon("b", DAY + 0.9 * REFRESH * DAY) is first
     assert schedule.horizon("a", DAY + 1.1 * REFRESH * DAY) is not first
 
 
-def test_weights_follow_the_plan():
+def test_weights_follow_the_plan() -> None:
     for name in ("plan", "fountain"):
         assert MAKERS[name](Bounds()).weights(0.0) == pytest.approx((1 / 3, 2 / 3))
 
@@ -110,7 +118,7 @@ def test_weights_follow_the_plan():
 # ------------------------------------------------------------------------------------------ by urgency
 
 
-def a_crawled_page(site, *, bucket, at):
+def a_crawled_page(site: str, *, bucket: int, at: float) -> MemoryStore:
     """A store with one page, crawled at a time."""
     store = MemoryStore(period_s=DAY)
     store.discover([Link(f"{site}/x", site, b"x")], at=at)
@@ -121,7 +129,7 @@ def a_crawled_page(site, *, bucket, at):
     return store
 
 
-def leased(store, schedule, site, at):
+def leased(store: MemoryStore, schedule: Schedule, site: str, at: float) -> int:
     horizon = schedule.horizon(site, at)
     (home,) = store.activate(1, owner="o", until=at, at=inf)
     found = lease(store, home, 1, queue="recrawl", horizon=horizon)
@@ -129,7 +137,7 @@ def leased(store, schedule, site, at):
     return len(found)
 
 
-def test_a_page_that_is_passed_over_is_due_after_some_intervals_whatever_the_price():
+def test_a_page_that_is_passed_over_is_due_after_some_intervals_whatever_the_price() -> None:
     schedule = UrgencySchedule(planned(), bounds=Bounds(), ranks=True)
     interval, at = INTERVALS[100], 100 * DAY
     for spending in (SPENT, SHORT, SHORT):
@@ -139,7 +147,7 @@ def test_a_page_that_is_passed_over_is_due_after_some_intervals_whatever_the_pri
         assert leased(store, schedule, "s", at + (PATIENCE + 0.01) * interval)
 
 
-def test_while_there_is_no_choice_to_make_intervals_follow_the_price():
+def test_while_there_is_no_choice_to_make_intervals_follow_the_price() -> None:
     schedule = UrgencySchedule(planned(), bounds=Bounds(), ranks=False)
     price = schedule.price
     while schedule.price > price / 16:
@@ -148,7 +156,7 @@ def test_while_there_is_no_choice_to_make_intervals_follow_the_price():
     assert due == pytest.approx(INTERVALS[100] * (schedule.price / price) ** 0.5)
 
 
-def test_bounds_bind_whether_urgency_decides_or_not():
+def test_bounds_bind_whether_urgency_decides_or_not() -> None:
     schedule = UrgencySchedule(planned(), bounds=Bounds(longest=2 * INTERVALS[100]), ranks=False)
     assert schedule.due_times("s", [(100, 0.0)], 0.0) == [INTERVALS[100]]
     schedule.ranks = True
@@ -156,11 +164,11 @@ def test_bounds_bind_whether_urgency_decides_or_not():
 
 
 @pytest.mark.parametrize("name", ["bucket", "plan"])
-def test_only_fountain_s_own_schedule_has_a_price(name):
+def test_only_fountain_s_own_schedule_has_a_price(name: str) -> None:
     assert MAKERS[name](Bounds()).price is None
     assert NoRecrawl().price is None
     assert MAKERS["fountain"](Bounds()).price == planned().price
 
 
-def test_a_new_plan_goes_on_with_the_price_that_followed_the_budget():
+def test_a_new_plan_goes_on_with_the_price_that_followed_the_budget() -> None:
     assert UrgencySchedule(planned(), bounds=Bounds(), price=0.25).price == 0.25

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
 from tests.frontier.town import DAY, NOW, crawled, lease_of, visit_of
-from webfountain.core.signals import Signals
+from webfountain.core.activity import Signals
 from webfountain.frontier.planning.urgent_pages import UrgentPages
 from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from webfountain.records import OutcomeKind, SiteLease, State
 
 SIZES = {f"http://s{pages}.example": pages for pages in (1, 3, 12, 25)}
 SITES = st.sampled_from(list(SIZES))
@@ -22,21 +27,21 @@ class Asking(RuleBasedStateMachine):
     """Sites become active and rest, pages are fetched or not, time passes, and sites are asked what is due."""
 
     @initialize()
-    def begin(self):
+    def begin(self) -> None:
         self.urgent = UrgentPages(signals=Signals(), period=DAY, capacity=CAPACITY, shortest=SHORTEST)
         self.at = NOW
         self.urgent.divide(sum(SIZES.values()), len(SIZES))
         self.last = {f"{site}/{'ab'[page % 2]}/{page}": NOW - DAY * (1 + page / n)
                      for site, n in SIZES.items() for page in range(n)}  # fmt: skip
-        self.barred = set()  # not fetched well of late
-        self.waits = set()
-        self.kept = {}
+        self.barred: set[str] = set()  # not fetched well of late
+        self.waits: set[str] = set()
+        self.kept: dict[str, bytes] = {}
 
-    def keep(self, learned):
+    def keep(self, learned: list[tuple[SiteLease, bytes]]) -> None:
         self.kept |= {lease.site: data for lease, data in learned}
 
     @rule(site=SITES)
-    def activate(self, site):
+    def activate(self, site: str) -> None:
         lease = lease_of(site)
         if self.urgent.wants(lease):
             pages = [url for url in self.last if site_of(url) == site]
@@ -46,13 +51,13 @@ class Asking(RuleBasedStateMachine):
         assert site in self.urgent
 
     @rule(site=SITES)
-    def park(self, site):
-        learned = self.urgent.leave(site, self.at)
+    def park(self, site: str) -> None:
+        learned = self.urgent.leave(site)
         self.kept |= {} if learned is None else {site: learned}
         assert site not in self.urgent
 
     @rule(data=st.data(), kind=st.sampled_from(["same", "changed", "minor", "failed", "gone", "refused"]))
-    def fetch(self, data, kind):
+    def fetch(self, data: st.DataObject, kind: OutcomeKind) -> None:
         url = data.draw(st.sampled_from(sorted(self.waits) or list(self.last)))
         if site_of(url) not in self.urgent:
             return
@@ -62,13 +67,13 @@ class Asking(RuleBasedStateMachine):
         if kind == "refused":
             self.urgent.refuse(site_of(url), fingerprint(url))
         else:
-            state = "gone" if kind == "gone" else "crawled"
+            state: State = "gone" if kind == "gone" else "crawled"
             self.keep(self.urgent.observe([visit_of(url, kind, at=self.at, state=state)], at=self.at))
             self.last[url] = self.at if kind != "failed" else self.last[url]
         self.waits.discard(url)
 
     @rule(site=SITES)
-    def meet(self, site):
+    def meet(self, site: str) -> None:
         if site in self.urgent:
             self.at += 1.0
             url = f"{site}/a/{len(self.last)}"
@@ -76,19 +81,19 @@ class Asking(RuleBasedStateMachine):
             self.keep(self.urgent.observe([visit_of(url, "new", at=self.at)], at=self.at))
 
     @rule(hours=st.integers(1, 30))
-    def rest(self, hours):
+    def rest(self, hours: int) -> None:
         self.at += hours * 3600.0
 
     @rule(site=SITES, price=PRICES, most=st.integers(0, 20), release=st.booleans())
-    def ask(self, site, price, most, release):
+    def ask(self, site: str, price: float, most: int, release: bool) -> None:
         if site not in self.urgent:
             return
         self.at += 1.0
         named = {fingerprint(url): url for url in self.last}
         if release:
-            keys = self.urgent.outranking(site, price, at=self.at)
+            keys = self.urgent.outranking([site], price, at=self.at).get(site, [])
         else:
-            keys = self.urgent.due(site, price, most=most, at=self.at)
+            keys = self.urgent.due({site: most}, price, at=self.at).get(site, [])
             assert len(keys) <= most
         for key in keys:
             url = named[key]
@@ -97,7 +102,7 @@ class Asking(RuleBasedStateMachine):
             assert url not in self.barred
             assert self.last[url] <= self.at - SHORTEST
             self.waits.add(url)
-        assert self.urgent.next_at(site, price, self.at) >= self.at
+        assert self.urgent.next_at([site], price, self.at)[site] >= self.at
 
 
 TestAsking = Asking.TestCase

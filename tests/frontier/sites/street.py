@@ -9,17 +9,18 @@ from typing import TYPE_CHECKING, Any
 
 from tests.frontier.drive import collection_of
 from webfountain.clock import ManualClock
-from webfountain.formats.links import LinkExtractor
+from webfountain.core.change_rate import Prior
+from webfountain.formats.document import LinkExtractor
 from webfountain.formats.robots import RobotsRules
 from webfountain.frontier.batch import Batch, BatchResult
 from webfountain.frontier.pages.examiner import Examiner
-from webfountain.frontier.planning.follower import PlanFollower
+from webfountain.frontier.planning.schedule import PlanFollower
 from webfountain.frontier.sites.active_list import ActiveList
 from webfountain.frontier.sites.site import SiteContext, SiteStatistics
 from webfountain.metrics import Metrics
 from webfountain.policy.judge import Judge
 from webfountain.records import Fetch, Fetched, Lease, LeaseId, PageRecord, SiteLease, SiteRecord, SiteState
-from webfountain.sandbox.reader import FencedReader
+from webfountain.sandbox import FencedReader
 from webfountain.store.contract import Dealt
 from webfountain.urls import fingerprint
 
@@ -56,6 +57,7 @@ class Street:
                 parse_robots=partial(RobotsRules.parse, token="tester"),
                 hand=1,
                 largest_hand=64,
+                believed=Prior(10 * collection.cycle.period_s),
                 obey_robots=obey_robots,
             ),
             size=size,

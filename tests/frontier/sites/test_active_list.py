@@ -112,7 +112,7 @@ def test_a_site_that_asks_for_an_hour_gets_it_also_when_the_process_is_killed() 
     drive = Drive(collection_of(["http://one.example/", "http://one.example/two"]), answer)
     drive.run(seconds=60)
     assert [kind for _, kind, _ in drive.log] == ["robots", "page"]
-    kept = drive.store.site("http://one.example").state  # what a new process would find, had this one been killed
+    kept = drive.site("http://one.example").state  # what a new process would find, had this one been killed
     assert kept.failures == 1
     assert kept.next_at > drive.log[1][0] + 3600
     drive.run(seconds=2 * 86_400)

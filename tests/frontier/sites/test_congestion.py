@@ -9,16 +9,18 @@ import pytest
 
 from tests.frontier.drive import Answer, Drive, collection_of
 from tests.frontier.test_frontier import linked
-from webfountain.frontier.progress import MAX_PENDING_BYTES, MAX_PENDING_VISITS
+from webfountain.frontier.progress import MAX_PENDING_BYTES, MAX_PENDING_VISITS, FrontierStatistics
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from webfountain.records import Fetch
 
 SITES, LINKS = 30, 60
 LARGE = bytes(4_000_000)
 
 
-def crawl_of(page):
+def crawl_of(page: bytes) -> Drive:
     """A crawl of many sites without any delay, whose pages but for the first of each are `page`."""
     home = linked(*[f"p{n}" for n in range(LINKS)])
 
@@ -32,7 +34,7 @@ def crawl_of(page):
     return Drive(collection_of(seeds, min_delay="0s", delay_factor=0, politeness="per_ip = false"), answer, hand=LINKS)
 
 
-def fetch_and_land_one(drive):
+def fetch_and_land_one(drive: Drive) -> None:
     while (fetch := drive.frontier.next()) is not None:
         drive._send(fetch)
     at, _, fetched = heapq.heappop(drive.flying)
@@ -47,7 +49,9 @@ def fetch_and_land_one(drive):
         (LARGE, MAX_PENDING_BYTES, lambda now: now.pending_bytes),
     ],
 )
-def test_above_the_bound_nothing_goes_out_until_the_worker_comes_back(page, bound, pending):
+def test_above_the_bound_nothing_goes_out_until_the_worker_comes_back(
+    page: bytes, bound: int, pending: Callable[[FrontierStatistics], int]
+) -> None:
     drive = crawl_of(page)
     drive.run(until=lambda: drive.metrics.get("ant/leased") >= SITES * LINKS // 2)
     while (stuck := drive.frontier.take_work()) is None:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.frontier.drive import Drive, collection_of
+from tests.frontier.drive import Answer, Drive, Web, collection_of
 
 if TYPE_CHECKING:
     from webfountain.records import Fetch
@@ -15,14 +15,13 @@ if TYPE_CHECKING:
 HUB = "http://hub.example"
 HTML = {"content-type": "text/html"}
 ALLOWS = b"User-agent: *\nDisallow: /no"
-Answer = tuple[int, dict[str, str], bytes, float] | str
 
 
 def at_hub(drive: Drive) -> list[tuple[float, str]]:
     return [(at, url) for at, _, url in drive.log if url.startswith(HUB + "/")]
 
 
-def crawl(answer, sites: int, *, seeds: tuple[str, ...] = (), **values: str) -> Drive:
+def crawl(answer: Web, sites: int, *, seeds: tuple[str, ...] = (), **values: str) -> Drive:
     names = [f"http://s{number}.example/" for number in range(sites)]
     settings = {"collection": 'scope = "any"', "politeness": "per_ip = false"} | values
     drive = Drive(collection_of([*names, *seeds], **settings), answer, active_sites=300)
@@ -41,7 +40,9 @@ def redirects(fetch: Fetch, at: float) -> Answer:
 
 @pytest.mark.parametrize("per_ip", ["true", "false"])
 @pytest.mark.parametrize("known", [True, False])
-def test_robots_txt_of_many_sites_that_redirect_to_one_host_are_asked_there_one_by_one(per_ip, known):
+def test_robots_txt_of_many_sites_that_redirect_to_one_host_are_asked_there_one_by_one(
+    per_ip: str, known: bool
+) -> None:
     drive = crawl(redirects, 40, seeds=(f"{HUB}/",) if known else (), politeness=f"per_ip = {per_ip}")
     drive.run(seconds=900)
     times = [at for at, _ in at_hub(drive)]
@@ -97,7 +98,7 @@ def test_what_the_store_remembers_of_a_parked_host_holds_for_its_guests_too() ->
 
 
 @pytest.mark.parametrize("addresses", [[], ["10.0.0.9"]])
-def test_a_robots_txt_on_a_host_without_a_public_address_refuses_its_site(addresses):
+def test_a_robots_txt_on_a_host_without_a_public_address_refuses_its_site(addresses: list[str]) -> None:
     drive = crawl(redirects, 3, allow_private="false")
     drive.addresses |= {f"s{number}.example": ["93.184.215.14"] for number in range(3)}
     drive.addresses["hub.example"] = addresses

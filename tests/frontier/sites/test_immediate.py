@@ -6,6 +6,7 @@ import pytest
 
 from tests.frontier.drive import Answer, Drive, Web, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
+from webfountain.frontier.batch import Batch
 from webfountain.frontier.sites.site import State
 from webfountain.records import Fetch, Link, PageRecord
 from webfountain.urls import fingerprint, site_of
@@ -20,7 +21,7 @@ def hurried(drive: Drive, *found: str) -> None:
 
 
 def settled(drive: Drive, url: str) -> PageRecord:
-    return drive.store.page(site_of(url), fingerprint(url))
+    return drive.page(url)
 
 
 def test_an_immediate_url_of_an_unknown_site_is_fetched_after_its_robots_txt() -> None:
@@ -42,8 +43,17 @@ def test_an_immediate_url_of_a_parked_site_is_fetched_at_once() -> None:
     assert drive.asked() == ["http://one.example/"] * 2
 
 
+def test_a_site_that_is_activated_has_its_immediate_urls_in_the_same_batch() -> None:
+    """Also where nobody looked for any: of a shared store the counts are old, and it might leave for want of others."""
+    drive = Drive(collection_of(["http://one.example/"], collection='scope = "any"'), site_of_pages({"": b"x"}))
+    hurried(drive, "http://new.example/")
+    result = drive.frontier.run(Batch(drive.clock.now(), room=5, immediate=False))
+    assert "http://new.example" in {lease.site for lease in result.activated}
+    assert [lease.record.url for lease in result.immediate["http://new.example"]] == ["http://new.example/"]
+
+
 @pytest.mark.parametrize("active", [True, False])
-def test_robots_txt_refuses_an_immediate_url_whether_its_site_is_active_or_not(active):
+def test_robots_txt_refuses_an_immediate_url_whether_its_site_is_active_or_not(active: bool) -> None:
     pages = {"": linked(*"abcdefgh")} | dict.fromkeys("abcdefgh", b"x") | {"private/x": b"z"}
     answer = site_of_pages(pages, robots=(200, b"User-agent: *\nDisallow: /private/"))
     drive = Drive(collection_of(["http://one.example/"]), answer)
@@ -135,7 +145,9 @@ MANY = {"": linked(*[f"p{number}" for number in range(99)])} | {f"p{number}": b"
 
 
 @pytest.mark.parametrize("robots", [(404, b""), (200, b"Sitemap: /a.xml\nSitemap: /b.xml\nSitemap: /c.xml")])
-def test_an_immediate_url_of_a_site_that_is_not_active_waits_no_round_of_the_others_for_its_robots_txt(robots):
+def test_an_immediate_url_of_a_site_that_is_not_active_waits_no_round_of_the_others_for_its_robots_txt(
+    robots: tuple[int, bytes],
+) -> None:
     drive = crowd(site_of_pages(MANY, robots=robots))
     at = drive.clock.now()
     hurried(drive, "http://new.example/")

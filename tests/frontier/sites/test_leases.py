@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from tests.frontier.drive import Answer, Drive, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
-from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     from webfountain.records import Fetch
@@ -29,11 +28,11 @@ def test_a_page_slower_than_the_lease_is_fetched_once_and_settled() -> None:
 
     drive = Drive(collection_of([f"{SITE}/"]), answer, lease_seconds=600.0)
     drive.run(until=lambda: drive.metrics.get("ant/settled") == 1)
-    page = drive.store.page(SITE, fingerprint(f"{SITE}/"))
+    page = drive.page(f"{SITE}/")
     assert (page.state, page.digest) == ("crawled", drive.items[-1]["digest"])
     assert drive.asked() == [f"{SITE}/"]
     assert drive.metrics.get("ant/settle_lost") == drive.metrics.get("ant/sites_lost") == 0
-    drive.store.check_valid()
+    drive.check_valid()
 
 
 def test_nobody_gets_a_site_whose_process_goes_on() -> None:
@@ -67,7 +66,7 @@ def test_who_lost_a_site_asks_nothing_more_of_it_and_settles_nothing() -> None:
     assert len(drive.log) - asked <= 1, "what was ready before the heartbeat"
     assert drive.frontier.statistics().active_sites == 0
     assert drive.frontier.statistics().in_flight == 0
-    drive.store.check_valid()
+    drive.check_valid()
 
 
 def test_a_site_that_was_lost_can_be_had_again_and_what_was_under_way_before_has_no_effect() -> None:
@@ -80,7 +79,7 @@ def test_a_site_that_was_lost_can_be_had_again_and_what_was_under_way_before_has
     assert drive.metrics.get("ant/sites_lost") == 1
     assert set(drive.asked()) == {f"{SITE}/{path}" for path in MANY}
     assert drive.most_open <= 2, "the fetch of before, and one under the new lease"
-    drive.store.check_valid()
+    drive.check_valid()
 
 
 def test_a_crawl_delay_holds_over_kills_and_robots_txt_is_asked_once() -> None:
@@ -115,7 +114,7 @@ def test_a_site_that_is_left_while_it_is_asked_comes_back() -> None:
     drive = Drive(collection_of([f"{SITE}/"], min_delay="7s"), site_of_pages(MANY, seconds=30.0))
     drive.run(until=lambda: len(drive.asked()) == 1 and drive.flying)
     drive.frontier.close()  # the crawl ended, and its grace
-    assert drive.store.site(SITE).state.next_at == drive.clock.now() + 7.0
+    assert drive.site(SITE).state.next_at == drive.clock.now() + 7.0
     again = Drive(drive.collection, site_of_pages(MANY), store=drive.store, clock=drive.clock)
     again.run(seconds=2 * HOUR)
     assert set(again.asked()) == {f"{SITE}/{path}" for path in MANY}

@@ -12,7 +12,7 @@ SITES = ROOT / "webfountain" / "frontier" / "sites"
 PARTS = {
     "ActiveSite": SITES / "site.py",
     "Hand": SITES / "hand.py",
-    "SiteRobots": SITES / "site_robots.py",
+    "SiteRobots": SITES / "politeness.py",
     "Standing": SITES / "politeness.py",
 }
 FILES = sorted((ROOT / "webfountain" / "frontier").rglob("*.py")) + sorted(

@@ -20,15 +20,15 @@ from webfountain.frontier.sites.politeness import (
 
 @given(st.floats(0, 100), st.floats(0, 10), st.floats(0, 20), st.floats(0, 1000), st.floats(10, 300))
 def test_the_delay_is_the_longest_of_three_and_only_min_delay_outgrows_max_delay(
-    seconds, min_delay, factor, crawl_delay, max_delay
-):
+    seconds: float, min_delay: float, factor: float, crawl_delay: float, max_delay: float
+) -> None:
     delay = delay_after(seconds, min_delay=min_delay, factor=factor, crawl_delay=crawl_delay, max_delay=max_delay)
     assert min_delay <= delay <= max(min_delay, max_delay)
     assert delay == max(min_delay, factor * seconds, crawl_delay) or delay == max_delay
 
 
 @given(st.integers(1, 2000), st.floats(0.1, 100), st.integers())
-def test_a_back_off_doubles_up_to_a_day_and_is_jittered_by_a_quarter(failures, base, seed):
+def test_a_back_off_doubles_up_to_a_day_and_is_jittered_by_a_quarter(failures: int, base: float, seed: int) -> None:
     waited = backoff(failures, base=base, rng=random.Random(seed))
     ideal = min(base * 2.0 ** min(failures - 1, 40), LONGEST_BACKOFF_S)
     assert 0.75 * ideal <= waited <= 1.25 * ideal
@@ -40,7 +40,7 @@ def test_two_sites_that_failed_together_do_not_come_back_together() -> None:
 
 
 @given(st.integers(1, 5000))
-def test_dead_pages_are_asked_after_1_2_4_up_to_180_periods(failures):
+def test_dead_pages_are_asked_after_1_2_4_up_to_180_periods(failures: int) -> None:
     waits = [page_backoff(k, period=86_400.0) for k in (failures, failures + 1)]
     assert waits[0] <= waits[1] <= 180 * 86_400.0
     assert page_backoff(1, period=2.0) == 2.0
@@ -54,7 +54,7 @@ def test_retry_after_is_read_as_seconds_or_as_a_date() -> None:
 
 
 @given(st.one_of(st.none(), st.text(max_size=60)), st.floats(0, 2e9))
-def test_no_retry_after_value_breaks_us_or_stops_us_for_more_than_a_day(value, at):
+def test_no_retry_after_value_breaks_us_or_stops_us_for_more_than_a_day(value: str | None, at: float) -> None:
     assert 0.0 <= retry_after(value, at=at) <= LONGEST_BACKOFF_S
 
 

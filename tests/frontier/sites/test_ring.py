@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from math import inf
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frontier.sites.test_sequencer import drain
-from webfountain.frontier.sites.ring import RoundRobin
-from webfountain.frontier.sites.sequencer import Fifo, FirstOf, Gate, Immediate, Polite
+from webfountain.frontier.sites.sequencer import ByWorth, Fifo, FirstOf, Gate, Immediate, Polite, RoundRobin, Valued
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=8))
-def test_a_round_robin_serves_the_available_in_turn(sizes):
-    ring = RoundRobin()
+def test_a_round_robin_serves_the_available_in_turn(sizes: list[int]) -> None:
+    ring = RoundRobin[tuple[int, int]]()
     for member, size in enumerate(sizes):
         ring.add(Fifo([(member, i) for i in range(size)]))
     turns = [(member, turn) for turn in range(max(sizes)) for member, size in enumerate(sizes) if size > turn]
@@ -25,11 +27,15 @@ STEPS = ["next", "land", "load", "hurry", "pass", "leave"]
 
 
 @given(st.lists(st.tuples(st.sampled_from(STEPS), st.integers(0, 5)), max_size=120))
-def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_first_one_in_a_hurry(steps):
+def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_first_one_in_a_hurry(
+    steps: list[tuple[str, int]],
+) -> None:
     """The heaps and the ring agree with asking every member, at every moment."""
-    queues = [(Immediate(), Fifo()) for _ in range(6)]
+    queues = [(Immediate[int](), Fifo[int]()) for _ in range(6)]
     sites = [Polite(FirstOf(pair), Gate()) for pair in queues]
-    ring, now, out, gone = RoundRobin(), 0.0, [], set()
+    ring, now = RoundRobin[int](), 0.0
+    out: list[int] = []
+    gone: set[int] = set()
     for site in sites:
         ring.add(site)
     for action, which in steps:
@@ -59,7 +65,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
 
 
 def test_a_removed_member_is_served_no_more_and_keeps_its_items() -> None:
-    ring, gone, stays = RoundRobin(), Fifo([1]), Fifo([2])
+    ring, gone, stays = RoundRobin[int](), Fifo([1]), Fifo([2])
     ring.add(gone)
     ring.add(stays)
     ring.remove(gone)
@@ -69,7 +75,7 @@ def test_a_removed_member_is_served_no_more_and_keeps_its_items() -> None:
 
 def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> None:
     """Who left for good is not mistaken for a newcomer at the same address, which would go before its turn."""
-    ring = RoundRobin()
+    ring = RoundRobin[str]()
     leaves, others = Polite(Fifo(["gone"]), Gate(open_at=5.0)), []
     ring.add(leaves)
     ring.add(Polite(Fifo(["first"]), Gate(open_at=5.0)))
@@ -84,7 +90,7 @@ def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> 
 
 
 def test_who_left_is_not_looked_at_any_more() -> None:
-    ring, gone, fifo = RoundRobin(), Fifo(), Fifo([1])
+    ring, gone, fifo = RoundRobin[int](), Fifo[int](), Fifo([1])
     ring.add(gone)
     ring.add(fifo)
     ring.remove(gone)
@@ -94,7 +100,7 @@ def test_who_left_is_not_looked_at_any_more() -> None:
 
 
 def test_a_ready_site_keeps_its_turn_when_it_is_looked_at_again() -> None:
-    ring = RoundRobin()
+    ring = RoundRobin[str]()
     sites = [Polite(Fifo([name] * 2), Gate(2, open_at=1.0)) for name in "abc"]
     for site in sites:
         ring.add(site)
@@ -104,15 +110,15 @@ def test_a_ready_site_keeps_its_turn_when_it_is_looked_at_again() -> None:
 
 
 def test_a_site_in_a_hurry_goes_before_the_ring_with_all_that_is_urgent() -> None:
-    ring, slow, queues = RoundRobin(), Fifo([1, 2, 3]), (Immediate([8, 9]), Fifo([4, 5]))
+    ring, slow, queues = RoundRobin[int](), Fifo([1, 2, 3]), (Immediate([8, 9]), Fifo([4, 5]))
     ring.add(slow)
     ring.add(FirstOf(queues))
     assert drain(ring) == [8, 9, 1, 4, 2, 5, 3]
 
 
-def six_ready_and_one_shut(until):
+def six_ready_and_one_shut(until: float) -> RoundRobin[str]:
     """A ring of six ready sites, and a seventh with an immediate item whose gate opens later."""
-    ring, urgent = RoundRobin(), Immediate()
+    ring, urgent = RoundRobin[str](), Immediate[str]()
     for name in "abcdef":
         ring.add(Polite(Fifo([name] * 9), Gate(9)))
     ring.add(hurried := Polite(FirstOf((urgent, Fifo(["late"]))), Gate(open_at=until)))
@@ -133,8 +139,8 @@ def test_a_site_in_a_hurry_goes_before_all_though_it_was_ready_before() -> None:
 
 
 def test_what_stands_before_an_immediate_item_is_in_a_hurry_with_it() -> None:
-    errands, urgent, gate = Fifo(["robots"]), Immediate(["now"]), Gate()
-    ring, site = RoundRobin(), Polite(FirstOf((errands, urgent)), gate)
+    errands, urgent, gate = Fifo[int | str](["robots"]), Immediate[int | str](["now"]), Gate()
+    ring, site = RoundRobin[int | str](), Polite(FirstOf((errands, urgent)), gate)
     ring.add(Fifo([1, 2, 3]))
     ring.add(site)
     assert [ring.next(0.0), ring.next(0.0)] == ["robots", 1]
@@ -145,7 +151,7 @@ def test_what_stands_before_an_immediate_item_is_in_a_hurry_with_it() -> None:
 
 def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_site() -> None:
     """Only once the site itself may be asked does its address go before all others."""
-    top, address, shut = RoundRobin(), RoundRobin(), Gate(open_at=5.0)
+    top, address, shut = RoundRobin[str](), RoundRobin[str](), Gate(open_at=5.0)
     for name in "abc":
         top.add(Fifo([name] * 3))
     address.add(Fifo(["neighbour"] * 3))
@@ -156,7 +162,7 @@ def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_
 
 
 def test_a_site_that_left_its_address_leaves_no_hurry_behind() -> None:
-    top, address, gone = RoundRobin(), RoundRobin(), Immediate(["now"])
+    top, address, gone = RoundRobin[str](), RoundRobin[str](), Immediate(["now"])
     top.add(Fifo(["a"] * 2))
     address.add(gone)
     address.add(Fifo(["neighbour"]))
@@ -167,16 +173,84 @@ def test_a_site_that_left_its_address_leaves_no_hurry_behind() -> None:
 
 def test_rings_cascade_behind_one_gate_per_address() -> None:
     """Two sites share an address: together they see one request at a time; another address goes on."""
-    shared, single = RoundRobin(), RoundRobin()
+    shared, single = RoundRobin[str](), RoundRobin[str]()
     for name in ("a", "b"):
         shared.add(Polite(Fifo([name] * 2), Gate(2)))
     single.add(Fifo(["c"] * 2))
-    top, address = RoundRobin(), Polite(shared, Gate())
+    top, address = RoundRobin[str](), Polite(shared, Gate())
     top.add(address)
     top.add(single)
-    assert sorted([top.next(0), top.next(0), top.next(0)]) == ["a", "c", "c"]
+    assert Counter(top.next(0) for _ in range(3)) == {"a": 1, "c": 2}
     assert top.next(0) is None
     address.gate.give(3.0)
     top.wake(address)
     assert top.next(2.9) is None
     assert top.next(3.0) == "b"
+
+
+def valued(*items: int) -> Valued[int]:
+    """A queue of numbers, each worth what it says."""
+    queue = Valued[int](float)
+    queue.load(items)
+    return queue
+
+
+def test_by_worth_every_other_turn_is_the_worthiests_and_the_others_go_round() -> None:
+    ring = ByWorth[int]()
+    for queue in (valued(1, 1, 1), valued(5, 5, 5), valued(3, 3)):
+        ring.add(queue)
+    assert drain(ring) == [5, 1, 5, 3, 5, 1, 3, 1]
+
+
+def test_by_worth_equals_take_turns() -> None:
+    ring = ByWorth[str]()
+    for name in "abc":
+        queue = Valued[str](lambda item: 1.0)
+        queue.load([name] * 3)
+        ring.add(queue)
+    assert drain(ring) == list("abc" * 3)
+
+
+def test_by_worth_what_came_meanwhile_counts_once_its_owner_says_so() -> None:
+    ring, one, other = ByWorth[int](), valued(2), valued(4, 4, 4)
+    ring.add(one)
+    ring.add(other)
+    assert ring.next(0.0) == 4
+    one.flush()
+    one.load([1, 8])
+    ring.wake(one)
+    assert [ring.next(0.0) for _ in range(3)] == [1, 8, 4]
+
+
+def test_by_worth_an_address_is_worth_what_its_sites_are_and_who_is_in_a_hurry_goes_first() -> None:
+    top, address, urgent = ByWorth[int](), ByWorth[int](), Immediate[int]()
+    low, high, single = valued(1, 1), valued(7), valued(5, 5)
+    address.add(low)
+    address.add(high)
+    gate = Polite(address, Gate())
+    for member in (single, gate, urgent):
+        top.add(member)
+    assert top.next(0.0) == 7
+    urgent.load([0])
+    top.wake(urgent)
+    assert [top.next(0.0) for _ in range(2)] == [0, 5]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_by_worth_nobody_is_lost_or_served_twice(seed: int) -> None:
+    rng, ring = random.Random(seed), ByWorth[int]()
+    out: list[int] = []
+    queues = [valued() for _ in range(20)]
+    for queue in queues:
+        ring.add(queue)
+    put = 0
+    for _ in range(2000):
+        if rng.random() < 0.5:
+            queue = rng.choice(queues)
+            queue.load([rng.randrange(5) + put * 10])
+            put += 1
+            ring.wake(queue)
+        elif (item := ring.next(0.0)) is not None:
+            out.append(item)
+    out += drain(ring)
+    assert sorted(item // 10 for item in out) == list(range(put))

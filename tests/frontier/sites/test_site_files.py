@@ -39,7 +39,7 @@ def test_robots_txt_is_asked_again_after_a_day_also_of_a_site_that_is_never_left
 
 
 def test_a_robots_txt_that_breaks_later_refuses_what_is_left() -> None:
-    state = {"robots": (404, b"")}
+    state: dict[str, tuple[int, bytes] | str] = {"robots": (404, b"")}
 
     def answer(fetch: Fetch, at: float) -> Answer:
         return site_of_pages(many_pages(400), robots=state["robots"])(fetch, at)

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.frontier.drive import Answer, Drive, collection_of
+from webfountain.records import Fetched
+from webfountain.store.memory import MemoryStore
 
 if TYPE_CHECKING:
-    from webfountain.records import Fetch
+    from webfountain.records import Fetch, SiteRecord
 
 SITE = "http://one.example"
 HTML = {"content-type": "text/html"}
@@ -35,7 +37,7 @@ def never_crawled(drive: Drive) -> int:
 
 
 @pytest.mark.parametrize("recrawl", [True, False])
-def test_pages_of_a_hand_that_was_given_back_because_it_got_old_are_crawled(recrawl):
+def test_pages_of_a_hand_that_was_given_back_because_it_got_old_are_crawled(recrawl: bool) -> None:
     drive = Drive(collection_of(pages(16)), slow, until_idle=True, recrawl=recrawl)
     until_idle(drive, within_s=3600.0)
     assert never_crawled(drive) == 0
@@ -52,6 +54,49 @@ def test_many_sites_that_take_longer_than_a_lease_lose_no_page_at_their_end() ->
     assert len(drive.asked()) == len(seeds)
 
 
+def test_a_page_that_is_given_back_while_more_of_its_site_is_ordered_is_crawled() -> None:
+    """The order finds nothing, for the page goes back only after it; that is no reason to believe the site empty."""
+    drive = Drive(collection_of(pages(1)), slow, until_idle=True)
+    frontier = drive.frontier
+    drive.run(until=lambda: drive.flying)  # robots.txt is asked
+    batch = None
+    while batch is None or not (batch.refills and drive.store.statistics().leased):
+        if batch is not None:
+            frontier.absorb(frontier.run(batch))
+        drive.clock.advance(0.1)
+        while drive.flying and drive.flying[0][0] <= drive.clock.now():
+            drive._land(drive.flying.pop(0)[2])
+        batch = frontier.take_work()
+    result = frontier.run(batch)
+    while (fetch := frontier.next()) is None:
+        drive.clock.advance(0.1)
+    frontier.landed(Fetched(fetch, drive.clock.now(), 0.0, error="lapsed"))
+    frontier.give_back(fetch)
+    frontier.absorb(result)
+    until_idle(drive, within_s=600.0)
+    assert never_crawled(drive) == 0
+    assert drive.asked() == pages(1)
+
+
+class _Listed(MemoryStore):
+    """How often the sites were looked through."""
+
+    times = 0
+
+    def sites(self, after: str, n: int) -> list[SiteRecord]:
+        self.times += 1
+        return super().sites(after, n)
+
+
+def test_the_end_is_told_by_what_is_counted_and_no_site_is_looked_through_for_it() -> None:
+    store = _Listed(period_s=86_400.0)
+    drive = Drive(collection_of(pages(16)), slow, store=store, until_idle=True)
+    begun = store.times
+    until_idle(drive, within_s=3600.0)
+    assert drive.frontier.finish_reason() == "idle"
+    assert store.times - begun <= 2, "one walk of two calls, before the first site was taken"
+
+
 def test_a_page_slower_than_its_lease_strands_no_other_page_of_its_site() -> None:
     def answer(fetch: Fetch, at: float) -> Answer:
         if fetch.kind == "robots":
@@ -62,7 +107,7 @@ def test_a_page_slower_than_its_lease_strands_no_other_page_of_its_site() -> Non
     until_idle(drive, within_s=3600.0)
     assert never_crawled(drive) == 0
     assert set(drive.asked()) == set(pages(8))
-    drive.store.check_valid()
+    drive.check_valid()
 
 
 def test_a_project_whose_pages_are_slow_has_each_request_made_and_ends() -> None:

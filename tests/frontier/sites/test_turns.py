@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.frontier.drive import Answer, Drive, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
 from webfountain.urls import fingerprint
@@ -32,6 +34,7 @@ def test_a_page_forgotten_in_flight_stays_forgotten() -> None:
     assert drive.frontier.statistics().active_sites == 0
 
 
+@pytest.mark.untraced
 def test_sites_rotate_by_quantum_when_others_wait() -> None:
     sites = [f"http://s{i}.example" for i in range(4)]
     drive = Drive(
@@ -63,7 +66,7 @@ def test_a_restart_remembers_politeness_robots_and_back_off() -> None:
     assert again.asked("robots")[:1] in ([], ["http://one.example/robots.txt"])
     first = next(at for at, _, _ in again.log)
     assert first >= refused_at + 499
-    state = drive.store.site(SITE).state
+    state = drive.site(SITE).state
     assert (state.crawl_delay, state.failures >= 1, state.robots is not None) == (30.0, True, True)
     assert f"{SITE}/no" not in again.asked()
 

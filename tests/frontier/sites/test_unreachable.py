@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.frontier.drive import Answer, Drive, collection_of
+from tests.frontier.drive import Answer, Drive, Web, collection_of
 from webfountain.records import Fetch, Link, PageRecord
 from webfountain.urls import fingerprint
 
@@ -27,7 +27,9 @@ def records(drive: Drive) -> list[PageRecord]:
 
 
 @pytest.mark.parametrize(("answer", "error", "asked"), [(mute, "connect", 0), (mute_after_robots_txt, "timeout", 5)])
-def test_who_asks_once_gives_a_site_up_after_five_requests_without_an_answer(answer, error, asked):
+def test_who_asks_once_gives_a_site_up_after_five_requests_without_an_answer(
+    answer: Web, error: str, asked: int
+) -> None:
     drive = Drive(collection_of(PAGES), answer, recrawl=False)
     drive.run(seconds=HOUR)
     assert {(record.state, record.error) for record in records(drive)} == {("failed", error)}
@@ -48,7 +50,7 @@ def test_who_asks_once_gives_a_host_without_an_address_up_at_once() -> None:
 
 
 @pytest.mark.parametrize("addresses", [[], ["203.0.113.9"]])
-def test_our_own_crawl_waits_with_longer_and_longer_back_off(addresses):
+def test_our_own_crawl_waits_with_longer_and_longer_back_off(addresses: list[str]) -> None:
     drive = Drive(collection_of(PAGES), mute)
     drive.addresses["one.example"] = addresses
     drive.run(seconds=HOUR)
@@ -80,7 +82,7 @@ def test_a_site_that_was_given_up_is_tried_once_more_for_a_page_that_comes_later
 
 
 @pytest.mark.parametrize("robots", [(503, {}, b"", 0.01), (500, {}, b"", 0.01), "too-slow", "bad-response"])
-def test_who_asks_once_gives_a_site_up_whose_robots_txt_was_not_to_be_had_five_times(robots):
+def test_who_asks_once_gives_a_site_up_whose_robots_txt_was_not_to_be_had_five_times(robots: Answer) -> None:
     drive = Drive(collection_of(PAGES), lambda fetch, at: robots if fetch.kind == "robots" else PAGE, recrawl=False)
     drive.run(seconds=HOUR)
     assert {(record.state, record.error) for record in records(drive)} == {("refused", "robots.txt")}

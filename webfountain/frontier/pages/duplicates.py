@@ -2,30 +2,65 @@
 
 After the host splitter and before the never-crawled queue (DESIGN.md section 3). A cache of recently seen
 fingerprints spares the store most look-ups, since links repeat (eight of ten within 50,000 entries); the
-store decides the rest. Only what the store has answered for is cached. It judges no policy and keeps no link.
+store decides the rest. Only what the store has answered for is cached. It keeps no link.
 
-Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003: LRU, section 5.
+A page that is found under another policy than its own is the collection's conflict rule's to decide (Policies 2006):
+`first` leaves it as it is and costs nothing; by the others a link that brings more trust, or less, puts the known page
+under its own policy and trust (`store.reassign`). Seeds keep the policy that they were given, and fetched pages one
+that a `[[switch]]` can have given them: what a page shows counts for more than who links it.
+
+Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, for in Python
+CLOCK is the slower of the two and misses as much (`bench_urlcache`).
+
+The duplicate detector: of the pages that were fetched, which repeat another page, on whatever site? Place in the walk
+(DESIGN.md section 3): in the worker thread, once the copies are written and before links are discovered. Equal bodies
+are duplicates whatever they hold; of others the texts decide: the index names those whose sketches are alike, and
+where an estimate may be on the wrong side of the threshold the two texts are compared. A page that repeats none is a
+representative from then on, and is in the index before it is settled; one that does has a pointer to it in its
+record, is fetched seldom, and its links are not followed again.
+
+What a page calls its canonical form (``rel=canonical``) is believed where the texts agree: then that one is the
+representative, also when it is fetched later. A pointer holds as long as its page stands: it is looked at whenever
+the duplicate is fetched. A page that the index does not know (it was lost, or switched on later) is taken in at its
+next fetch, from its copy. A site of which half of the pages repeat those of one other site is a *mirror* of it: pages
+that are known there are not asked for here.
+
+Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
+collections*, 2000.
 """
 
 from __future__ import annotations
 
-import sys
-from itertools import islice
+from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.records import Discovered
+from webfountain.core.resemblance import exact_resemblance, is_mirror, sketch
+from webfountain.core.url_cache import LruCache, StaticCache
+from webfountain.frontier.pages.examiner import Judged
+from webfountain.ranking.duplicate_index import IndexedPage, Match, number_of
+from webfountain.records import Discovered, Outcome
+from webfountain.store.rules import is_held, taken_over
+from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from webfountain.records import Link
+    from webfountain.core.url_cache import UrlCache
+    from webfountain.frontier.pages.examiner import Visit
+    from webfountain.policy import ConflictRule
+    from webfountain.policy.files import Collection
+    from webfountain.ranking.duplicate_index import DuplicateIndex, Probe
+    from webfountain.records import Lease, Link, PageRecord
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["CACHE_SIZE", "DuplicateEliminator", "Eliminated"]
+__all__ = ["CACHE_SIZE", "DuplicateDetector", "DuplicateEliminator", "Eliminated"]
 
 CACHE_SIZE: Final = 200_000
+_MOST_OVERTAKEN: Final = 10_000
+"""Leased pages that another policy waits for; each ends within minutes."""
 
 
 class Eliminated(msgspec.Struct, frozen=True, gc=False):
@@ -34,62 +69,378 @@ class Eliminated(msgspec.Struct, frozen=True, gc=False):
     new: int
     duplicates_by_cache: int
     duplicates_by_store: int
+    reassigned: int = 0
+    """Known pages that were put under the policy of another link."""
 
 
 class DuplicateEliminator:
-    """An LRU of `size` recent URLs in front of `store.discover`, about 150 bytes each.
+    """A cache of recent URLs in front of `store.discover`: LRU with `size` of them, or any that is given.
 
-    It holds the site under the key, for a pair of both as key costs 400 bytes; a key that two sites share is cached
-    for the later one. The dictionary's order is the order of use: a hit is taken out and put in again.
+    It holds eight-byte fingerprints of site and key (`core.url_cache`).
     """
 
-    def __init__(self, store: FrontierStore, *, size: int = CACHE_SIZE) -> None:
+    def __init__(
+        self,
+        store: FrontierStore,
+        *,
+        size: int = CACHE_SIZE,
+        cache: UrlCache | None = None,
+        collection: Collection | None = None,
+        weigh: Callable[[Sequence[Link]], Sequence[Link]] | None = None,
+    ) -> None:
+        """`weigh` gives links, most of them new, the importance that they have now; None: it is as they carry it."""
         self._store = store
-        self._size = size
-        self._recent: dict[bytes, str] = {}
+        self._weigh = weigh
+        self._conflict: ConflictRule = "first"
+        self._switched: frozenset[str] = frozenset()
+        self._recent: UrlCache = cache or (LruCache(size) if size else StaticCache(()))
         self._new = 0
         self._by_cache = 0
         self._by_store = 0
+        self._reassigned = 0
+        self._overtaken: dict[tuple[str, bytes], Link] = {}  # leased pages and the links that have more right to them
+        if collection is not None:
+            self.adopt(collection)
 
-    def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
-        """Make the unknown of these links known to the store, in one batch; how many were new."""
-        asked = self._unseen(links)
-        found = self._store.discover(asked, at=at) if asked else Discovered(0, 0)
-        self._remember(asked)
+    def adopt(self, collection: Collection) -> None:
+        """Settle conflicts by this collection's rule from now on."""
+        self._conflict = collection.conflict
+        self._switched = frozenset(rule.to for rule in collection.tables.switch)
+        self._recent.clear()
+
+    def discover(self, links: Sequence[Link], *, at: float) -> list[Link]:
+        """Make the unknown of these links known to the store, in one batch; the new ones, each once, weighed."""
+        asked, found = self._ask(links, at)
+        if not found.known:
+            return list(asked)
+        repeated = set(found.repeated)
+        return [link for nth, link in enumerate(asked) if nth not in repeated]
+
+    def offer(self, links: Sequence[Link], *, at: float) -> list[Link]:
+        """As `discover`; those of the links that were known before, or came earlier among them."""
+        new = {(link.site, link.key) for link in self.discover(links, at=at)}
+        known = []
+        for link in links:
+            name = (link.site, link.key)
+            if name in new:
+                new.remove(name)
+            else:
+                known.append(link)
+        return known
+
+    def _ask(self, links: Sequence[Link], at: float) -> tuple[Sequence[Link], Discovered]:
+        """The links that the store was asked, and what it said of them."""
+        asked: Sequence[Link] = self._unseen(links)
+        if self._weigh is not None and asked:
+            asked = self._weigh(asked)
+        try:
+            found = self._store.discover(asked, at=at) if asked else Discovered(0, 0)
+        except BaseException:
+            self._recent.drop(map(self._fingerprint, asked))  # what the store has not taken is asked again
+            raise
+        if found.known and self._conflict != "first":
+            self._reassigned += self._settle_conflicts(asked)
         by_cache = len(links) - len(asked)
         self._new += found.new
         self._by_cache += by_cache
         self._by_store += found.known
-        return Discovered(found.new, found.known + by_cache)
+        return asked, found
 
     def forget(self, site: str, key: bytes | None = None) -> None:
         """Drop a page, or all of a site, so that the store alone answers for what was forgotten."""
-        recent = self._recent
-        keys = [one for one, name in recent.items() if name == site] if key is None else [key]
-        for one in keys:
-            recent.pop(one, None)
+        if key is None or self._conflict != "first":
+            self._recent.clear()  # a fingerprint does not tell its site; forgetting is rare
+        else:
+            self._recent.drop([hash((site, key))])
 
     def statistics(self) -> Eliminated:
         """The counts so far."""
-        return Eliminated(self._new, self._by_cache, self._by_store)
+        return Eliminated(self._new, self._by_cache, self._by_store, self._reassigned)
 
     def _unseen(self, links: Sequence[Link]) -> list[Link]:
-        """The links that the cache does not know, each once; those it knows become its most recent."""
-        recent = self._recent
-        unseen: dict[tuple[str, bytes], Link] = {}
-        for link in links:
-            key, site = link.key, link.site
-            if recent.get(key) == site:
-                recent[key] = recent.pop(key)
-            else:
-                unseen.setdefault((site, key), link)
-        return list(unseen.values())
+        """The links that the cache does not know, each once; it knows them from now on."""
+        if self._conflict == "first":
+            prints = [hash((link.site, link.key)) for link in links]
+        else:
+            prints = list(map(self._fingerprint, links))
+        missing = self._recent.missing(prints)
+        if not missing:
+            return []
+        first = dict(zip(reversed(prints), reversed(links), strict=True))
+        return [first[each] for each in dict.fromkeys(missing)]
 
-    def _remember(self, links: Sequence[Link]) -> None:
-        """Cache what the store has taken; only now, for a step that failed is asked again."""
-        recent = self._recent
-        for link in links:
-            recent[link.key] = sys.intern(link.site)
-        # Once a batch: finding the first entry of a dictionary walks over the places of those taken out before it.
-        for key in list(islice(recent, max(0, len(recent) - self._size))):
-            del recent[key]
+    def _fingerprint(self, link: Link) -> int:
+        """What is cached of a link: site and key, and where conflicts are settled the policy it was found under."""
+        name = (link.site, link.key)
+        return hash(name if self._conflict == "first" else (*name, link.policy))
+
+    def _settle_conflicts(self, links: Sequence[Link]) -> int:
+        """Put known pages under the policies of links that have more right to them; how many."""
+        most = self._conflict == "most-trusted"
+        of_site: dict[str, dict[str, Link]] = {}
+        for link in sorted(links, key=lambda link: link.trust, reverse=not most):  # the last one of a page counts
+            of_site.setdefault(link.site, {})[link.url] = link
+
+        def put(found: dict[str, Link], record: PageRecord) -> PageRecord | None:
+            link = found.get(record.url)
+            if link is None or record.policy == link.policy or not self._is_open(record):
+                return None
+            better = link.trust > record.trust if most else link.trust < record.trust
+            return taken_over(record, link) if better else None
+
+        many = 0
+        for site, found in of_site.items():
+            keys = {link.key: link for link in found.values()}
+            done = self._store.reassign(site, list(keys), partial(put, found))
+            many += done.put
+            self._overtaken.update(((site, key), keys[key]) for key in done.leased)
+        while len(self._overtaken) > _MOST_OVERTAKEN:
+            self._overtaken.pop(next(iter(self._overtaken)))
+        return many
+
+    def _is_open(self, record: PageRecord) -> bool:
+        """Whether a link may decide about a page's policy."""
+        is_seed = not record.depth and not record.source
+        was_switched = record.state != "never-crawled" and record.policy in self._switched
+        return record.request is None and not is_seed and not was_switched
+
+    def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
+        """The record with which a lease ends: under the policy of a link that was found while it was out."""
+        link = self._overtaken.pop((lease.site, lease.key), None) if self._overtaken else None
+        if link is None or not self._is_open(record):
+            return record
+        self._reassigned += 1
+        return taken_over(record, link)
+
+
+MIRROR: Final = "mirror"
+"""The error of a page that was not asked because the site that its own is a mirror of has it."""
+MARGIN: Final = 0.06
+"""An estimate this near to the threshold is checked with the texts: two standard errors."""
+_COMPARED: Final = 2
+"""Pairs of texts that are compared for one page."""
+_SITES: Final = 20_000
+"""Sites whose duplicates are counted; the longest unseen are forgotten."""
+_READ: Final = frozenset({"new", "changed", "minor"})
+_UNREAD: Final = frozenset({"same", "not_modified"})
+
+
+class _Counted:
+    """Of one site: first copies that were judged, those that repeat a page, and how many one of each other site."""
+
+    __slots__ = ("judged", "originals", "repeats")
+
+    def __init__(self) -> None:
+        self.judged = 0
+        self.repeats = 0
+        self.originals: Counter[str] = Counter()
+
+
+class DuplicateDetector:
+    """One process's. Used by the worker thread; `share_of` by any.
+
+    Parameters
+    ----------
+    text_of : the visible text of a page's stored copy, None when there is none to be had
+    resemblance : from which on two texts are near-duplicates
+    revisit_s : seconds after which a duplicate is fetched again
+    """
+
+    def __init__(
+        self,
+        index: DuplicateIndex,
+        *,
+        store: FrontierStore,
+        text_of: Callable[[PageRecord], str | None],
+        resemblance: float,
+        revisit_s: float,
+    ) -> None:
+        self._index = index
+        self._store = store
+        self._text_of = text_of
+        self._least = resemblance
+        self._revisit_s = revisit_s
+        self._sites: dict[str, _Counted] = {}
+        self._texts: dict[str, str] = {}  # of the batch, whose copies no record names yet
+        self._standing: dict[str, bool] = {}  # of the batch: what the store will say once it is settled
+        self.counts: Counter[str] = Counter()
+        """What was found since the caller took it."""
+
+    # ------------------------------------------------------------ the question
+
+    def judge(self, visits: Sequence[Visit]) -> tuple[list[Judged], list[str]]:
+        """Of each visit what is to be settled and followed; and the URLs that should be fetched again now.
+
+        Those are representatives that name as their canonical form a page that has come since.
+        """
+        self._texts.clear()
+        self._standing.clear()
+        judged = [Judged(_without_pointer(visit), visit.reading.links) for visit in visits]
+        asked: list[tuple[int, IndexedPage]] = []
+        unread = [visit.record.url for visit in visits if visit.kind in _UNREAD and visit.record.duplicate_of is None]
+        known = dict(zip(unread, self._index.known(unread), strict=True))
+        for place, visit in enumerate(visits):
+            page = self._page(visit, known)
+            if isinstance(page, IndexedPage):
+                asked.append((place, page))
+            elif page:
+                judged[place] = self._repeats(visit, page)
+        outranked: list[str] = []
+        for (place, _), probe in zip(asked, self._index.probe([page for _, page in asked]), strict=True):
+            visit = visits[place]
+            match = self._choose(probe)
+            if match is not None and match.names == number_of(probe.page.url):
+                self.counts["duplicates/canonical"] += 1
+                outranked.append(match.url)
+                match = None
+            self._count(visit, match)
+            if match is None:
+                self._index.keep(probe)
+            else:
+                judged[place] = self._repeats(visit, match.url, canonical=probe.page.canonical)
+            self._standing[probe.page.url] = match is None
+        return judged, outranked
+
+    def mirrors(self, site: str) -> str | None:
+        """The site that this one is a mirror of, as far as this process has seen its pages; None: of none."""
+        counted = self._sites.get(site)
+        if counted is None or not counted.originals:
+            return None
+        original, pages = counted.originals.most_common(1)[0]
+        return original if is_mirror(pages, counted.judged) else None
+
+    def unasked(self, lease: Lease, *, at: float) -> Outcome | None:
+        """The end of a new page of a mirror whose counterpart on the original is held; None: it is to be asked."""
+        record = lease.record
+        if record.error == MIRROR and record.duplicate_of is not None:
+            original: str | None = site_of(record.duplicate_of)
+        else:
+            original = self.mirrors(lease.site) if record.state == "never-crawled" else None
+        if original is None:
+            return None
+        url = original + record.url[len(lease.site) :]
+        counterpart = self._store.page(original, fingerprint(url))
+        if counterpart is None or not is_held(counterpart):
+            return None
+        self.counts["duplicates/mirrored"] += 1
+        due = at + self._revisit_s
+        refused = msgspec.structs.replace(
+            record, state="refused", error=MIRROR, failures=record.failures + 1, due=due, duplicate_of=url
+        )
+        return Outcome(lease.id, "refused", refused)
+
+    def share_of(self, site: str) -> float:
+        """Share of a site's pages that repeat others, 0.0 where none was judged lately."""
+        counted = self._sites.get(site)
+        return counted.repeats / counted.judged if counted is not None and counted.judged else 0.0
+
+    def close(self) -> None:
+        """Let go of the index."""
+        self._index.close()
+
+    # ---------------------------------------------------------------- private
+
+    def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
+        """What is to be looked up of a visit; or the URL that it still repeats; None: nothing, it is as it was."""
+        record = visit.record
+        if visit.kind in _READ:
+            return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
+        if visit.kind not in _UNREAD or record.digest is None:
+            return None
+        if record.duplicate_of is not None and self._stands(record.duplicate_of):
+            return record.duplicate_of
+        found = known.get(record.url)
+        if found is not None:
+            page, names = found
+            canonical = self._index.url_of(names) if names else None
+            return (
+                None if canonical is None else msgspec.structs.replace(page, digest=record.digest, canonical=canonical)
+            )
+        text = self._text_of(visit.fetch.lease.record if visit.fetch.lease is not None else record)
+        if text is None:
+            return None
+        self.counts["duplicates/taken_in"] += 1
+        return self._read(record, text)
+
+    def _read(self, record: PageRecord, text: str, *, canonical: str | None = None) -> IndexedPage:
+        """A page as it is looked up; one without a word is like no other, for else all of those were alike."""
+        assert record.digest is not None
+        if not text.strip():
+            return IndexedPage(record.url, f"{number_of(record.url):016x}")
+        self._texts[record.url] = text
+        return IndexedPage(record.url, record.digest, sketch(text), None if canonical == record.url else canonical)
+
+    def _choose(self, probe: Probe) -> Match | None:
+        """The representative of a page: what it calls canonical where that resembles it, else what is most alike."""
+        page, compared = probe.page, 0
+        chosen: Match | None = None
+        for match in self._index.nearest(probe, least=self._least - MARGIN):
+            is_named = match.url == page.canonical
+            if (chosen is not None and not is_named) or not self._stands(match.url):
+                continue
+            near = not match.is_exact and abs(match.resemblance - self._least) < MARGIN and compared < _COMPARED
+            compared += near
+            if (self._compared(page.url, match) if near else match.resemblance) < self._least:
+                continue
+            chosen = match
+            if is_named or page.canonical is None:
+                break
+        if page.canonical is not None:
+            if chosen is not None and chosen.url == page.canonical:
+                self.counts["duplicates/canonical"] += 1
+            elif self._stands(page.canonical):
+                self.counts["duplicates/canonical_refused"] += 1
+        return chosen
+
+    def _compared(self, url: str, match: Match) -> float:
+        """The resemblance of two texts, where both are to be had; else the estimate."""
+        text, other = self._text(url), self._text(match.url)
+        if text is None or other is None:
+            return match.resemblance
+        self.counts["duplicates/compared"] += 1
+        return exact_resemblance(text, other)
+
+    def _text(self, url: str) -> str | None:
+        if url not in self._texts:
+            record = self._store.page(site_of(url), fingerprint(url))
+            text = None if record is None else self._text_of(record)
+            if text is None:
+                return None
+            self._texts[url] = text
+        return self._texts[url]
+
+    def _stands(self, url: str) -> bool:
+        """Whether a page is held, and so may be named as the representative of others."""
+        standing = self._standing.get(url)
+        if standing is None:
+            record = self._store.page(site_of(url), fingerprint(url))
+            standing = self._standing[url] = record is not None and is_held(record)
+        return standing
+
+    def _repeats(self, visit: Visit, url: str, *, canonical: str | None = None) -> Judged:
+        """A duplicate: its record, and of its links the one to what it calls its canonical form."""
+        due = visit.fetched.at + self._revisit_s
+        record = msgspec.structs.replace(visit.record, duplicate_of=url, due=due)
+        return Judged(record, [link for link in visit.reading.links if link.url == canonical])
+
+    def _count(self, visit: Visit, match: Match | None) -> None:
+        site = visit.fetch.site
+        counted = self._sites.pop(site, None) or _Counted()
+        self._sites[site] = counted
+        if len(self._sites) > _SITES:
+            del self._sites[next(iter(self._sites))]
+        if match is not None and visit.record.duplicate_of != match.url:
+            self.counts["duplicates/exact" if match.is_exact else "duplicates/near"] += 1
+        if visit.kind == "new":
+            counted.judged += 1
+            if match is not None:
+                counted.repeats += 1
+                counted.originals[site_of(match.url)] += site_of(match.url) != site
+
+
+def _without_pointer(visit: Visit) -> PageRecord:
+    """A visit's record, which repeats none until it is found to; one that failed tells nothing."""
+    record = visit.record
+    if record.duplicate_of is None or visit.kind == "failed":
+        return record
+    return msgspec.structs.replace(record, duplicate_of=None)

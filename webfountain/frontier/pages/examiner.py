@@ -1,44 +1,55 @@
-"""What a fetch means for its page: outcome, new record, links, text.
+"""What a fetch means: for its page, and where it is a sitemap, for the pages that this names.
 
-The middle of the walk (DESIGN.md sections 3 and 4): body -> digest -> text, shingles -> verdict -> history and
-bucket byte; links judged by the policy. Pure but for reading the old copy's text; the ant queues what it
-returns, so this may run in any thread.
+What a fetch means for its page: outcome, new record, links, text. The middle of the walk (DESIGN.md sections 3 and
+4): body -> digest -> text, shingles -> verdict -> history and bucket byte; links judged by the policy. Pure but for
+reading the old copy's text; the ant queues what it returns, so this may run in any thread.
+
+A fetched sitemap becomes links to discover, pages to look at again, and sitemaps to fetch. Place in the walk: beside
+the pages. URLs of a sitemap pass the same judge as links; they count as one hop from the seeds. A lastmod is believed
+for pages of the site that named it only, and not when it lies in the future: that page would be due for ever. What
+stands in the file is read by `formats.sitemap`; nothing here asks the store.
 """
 
 from __future__ import annotations
 
 import functools
 import hashlib
+import threading
+from collections import Counter
 from dataclasses import dataclass, field
 from math import inf
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar, get_args
 
 import msgspec
 
 from webfountain import urls
 from webfountain.core import change_rate
 from webfountain.core.buckets import bucket_of
-from webfountain.core.change import unified, verdict
+from webfountain.core.resemblance import Topics, unified, verdict
 from webfountain.errors import RepositoryError
-from webfountain.formats.content_type import content_type
-from webfountain.formats.document import ReadError
-from webfountain.formats.links import MAX_LINKS
+from webfountain.formats.content_type import content_type, language_of
+from webfountain.formats.document import MAX_LINKS, ReadError
+from webfountain.formats.sitemap import SitemapFile, read_sitemap
 from webfountain.frontier.sites.politeness import page_backoff
 from webfountain.policy.judge import Origin, Seen
 from webfountain.records import Link, Outcome
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from webfountain.formats.document import Document, DocumentReader
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Judge
     from webfountain.records import Fetch, Fetched, Lease, OutcomeKind, PageRecord, State
-    from webfountain.repository.pages import Repository
+    from webfountain.repository import Repository
 
 __all__ = [
+    "SITEMAP_DEPTH",
     "Examiner",
+    "Judged",
     "Reading",
+    "SitemapReading",
+    "SitemapShelf",
     "Visit",
     "acknowledged",
     "counts_of",
@@ -65,6 +76,8 @@ class Reading:
     links: tuple[Link, ...] = ()
     links_seen: int = 0
     refused: Mapping[str, int] = field(default_factory=dict)
+    canonical: str | None = None
+    """Another URL that the page says it is a form of."""
 
 
 _NOTHING = Reading()
@@ -130,13 +143,21 @@ class Visit:
         }
 
 
+class Judged(NamedTuple):
+    """Of a visit the record that is to be settled, and the links that are to be followed: none of a duplicate."""
+
+    record: PageRecord
+    links: Sequence[Link]
+
+
 class Examiner:
-    """Judges the fetches of one collection; the same fetch always gives the same visit.
+    """Judges the fetches of one collection. The same fetch gives the same visit, but for what words are rare by now.
 
     Parameters
     ----------
     reader : what has bodies read; it says when one could not be
     old_text : the visible text of a page's newest stored copy, None when there is none to be had
+    duplicates : share of a site's pages that repeat others
     """
 
     def __init__(
@@ -146,10 +167,13 @@ class Examiner:
         judge: Judge,
         reader: DocumentReader,
         old_text: Callable[[PageRecord], str | None],
+        duplicates: Callable[[str], float] = lambda _: 0.0,
     ) -> None:
         self._judge = judge
         self._reader = reader
         self._old_text = old_text
+        self._duplicates = duplicates
+        self._topics, self._topics_lock = Topics(), threading.Lock()
         self._period = collection.cycle.period_s
         self._fastest = collection.cycle.fastest_s
         self._min_change = collection.change.min_change
@@ -201,11 +225,20 @@ class Examiner:
         record = msgspec.structs.replace(lease.record, state="refused", error=error, failures=failures, due=due)
         return Outcome(lease.id, kind, record)
 
+    def unkept(self, lease: Lease, at: float) -> Outcome:
+        """The end of a leased page of which nothing could be written, discovered or settled."""
+        failures = lease.record.failures + 1
+        due = at + page_backoff(failures, period=self._period)
+        state: State = "failed" if lease.record.state == "never-crawled" else lease.record.state
+        record = msgspec.structs.replace(lease.record, state=state, error="unkept", failures=failures, due=due)
+        return Outcome(lease.id, "failed", record)
+
     def _read(self, fetched: Fetched, digest: str, document: Document, prior: change_rate.Prior) -> Visit:
         """The visit of a new body, once it was read."""
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
-        record = self._switched(leased(fetched.fetch), Seen(fetched.status, document.text))
+        record = leased(fetched.fetch)
+        record = self._switched(record, self._seen(fetched, document, record))
         reading = self._reading(fetched, document, record)
         if record.digest is None:
             new = self._copied(record, fetched, digest, "new", bucket=bucket_of(prior.interval, self._fastest))
@@ -302,6 +335,24 @@ class Examiner:
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
         return read(fetched.body, kind, url=fetched.fetch.url, robots_header=header)
 
+    def _seen(self, fetched: Fetched, document: Document, record: PageRecord) -> Seen:
+        """What a page shows, as far as anybody asks."""
+        judge, text = self._judge, document.text
+        asked = judge.asks
+        if not asked:
+            return Seen(fetched.status, text)
+        language, similarity = None, None
+        if "language" in asked:
+            language = language_of(text, document.language or fetched.header("content-language"))
+        if "similarity" in asked and text:
+            topic = judge.policy(record.policy).topic
+            with self._topics_lock:
+                similarity = None if topic is None else self._topics.similarity(topic.query, text)
+                if record.digest is None:
+                    self._topics.learn(text)
+        share = self._duplicates(fetched.fetch.site) if "duplicates" in asked else 0.0
+        return Seen(fetched.status, text, language, similarity, share)
+
     def _switched(self, record: PageRecord, seen: Seen) -> PageRecord:
         """The record under the policy that its page shows to be right: what it links from then on inherits that."""
         switch = self._judge.switched(record.policy, seen)
@@ -315,7 +366,7 @@ class Examiner:
         links, refused = self._judged(document.links, fetched.fetch, "link", record)
         if len(document.links) >= MAX_LINKS:
             refused["links/too_many"] = 1
-        return Reading(document.title, document.text, links, len(document.links), refused)
+        return Reading(document.title, document.text, links, len(document.links), refused, document.canonical)
 
     def _judged(
         self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], record: PageRecord
@@ -325,31 +376,38 @@ class Examiner:
         refused: dict[str, int] = {}
         links = []
         source = fetch.url
+        sites: dict[str, str] = {}  # one string for all links of a site: it is hashed once on the long way from here
         verdicts = self._judge.judge(found, Origin(kind, depth, record.policy, record.trust, source))
+        last = None
         for url, judged in zip(found, verdicts, strict=True):
-            policy, trust, reason = judged
+            if judged is not last:  # nearly all links of a page have one verdict
+                last, (policy, trust, reason), worth = judged, judged, self._judge.importance(judged)
             if reason is None:
-                site, worth = url[: url.find("/", 8)], self._judge.importance(judged)
+                site = url[: url.find("/", 8)]
+                site = sites.setdefault(site, site)
                 links.append(Link(url, site, urls.fingerprint(url), depth, policy, worth, source, trust=trust))
             else:
                 refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
         return tuple(links), refused
 
 
-def counts_of(visit: Visit) -> Iterator[tuple[str, float]]:
-    """What the stats count of a visit: (name, amount)."""
+def counts_of(visit: Visit) -> dict[str, float]:
+    """What the stats count of a visit, by name."""
     fetched = visit.fetched
-    yield f"outcome/{visit.kind}", 1
-    yield "fetch/bytes", len(fetched.body)
-    yield "fetch/seconds", fetched.seconds
+    counts: dict[str, float] = {
+        f"outcome/{visit.kind}": 1,
+        "fetch/bytes": len(fetched.body),
+        "fetch/seconds": fetched.seconds,
+        "links/seen": visit.reading.links_seen,
+        **visit.reading.refused,
+    }
     if fetched.status is not None:
-        yield f"fetch/status/{fetched.status}", 1
+        counts[f"fetch/status/{fetched.status}"] = 1
     if fetched.error is not None or visit.record.error in _UNREADABLE:
-        yield f"fetch/error/{visit.record.error}", 1
-    yield "links/seen", visit.reading.links_seen
+        counts[f"fetch/error/{visit.record.error}"] = 1
     if visit.kind in ("changed", "minor"):
-        yield "change/compared", 1
-    yield from visit.reading.refused.items()
+        counts["change/compared"] = 1
+    return counts
 
 
 def leased(fetch: Fetch) -> PageRecord:
@@ -411,3 +469,100 @@ def _crawled(record: PageRecord, fetched: Fetched, kind: OutcomeKind, **changes:
         last_crawled=fetched.at,
         **changes,
     )
+
+
+SITEMAP_DEPTH: Final = 1
+"""Hops from a seed: the site vouches for its pages as a seed's links do."""
+
+
+class SitemapReading(msgspec.Struct, frozen=True):
+    """What one sitemap says.
+
+    links : never mind whether known, judged, each once. modified : key on the site that named it -> UTC seconds
+    of the page's last change. children : canonical URLs of further sitemaps. counts : by stat name.
+    """
+
+    links: list[Link]
+    modified: dict[bytes, float]
+    children: list[str]
+    counts: Mapping[str, int]
+
+
+class SitemapShelf:
+    """Reads sitemaps for one collection; `believe_dates` False leaves the dates of change aside.
+
+    `read_file` reads a body, or says in a word why it cannot be read.
+    """
+
+    __slots__ = ("_believe_dates", "_judge", "_read_file")
+
+    def __init__(
+        self,
+        judge: Judge,
+        *,
+        believe_dates: bool = True,
+        read_file: Callable[[bytes], SitemapFile | ReadError] = read_sitemap,
+    ) -> None:
+        self._judge = judge
+        self._believe_dates = believe_dates
+        self._read_file = read_file
+
+    def read(self, fetched: Fetched, *, site: str, at: float) -> SitemapReading:
+        """Understand the end of a sitemap fetch, whatever it was; an unanswered one says nothing.
+
+        `site` named it: its own pages' dates are believed, also where the sitemap lies elsewhere.
+        """
+        counts: Counter[str] = Counter()
+        if fetched.error is not None or fetched.status is None or not 200 <= fetched.status < 300:
+            counts["sitemap/failed"] += 1
+            return SitemapReading([], {}, [], counts)
+        found = self._read_file(fetched.body) if fetched.reading is None else fetched.reading
+        if isinstance(found, str):
+            counts[f"sitemap/error/{found}"] += 1
+            return SitemapReading([], {}, [], counts)
+        if found.error is not None:
+            counts[f"sitemap/error/{found.error}"] += 1
+        return self._judged(found, fetched, site, at, counts)
+
+    def _judged(
+        self, found: SitemapFile, fetched: Fetched, own: str, at: float, counts: Counter[str]
+    ) -> SitemapReading:
+        base = fetched.fetch.url
+        times = _joined(base, found.pages, counts)
+        counts["sitemap/urls"] += len(times)
+        verdicts = self._judge.judge(list(times), self._judge.sitemap(own, depth=SITEMAP_DEPTH))
+        links = []
+        for url, judged in zip(times, verdicts, strict=True):
+            if judged.reason is None:
+                links.append(
+                    Link(
+                        url,
+                        urls.site_of(url),
+                        urls.fingerprint(url),
+                        SITEMAP_DEPTH,
+                        judged.policy,
+                        importance=self._judge.importance(judged),
+                        trust=judged.trust,
+                    )
+                )
+            else:
+                counts[f"judge/{judged.reason}"] += 1
+        modified = {
+            link.key: time
+            for link in links
+            if self._believe_dates and link.site == own and (time := times[link.url]) is not None and time <= at
+        }
+        children = _joined(base, ((url, None) for url in found.sitemaps), counts)
+        return SitemapReading(links, modified, list(children), counts)
+
+
+def _joined(base: str, entries: Iterable[tuple[str, float | None]], counts: Counter[str]) -> dict[str, float | None]:
+    """Canonical URL -> time, each URL once, the last time wins; what is no URL is counted."""
+    joined: dict[str, float | None] = {}
+    for written, time in entries:
+        url = urls.join(base, written)
+        if url is None:
+            counts["sitemap/error/bad_url"] += 1
+        else:
+            joined[url] = time
+    return joined

@@ -1,11 +1,11 @@
 """How the budget is divided: from what the store counted to which pages are due, without rewriting a queue.
 
-Life of a plan. The controller asks for the store's census when a cycle ends (`controller`); from it a plan is made by a
-pure function, in a thread of its own (`make_plan`), and kept in the store (`plan`). Every ant follows the plan in force
-(`follower`): a schedule tells which lanes of a site's recrawl queue are due and how much of the budget is for new
-pages (`schedule`), and fetches made are held against fetches planned.
+Life of a plan. The controller asks for the store's census when a cycle ends (`plan.Controller`); from it a plan is
+made by a pure function, in a thread of its own, and kept in the store (`plan`). Every ant follows the plan in force
+(`schedule.PlanFollower`): a schedule tells which lanes of a site's recrawl queue are due and how much of the budget is
+for new pages, and fetches made are held against fetches planned.
 
 Life of an urgent page. Under `strategy = "fountain"` what a site's visits found is learned in the worker thread, and
 the most urgent pages of all sites are made due as far as the plan's budget goes (`urgent_pages`); behind them stands
-an interval for each bucket (`urgency_schedule`).
+an interval for each bucket (`schedule.UrgencySchedule`).
 """

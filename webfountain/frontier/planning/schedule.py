@@ -1,41 +1,64 @@
-"""When a known page is due again, and which of a site's two queues goes first: data that the ant reads, never queues.
+"""How one ant follows the plan: when a known page is due again, and which of a site's two queues goes first.
 
-The store's recrawl lanes are ordered by the time of the last crawl; a schedule turns "now" into a *horizon*, one
-time per lane (`store.base`), and the first order of a lane into the time when it comes due. So nothing is rewritten
-when the schedule changes. `BucketSchedule` rules until a plan exists, `PlanSchedule` follows a plan of strategy 1-3
-by its phase clocks; `fountain` has the third. Called in the loop thread only.
+When a known page is due again, and which of a site's two queues goes first: data that the ant reads, never queues.
+The store's recrawl lanes are ordered by the time of the last crawl; a schedule turns "now" into a *horizon*, one time
+per lane (`store.contract`), and the first order of a lane into the time when it comes due. So nothing is rewritten when
+the schedule changes. `BucketSchedule` rules until a plan exists, `PlanSchedule` follows a plan of strategy 1-3 by its
+phase clocks; `fountain` has the third. Called in the loop thread only.
+
+Our own schedule: a page is due when its urgency is worth the price of a fetch. The worker asks each active site which
+of its pages are (`urgent_pages`); this keeps the price, which begins as the plan's and follows the budget
+(`core.site_urgency`). Beside it stands an interval for each bucket, at which a fetch of an average page of the bucket
+is worth the plan's price: where there is no choice to make yet, with a budget for several visits to every page in a
+period, it alone rules, shorter or longer as the price is lower or higher; else it is the net beneath, and a page that
+was passed over for `PATIENCE` of these intervals is due.
+
+How one ant follows the plan: the schedule that rules it, and its fetches held against what the plan means. Place in
+the walk (DESIGN 4): a plan, made by this ant's controller or another's -> **here** -> a schedule -> the next choice.
+No queue is rewritten when a plan comes. Within a cycle the fetches made are compared with those planned, and pages
+come due sooner or later. Used in the loop thread.
 """
 
 from __future__ import annotations
 
-from math import inf
+import logging
+from math import ceil, inf, sqrt
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+import msgspec
 import numpy as np
 
 from webfountain.core.buckets import BUCKETS, interval_of
-from webfountain.core.price import TOLERANCE
+from webfountain.core.site_urgency import TOLERANCE, Price
+from webfountain.errors import StoreVersion
+from webfountain.frontier.planning.plan import Bounds, bounds_of, decode_plan
 from webfountain.store.contract import ADVANCED, LANES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webfountain.frontier.planning.plan import Plan
+    from webfountain.metrics import Metrics
+    from webfountain.policy import RevisitTable
     from webfountain.policy.files import Collection
+    from webfountain.records import PageRecord
 
 __all__ = [
     "CHECKS_PER_PERIOD",
     "LATER",
+    "PATIENCE",
     "REFRESH",
     "SOONER",
     "VISITS_PER_CHANGE",
-    "Bounds",
     "BucketSchedule",
     "NoRecrawl",
+    "PlanFollower",
     "PlanSchedule",
     "Schedule",
     "Spending",
-    "bounds_of",
+    "UrgencySchedule",
+    "plans",
+    "within_policy",
 ]
 
 VISITS_PER_CHANGE: Final = 4
@@ -50,30 +73,17 @@ REFRESH: float = 0.02
 """Share of a period for which a horizon is used again: 2 % of a visit's precision for most of its cost."""
 
 
-class Bounds:
-    """`revisit.min_interval` and `max_interval`, seconds; they bind crawled pages under every schedule."""
+def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule, *, site: str, at: float) -> PageRecord:
+    """A crawled page's record, with a time of its next visit where its policy's bounds move the schedule's.
 
-    __slots__ = ("longest", "shortest")
-
-    def __init__(self, shortest: float = 0.0, longest: float = inf) -> None:
-        self.shortest = shortest
-        self.longest = longest
-
-    def lanes(self, latest: Sequence[float], at: float) -> list[float]:
-        """A horizon of all LANES from the bucket lanes' latest due orders."""
-        oldest, youngest = at - self.longest, at - self.shortest
-        kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
-        return kept + [at] * (LANES - BUCKETS)
-
-    def due(self, order: float, wanted: float) -> float:
-        """When a page that was crawled at `order` and is wanted at `wanted` comes due."""
-        return min(max(wanted, order + self.shortest), order + self.longest)
-
-
-def bounds_of(collection: Collection) -> Bounds:
-    """The bounds of a collection's policy."""
-    revisit = collection.policy.revisit
-    return Bounds(revisit.min_interval, inf if revisit.max_interval is None else revisit.max_interval)
+    The schedule's own hold for all policies and are the widest; so this is for policies that are narrower.
+    """
+    if record.state != "crawled" or record.failures or record.last_crawled is None or record.due is not None:
+        return record
+    [wanted] = schedule.due_times(site, [(record.bucket, record.last_crawled)], at)
+    bounds = Bounds(revisit.min_interval, inf if revisit.max_interval is None else revisit.max_interval)
+    due = wanted if wanted == inf else bounds.due(record.last_crawled, wanted)
+    return record if due == wanted else msgspec.structs.replace(record, due=due)
 
 
 class Spending(NamedTuple):
@@ -196,3 +206,173 @@ class PlanSchedule:
     def correct(self, spending: Spending) -> None:
         self._gain = float(np.clip(self._gain * (SOONER if spending.short else LATER), 1 / 64, 4.0))
         self._at = -inf
+
+
+PATIENCE: Final = 3.0
+_SHORTEST, _LONGEST = 1 / 64, 64.0
+_LEAST_PRICE_S: Final = 1e-3
+
+
+class UrgencySchedule:
+    """Follows a plan's budget."""
+
+    __slots__ = ("_bounds", "_intervals", "_plan", "_planned_price", "_price", "ranks")
+
+    def __init__(self, plan: Plan, *, bounds: Bounds, price: float | None = None, ranks: bool = False) -> None:
+        """`price` is the one in force, which goes on under a new plan; `ranks`, whether urgency decides."""
+        self._plan = plan
+        self._bounds = bounds
+        self._intervals = np.array(plan.intervals)
+        self._planned_price = max(plan.price, _LEAST_PRICE_S)
+        self._price = Price(self._planned_price if price is None else price)
+        self.ranks = ranks
+
+    @property
+    def price(self) -> float:
+        """Obsolete time, s, that a fetch must save to be made."""
+        return self._price.value
+
+    def set_price(self, price: float) -> None:
+        """The controller's price is this ant's."""
+        self._price = Price(price)
+
+    def horizon(self, site: str, at: float) -> list[float]:
+        return self._bounds.lanes((at - self._intervals * self._patience()).tolist(), at)
+
+    def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
+        patience = self._patience()
+        return [order if lane >= ADVANCED else self._due(lane, order, patience) for lane, order in heads]
+
+    def _due(self, lane: int, order: float, patience: float) -> float:
+        return self._bounds.due(order, order + float(self._intervals[lane]) * patience)
+
+    def _patience(self) -> float:
+        if self.ranks:
+            return PATIENCE
+        # The worth of a fetch grows with the square of the time since the last, as long as that is short.
+        return min(max(sqrt(self.price / self._planned_price), _SHORTEST), _LONGEST)
+
+    def weights(self, at: float) -> Sequence[float]:
+        return self._plan.weights_at(at)
+
+    def correct(self, spending: Spending) -> None:
+        self._price.adjust(planned=spending.planned, waiting=spending.waiting, short=spending.short)
+
+
+logger = logging.getLogger(__name__)
+
+
+def plans(collection: Collection, *, recrawl: bool) -> bool:
+    """Whether there is a budget to divide among pages that are fetched again."""
+    return recrawl and collection.cycle.capacity_pages_per_period is not None
+
+
+class PlanFollower:
+    """`schedule` rules the ant: by buckets alone until there is a plan, and where nothing is planned."""
+
+    def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
+        """`recrawl` False: every page is asked once."""
+        self._cycle = collection.cycle
+        self._metrics = metrics
+        self._bounds = bounds_of(collection)
+        self._follows = plans(collection, recrawl=recrawl)
+        self._checked_at = start
+        self._made = 0
+        self._unspent = 0.0
+        self._starved = False  # whether nothing was due at some moment since the last check
+        self._price: float | None = None  # of an earlier crawl
+        self._ranks, self._waiting = False, 0  # what the worker said of urgent pages
+        self.share = 1.0
+        """Which part of the plan's budget is this ant's."""
+        self.plan: Plan | None = None
+        self.schedule: Schedule = NoRecrawl()
+        if recrawl:
+            self.schedule = BucketSchedule(fastest=self._cycle.fastest_s, bounds=self._bounds)
+
+    def resume(self, data: bytes | None, price: bytes | None = None) -> Plan | None:
+        """Go on with the plan and the price that the store kept, and return the plan.
+
+        One of another version, period or strategy is left.
+        """
+        if data is None or not self._follows:
+            return None
+        try:
+            plan = decode_plan(data)
+        except StoreVersion as error:
+            logger.warning("%s; a new one is made", error)
+            return None
+        asked = self._cycle.strategy
+        if plan.period != self._cycle.period_s or asked != ("fountain" if plan.fountain else plan.strategy):
+            return None
+        self._price = None if price is None else msgspec.msgpack.decode(price, type=float)
+        self._follow(plan)
+        return plan
+
+    def adopt(self, plan: Plan | None) -> None:
+        """Put a plan in force; None: the last one stays."""
+        if plan is None:
+            self._metrics.inc("controller/plan_kept", self.plan is not None)
+            return
+        self._metrics.inc("controller/plan_adopted")
+        logger.info(
+            "Plan adopted: strategy %s, %d periods, %d recrawls and %d new pages, gap %.1f %%, %.2f s",
+            "fountain" if plan.fountain else plan.strategy,
+            plan.periods,
+            sum(plan.recrawl),
+            sum(plan.fresh),
+            100 * plan.gap,
+            plan.seconds,
+        )
+        self._follow(plan)
+
+    def _follow(self, plan: Plan) -> None:
+        self.plan = plan
+        self._made, self._checked_at = 0, max(plan.start, self._checked_at)
+        if plan.fountain:
+            price = self.schedule.price or self._price  # it has followed the budget; a plan's is from its census
+            self.schedule = UrgencySchedule(plan, bounds=self._bounds, price=price, ranks=self._ranks)
+        else:
+            self.schedule = PlanSchedule(plan, bounds=self._bounds)
+
+    def obey(self, plan: bytes | None, price: float | None) -> None:
+        """Another ant is the controller: its plan, where it is a new one, and its price."""
+        if plan is not None:
+            self.resume(plan)
+        if price is not None and isinstance(self.schedule, UrgencySchedule):
+            self.schedule.set_price(price)
+
+    def hand_over(self, *, ranks: bool, waiting: int) -> None:
+        """What the worker said with a batch: whether urgency decides, and how many pages are due by it and wait."""
+        self._ranks, self._waiting = ranks, waiting
+        if isinstance(self.schedule, UrgencySchedule):
+            self.schedule.ranks = ranks
+
+    def count(self) -> None:
+        """A page was handed out."""
+        self._made += 1
+
+    def check_at(self) -> float:
+        """When the next check is due; inf while there is no plan."""
+        return inf if self.plan is None else self._checked_at + self._cycle.period_s / CHECKS_PER_PERIOD
+
+    def check(self, at: float, *, starved: bool = True) -> int:
+        """Hold the fetches made against the plan, often in a period; how many more pages should be due now.
+
+        `starved` is False where pages are due and cannot be fetched (politeness, a slow disk): more of them would not
+        help, all would be due at once, and each site, however small, would get the same share.
+        """
+        plan = self.plan
+        self._starved = self._starved or starved
+        if plan is None or at < self.check_at():
+            return 0
+        planned = self.share * (plan.fetches_until(at) - plan.fetches_until(self._checked_at))
+        self._unspent = max(self._unspent + planned - self._made, 0.0)
+        spending = Spending(planned, self._unspent, self._waiting, self._starved)
+        self._made, self._checked_at, self._starved = 0, at, False
+        self.schedule.correct(spending)
+        if self._unspent > 1.0 + TOLERANCE * planned:
+            self._unspent = 0.0
+        if not spending.short:
+            return 0
+        self._metrics.inc("controller/corrected")
+        return ceil(spending.unspent)

@@ -3,10 +3,11 @@
 Life of a site.
 
 1. The store makes it active: `activate` gives its site lease, which the heartbeat renews (`active_list`). Its address
-   is looked up; it takes its place there, beside the sites that share it (`addresses`).
-2. Its robots.txt is asked, unless it is known (`site_robots`); then its sitemaps. Files on other hosts are asked by the
+   is looked up; it takes its place there, beside the sites that share it (`politeness`).
+2. Its robots.txt is asked, unless it is known (`politeness`); then its sitemaps. Files on other hosts are asked by the
    site there, in its turn: an active one, or a guest that is there for them alone.
-3. Its hand is filled (`hand`), emptied one fetch at a time as its standing allows (`politeness`), and filled again.
+3. Its hand is filled (`hand`, of `sequencer`), emptied one fetch at a time as its standing allows (`politeness`),
+   filled again.
 4. When the store has nothing due it waits for new URLs, or for the time when a known page comes due; when that is far
    it is parked, and the store keeps what was learned. So it is when it must be left alone for long, and after a quantum
    of fetches while others wait.

@@ -2,7 +2,7 @@
 
 Each event of the crawl comes here once and goes to its site (`site`); what a site cannot do alone is done here: a file
 that it needs of another host (`Errand`) passes that host's gates and its robots.txt, for the request goes to the site
-there, active or made a guest. Where sites stand and who is polite to ask now is kept by `addresses`. Nothing here
+there, active or made a guest. Where sites stand and who is polite to ask now is kept by `politeness`. Nothing here
 touches store, disk or network: what the store must do is written into the batch that comes with the event. All of it
 is cheap enough for the loop thread: O(log sites) a fetch.
 """
@@ -15,26 +15,31 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.sites.addresses import Addresses
-from webfountain.frontier.sites.site import ActiveSite, state_of
-from webfountain.policy.network import is_private_host
+from webfountain.frontier.colony import ADDRESS, GUEST
+from webfountain.frontier.sites.politeness import Addresses
+from webfountain.frontier.sites.site import ActiveSite, remembered, state_of
 from webfountain.records import Fetch, Fetched, SiteState
-from webfountain.urls import site_of
+from webfountain.urls import is_private_host, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from webfountain.core.change_rate import Prior
     from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.colony import Beaten, Membership
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.sites.addresses import AddressStatistics, Group
+    from webfountain.frontier.sites.hand import DomainShare, DomainShares
+    from webfountain.frontier.sites.politeness import AddressStatistics, Group
     from webfountain.frontier.sites.site import Errand, SiteContext, SiteStatistics
-    from webfountain.records import LeaseId, Link, SiteLease, SiteRecord
+    from webfountain.records import Lease, LeaseId, Link, SiteLease, SiteRecord
+    from webfountain.store.contract import Claim
 
 __all__ = ["ActiveList", "ActiveListStatistics"]
 
 _PATIENCE_S: Final = 1.0
 """A quiet site whose next page comes due within this time stays active; parking it would cost more."""
+_FREED_S: Final = 0.5
+"""How long after its delay the claim of an address that was left is surely dropped."""
 _BLOCKED_S: Final = 10.0
 """A site that may not be asked for longer than this gives its place in a full active list to another."""
 
@@ -58,15 +63,20 @@ class ActiveList:
     Parameters
     ----------
     quantum : fetches of a site after which others that wait may have its place
+    others : the ants that it shares sites and addresses with
     """
 
-    def __init__(self, context: SiteContext, *, size: int, quantum: int = 1000) -> None:
+    def __init__(
+        self, context: SiteContext, *, size: int, quantum: int = 1000, others: Membership | None = None
+    ) -> None:
         self._context = context
+        self._others = others
         self._size = size
         self._quantum = quantum
         self._sites: dict[str, ActiveSite] = {}
         self._guests: set[str] = set()
-        self._addresses = Addresses(context.collection.politeness)
+        rules = context.collection.politeness
+        self._addresses = Addresses(rules, shared=others is not None, by_worth=context.by_worth)
         self._hungry: dict[str, ActiveSite] = {}
         self._quiet: dict[str, ActiveSite] = {}
         self._resting: dict[str, ActiveSite] = {}
@@ -93,7 +103,16 @@ class ActiveList:
             fetch = msgspec.structs.replace(fetch, address=group.address, fallbacks=site.fallbacks)
         if site.is_hungry():
             self._hungry[site.name] = site
+        if site.domain is not None and fetch.kind == "page":
+            self._spend(site.domain)
         return fetch
+
+    def _spend(self, domain: DomainShare) -> None:
+        """A page of a domain is asked: others may have their turn because of it."""
+        shares = self._context.shares
+        assert shares is not None
+        for name in shares.spend(domain):
+            self._addresses.wake(self._sites[name])
 
     def wake_at(self) -> float:
         """When `next` may have something without any landing or work; inf: never."""
@@ -135,6 +154,14 @@ class ActiveList:
             self._in_flight[fetch.id] = (site, site.group)
         return wait
 
+    def given_back(self, lease: Lease, batch: Batch) -> None:
+        """A page that landed was no fetch: its lease goes back."""
+        batch.release([lease.id])
+        if (site := self._sites.get(lease.site)) is not None:
+            site.settled(1)
+            site.refresh()
+            self._note(site, batch.at)
+
     def keep(self, lease: LeaseId) -> None:
         """A lease is not settled for a while, or in this run: its site takes nobody's place."""
         self._kept[lease] = lease.site
@@ -150,13 +177,11 @@ class ActiveList:
 
     def finished(self, visit: Visit, batch: Batch) -> bool:
         """A page was examined: it is to be settled. What came of one of a lost site is dropped; False then."""
-        fetch = visit.fetched.fetch
-        site = self._sites.get(fetch.site)
-        if site is None or not site.owns(fetch):
+        site = self._sites.get(visit.fetched.fetch.site)
+        if site is None or not site.finished(visit, batch):
             self._context.metrics.inc("ant/settle_lost")
             return False
-        site.finished(visit, batch)
-        if site.look_at < self._timer_of.get(site.name, inf):
+        if site.wake_at < self._timer_of.get(site.name, inf):
             self._remind(site)
         return True
 
@@ -165,10 +190,10 @@ class ActiveList:
         """Fetches handed out that have not landed."""
         return len(self._in_flight)
 
-    def prior(self, name: str) -> Prior | None:
-        """What is believed of the change rates of a site's pages; None for one that is not active."""
+    def prior(self, name: str) -> Prior:
+        """What is believed of the change rates of a site's pages."""
         site = self._sites.get(name)
-        return None if site is None else site.prior()
+        return self._context.believed if site is None else site.prior()
 
     # ----------------------------------------------------------- who joins
 
@@ -205,6 +230,8 @@ class ActiveList:
                 site.renewed(renewed)
         for lease in result.activated:
             self._admit(lease, batch)
+        for claim in result.claims:
+            self._claimed(claim, batch)
         for name, record in result.guests:
             self._welcome(name, record, batch)
         self._take_leases(result, batch)
@@ -253,18 +280,88 @@ class ActiveList:
     def refresh_soonest(self, many: int, at: float) -> None:
         """Pages come due sooner than was thought: ask those sites first that would be next."""
         quiet = (site for site in self._sites.values() if site.is_quiet())
-        self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.look_at)], at)
+        self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.wake_at)], at)
 
     def _admit(self, lease: SiteLease, batch: Batch) -> None:
         """A site was activated; one that is a guest already keeps its gate."""
+        if self._others is not None and not self._others.hold_until(lease.until, at=batch.at):
+            return  # it took longer to hear of it than it lasts: it runs out, and is somebody's again
         site = self._sites.get(lease.site)
         if site is not None:
+            if lease.site in self._guests and self._others is not None:
+                batch.freed[GUEST + lease.site] = batch.at
             self._guests.discard(lease.site)
             self._send(site.adopt(lease, batch), batch)
             self._note(site, batch.at)
         else:
-            self._enter(ActiveSite(lease.site, state_of(lease.record), self._context, lease=lease), batch)
+            state = state_of(lease, self._context.collection.politeness, batch.at)
+            if lease.lost_by is not None:
+                batch.remember(lease, state)
+            self._enter(ActiveSite(lease.site, state, self._context, lease=lease), batch)
         self._context.metrics.inc("ant/sites_activated")
+
+    def _claimed(self, claim: Claim, batch: Batch) -> None:
+        """Whose an address is that was asked for; the sites of one that is another ant's follow it there."""
+        assert self._others is not None
+        address = claim.name.removeprefix(ADDRESS)
+        if claim.owner == self._others.owner and self._others.hold_until(claim.until, at=batch.at):
+            # Of one whose ant died nobody knows when it was last asked.
+            lost = claim.lost_by is not None
+            open_at = batch.at + self._context.collection.politeness.min_delay if lost else batch.at
+            if not self._addresses.granted(address, open_at=open_at):
+                batch.freed[claim.name] = batch.at
+            return
+        self._strand(address, claim.owner, claim.until, batch)
+
+    def _strand(self, address: str, owner: str, until: float, batch: Batch) -> None:
+        """An address is another ant's (or nobody's): its sites leave, and the other is told to take them."""
+        assert self._others is not None
+        for site in self._addresses.refused(address):
+            if site.lease is None:
+                self._send(site.give_files_up("busy"), batch)
+                self._leave(site, until, batch)
+                continue
+            if owner not in ("", self._others.owner):
+                batch.letters.append((owner, site.name))
+                self._context.metrics.inc("ant/sites_handed_over")
+            self._leave(site, until, batch)
+
+    def claim(self, batch: Batch) -> None:
+        """Have the store asked for the addresses where sites stand that nobody may ask yet."""
+        batch.claims = [ADDRESS + address for address in self._addresses.unclaimed()]
+        batch.freed.update({ADDRESS + address: batch.at for address in self._addresses.freed()})
+
+    def claimed(self) -> list[str]:
+        """What this ant claims among others: its addresses and guests."""
+        return [ADDRESS + each for each in self._addresses.claimed()] + [GUEST + each for each in sorted(self._guests)]
+
+    def open_times(self, at: float) -> dict[str, float]:
+        """From when on another ant may ask each of our addresses and guests, if this one ends `at`."""
+        opens = {ADDRESS + each: due for each, due in self._addresses.open_times(at).items()}
+        return opens | {GUEST + each: self._sites[each].free_at(at) for each in sorted(self._guests)}
+
+    def leases(self) -> list[SiteLease]:
+        """The site leases that are held."""
+        return [site.lease for site in self._sites.values() if site.lease is not None]
+
+    def heard(self, beaten: Beaten, batch: Batch) -> None:
+        """A heartbeat is through: leases last longer, some sites and addresses are others' now."""
+        for lease in beaten.lost:
+            site = self._sites.get(lease.site)
+            if site is not None and site.lease is not None and site.lease.token == lease.token:
+                self._lose(lease.site, batch)
+        for lease in beaten.renewed:
+            if (site := self._sites.get(lease.site)) is not None:
+                site.renewed(lease)
+        for name in beaten.lost_claims:
+            if name.startswith(GUEST):
+                self._lose(name.removeprefix(GUEST), batch)
+            else:
+                self._strand(name.removeprefix(ADDRESS), "", batch.at, batch)
+
+    def shed(self, surplus: int) -> None:
+        """Let whole addresses with about so many sites go to other ants, as soon as nothing is under way there."""
+        self._addresses.let_go(surplus)
 
     def _welcome(self, name: str, record: SiteRecord | None, batch: Batch) -> None:
         """The store told what it knows of a site that others need files of: a guest from now on, unless it is ours."""
@@ -276,7 +373,7 @@ class ActiveList:
                 self._send([errand._replace(error="busy") for errand in errands], batch)
                 return
             self._guests.add(name)
-            state = SiteState() if record is None else state_of(record)
+            state = SiteState() if record is None else remembered(record)
             self._enter(ActiveSite(name, state, self._context, lease=None), batch)
         for errand in errands:
             self._visit(errand, batch)
@@ -333,17 +430,28 @@ class ActiveList:
         """See to the sites whose time has come, and forget addresses that no site needs any more."""
         while self._timers and self._timers[0][0] <= batch.at:
             site = self._sites.get(heapq.heappop(self._timers)[1])
-            if site is not None and site.look_at <= batch.at:
+            if site is not None and site.wake_at <= batch.at:
                 self._send(site.ripen(batch), batch)
-                if site.look_at > batch.at:
+                if site.wake_at > batch.at:
                     self._timer_of.pop(site.name, None)
                 self._note(site, batch.at)
         self._addresses.sweep(batch.at)
 
+    def divide(self, shares: DomainShares, at: float) -> None:
+        """Hold the domains that had their share against those that are busy."""
+        idle = not self._in_flight and self._addresses.ring.wake_at() == inf
+        found = (
+            (site.domain, site.is_busy(at + _BLOCKED_S))
+            for site in self._sites.values()
+            if site.domain is not None and site.has_pages()
+        )
+        for name in shares.check(at, found, idle=idle):
+            self._addresses.wake(self._sites[name])
+
     def refill(self, batch: Batch) -> None:
-        """Order leases for the hungry sites."""
+        """Order leases for the hungry sites, but for those that are to leave."""
         for site in self._hungry.values():
-            if site.is_hungry():
+            if site.is_hungry() and not (site.group is not None and site.group.is_leaving):
                 site.refill(batch)
                 self._timer_of.pop(site.name, None)
         self._hungry.clear()
@@ -356,7 +464,7 @@ class ActiveList:
 
     def renew_leases(self, batch: Batch) -> None:
         """The heartbeat: all site leases are to last longer."""
-        batch.renewals = [site.lease for site in self._sites.values() if site.lease is not None]
+        batch.renewals = self.leases()
 
     def renew_robots(self, batch: Batch) -> None:
         """Ask again for the robots.txt of sites that stay active past its life."""
@@ -366,7 +474,8 @@ class ActiveList:
                 self._note(site, batch.at)
 
     def invite(self, batch: Batch) -> None:
-        """Have the store told of the sites that others need files of."""
+        """Have the store told whether any site is active, and of the sites that others need files of."""
+        batch.holds_sites = bool(self._sites)
         batch.guests = list(self._invited)
 
     def is_starved(self) -> bool:
@@ -403,18 +512,18 @@ class ActiveList:
             self._quiet[site.name] = site
         if site.is_at_rest(at + _BLOCKED_S):
             self._resting[site.name] = site
-        if site.look_at < self._timer_of.get(site.name, inf):
+        if site.wake_at < self._timer_of.get(site.name, inf):
             self._remind(site)
         self._addresses.wake(site)
 
     def _remind(self, site: ActiveSite) -> None:
         """Have a site looked at when something of it comes due."""
-        due = self._timer_of[site.name] = site.look_at
+        due = self._timer_of[site.name] = site.wake_at
         heapq.heappush(self._timers, (due, site.name))
         if len(self._timers) > 1000 + 4 * len(self._sites):
             # Sites that left would be remembered here until their pages are due, in months.
             sites = self._sites.get
-            self._timers = [each for each in self._timers if (of := sites(each[1])) and of.look_at == each[0]]
+            self._timers = [each for each in self._timers if (of := sites(each[1])) and of.wake_at == each[0]]
             heapq.heapify(self._timers)
 
     # ------------------------------------------------------------ who leaves
@@ -422,12 +531,19 @@ class ActiveList:
     def let_leave(self, batch: Batch, *, others_wait: bool) -> float:
         """Park the sites that are done, and when others wait the resting and well served; when the first is back."""
         at = batch.at
-        leaving = {site: site.look_at for site in self._quiet.values() if site.is_done(at, patience_s=_PATIENCE_S)}
+        leaving = {site: site.wake_at for site in self._quiet.values() if site.is_done(at, patience_s=_PATIENCE_S)}
         self._quiet = {name: site for name, site in self._quiet.items() if site.is_quiet()}
         if self._resting:
             leaving = self._resting_now(batch) | leaving
         if others_wait and not self.room():
-            leaving = {site: at for site in self._sites.values() if self._may_go(site, at)} | leaving
+            leaving = {
+                site: self._back_at(site, at) for site in self._sites.values() if self._may_go(site, at)
+            } | leaving
+        for group in self._addresses.leaving() if self._others is not None else ():
+            if not any(site.is_under_way() for site in group.sites):
+                # Not before the address is free: who takes a site sooner would hand it back.
+                free = max(at, group.gate.open_at()) + _FREED_S
+                leaving = dict.fromkeys((site for site in group.sites if site.lease is not None), free) | leaving
         back = inf
         for site, due in leaving.items():
             back = min(back, self._leave(site, due, batch))
@@ -457,13 +573,21 @@ class ActiveList:
         """Whether a busy site gives its place to one that waits."""
         if site.lease is None or site.is_bound():
             return False
-        return site.opens_at() > at + _BLOCKED_S or site.has_served(self._quantum)
+        return not site.is_busy(at + _BLOCKED_S) or site.has_served(self._quantum)
+
+    def _back_at(self, site: ActiveSite, at: float) -> float:
+        """When a site that gives its place away may have it again: at once, but where its domain had its share."""
+        shares = self._context.shares
+        is_capped = site.domain is not None and not site.domain.is_open
+        return at + shares.rest_s if shares is not None and is_capped else at
 
     def _leave(self, site: ActiveSite, due: float, batch: Batch) -> float:
         """Take a site off the list; when it comes back."""
         self._remove(site)
         self._send(site.leave(due, batch), batch)
         if site.lease is None:
+            if self._others is not None:
+                batch.freed[GUEST + site.name] = site.free_at(batch.at)
             return inf
         self._context.metrics.inc("ant/sites_parked")
         return batch.parked[-1].due
@@ -480,4 +604,6 @@ class ActiveList:
         for sites in (self._sites, self._hungry, self._quiet, self._resting, self._timer_of):
             sites.pop(site.name, None)
         self._guests.discard(site.name)
+        if self._context.shares is not None and site.domain is not None:
+            self._context.shares.leave(site.name, site.domain)
         self._addresses.leave(site)

@@ -1,23 +1,46 @@
-"""A site's hand: what is leased of it and held ready, and the files to ask of it, in the queues of Figure 1.
+"""A site's hand, and the share of its domain: what is leased and held ready, and how much of it may go out.
 
+The hand holds the leased URLs and the files to ask of a site in the queues of Figure 1.
 Edwards 2001, third tier: never-crawled and recrawl joined by a weight; robots.txt and sitemaps before both, immediate
 URLs before all. The hand grows while it is used up whole, so that a fast site needs few refills and a slow one holds
 few leases. What may be asked, and when, is the site's to say (`site`).
+
+The share says how much of a period's fetches one registered domain may have, and what becomes of the rest when few
+others want it. A focused crawl narrows to few domains, the large and fast ones (Krugler in Policies 2006): so a domain
+has at most `limits.domain_share` of the fetches that were made so far in the period, and of a few ahead, at every
+moment of it. One that has had its share waits until the others have had theirs: that keeps many domains busy, and
+costs O(log domains) a fetch. Seen from the ring it is a site that has nothing to give (`Capped`); robots.txt, sitemaps
+and immediate URLs are not held back, but counted.
+
+Where most of the domains that have something to fetch are *blocked* (they had their share, or asked to be left alone)
+and few are *busy* (asked, or to be asked within seconds), the shares hold back more than they divide: then the rest
+of the period is reassigned, and each may have twice as much, again and again until enough are busy.
+
+Source: Białecki, Krugler, *Per-page crawling policy*, 2006: caps as a percentage, and the ratio of blocked to busy.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import heapq
+import logging
+from math import inf
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from webfountain.frontier.sites.sequencer import Fifo, FirstOf, Immediate, WeightedRandom
+import msgspec
+
+from webfountain.frontier.sites.sequencer import Fifo, FirstOf, Immediate, Valued, WeightedRandom
+from webfountain.store.contract import class_of
+from webfountain.urls import host_of, registered_domain
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Sequence
 
+    from webfountain.frontier.sites.sequencer import Sequencer
+    from webfountain.metrics import Metrics
     from webfountain.records import Fetch, LeaseId
 
-__all__ = ["LARGEST_HAND", "Hand", "largest_hand"]
+__all__ = ["LARGEST_HAND", "SHARES", "Capped", "DomainShares", "Hand", "SharesSeen", "largest_hand"]
 
 LARGEST_HAND: Final = 64
 _HAND_S: Final = 0.2
@@ -40,11 +63,20 @@ class Hand:
         "urgent",
     )
 
-    def __init__(self, weights: Callable[[], Sequence[float]], rng: random.Random, *, size: int, largest: int) -> None:
+    def __init__(
+        self,
+        weights: Callable[[], Sequence[float]],
+        rng: random.Random,
+        *,
+        size: int,
+        largest: int,
+        domain: DomainShare | None = None,
+    ) -> None:
+        """`domain`: that which the site is of, where domains have shares."""
         self._size = self._smallest = size
         self._largest = largest
-        self._never: Fifo[Fetch] = Fifo()
-        self._recrawl: Fifo[Fetch] = Fifo()
+        self._never: Valued[Fetch] = Valued(_importance_class)
+        self._recrawl: Valued[Fetch] = Valued(_importance_class)
         self.files: Fifo[Fetch] = Fifo()
         """robots.txt and sitemaps."""
         self.urgent: Immediate[Fetch] = Immediate()
@@ -53,7 +85,9 @@ class Hand:
         """Immediate URLs that wait for robots.txt or an address."""
         self.is_short = True
         """The store had fewer known pages due than there was room for, when last asked."""
-        joined = WeightedRandom((self._never, self._recrawl), weights, rng)
+        joined: Sequencer[Fetch] = WeightedRandom((self._never, self._recrawl), weights, rng)
+        if domain is not None:
+            joined = Capped(joined, domain)
         self.sequencer: FirstOf[Fetch] = FirstOf((self.urgent, self.files, joined))
 
     def backlog(self) -> int:
@@ -158,5 +192,187 @@ def largest_hand(capacity: float | None, period_s: float) -> int:
     return int(min(LARGEST_HAND, max(1.0, ahead)))
 
 
+def _importance_class(fetch: Fetch) -> float:
+    """What a leased page is worth, the greater the more: pages of one class of importance are worth the same."""
+    return 0.0 if fetch.lease is None else -float(class_of(fetch.lease.record.importance))
+
+
 def _leases(fetches: Iterable[Fetch]) -> list[LeaseId]:
     return [fetch.lease.id for fetch in fetches if fetch.lease is not None]
+
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+SHARES: Final = "shares"
+"""Name of the published value that tells what was seen last."""
+CHECKS_PER_PERIOD: Final = 1000
+BLOCKED_PER_BUSY: Final = 4.0
+"""Blocked domains for each busy one, above which the rest of the period is reassigned."""
+_AHEAD: Final = 0.02
+"""Share of a period's capacity that is counted as made ahead of it."""
+_DOMAINS: Final = 100_000
+"""Domains that are remembered; those that had little and have no active site go first."""
+_REST: Final = 0.02
+"""Share of a period after which a site that gave its place away because of its domain comes back."""
+
+
+class SharesSeen(msgspec.Struct, frozen=True):
+    """Domains with something to fetch, as they were found `at`, and the share that each may have."""
+
+    at: float
+    busy: int
+    blocked: int
+    share: float
+
+    @property
+    def ratio(self) -> float:
+        """Blocked domains for each busy one."""
+        return self.blocked / self.busy if self.busy else inf if self.blocked else 0.0
+
+
+class DomainShare:
+    """Of one registered domain: its fetches in the period, whether it may have more, its active sites."""
+
+    __slots__ = ("fetches", "is_open", "name", "sites")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.fetches = 0
+        self.is_open = True
+        self.sites: set[str] = set()
+
+
+class Capped(Generic[T]):
+    """A sequencer that has nothing to give while its domain has had its share."""
+
+    __slots__ = ("_domain", "_inner")
+
+    def __init__(self, inner: Sequencer[T], domain: DomainShare) -> None:
+        self._inner = inner
+        self._domain = domain
+
+    def backlog(self) -> int:
+        return self._inner.backlog()
+
+    def wake_at(self) -> float:
+        return self._inner.wake_at() if self._domain.is_open else inf
+
+    def hurry_at(self) -> float:
+        return self._inner.hurry_at() if self._domain.is_open else inf
+
+    def worth(self) -> float:
+        return self._inner.worth() if self._domain.is_open else -inf
+
+    def next(self, at: float) -> T | None:
+        return self._inner.next(at) if self._domain.is_open else None
+
+    def flush(self) -> list[T]:
+        return self._inner.flush()
+
+
+class DomainShares:
+    """The shares of one process's domains. `capacity`: fetches per period of `period_s` seconds, None: no bound."""
+
+    def __init__(self, share: float, *, period_s: float, capacity: int | None, start: float, metrics: Metrics) -> None:
+        self._asked = self._share = share
+        self._period_s = period_s
+        self._metrics = metrics
+        self._ahead = max(1.0 / share, _AHEAD * (capacity or 0))
+        self._until = start + period_s
+        self._check_at = start
+        self._fetches = 0
+        self._domains: dict[str, DomainShare] = {}
+        self._shut: list[tuple[float, str]] = []  # domains that had their share, by the fetches that open them again
+        self.rest_s = _REST * period_s
+        """Seconds after which a site that gave its place away comes back."""
+        self.seen: SharesSeen | None = None
+        """What was found at the last check."""
+
+    def enter(self, site: str) -> DomainShare:
+        """A site becomes active: its domain."""
+        name = registered_domain(host_of(site))
+        domain = self._domains.get(name)
+        if domain is None:
+            domain = self._domains[name] = DomainShare(name)
+        domain.sites.add(site)
+        return domain
+
+    def leave(self, site: str, domain: DomainShare) -> None:
+        """A site is active no more."""
+        domain.sites.discard(site)
+
+    def spend(self, domain: DomainShare) -> set[str]:
+        """A page of a domain is asked; the sites that may be asked again because of it."""
+        self._fetches += 1
+        domain.fetches += 1
+        if domain.is_open and domain.fetches + 1 > self._allowed():
+            domain.is_open = False
+            heapq.heappush(self._shut, (self._opens(domain), domain.name))
+        return self._open() if self._shut and self._shut[0][0] <= self._fetches else set()
+
+    def check(self, at: float, domains: Iterable[tuple[DomainShare, bool]], *, idle: bool) -> set[str]:
+        """Hold the busy domains against the blocked ones, if it is time; the sites that may be asked again.
+
+        `domains` are those of the sites that have something to fetch, each with whether it is busy; `idle`: nothing
+        at all is asked, so it is time in any case.
+        """
+        opened = self._begin(at) if at >= self._until else set[str]()
+        if at < self._check_at and not idle:
+            return opened
+        self._check_at = at + self._period_s / CHECKS_PER_PERIOD
+        states: dict[str, bool] = {}
+        capped = False
+        for domain, is_busy in domains:
+            states[domain.name] = states.get(domain.name, False) or is_busy
+            capped = capped or not domain.is_open
+        busy = sum(states.values())
+        self._tell(SharesSeen(at, busy, len(states) - busy, self._share))
+        if capped and len(states) - busy > BLOCKED_PER_BUSY * busy and self._share < 1.0:
+            self._reassign()
+            opened |= self._open()
+        return opened
+
+    def _tell(self, seen: SharesSeen) -> None:
+        before, self.seen = self.seen, seen
+        for name in ("busy", "blocked"):
+            self._metrics.inc(f"shares/{name}", getattr(seen, name) - (0 if before is None else getattr(before, name)))
+
+    def _reassign(self) -> None:
+        """The rest of the period is for those that can be fetched."""
+        self._share = min(1.0, 2 * self._share)
+        self._metrics.inc("shares/reassigned")
+        logger.info("Few domains can still be fetched: each may have %.0f %% until the period ends", 100 * self._share)
+        self._shut = [(self._opens(self._domains[name]), name) for _, name in self._shut]
+        heapq.heapify(self._shut)
+
+    def _begin(self, at: float) -> set[str]:
+        """A new period: all begin anew."""
+        self._until = at + self._period_s
+        self._fetches, self._share = 0, self._asked
+        opened = {site for _, name in self._shut for site in self._domains[name].sites}
+        self._shut.clear()
+        self._domains = {name: domain for name, domain in self._domains.items() if domain.sites}
+        for domain in self._domains.values():
+            domain.fetches, domain.is_open = 0, True
+        return opened
+
+    def _allowed(self) -> float:
+        """Fetches that a domain may have had by now."""
+        return self._share * (self._fetches + self._ahead)
+
+    def _opens(self, domain: DomainShare) -> float:
+        """How many fetches must have been made before a domain may have one more."""
+        return (domain.fetches + 1) / self._share - self._ahead
+
+    def _open(self) -> set[str]:
+        opened: set[str] = set()
+        while self._shut and (self._shut[0][0] <= self._fetches or self._share >= 1.0):
+            domain = self._domains[heapq.heappop(self._shut)[1]]
+            domain.is_open = True
+            opened |= domain.sites
+        if len(self._domains) > _DOMAINS:
+            small = self._allowed() / 2
+            kept = self._domains.items()
+            self._domains = {name: one for name, one in kept if one.sites or not one.is_open or one.fetches > small}
+        return opened

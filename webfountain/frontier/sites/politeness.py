@@ -1,37 +1,176 @@
-"""How long to leave a site alone: the delay after a request, the back-off after a refusal, Retry-After; its standing.
+"""When a site may be asked, and for what: its robots.txt, its delays, and the address that it shares with others.
 
+How long to leave a site alone: the delay after a request, the back-off after a refusal, Retry-After; its standing.
 One request at a time per site and per address, the next one after max(min_delay, factor x duration, Crawl-delay)
-(Mercator's rule, Broder 2003; the Crawl-delay bounded by `max_delay`). A site that answers 429 or 503, or not at
-all, or closes the connection on us, is left alone for a time that doubles with each refusal, jittered so that sites do
-not come back in step.
+(Mercator's rule, Broder 2003; the Crawl-delay bounded by `max_delay`). A site that answers 429 or 503, or not at all,
+or closes the connection on us, is left alone for a time that doubles with each refusal, jittered so that sites do not
+come back in step.
+
+The robots.txt of one site by RFC 9309: when it must be asked, what its answer means, how long that is believed. It is
+asked once per site and kept for a day: 4xx allows everything, 5xx and no answer refuse everything until a retry
+succeeds, redirects are followed (section 2.3.1), also to other hosts, whose own gates the request then passes
+(`active_list`). Reading the rules is `formats.robots`' business.
+
+Addresses: where each active site stands, and who is polite to ask now. The two upper tiers of Figure 1 of Edwards
+2001: a round robin over addresses, under each a round robin over its sites, every address and every site behind its
+own gate. A site enters once its address is known: at once where its name is one, else when its host is resolved.
+Whoever takes a fetch out of `ring` shuts the gates it passed; the site opens them again when its fetch has landed
+(`politeness.Standing`), and is then to be looked at again (`wake`). Where an address does not answer, a site stands
+at the next of its host that does (`detour`).
+
+Among several ants (`shared`) an address is asked by one ant alone. One that a site is placed at is claimed first
+(`unclaimed`); until that is `granted` nothing goes out there, and where it is `refused` its sites have to leave.
 """
 
 from __future__ import annotations
 
 import email.utils
+import ipaddress
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webfountain.frontier.sites.sequencer import Gate
+import msgspec
+
+from webfountain import urls
+from webfountain.formats.robots import MAX_ROBOTS_BYTES, RobotsRules, robots_verdict
+from webfountain.frontier.sites.sequencer import ByWorth, Gate, Polite, RoundRobin
+from webfountain.urls import host_of
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable, Sequence
 
-    from webfountain.frontier.sites.addresses import Group
+    from webfountain.formats.robots import Ruling
+    from webfountain.frontier.sites.site import ActiveSite
     from webfountain.metrics import Metrics
-    from webfountain.policy.tables import PolitenessTable
-    from webfountain.records import Fetched, SiteState
+    from webfountain.policy import PolitenessTable
+    from webfountain.records import Fetch, Fetched, SiteState
 
 __all__ = [
     "LONGEST_BACKOFF_S",
+    "MAX_HOPS",
+    "ROBOTS_LIFE_S",
     "SITE_ERRORS",
+    "AddressStatistics",
+    "Addresses",
+    "Group",
+    "RobotsAnswer",
+    "SiteRobots",
     "Standing",
     "backoff",
     "delay_after",
+    "is_redirect",
     "page_backoff",
     "refuses",
     "retry_after",
 ]
+
+ROBOTS_LIFE_S: Final = 86_400.0
+"""RFC 9309 section 2.4: a cached version should not be used for more than 24 hours."""
+MAX_HOPS: Final = 5
+_ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
+
+
+def is_redirect(status: int | None) -> bool:
+    """Whether an answer leads to another URL."""
+    return status is not None and 300 < status < 400 and status != 304
+
+
+class RobotsAnswer(NamedTuple):
+    """What an answer led to: another URL to ask, or a ruling."""
+
+    hop: str | None = None
+    ruling: Ruling | None = None
+
+
+class SiteRobots:
+    """What is known of a site's robots.txt.
+
+    Invariant: `asking` is the URL that is asked now or waits to be, None while nothing is awaited; only the answer to
+    that URL is understood.
+    """
+
+    __slots__ = ("_body", "_hops", "_parse", "_rules", "asked_at", "asking", "failures", "is_refused")
+
+    def __init__(self, state: SiteState, parse: Callable[[bytes], RobotsRules]) -> None:
+        self._parse = parse
+        self._body = state.robots
+        self._rules: RobotsRules | None = None
+        self._hops = 0
+        self.asking: str | None = None
+        self.asked_at = state.robots_at
+        """When it was last answered or tried; None: never."""
+        self.failures = state.robots_failures
+        """Tries in a row that brought no answer to obey."""
+        self.is_refused = not state.robots_ok
+        """Nothing may be asked: it could not be had when it was last tried."""
+
+    # ------------------------------------------------------------- its life
+
+    def is_needed(self, at: float) -> bool:
+        """Whether it must be asked before any page goes out."""
+        return self.asked_at is None or self.is_refused or self.is_outdated(at)
+
+    def is_outdated(self, at: float) -> bool:
+        """Whether what is known of it has lived its time."""
+        return self.asked_at is not None and at - self.asked_at >= ROBOTS_LIFE_S
+
+    def ask(self, site: str) -> str:
+        """Begin to ask; the URL to fetch."""
+        self._hops = 0
+        self.asking = f"{site}/robots.txt"
+        return self.asking
+
+    def waive(self) -> None:
+        """It is not asked: the crawl does not obey it, or no page will go out in any case."""
+        self.is_refused = False
+
+    def answered(self, fetched: Fetched) -> RobotsAnswer:
+        """Follow, obey or refuse."""
+        location = fetched.header("location") if is_redirect(fetched.status) else None
+        target = urls.join(fetched.fetch.url, location) if location else None
+        if target is not None and self._hops < MAX_HOPS:
+            self._hops += 1
+            self.asking = target
+            return RobotsAnswer(hop=target)
+        self.asking = None
+        self.asked_at = fetched.at
+        ruling = robots_verdict(fetched.status, fetched.error)
+        self.is_refused = ruling == "refuse"
+        if self.is_refused:
+            self.failures += 1
+        else:
+            self.failures = 0
+            body = fetched.body[:MAX_ROBOTS_BYTES] if fetched.reading is None else fetched.reading
+            self._body = body if ruling == "rules" else None
+            self._rules = None
+        return RobotsAnswer(ruling=ruling)
+
+    # ------------------------------------------------------------- its rules
+
+    def allows(self, url: str) -> bool:
+        """Whether a canonical URL of the site may be fetched, by what is known."""
+        return self._body is None or self._known().allowed(url)
+
+    @property
+    def crawl_delay(self) -> float:
+        """Seconds between two requests that it asks for; 0 when it names none."""
+        return 0.0 if self._body is None else self._known().crawl_delay or 0.0
+
+    @property
+    def sitemaps(self) -> Sequence[str]:
+        """The sitemaps that it names, as written."""
+        return self._known().sitemaps
+
+    def _known(self) -> RobotsRules:
+        if self._rules is None:
+            self._rules = self._parse(self._body) if self._body else _ALLOW_ALL
+        return self._rules
+
+    def remember(self) -> tuple[bytes | None, float | None, bool, int]:
+        """(body, asked at, whether it was to be had, failures): what must outlive the visit."""
+        return self._body, self.asked_at, not self.is_refused, self.failures
+
 
 LONGEST_BACKOFF_S: Final = 86_400.0
 """A refusal, however often repeated and whatever Retry-After asks, is forgotten after a day: then we ask once."""
@@ -164,3 +303,228 @@ class Standing:
         self.rests_until = fetched.at + max(asked, self.back_off_s(self.failures))
         self.gate.hold(self.rests_until)
         self._metrics.inc("politeness/backed_off")
+
+
+_CLAIM_S: Final = 0.25
+"""How long a fetch under way waits before it asks again for an address that is not ours yet."""
+
+
+class Group:
+    """Active sites behind one address, or one site alone: the second tier, whose members are sites' sequencers."""
+
+    __slots__ = ("address", "gate", "is_leaving", "is_ours", "key", "ring", "sequencer", "sites")
+
+    def __init__(self, key: str, address: str, concurrency: int, ring: RoundRobin[Fetch], *, is_ours: bool) -> None:
+        self.key = key
+        self.address = address
+        self.is_ours = is_ours
+        """Whether this ant may ask there."""
+        self.is_leaving = False
+        """Whether it is left to another ant: nothing new goes out, its sites are parked when they can be."""
+        self.sites: dict[ActiveSite, None] = {}
+        self.ring = ring
+        self.gate = Gate(concurrency)
+        self.sequencer: Polite[Fetch] = Polite(self.ring, self.gate)
+
+
+class AddressStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot: addresses known, hosts that wait to be resolved."""
+
+    addresses: int
+    resolving: int
+
+
+class Addresses:
+    """The addresses of the active sites. `ring` gives the next fetch that politeness allows."""
+
+    def __init__(self, rules: PolitenessTable, *, shared: bool = False, by_worth: bool = False) -> None:
+        """`by_worth`: the sites are served whose next page is the most important, not all evenly."""
+        self._rules = rules
+        self._shared = shared and rules.per_ip
+        self._ring_type: type[RoundRobin[Fetch]] = ByWorth if by_worth else RoundRobin
+        self.ring: RoundRobin[Fetch] = self._ring_type()
+        self._groups: dict[str, Group] = {}
+        self._empty: list[Group] = []
+        self._waiting: dict[str, list[ActiveSite]] = {}
+        self._unresolved: list[str] = []
+        self._unclaimed: list[str] = []
+        self._freed: list[str] = []
+
+    # ------------------------------------------------------- coming and going
+
+    def enter(self, site: ActiveSite) -> Group | None:
+        """A site became active: its place, or None while its host's address is not known (`unresolved`)."""
+        host = host_of(site.name)
+        try:
+            address = str(ipaddress.ip_address(host))
+        except ValueError:
+            waiting = self._waiting.setdefault(host, [])
+            if not waiting:
+                self._unresolved.append(host)
+            waiting.append(site)
+            return None
+        return self.place(site, address)
+
+    def unresolved(self) -> list[str]:
+        """Hosts whose address is needed; each is named once until `waiting_for` it is asked."""
+        hosts, self._unresolved = self._unresolved, []
+        return hosts
+
+    def waiting_for(self, host: str) -> list[ActiveSite]:
+        """The sites that waited for the address of a host, and no longer do."""
+        return self._waiting.pop(host, [])
+
+    def place(self, site: ActiveSite, address: str) -> Group:
+        """A site's place under its address, or alone where addresses are told apart by `per_ip = false`."""
+        group = self._group_at(site, address)
+        group.address = address
+        group.ring.add(site.sequencer)
+        group.sites[site] = None
+        self.ring.wake(group.sequencer)
+        return group
+
+    def _group_at(self, site: ActiveSite, address: str) -> Group:
+        key = address if self._rules.per_ip else site.name
+        group = self._groups.get(key)
+        if group is None:
+            ring, ours = self._ring_type(), not self._shared
+            group = self._groups[key] = Group(key, address, self._rules.concurrency, ring, is_ours=ours)
+            if group.is_ours:
+                self.ring.add(group.sequencer)
+            else:
+                self._unclaimed.append(key)
+            self._empty.append(group)  # until `sweep` finds somebody there
+        elif group.is_leaving and not group.sites:
+            group.is_leaving = False  # nobody else came for it
+            self.ring.add(group.sequencer)
+        return group
+
+    def detour(self, site: ActiveSite, group: Group, address: str, at: float) -> float:
+        """A fetch under way, let out by `group`, has no answer there and would ask another address of its host.
+
+        Returns how many seconds it must wait, and is to ask again then (inf: until somebody else has landed); 0.0 when
+        it may go on: its slot is that address's now, and the site stands there.
+        """
+        there = self._group_at(site, address)
+        if there is not group:
+            opens = there.gate.open_at() if there.is_ours and not there.is_leaving else at + _CLAIM_S
+            if opens > at:
+                return opens - at
+            there.gate.take()
+            group.gate.give(at)  # nothing was asked there
+            self.ring.wake(group.sequencer)
+        self.move(site, address)
+        return 0.0
+
+    def move(self, site: ActiveSite, address: str) -> None:
+        """Let a site stand at another address of its host; the one before comes last among its fallbacks."""
+        before = site.group
+        assert before is not None
+        addresses = (before.address, *site.fallbacks)
+        at = addresses.index(address)
+        self.leave(site)
+        site.moved(self.place(site, address), (*addresses[at + 1 :], *addresses[:at]))
+
+    def leave(self, site: ActiveSite) -> None:
+        """A site is active no more. Its address is remembered until `sweep` finds it free."""
+        group = site.group
+        if group is not None:
+            group.ring.remove(site.sequencer)
+            del group.sites[site]
+            if not len(group.ring):
+                self._empty.append(group)
+            return
+        waiting = self._waiting.get(host_of(site.name), [])
+        if site in waiting:
+            waiting.remove(site)
+
+    def sweep(self, at: float) -> None:
+        """Forget addresses without a site whose gate is open again: until then the next site there must wait too."""
+        kept = []
+        for group in self._empty:
+            if len(group.ring) or self._groups.get(group.key) is not group:
+                continue
+            if group.gate.open_at() > at:
+                kept.append(group)
+            else:
+                self._remove(group)
+                if self._shared and group.is_ours:
+                    self._freed.append(group.key)
+        self._empty = kept
+
+    def _remove(self, group: Group) -> None:
+        if group.is_ours and not group.is_leaving:
+            self.ring.remove(group.sequencer)
+        del self._groups[group.key]
+
+    # ------------------------------------------------------ among several ants
+
+    def unclaimed(self) -> list[str]:
+        """Addresses to be claimed; each is named once until it is `granted` or `refused`."""
+        wanted, self._unclaimed = self._unclaimed, []
+        return wanted
+
+    def claimed(self) -> list[str]:
+        """The addresses that are ours among others'."""
+        return [key for key, group in self._groups.items() if group.is_ours] if self._shared else []
+
+    def freed(self) -> list[str]:
+        """Addresses that were ours and may be others' now; each is named once."""
+        freed, self._freed = self._freed, []
+        return freed
+
+    def granted(self, key: str, *, open_at: float) -> bool:
+        """An address is ours, and may be asked from a time on; False when no site needs it any more."""
+        group = self._groups.get(key)
+        if group is None:
+            return False
+        if not group.is_ours:
+            group.is_ours = True
+            self.ring.add(group.sequencer)
+        group.gate.hold(open_at)
+        self.ring.wake(group.sequencer)
+        return True
+
+    def refused(self, key: str) -> list[ActiveSite]:
+        """An address is another ant's: the sites that stand there, which have to leave."""
+        group = self._groups.get(key)
+        if group is None:
+            return []
+        self._remove(group)
+        group.is_ours = False
+        return list(group.sites)
+
+    def let_go(self, surplus: int) -> None:
+        """Leave whole addresses with about so many sites to others, those with the fewest first."""
+        for group in sorted(self._groups.values(), key=lambda group: len(group.sites)):
+            if group.is_ours and not group.is_leaving and 0 < len(group.sites) <= surplus:
+                self.ring.remove(group.sequencer)
+                group.is_leaving = True
+                surplus -= len(group.sites)
+
+    def leaving(self) -> list[Group]:
+        """The addresses that are left to others and have sites still."""
+        return [group for group in self._groups.values() if group.is_leaving and group.sites]
+
+    def open_times(self, at: float) -> dict[str, float]:
+        """From when on another ant may ask each of our addresses, if this one ends `at`."""
+        soonest = at + self._rules.min_delay
+        held = {key: self._groups[key].gate.open_at() for key in self.claimed()}
+        return {key: opens if opens < inf else soonest for key, opens in held.items()}
+
+    # ------------------------------------------------------------ whose turn
+
+    def wake(self, site: ActiveSite) -> None:
+        """Look again when a site is available, and whether it is in a hurry."""
+        group = site.group
+        if group is not None:
+            group.ring.wake(site.sequencer)
+            self.ring.wake(group.sequencer)
+
+    def wake_group(self, group: Group) -> None:
+        """Look again when an address is available, whose gate was given back."""
+        self.ring.wake(group.sequencer)
+
+    def statistics(self) -> AddressStatistics:
+        """A frozen snapshot."""
+        return AddressStatistics(addresses=len(self._groups), resolving=len(self._waiting))

@@ -1,26 +1,44 @@
-"""Sequencers: small objects that say what comes next; they compose and cascade (Edwards 2001 section 3, Figure 1).
+"""What comes next: sequencers, and the rings that take turns among many (Edwards 2001, Figure 1).
 
-A sequencer knows its backlog, from when on it has something, and its next item; it is loaded and flushed.
-Leaves are queues; combiners join sequencers; politeness is a combiner that opens and shuts. `Fifo`, `Immediate` and
-`Priority` are leaves, `FirstOf` (the immediate queue before all others) and `WeightedRandom` (never-crawled against
-recrawl) combine, `Polite` gates, and `ring` has the combiner of many (the active list). Each tells from when on it is
-in a hurry, so that what an `Immediate` holds goes first through every tier. None of them knows a URL, reads a clock,
-or does I/O.
+Sequencers: small objects that say what comes next; they compose and cascade (Edwards 2001 section 3, Figure 1). A
+sequencer knows its backlog, from when on it has something, and its next item; it is loaded and flushed. Leaves are
+queues; combiners join sequencers; politeness is a combiner that opens and shuts. `Fifo`, `Valued` and
+`Immediate` are leaves, `FirstOf` (the immediate queue before all others) and `WeightedRandom` (never-crawled
+against recrawl) combine, `Polite` gates, and `RoundRobin` combines many (the active list). Each tells from when on it
+is in a hurry, so that what an `Immediate` holds goes first through every tier. None of them knows a URL, reads a
+clock, or does I/O.
+
+Turns: which of many sequencers is next, without asking each (Edwards 2001 section 3, Figure 1). The active list is
+two tiers of rings, of addresses and of the sites at one address (`politeness`). A member tells when it
+is available and from when on it is in a hurry, and is looked at again when its owner says so: a step costs O(log n)
+for n members. Like every sequencer a ring knows no URL, reads no clock and does no I/O. `RoundRobin` serves all evenly,
+`ByWorth` the worthiest first, as a crawl does that weighs its pages (`ranking.live`).
 """
 
 from __future__ import annotations
 
 import heapq
 import itertools
-from collections import deque
+from collections import OrderedDict, deque
 from math import inf
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Fifo", "FirstOf", "Gate", "Immediate", "Polite", "Priority", "Sequencer", "WeightedRandom"]
+__all__ = [
+    "ByWorth",
+    "Fifo",
+    "FirstOf",
+    "Gate",
+    "Immediate",
+    "Polite",
+    "RoundRobin",
+    "Sequencer",
+    "Valued",
+    "WeightedRandom",
+]
 
 T = TypeVar("T")
 
@@ -38,6 +56,10 @@ class Sequencer(Protocol[T]):
 
     def hurry_at(self) -> float:
         """From when on `next` serves an `Immediate`, not before `wake_at`; inf when none holds anything."""
+        ...
+
+    def worth(self) -> float:
+        """What the next item is worth; inf of one that others wait for, -inf while there is none. O(1)."""
         ...
 
     def next(self, at: float) -> T | None:
@@ -73,6 +95,9 @@ class Fifo(Generic[T]):
     def hurry_at(self) -> float:
         return inf
 
+    def worth(self) -> float:
+        return inf if self._items else -inf
+
     def next(self, at: float) -> T | None:
         return self._items.popleft() if self._items else None
 
@@ -82,6 +107,19 @@ class Fifo(Generic[T]):
         return held
 
 
+class Valued(Fifo[T]):
+    """First come, first served, of items that are worth more or less (`value`)."""
+
+    __slots__ = ("_value",)
+
+    def __init__(self, value: Callable[[T], float]) -> None:
+        super().__init__()
+        self._value = value
+
+    def worth(self) -> float:
+        return self._value(self._items[0]) if self._items else -inf
+
+
 class Immediate(Fifo[T]):
     """First come, first served, and while it holds anything all that it stands behind goes before all others."""
 
@@ -89,39 +127,6 @@ class Immediate(Fifo[T]):
 
     def hurry_at(self) -> float:
         return -inf if self._items else inf
-
-
-class Priority(Generic[T]):
-    """Greatest priority first, then first come."""
-
-    __slots__ = ("_heap", "_order", "_priority")
-
-    def __init__(self, priority: Callable[[T], float]) -> None:
-        self._heap: list[tuple[float, int, T]] = []
-        self._order = itertools.count()
-        self._priority = priority
-
-    def load(self, items: Iterable[T]) -> None:
-        """Add items, each at its priority now."""
-        for item in items:
-            heapq.heappush(self._heap, (-self._priority(item), next(self._order), item))
-
-    def backlog(self) -> int:
-        return len(self._heap)
-
-    def wake_at(self) -> float:
-        return -inf if self._heap else inf
-
-    def hurry_at(self) -> float:
-        return inf
-
-    def next(self, at: float) -> T | None:
-        return heapq.heappop(self._heap)[2] if self._heap else None
-
-    def flush(self) -> list[T]:
-        held = [entry[2] for entry in sorted(self._heap)]
-        self._heap.clear()
-        return held
 
 
 def _soonest_wake(members: Iterable[Sequencer[T]]) -> float:
@@ -154,6 +159,9 @@ class FirstOf(Generic[T]):
             hurry = member.hurry_at()
             soonest = min(soonest, hurry)
         return soonest
+
+    def worth(self) -> float:
+        return next((worth for member in self._members if (worth := member.worth()) > -inf), -inf)
 
     def next(self, at: float) -> T | None:
         for member in self._members:
@@ -189,6 +197,9 @@ class WeightedRandom(Generic[T]):
 
     def hurry_at(self) -> float:
         return inf  # the draw may choose another than the member in a hurry
+
+    def worth(self) -> float:
+        return max(member.worth() for member in self._members)
 
     def next(self, at: float) -> T | None:
         open_members = [i for i, member in enumerate(self._members) if member.wake_at() <= at]
@@ -257,6 +268,9 @@ class Polite(Generic[T]):
         hurry = self._inner.hurry_at()
         return hurry if hurry == inf else max(hurry, self.gate.open_at())
 
+    def worth(self) -> float:
+        return self._inner.worth()
+
     def next(self, at: float) -> T | None:
         if self.gate.open_at() > at:
             return None
@@ -267,3 +281,234 @@ class Polite(Generic[T]):
 
     def flush(self) -> list[T]:
         return self._inner.flush()
+
+
+class RoundRobin(Generic[T]):
+    """Members in turn, skipping those that are not available, in O(log n) a step; those in a hurry before all others.
+
+    A member stands in the ring of the ready, among those that wait for a time, or in neither (nothing to give until
+    `wake` is called for it). One in a hurry also waits for the time when it may be served as such; that turn does not
+    cost it its place in the ring. The owner calls `wake(member)` after whatever may make a member available earlier
+    than it said: new items, a landing. `at` never grows less from call to call, but by a step of the clock.
+    """
+
+    __slots__ = ("_at", "_hurried", "_members", "_ready", "_waiting")
+
+    def __init__(self) -> None:
+        self._members: dict[Sequencer[T], None] = {}
+        self._ready: _Turns[T] = _Turns()
+        self._waiting: _Waiting[T] = _Waiting()
+        self._hurried: _Waiting[T] = _Waiting()
+        self._at = -inf  # of the last `next`: who was available then is ready and keeps its place when looked at again
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, member: Sequencer[T]) -> None:
+        """Join the ring at its end."""
+        self._members[member] = None
+        self._place(member)
+
+    def remove(self, member: Sequencer[T]) -> None:
+        """Leave; what the member holds stays with it."""
+        del self._members[member]
+        self._ready.drop(member)
+        self._waiting.drop(member)
+        self._hurried.drop(member)
+
+    def wake(self, member: Sequencer[T]) -> None:
+        """Look again when `member` is available; nothing where it is no member (any more)."""
+        if member in self._members:
+            self._place(member)
+
+    def backlog(self) -> int:
+        return sum(member.backlog() for member in self._members)
+
+    def wake_at(self) -> float:
+        return -inf if self._ready else self._waiting.soonest()
+
+    def hurry_at(self) -> float:
+        return self._hurried.soonest()
+
+    def worth(self) -> float:
+        """Of the next in turn, or while none is ready of whoever will be first."""
+        first = self._ready.first() or self._waiting.first()
+        return -inf if first is None else first.worth()
+
+    def next(self, at: float) -> T | None:
+        self._at = at
+        while (ripe := self._waiting.pop(at)) is not None:
+            self._ready.put(ripe)
+        while (member := self._turn(at)) is not None:
+            item = member.next(at)
+            self._place(member)
+            if item is not None:
+                return item
+        return None
+
+    def flush(self) -> list[T]:
+        held = [item for member in self._members for item in member.flush()]
+        for member in self._members:
+            self._place(member)
+        return held
+
+    def _turn(self, at: float) -> Sequencer[T] | None:
+        """Whose turn it is: the first in a hurry, else the first of the ring, which leaves it."""
+        while (member := self._hurried.pop(at)) is not None:
+            if member.hurry_at() <= at:
+                return member
+            self._place(member)  # what was in a hurry left it since
+        return self._ready.take() if self._ready else None
+
+    def _place(self, member: Sequencer[T]) -> None:
+        """Put a member where its `wake_at` and `hurry_at` say."""
+        due = member.wake_at()
+        if due <= self._at:
+            self._waiting.drop(member)
+            self._ready.put(member)
+        else:
+            self._ready.drop(member)
+            self._waiting.put(member, due)
+        hurry = inf if due == inf else member.hurry_at()
+        if hurry < inf or self._hurried.times:
+            self._hurried.put(member, hurry)
+
+
+class _Turns(Generic[T]):
+    """Those that are ready, first come, first served; who is ready already keeps its place."""
+
+    __slots__ = ("_members",)
+
+    def __init__(self) -> None:
+        self._members: OrderedDict[Sequencer[T], None] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._members)
+
+    def put(self, member: Sequencer[T]) -> None:
+        self._members.setdefault(member)
+
+    def drop(self, member: Sequencer[T]) -> None:
+        self._members.pop(member, None)
+
+    def first(self) -> Sequencer[T] | None:
+        return next(iter(self._members), None)
+
+    def take(self) -> Sequencer[T]:
+        return self._members.popitem(last=False)[0]
+
+
+class _Worthiest(_Turns[T]):
+    """Those that are ready, the worthiest first, in turn where they are worth the same.
+
+    But each `EVEN`th turn is that of whoever is ready longest: what is worth little is not put off for ever, and what
+    nobody knows to be worth much is found. The worthiest alone found less: with a tenth of the budget 0.75 to 0.82 of
+    the ideal order's importance on generated sites, with every second turn even 0.90 to 0.95, all even 0.85 to 0.95.
+    """
+
+    __slots__ = ("_heap", "_numbers", "_taken", "_worth")
+
+    EVEN: Final = 2
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heap: list[tuple[float, int, Sequencer[T]]] = []
+        self._worth: dict[Sequencer[T], tuple[float, int]] = {}
+        self._numbers = itertools.count()
+        self._taken = 0
+
+    def put(self, member: Sequencer[T]) -> None:
+        super().put(member)
+        worth = -member.worth()
+        held = self._worth.get(member)
+        if held is None or held[0] != worth:
+            # Of equals the one goes first that was ready first, also where it was worth something else meanwhile.
+            entry = self._worth[member] = (worth, next(self._numbers) if held is None else held[1])
+            heapq.heappush(self._heap, (*entry, member))
+
+    def drop(self, member: Sequencer[T]) -> None:
+        super().drop(member)
+        self._worth.pop(member, None)
+
+    def first(self) -> Sequencer[T] | None:
+        while self._heap:
+            worth, number, member = self._heap[0]
+            if self._worth.get(member) == (worth, number):
+                return member
+            heapq.heappop(self._heap)
+        return None
+
+    def take(self) -> Sequencer[T]:
+        self._taken += 1
+        longest = super().first() if self._taken % self.EVEN == 0 else None
+        member = self.first() if longest is None else longest
+        assert member is not None, "asked while some are ready"
+        self.drop(member)
+        return member
+
+
+class ByWorth(RoundRobin[T]):
+    """As `RoundRobin`, but the member is next whose next item is worth most: where the budget binds, little goes last.
+
+    Members of equal worth take turns, and every second turn goes round evenly.
+    """
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ready = _Worthiest()
+
+
+class _Waiting(Generic[T]):
+    """Members that wait, each for one time: the soonest comes first, of equals who began to wait first.
+
+    An entry of the heap holds a ticket, a number never used twice: who changes his mind gives his ticket back, and a
+    ticket without a holder is passed over when it comes up. An `id()` would do for neither: memory is used again, so
+    an old entry could name a new member, and the order of a crawl would hang on the allocator.
+    """
+
+    __slots__ = ("_heap", "_holders", "_numbers", "times")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int]] = []
+        self.times: dict[Sequencer[T], tuple[float, int]] = {}
+        self._holders: dict[int, Sequencer[T]] = {}
+        self._numbers = itertools.count()
+
+    def put(self, member: Sequencer[T], time: float) -> None:
+        """Let a member wait for a time, and no other; inf: for none."""
+        entry = self.times.get(member)
+        if entry is not None:
+            if entry[0] == time:
+                return
+            self.drop(member)
+        if time < inf:
+            entry = self.times[member] = (time, next(self._numbers))
+            self._holders[entry[1]] = member
+            heapq.heappush(self._heap, entry)
+
+    def drop(self, member: Sequencer[T]) -> None:
+        """Let a member wait no more."""
+        entry = self.times.pop(member, None)
+        if entry is not None:
+            del self._holders[entry[1]]
+
+    def soonest(self) -> float:
+        """The first time that anyone waits for; inf: nobody waits."""
+        while self._heap and self._heap[0][1] not in self._holders:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else inf
+
+    def first(self) -> Sequencer[T] | None:
+        """Who waits for the first time; None: nobody waits."""
+        return self._holders[self._heap[0][1]] if self.soonest() < inf else None
+
+    def pop(self, at: float) -> Sequencer[T] | None:
+        """The first of those whose time has come, who waits no more; None: nobody's has."""
+        while self._heap and self._heap[0][0] <= at:
+            member = self._holders.pop(heapq.heappop(self._heap)[1], None)
+            if member is not None:
+                del self.times[member]
+                return member
+        return None

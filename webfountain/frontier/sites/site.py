@@ -12,8 +12,8 @@ state      means                             left by
 RESOLVING  its host's address is looked up   `resolved`: ROBOTS, or OPEN when its robots.txt is known; SHUT without one
 ROBOTS     its robots.txt is asked           `answered`: OPEN, or SHUT when it is not to be had
 OPEN       pages may be asked, and leased    `dealt` with nothing: EMPTY; `renew_robots`: ROBOTS
-EMPTY      the store has nothing due now     `refresh` (new URLs, URLs given back) or `ripen` at `look_at`: OPEN
-SHUT       no page may be asked              `ripen` at `look_at`: ROBOTS; as a rule it is parked before
+EMPTY      the store has nothing due now     `refresh` (new URLs, URLs given back) or `ripen` at `wake_at`: OPEN
+SHUT       no page may be asked              `ripen` at `wake_at`: ROBOTS; as a rule it is parked before
 LOST       somebody took it over             nothing: it is off the list, and what of it lands is dropped
 ========== ================================= =======================================================================
 
@@ -23,7 +23,7 @@ A *guest* has no site lease: it is asked for files that other sites named, lease
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -33,16 +33,16 @@ import msgspec
 from webfountain import urls
 from webfountain.core.change_rate import Prior
 from webfountain.frontier.batch import Learned
-from webfountain.frontier.pages.examiner import acknowledged, leased
+from webfountain.frontier.pages.examiner import acknowledged
+from webfountain.frontier.planning.schedule import within_policy
 from webfountain.frontier.sites import politeness
 from webfountain.frontier.sites.hand import Hand
-from webfountain.frontier.sites.politeness import Standing
+from webfountain.frontier.sites.politeness import SiteRobots, Standing, is_redirect
 from webfountain.frontier.sites.sequencer import Polite
-from webfountain.frontier.sites.site_robots import SiteRobots, is_redirect
 from webfountain.policy.judge import Origin
-from webfountain.policy.network import is_private_host
 from webfountain.records import Fetch, Lease, SiteState
-from webfountain.store.contract import Parked, Refill, lane_of, order_of
+from webfountain.store.contract import Parked, Refill, recrawl_place
+from webfountain.urls import is_private_host
 
 if TYPE_CHECKING:
     import random
@@ -52,15 +52,17 @@ if TYPE_CHECKING:
     from webfountain.formats.robots import RobotsRules
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.pages.examiner import Examiner, Visit
-    from webfountain.frontier.planning.follower import PlanFollower
-    from webfountain.frontier.sites.addresses import Group
+    from webfountain.frontier.planning.schedule import PlanFollower
+    from webfountain.frontier.sites.hand import DomainShares
+    from webfountain.frontier.sites.politeness import Group
     from webfountain.metrics import Metrics
+    from webfountain.policy import PolitenessTable
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Judge
     from webfountain.records import Fetched, FetchKind, OutcomeKind, PageRecord, SiteLease, SiteRecord
     from webfountain.store.contract import Dealt
 
-__all__ = ["ActiveSite", "Errand", "SiteContext", "SiteStatistics", "State", "state_of"]
+__all__ = ["ActiveSite", "Errand", "SiteContext", "SiteStatistics", "State", "remembered", "state_of"]
 
 PRIOR_PERIODS: Final = 10.0
 """Believed mean change interval, in periods, of the pages of a site that nothing is known of."""
@@ -129,9 +131,10 @@ class SiteStatistics(msgspec.Struct, frozen=True):
 class SiteContext:
     """What all sites of a crawl share: its rules and its collaborators.
 
+    `by_worth`: where there is a choice among sites the more important page goes first.
     `patient`: the pages of a site that cannot be reached wait until it can; else they have failed, for who yielded them
     waits for their end. `ignores_robots` says of another project's stored request whether robots.txt is not to rule
-    it. `numbers` are those of the fetches.
+    it. `numbers` are those of the fetches. `believed` is the mean change interval of pages of which nothing is known.
     """
 
     collection: Collection
@@ -145,9 +148,12 @@ class SiteContext:
     parse_robots: Callable[[bytes], RobotsRules]
     hand: int
     largest_hand: int
+    believed: Prior
     patient: bool = True
     obey_robots: bool = True
+    by_worth: bool = False
     ignores_robots: Callable[[bytes], bool] = lambda _: False
+    shares: DomainShares | None = None
 
     def weights(self) -> Sequence[float]:
         """Weights of a site's never-crawled and recrawl queue, now."""
@@ -165,6 +171,7 @@ class ActiveSite:
         "_later",
         "_lease",
         "_ordered",
+        "_refreshed",
         "_robots",
         "_served",
         "_sitemaps",
@@ -172,11 +179,12 @@ class ActiveSite:
         "_state",
         "_under_way",
         "_watched",
+        "domain",
         "fallbacks",
         "group",
-        "look_at",
         "name",
         "sequencer",
+        "wake_at",
     )
 
     def __init__(self, name: str, state: SiteState, context: SiteContext, *, lease: SiteLease | None) -> None:
@@ -187,10 +195,15 @@ class ActiveSite:
         self._barred: str | None = None
         self._standing = Standing(state, context.collection.politeness, rng=context.rng, metrics=context.metrics)
         self._robots = SiteRobots(state, context.parse_robots)
-        self._hand = Hand(context.weights, context.rng, size=context.hand, largest=context.largest_hand)
+        self.domain = None if context.shares is None else context.shares.enter(name)
+        """Its registered domain, where domains have shares."""
+        self._hand = Hand(
+            context.weights, context.rng, size=context.hand, largest=context.largest_hand, domain=self.domain
+        )
         self._sitemaps = dict(state.sitemaps)
         self._later: list[str] = []  # sitemaps that others named, until robots.txt allows them
         self._ordered = False  # a refill is with the store
+        self._refreshed = False  # the store has something since it was ordered, which the order may not find
         self._under_way = 0  # fetches that have not ended, and ends that are not settled
         self._served = 0
         self._changes = state.changes
@@ -199,7 +212,7 @@ class ActiveSite:
         """The sites at its address, of which it is one; None until its host is resolved."""
         self.fallbacks: tuple[str, ...] = ()
         """Other addresses of its host, in the order in which they are tried when that of `group` does not answer."""
-        self.look_at = inf
+        self.wake_at = inf
         """When something of it comes due by time alone, UTC seconds."""
         self.sequencer: Polite[Fetch] = Polite(self._hand.sequencer, self._standing.gate)
         """What is asked of it next, behind its gate."""
@@ -221,7 +234,7 @@ class ActiveSite:
         return not (busy or self._under_way or self._ordered or self._hand.backlog())
 
     def is_quiet(self) -> bool:
-        """Idle, and no page of it is wanted before `look_at`."""
+        """Idle, and no page of it is wanted before `wake_at`."""
         return (self._state is State.EMPTY or self._state is State.SHUT) and self.is_idle()
 
     def is_done(self, at: float, *, patience_s: float) -> bool:
@@ -230,12 +243,16 @@ class ActiveSite:
             return False
         if self._lease is None:
             return self._standing.opens_at() <= at
-        return self._state is State.SHUT or self.look_at > at + patience_s
+        return self._state is State.SHUT or self.wake_at > at + patience_s
 
     def is_bound(self) -> bool:
         """Whether something is under way that the site must wait for."""
         waits = self._state is State.RESOLVING or self._state is State.ROBOTS
-        return bool(self._under_way or self._ordered or waits)
+        return waits or self.is_under_way()
+
+    def is_under_way(self) -> bool:
+        """Whether a fetch of it has not ended, or an end or an order is with the store."""
+        return bool(self._under_way or self._ordered)
 
     def is_at_rest(self, at: float) -> bool:
         """Whether it asked to be left alone, or could not be reached, until after `at`."""
@@ -244,6 +261,19 @@ class ActiveSite:
     def opens_at(self) -> float:
         """From when on it may be asked again; inf while it is asked."""
         return self._standing.opens_at()
+
+    def has_pages(self) -> bool:
+        """Whether pages of it are leased, to be asked or asked already."""
+        return bool(self._under_way or self._hand.pages())
+
+    def is_busy(self, until: float) -> bool:
+        """Whether it is asked now, or may be before a time: neither its domain nor politeness is in the way."""
+        is_capped = self.domain is not None and not self.domain.is_open
+        return bool(self._under_way) or (not is_capped and self._standing.opens_at() <= until)
+
+    def free_at(self, at: float) -> float:
+        """From when on another process may ask it, if this one ends `at`."""
+        return self._standing.next_at(at)
 
     def has_served(self, quantum: int) -> bool:
         """Whether it gave so many fetches that others may have its place."""
@@ -266,11 +296,6 @@ class ActiveSite:
     def is_lost(self) -> bool:
         """Whether somebody took it over."""
         return self._state is State.LOST
-
-    def owns(self, fetch: Fetch) -> bool:
-        """Whether a leased page was leased under its present site lease."""
-        held, leased_page = self._lease, fetch.lease
-        return held is not None and leased_page is not None and leased_page.id.token == held.token
 
     def is_asking(self, url: str) -> bool:
         """Whether it waits for the answer to this URL as its robots.txt."""
@@ -297,8 +322,8 @@ class ActiveSite:
 
     def prior(self) -> Prior:
         """Mean change interval of its pages so far, drawn towards the collection's belief where little was seen."""
-        belief_s = PRIOR_PERIODS * self._context.collection.cycle.period_s
-        return Prior((self._watched + PRIOR_CHANGES * belief_s) / (self._changes + PRIOR_CHANGES))
+        believed_s = self._context.believed.interval
+        return Prior((self._watched + PRIOR_CHANGES * believed_s) / (self._changes + PRIOR_CHANGES))
 
     # ------------------------------------------------------- events: its place
 
@@ -327,7 +352,7 @@ class ActiveSite:
 
     def adopt(self, lease: SiteLease, batch: Batch) -> list[Errand]:
         """A guest becomes a site of our own."""
-        state = state_of(lease.record)
+        state = state_of(lease, self._context.collection.politeness, batch.at)
         self._lease = lease
         self._standing.join(state)
         self._sitemaps |= dict(state.sitemaps)
@@ -338,7 +363,8 @@ class ActiveSite:
 
     def renewed(self, lease: SiteLease) -> None:
         """Its lease lasts longer."""
-        self._lease = lease
+        if self._lease is not None and self._lease.token == lease.token:
+            self._lease = lease
 
     def leave(self, due: float, batch: Batch) -> list[Errand]:
         """It leaves the active list, to come back at `due`; what others need of it they must do without."""
@@ -418,16 +444,25 @@ class ActiveSite:
         self._count_silence(fetched, batch)
         return errands
 
-    def finished(self, visit: Visit, batch: Batch) -> None:
-        """A page was examined: it is to be settled."""
-        if visit.record.checks > leased(visit.fetch).checks:
+    def finished(self, visit: Visit, batch: Batch) -> bool:
+        """A page was examined: it is to be settled. False: it was leased under another site lease than the present."""
+        lease = visit.fetched.fetch.lease
+        assert lease is not None
+        if self._lease is None or lease.id.token != self._lease.token:
+            return False
+        if visit.record.checks > lease.record.checks:
             self._changes += visit.kind == "changed"
             self._watched += visit.watched
+        context = self._context
+        if context.judge.bounds_by_policy():
+            revisit = context.judge.policy(visit.record.policy).revisit
+            record = within_policy(visit.record, revisit, context.follower.schedule, site=self.name, at=batch.at)
+            visit = visit if record is visit.record else replace(visit, record=record)
         self._note_due(visit.record, batch.at)
-        assert visit.fetch.lease is not None
-        batch.settle(visit.fetch.lease, visit.outcome, visit)
+        batch.settle(lease, visit.outcome, visit)
         if self._standing.opens_at() > batch.at + _KEPT_S:
             self._keep(batch)
+        return True
 
     def settled(self, many: int) -> None:
         """So many of its ends are in the store."""
@@ -480,7 +515,8 @@ class ActiveSite:
         elif self._needs_robots(batch.at):
             self._state = State.ROBOTS
             self._hand.hold_urgent()  # the new rules decide, not those that were in force when they came
-            return self._ask_robots(self._robots.ask(self.name))
+            self._hand.add_file(self._fetch("robots", self._robots.ask(self.name)))
+            return []
         return self._open(batch)
 
     def _needs_robots(self, at: float) -> bool:
@@ -510,7 +546,7 @@ class ActiveSite:
 
     def _shut(self, until: float) -> None:
         self._state = State.SHUT
-        self.look_at = until
+        self.wake_at = until
 
     def _open(self, batch: Batch) -> list[Errand]:
         """Rules are known: sitemaps are sent for, what waited goes on, leases may be ordered."""
@@ -563,8 +599,8 @@ class ActiveSite:
     def refill(self, batch: Batch) -> None:
         """Order leases for a hungry site; it is ordered for once until it is dealt."""
         assert self._lease is not None
-        self._ordered = True
-        self.look_at = inf  # learned anew: from the deal, and from what is settled meanwhile
+        self._ordered, self._refreshed = True, False
+        self.wake_at = inf  # learned anew: from the deal, and from what is settled meanwhile
         never, recrawl = self._hand.room()
         horizon = self._context.follower.schedule.horizon(self.name, batch.at)
         batch.refill(Refill(self._lease, never_crawled=never, recrawl=recrawl, horizon=horizon))
@@ -585,17 +621,18 @@ class ActiveSite:
         # What was due and was not dealt (the hand was full, a horizon is used for a while) is looked at again soon.
         soonest = batch.at + RELOOK * self._context.collection.cycle.period_s
         for due in self._context.follower.schedule.due_times(self.name, dealt.lanes, batch.at):
-            self._look_sooner(due if due > batch.at else soonest)
+            self._wake_sooner(due if due > batch.at else soonest)
         self._ordered = False
         full = bool(dealt.never_crawled or dealt.recrawl)
         self._hand.deal(never, recrawl, full=full)
-        if not full and self._state is State.OPEN:
+        if not full and self._state is State.OPEN and not self._refreshed:
             self._state = State.EMPTY
 
     def refresh(self) -> None:
         """The store has something for it again: new URLs, or some that were given back."""
         if self._state is State.EMPTY and self._lease is not None:
             self._state = State.OPEN
+        self._refreshed = True
 
     def recall(self, batch: Batch) -> None:
         """Some pages of it go before all others: the known ones in its hand are given back."""
@@ -614,8 +651,8 @@ class ActiveSite:
             self.refresh()
 
     def ripen(self, batch: Batch) -> list[Errand]:
-        """`look_at` has come."""
-        if self.look_at > batch.at:
+        """`wake_at` has come."""
+        if self.wake_at > batch.at:
             return []
         if self._state is State.SHUT and self.group is not None:
             return self._prepare(batch)
@@ -661,11 +698,11 @@ class ActiveSite:
 
     def _note_due(self, record: PageRecord, at: float) -> None:
         """When a page comes due once this record is settled."""
-        heads = [(lane_of(record), order_of(record))]
-        self._look_sooner(self._context.follower.schedule.due_times(self.name, heads, at)[0])
+        [due] = self._context.follower.schedule.due_times(self.name, [recrawl_place(record)], at)
+        self._wake_sooner(due)
 
-    def _look_sooner(self, due: float) -> None:
-        self.look_at = min(self.look_at, due + _HAIR_S)
+    def _wake_sooner(self, due: float) -> None:
+        self.wake_at = min(self.wake_at, due + _HAIR_S)
 
     def _page(self, lease: Lease) -> Fetch:
         """The request for a leased page, conditional when our copy has validators."""
@@ -684,7 +721,20 @@ class ActiveSite:
         return Fetch(next(self._context.numbers), kind, url, self.name, address, fallbacks=self.fallbacks, **more)
 
 
-def state_of(record: SiteRecord) -> SiteState:
+def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
+    """What is remembered of a site that was activated `at`.
+
+    Of one that another lost nobody knows when it was last asked, unless it was not to be asked until now: its delay is
+    waited out. Who takes it over remembers that at once, so that it does not begin anew with each that dies.
+    """
+    state = remembered(lease.record)
+    if lease.lost_by is None or state.next_at > at:
+        return state
+    delay = max(rules.min_delay, min(state.crawl_delay, rules.max_delay))
+    return msgspec.structs.replace(state, next_at=at + delay)
+
+
+def remembered(record: SiteRecord) -> SiteState:
     """What is remembered of a site: when it was parked, or since, if it was never parked again (`learned`)."""
     learned = Learned.of(record).state
     return record.state if learned is None else max(record.state, learned, key=lambda state: state.next_at)

@@ -2,26 +2,220 @@
 
 A lease only hides its page's queue entry, so a process that dies gives everything back by dying. Tokens and numbers
 carry the number of the store's opening in their upper bits: one of before a crash is unknown ever after.
+
+One site's queues on disk, read from the front: what a lease takes and what is due. Leased entries stay on disk and
+are only hidden, so a crash returns them. Entries that were settled leave deleted keys behind at the front of their
+lane; a *front* is a place before which nothing stands, so that they are walked over once and not at every lease.
+Fronts are kept for active sites and are only ever too early.
 """
 
 from __future__ import annotations
 
+import heapq
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Final
+from itertools import takewhile
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
 from webfountain.records import Lease, LeaseId
+from webfountain.store.contract import CLASSES, IMMEDIATE, LANES
+from webfountain.store.embedded.disk import IMMEDIATE_NEVER, NEVER, RECRAWL, after, arrival_of, waiting_record
+from webfountain.store.rules import Candidate, choose, from_sortable, to_sortable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator, Sequence
 
     from webfountain.records import PageRecord, SiteLease
-    from webfountain.store.embedded.pages import Place
-    from webfountain.store.embedded.queues import SiteQueues
+    from webfountain.store.embedded.disk import Disk
+    from webfountain.store.embedded.rows import PagePlace
 
-__all__ = ["ActiveSite", "Held", "Leases"]
+__all__ = ["Entry", "Held", "LeasedSite", "Leases", "SiteQueues"]
+
+_LANE_AT: Final = 9
+_NEVER_WIDTH: Final = 1
+_RECRAWL_WIDTH: Final = 2
+_ORDER_AT: Final = _LANE_AT + _RECRAWL_WIDTH
+_KEY_AT: Final = _ORDER_AT + 8
+
+Item = tuple[bytes, bytes]
+"""Key and value of an entry."""
+
+
+class Entry(NamedTuple):
+    """An entry that may be leased: the page's key, and its record where the entry holds it (never-crawled)."""
+
+    entry: bytes
+    key: bytes
+    record: PageRecord | None
+
+
+class SiteQueues:
+    """The fronts of one site's lanes. `hidden` holds the entries that are leased."""
+
+    __slots__ = ("_never", "_recrawl", "_site")
+
+    def __init__(self, disk: Disk, site: str, sid: bytes, hidden: Container[bytes]) -> None:
+        self._site = site
+        self._never = _Lanes(disk, NEVER + sid, _NEVER_WIDTH, hidden)
+        self._recrawl = _Lanes(disk, RECRAWL + sid, _RECRAWL_WIDTH, hidden)
+
+    def note(self, entry: bytes) -> None:
+        """An entry was added: a front may not lie behind it."""
+        (self._never if entry[:1] == NEVER else self._recrawl).note(entry)
+
+    def immediate(self, n: int) -> list[Entry]:
+        """Up to `n` entries of the immediate lane, which lies half in either queue, in order of arrival."""
+        new = [(float(arrival_of(item[0])), self._waiting(item)) for item in self._never.first(IMMEDIATE_NEVER, n)]
+        tried = [(_order(entry), Entry(entry, entry[_KEY_AT:], None)) for entry, _ in self._recrawl.first(IMMEDIATE, n)]
+        return [waiting for _, waiting in heapq.merge(new, tried)][:n]
+
+    def never_crawled(self, n: int, horizon: Sequence[float] | None) -> list[Entry]:
+        """Up to `n` due entries of the never-crawled lanes, as `choose` takes them."""
+        lanes = [lane for lane in self._never.lanes() if lane < CLASSES]
+        if horizon is None:
+            found: list[Item] = []
+            for lane in lanes:
+                found += self._never.first(lane, n - len(found))
+                if len(found) == n:
+                    break
+            return [self._waiting(item) for item in found]
+        _check(horizon, CLASSES)
+        offered: dict[bytes, Entry] = {}
+        due: list[Candidate] = []
+        for lane in lanes:
+            entries = map(self._waiting, self._never.first(lane, n))
+            for one in takewhile(lambda one: _first_seen(one) <= horizon[_lane(one)], entries):
+                offered[one.key] = one
+                due.append(Candidate(lane, _first_seen(one), arrival_of(one.entry), one.key))
+        return [offered[one.key] for one in choose(due, n, horizon)]
+
+    def recrawl(self, n: int, horizon: Sequence[float]) -> list[Entry]:
+        """Up to `n` due entries of the recrawl lanes, as `choose` takes them."""
+        _check(horizon, LANES)
+        entries: dict[tuple[int, bytes], bytes] = {}
+        due: list[Candidate] = []
+        for lane in self._recrawl.lanes():
+            if lane < LANES and _order(self._recrawl.front(lane)) <= horizon[lane]:
+                for entry, _ in self._recrawl.first(lane, n, until=to_sortable(horizon[lane] + 0.0)):
+                    entries[lane, entry[_KEY_AT:]] = entry
+                    due.append(Candidate(lane, _order(entry), 0, entry[_KEY_AT:]))
+        return [Entry(entries[one.lane, one.key], one.key, None) for one in choose(due, n, horizon)]
+
+    def recrawl_due(self) -> list[tuple[int, float]]:
+        """For each recrawl lane with an entry that is not hidden: (lane, order of the first)."""
+        heads = ((lane, self._recrawl.first(lane, 1)) for lane in self._recrawl.lanes() if lane < LANES)
+        return [(lane, _order(head[0][0])) for lane, head in heads if head]
+
+    def after(self, suffix: bytes, n: int) -> list[Entry]:
+        """Up to `n` never-crawled entries of all classes behind the one with this suffix (b"": all), in order."""
+        return [self._waiting(item) for item in self._never.walk(suffix, CLASSES, n)]
+
+    def _waiting(self, item: Item) -> Entry:
+        key, record = waiting_record(self._site, *item)
+        return Entry(item[0], key, record)
+
+
+class _Lanes:
+    """The lanes of one queue of a site: their keys are `prefix`, the lane in `width` bytes, the order within it."""
+
+    __slots__ = ("_disk", "_end", "_fronts", "_hidden", "_prefix", "_width")
+
+    def __init__(self, disk: Disk, prefix: bytes, width: int, hidden: Container[bytes]) -> None:
+        self._disk = disk
+        self._prefix = prefix
+        self._end = after(prefix)
+        self._width = width
+        self._hidden = hidden
+        self._fronts: dict[int, bytes] | None = None
+
+    def note(self, entry: bytes) -> None:
+        """An entry was added."""
+        if self._fronts is not None:
+            lane = self._lane_of(entry)
+            self._fronts[lane] = min(self._fronts.get(lane, entry), entry)
+
+    def lanes(self) -> list[int]:
+        """The lanes that may hold entries, in order; found by one seek a lane when first asked for."""
+        return sorted(self._found())
+
+    def front(self, lane: int) -> bytes:
+        """A place in a lane that may hold entries, before which it has none."""
+        return self._found()[lane]
+
+    def first(self, lane: int, n: int, *, until: bytes | None = None) -> list[Item]:
+        """Up to `n` entries of a lane that are not hidden, none behind the order `until`.
+
+        A lane that turns out to be empty is struck from the list. One short scan.
+        """
+        fronts = self._found()
+        if n <= 0 or lane not in fronts:
+            return []
+        start = self._start(lane)
+        end = after(start if until is None else start + until)
+        found: list[Item] = []
+        first = None
+        for item in self._disk.scan(fronts[lane], end):
+            if first is None:
+                first = item[0]
+            if len(found) == n:
+                break
+            if item[0] not in self._hidden:
+                found.append(item)
+        if first is not None:
+            fronts[lane] = first
+        elif until is None:
+            del fronts[lane]
+        else:
+            fronts[lane] = end
+        return found
+
+    def walk(self, suffix: bytes, below: int, n: int) -> list[Item]:
+        """Up to `n` entries of the lanes before `below` that are not hidden, behind the one with this suffix."""
+        start = self._prefix + suffix + b"\x00" if suffix else self._prefix
+        found: list[Item] = []
+        for item in self._disk.scan(start, self._start(below)):
+            if len(found) == n:
+                break
+            if item[0] not in self._hidden:
+                found.append(item)
+        return found
+
+    def _found(self) -> dict[int, bytes]:
+        if self._fronts is None:
+            fronts: dict[int, bytes] = {}
+            start = self._prefix
+            while (head := next(iter(self._disk.scan(start, self._end)), None)) is not None:
+                lane = self._lane_of(head[0])
+                fronts[lane] = head[0]
+                start = self._start(lane + 1)
+            self._fronts = fronts
+        return self._fronts
+
+    def _start(self, lane: int) -> bytes:
+        return self._prefix + lane.to_bytes(self._width, "big")
+
+    def _lane_of(self, entry: bytes) -> int:
+        return int.from_bytes(entry[_LANE_AT : _LANE_AT + self._width], "big")
+
+
+def _order(entry: bytes) -> float:
+    return from_sortable(entry[_ORDER_AT:_KEY_AT])
+
+
+def _lane(one: Entry) -> int:
+    return one.entry[_LANE_AT]
+
+
+def _first_seen(one: Entry) -> float:
+    return 0.0 if one.record is None else one.record.first_seen
+
+
+def _check(horizon: Sequence[float], lanes: int) -> None:
+    if len(horizon) != lanes:
+        raise ValueError(f"a lease needs a horizon of {lanes} times here, not {len(horizon)}")
+
 
 _GENERATION_BITS: Final = 40
 """10^12 leases an opening."""
@@ -34,12 +228,12 @@ class Held:
     """
 
     id: LeaseId
-    place: Place
+    place: PagePlace
     handed: PageRecord
 
 
 @dataclass(slots=True)
-class ActiveSite:
+class LeasedSite:
     """An active site: who has it by which token until when, the fronts of its queues, and what is leased of it."""
 
     owner: str
@@ -62,7 +256,7 @@ class Leases:
     """The active sites, the URL leases that are out, and the queue entries that those hide."""
 
     def __init__(self, generation: int) -> None:
-        self.active: dict[str, ActiveSite] = {}
+        self.active: dict[str, LeasedSite] = {}
         self.hidden: set[bytes] = set()
         self.fenced = 0
         """Steps that named a site lease that was lost."""
@@ -74,7 +268,7 @@ class Leases:
     def __len__(self) -> int:
         return len(self._held)
 
-    def under(self, lease: SiteLease) -> ActiveSite | None:
+    def under(self, lease: SiteLease) -> LeasedSite | None:
         """The active site of a site lease; None when the lease is lost, which is counted."""
         active = self.active.get(lease.site)
         if active is None or active.token != lease.token:
@@ -86,7 +280,7 @@ class Leases:
         """Give a site to an owner, under a new token; who had it has lost it, and its URLs are back."""
         self.leave(site)
         self._given += 1
-        self.active[site] = ActiveSite(owner, self._given, until, queues)
+        self.active[site] = LeasedSite(owner, self._given, until, queues)
 
     def leave(self, site: str) -> None:
         """The site lease ends and with it the URL leases: their pages return to where they were."""
@@ -103,7 +297,7 @@ class Leases:
         held = self._held.get(lease.number)
         return held if held is not None and held.id == lease else None
 
-    def hold(self, active: ActiveSite, place: Place) -> Lease:
+    def hold(self, active: LeasedSite, place: PagePlace) -> Lease:
         """Hand a page of an active site out."""
         self._given += 1
         record = place.record
@@ -136,7 +330,7 @@ class Leases:
                 if held.place.entry == entry:
                     held.place.record = record
 
-    def overtake(self, place: Place) -> None:
+    def overtake(self, place: PagePlace) -> None:
         """A leased page became immediate: its entry moved to this place, where it stands when the lease is released."""
         active = self.active[place.site]
         for lease in self.of_page(place.site, place.key):

@@ -25,21 +25,46 @@ from webfountain.records import (
     SiteRecord,
     SiteState,
 )
-from webfountain.store.changes import entry_of, parting
-from webfountain.store.codec import decode_state, encode_state, evicted, first_record
-from webfountain.store.contract import CLASSES, LANES, BucketCensus, Dealt, Regraded, Statistics
-from webfountain.store.counting import MILLISECONDS, Counted, count_outcome, period_of, rows_of
-from webfountain.store.shared.change_log import ChangeLog, encode_entry
-from webfountain.store.shared.values import decode_value, encode_body, encode_copy, encode_page, never_lane
+from webfountain.store.contract import CLASSES, LANES, BucketCensus, Dealt, Reassigned, Regraded, Statistics
+from webfountain.store.rules import (
+    MILLISECONDS,
+    Counted,
+    check_settled,
+    count_outcome,
+    decode_state,
+    encode_state,
+    entry_of,
+    evicted,
+    first_record,
+    is_held,
+    parting,
+    period_of,
+    rows_of,
+)
+from webfountain.store.shared.colony import DueTimes, ServerFeed
+from webfountain.store.shared.scripts import (
+    ShardedChangeLog,
+    decode_value,
+    encode_body,
+    encode_copy,
+    encode_entry,
+    encode_page,
+    never_lane,
+)
+from webfountain.store.shared.transfer import server_rows
+from webfountain.store.transfer import Head
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from webfountain.records import CensusRow, Change, ChangeVerdict, Link, Move, Outcome, PageRecord, State
-    from webfountain.store.contract import Parked, Refill
-    from webfountain.store.shared.connection import Connection
+    from webfountain.store.contract import FeedForm, Parked, Refill
+    from webfountain.store.shared.colony import SharedClaims
+    from webfountain.store.shared.opening import ServerConnection
+    from webfountain.store.shared.private import PrivateServer
     from webfountain.store.shared.scripts import Shards
+    from webfountain.store.transfer import Row
 
 __all__ = ["SharedStore"]
 
@@ -57,34 +82,44 @@ class SharedStore:
 
     def __init__(
         self,
-        connection: Connection,
+        connection: ServerConnection,
         shards: Shards,
         *,
         values: bytes,
+        inbox: bytes,
+        bell: bytes,
+        collection: str,
         period_s: float,
         fastest_s: float,
         rng: random.Random,
         log: str,
+        claims: SharedClaims,
+        server: PrivateServer | None = None,
     ) -> None:
+        self._server = server
+        self.claims = claims
         self._connection = connection
+        self._collection = collection
+        self._inbox = inbox
         self._shards = shards
         self._values = values
         self._period_s = period_s
         self._fastest_s = fastest_s
         self._order = list(range(shards.count))
         rng.shuffle(self._order)
+        self._due_times = DueTimes(connection, shards, key=bell, rng=rng)
         self._leased: dict[LeaseId, Lease] = {}
-        self._changes = ChangeLog(shards, log)
+        self._changes = ShardedChangeLog(shards, log)
 
     # ------------------------------------------------------------------- URLs
 
     def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
-        """See `UrlQueues.discover`. One round trip."""
-        new, _ = self._arrive(links, at, put_first=False)
-        return Discovered(new, len(links) - new)
+        """See `UrlQueues.discover`. One round trip, two where an inactive site is due sooner by it."""
+        new, _, repeated = self._arrive(links, at, put_first=False)
+        return Discovered(new, len(repeated), tuple(repeated))
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """See `UrlQueues.immediate`. One round trip."""
+        """See `UrlQueues.immediate`. As `discover`."""
         return self._arrive(links, at, put_first=True)[1]
 
     def lease(self, refills: Sequence[Refill]) -> list[Dealt | None]:
@@ -112,9 +147,8 @@ class SharedStore:
         """See `UrlQueues.settle`. One round trip."""
         period = period_of(at, self._period_s)
         sent: dict[int, list[list[Any]]] = {}
+        check_settled(outcomes)
         for outcome in outcomes:
-            if outcome.record.state == "never-crawled":
-                raise ValueError(f"{outcome.record.url}: a settled record's state must say what became of the fetch")
             site = outcome.lease.site
             sent.setdefault(self._shards.of(site), [[], []])[0].append(self._outcome(outcome, period, at))
         for lease, state in learned:
@@ -131,12 +165,35 @@ class SharedStore:
             held = self._leased.pop(one, None)
             if held is not None:
                 sent.setdefault(self._shards.of(one.site), []).append([one.site, one.token, held.key, one.number])
+        self._due_times.hurry(sent)  # what was leased as immediate is so again
         return sum(self._shards.run("release", sent).values())
 
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
-        """See `UrlQueues.advance`. One round trip."""
+        """See `UrlQueues.advance`. As `discover`."""
         distinct = dict.fromkeys(keys)
-        return self._of(site, "advance", [site, float(due), *distinct]) if distinct else 0
+        if not distinct:
+            return 0
+        moved, is_sooner = self._of(site, "advance", [site, float(due), *distinct])
+        self._due_times.ring([self._shards.of(site)] if is_sooner else [])
+        return int(moved)
+
+    def reassign(
+        self, site: str, keys: Sequence[bytes], revised: Callable[[PageRecord], PageRecord | None]
+    ) -> Reassigned:
+        """See `UrlQueues.reassign`. Two round trips, one where nothing is to be put."""
+        names = list(dict.fromkeys(keys))
+        values = self._of(site, "read", ["page", site, *names]) if names else []
+        entries = []
+        for key, value in zip(names, values, strict=True):
+            record = None if value is None else revised(decode_value(site, value))
+            if record is not None:
+                stays = record.state != "never-crawled" or record.immediate is not None
+                lane = False if stays else never_lane(record.importance)
+                entries.append([key, value, lane, encode_body(site, record)])
+        if not entries:
+            return Reassigned()
+        put, leased = self._of(site, "reassign", [site, *entries])
+        return Reassigned(int(put), tuple(leased))
 
     def recrawl_due(self, site: str) -> list[tuple[int, float]]:
         """See `UrlQueues.recrawl_due`. One round trip."""
@@ -149,18 +206,31 @@ class SharedStore:
         found: list[SiteLease] = []
         if n <= 0:
             return found
-        first = dict(zip(range(self._shards.count), self._firsts(), strict=True))
-        waiting = [shard for shard in self._order if (due := first[shard]) is not None and due <= at]
+        first = self._due_times.first()
+        waiting = [shard for shard in self._order if first[shard] <= at]
         while waiting and len(found) < n:
             asked = waiting[: n - len(found)]
             least, more = divmod(n - len(found), len(asked))
             shares = {shard: least + (i < more) for i, shard in enumerate(asked)}
             answers = self._shards.run("activate", {s: [share, owner, until, at] for s, share in shares.items()})
             for shard, share in shares.items():
-                found += map(_site_lease, answers[shard])
+                found += map(_taken, answers[shard])
                 if len(answers[shard]) < share:
                     waiting.remove(shard)
+        self._due_times.hurry(self._shards.of(lease.site) for lease in found if lease.record.immediate)
         return found
+
+    def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
+        """See `SiteList.enlist`. Two round trips, one where nothing is to be had."""
+        sent: dict[int, list[Any]] = {}
+        for name in sites:
+            sent.setdefault(self._shards.of(name), [0, owner, until, at]).append(name)
+        answers = self._shards.run("activate", sent)
+        # A site that was not due may be taken over when the lease ends.
+        found = {shard: [_taken(answer) for answer in each] for shard, each in answers.items() if each}
+        self._due_times.ring(found)
+        self._due_times.hurry(found)
+        return [lease for each in found.values() for lease in each]
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
         """See `SiteList.renew`. One round trip."""
@@ -173,23 +243,27 @@ class SharedStore:
         return [msgspec.structs.replace(one, until=until) for one, is_held in zip(leases, held, strict=True) if is_held]
 
     def park(self, parked: Sequence[Parked], *, at: float) -> int:
-        """See `SiteList.park`. One round trip."""
+        """See `SiteList.park`. Two round trips, one where nothing was parked."""
         sent: dict[int, list[Any]] = {}
         for one in parked:
             lease = one.lease
             entry = [lease.site, lease.token, float(one.due), encode_state(one.state)]
             sent.setdefault(self._shards.of(lease.site), [at]).append(entry)
-        return sum(self._shards.run("park", sent).values())
+        answers = self._shards.run("park", sent)
+        self._due_times.ring([shard for shard, many in answers.items() if many])
+        return sum(answers.values())
 
     def next_site_due(self) -> float | None:
-        """See `SiteList.next_site_due`. One round trip."""
-        first = min((due for due in self._firsts() if due is not None), default=math.inf)
+        """See `SiteList.next_site_due`. One round trip, two where something changed."""
+        first = min(self._due_times.first())
         return None if first == math.inf else first
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """See `SiteList.urgent`. One round trip."""
-        hurried = [shard for shard, some in enumerate(self._shards.read("EXISTS", "hurry")) if some]
+        """See `SiteList.urgent`. One round trip, three where something may have come."""
+        asked = self._due_times.take_hurried()
+        hurried = [shard for shard, some in zip(asked, self._shards.exist("hurry", asked), strict=True) if some]
         answers = self._shards.run("urgent", {shard: [owner] for shard in hurried})
+        self._due_times.hurry(hurried)
         leases = [_site_lease(answer) for each in answers.values() for answer in each]
         return sorted(leases, key=lambda lease: lease.site)
 
@@ -208,8 +282,15 @@ class SharedStore:
 
     def page(self, site: str, key: bytes) -> PageRecord | None:
         """See `Pages.page`. One round trip."""
-        [value] = self._of(site, "read", ["page", site, key])
-        return None if value is None else decode_value(site, value)
+        return self.records(site, [key])[0]
+
+    def records(self, site: str, keys: Sequence[bytes]) -> list[PageRecord | None]:
+        """See `PageReader.records`. A round trip for each thousand pages."""
+        found: list[PageRecord | None] = []
+        for start in range(0, len(keys), _AT_ONCE):
+            values = self._of(site, "read", ["page", site, *keys[start : start + _AT_ONCE]])
+            found += [None if value is None else decode_value(site, value) for value in values]
+        return found
 
     def pages(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
         """See `Pages.pages`. A round trip for each thousand pages."""
@@ -222,8 +303,8 @@ class SharedStore:
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """See `Pages.forget`. Two round trips and a scan of the log; of a site two for each thousand pages.
 
-        A site is barred by the first. What the log says of the pages goes when they are gone: a process that dies
-        between the two leaves that to whoever forgets them again.
+        A site is barred by the first. What the log says of the pages reaches nobody from then on, and goes when they
+        are gone; a process that dies between the two leaves that to whoever forgets them again.
         """
         removed = self._forget_site(site, at) if key is None else self._forget_page(site, key, at)
         self._changes.erase(site, key)
@@ -250,22 +331,28 @@ class SharedStore:
                 return gone
 
     def regrade(
-        self, lease: SiteLease, importance: Callable[[Sequence[bytes]], Sequence[float]], *, epoch: int, n: int
+        self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
     ) -> Regraded | None:
         """See `Scores.regrade`. Two round trips."""
         site = lease.site
         entries = self._of(site, "regrade_read", [site, lease.token, epoch, n])
         if entries is None or entries == 1:
             return None if entries is None else Regraded(0, 0, done=True)
-        moves = []
-        for (lane, _, key, value), found in zip(entries, importance([each[2] for each in entries]), strict=True):
-            if never_lane(found) != lane:
-                record = msgspec.structs.replace(decode_value(site, value), importance=found)
-                moves.append([key, value, never_lane(found), encode_body(site, record)])
+        moves = _moves(site, [(key, value) for _, _, key, value in entries], importance)
         done = len(entries) < n
         last_lane, last_order = (entries[-1][0], float(entries[-1][1])) if entries else (0, 0.0)
         moved = self._of(site, "regrade_move", [site, lease.token, epoch, done, last_lane, last_order, *moves])
         return None if moved is None else Regraded(len(entries), moved, done)
+
+    def reweigh(
+        self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
+    ) -> int | None:
+        """See `Scores.reweigh`. Two round trips."""
+        site = lease.site
+        values = self._of(site, "read", ["page", site, *keys]) if keys else []
+        found = [(key, value) for key, value in zip(keys, values, strict=True) if value is not None]
+        moved = self._of(site, "reweigh", [site, lease.token, *_moves(site, found, importance)])
+        return None if moved is None else int(moved)
 
     # ----------------------------------------------------------------- counts
 
@@ -357,6 +444,15 @@ class SharedStore:
         """See `Board.put_value`. One round trip."""
         self._connection.ask(self._values, "HSET", self._values, name, value)
 
+    def feed(self, key: str | None = None, form: FeedForm = "list") -> ServerFeed:
+        """See `Feeds.feed`."""
+        return ServerFeed(self._connection, self._inbox if key is None else key.encode(), form)
+
+    def rows(self) -> Iterator[Row]:
+        """See `Portable.rows`. Writing is paused meanwhile. A round trip for two thousand pages."""
+        head = Head(self._collection, self._period_s, self._fastest_s, self._changes.name)
+        return server_rows(self._connection, self._shards, head, values=self._values, changes=self._changes.every())
+
     def disconnect(self) -> None:
         """Break all connections, as a fault would; the next step makes a new one. For tests."""
         self._connection.disconnect()
@@ -364,6 +460,8 @@ class SharedStore:
     def close(self) -> None:
         """See `FrontierStore.close`."""
         self._connection.close()
+        if self._server is not None:
+            self._server.close()
 
     def check_valid(self) -> None:
         """Assert that every known URL is in one place, and the counts are what they count. For tests: reads all."""
@@ -405,21 +503,21 @@ class SharedStore:
         shard = self._shards.of(site)
         return self._shards.run(step, {shard: arguments})[shard]
 
-    def _firsts(self) -> list[float | None]:
-        """When the first site of each shard may be activated."""
-        heads = self._shards.read("ZRANGE", "due", 0, 0, "WITHSCORES")
-        return [float(head[0][1]) if head else None for head in heads]
-
-    def _arrive(self, links: Sequence[Link], at: float, *, put_first: bool) -> tuple[int, int]:
-        """(new, put on an immediate lane)."""
+    def _arrive(self, links: Sequence[Link], at: float, *, put_first: bool) -> tuple[int, int, list[int]]:
+        """(new, put on an immediate lane, the places of those that were known)."""
         period = period_of(at, self._period_s)
         sent: dict[int, list[Any]] = {}
-        for link in links:
+        places: dict[int, list[int]] = {}
+        for nth, link in enumerate(links):
             body = encode_body(link.site, first_record(link, at))
             entry = [link.site, link.key, never_lane(link.importance), body, not link.source]
-            sent.setdefault(self._shards.of(link.site), [[], at, period, put_first])[0].append(entry)
-        answers = self._shards.run("discover", sent).values()
-        return sum(answer[0] for answer in answers), sum(answer[1] for answer in answers)
+            shard = self._shards.of(link.site)
+            sent.setdefault(shard, [[], at, period, put_first])[0].append(entry)
+            places.setdefault(shard, []).append(nth)
+        answers = self._shards.run("discover", sent)
+        self._due_times.ring([shard for shard, answer in answers.items() if answer[1] or answer[2]])
+        repeated = sorted(places[shard][nth - 1] for shard, answer in answers.items() for nth in answer[3:])
+        return sum(each[0] for each in answers.values()), sum(each[1] for each in answers.values()), repeated
 
     def _dealt(self, lease: SiteLease, answer: Sequence[Any]) -> Dealt:
         immediate, never, recrawl, left, overtaken = answer
@@ -467,6 +565,22 @@ class SharedStore:
                 return
             lane, order, key, _ = entries[-1]
             place = lane, float(order), key
+
+
+def _moves(
+    site: str,
+    found: Sequence[tuple[bytes, bytes]],
+    importance: Callable[[Sequence[PageRecord]], Sequence[float]],
+) -> list[list[Any]]:
+    """Of some pages' (key, value) the waiting ones whose class changed: key, value as it was, new lane, new body."""
+    records = [(key, value, decode_value(site, value)) for key, value in found]
+    waits = [each for each in records if each[2].state == "never-crawled" and each[2].immediate is None]
+    graded = zip(waits, importance([record for _, _, record in waits]), strict=True)
+    return [
+        [key, value, never_lane(new), encode_body(site, msgspec.structs.replace(record, importance=new))]
+        for (key, value, record), new in graded
+        if never_lane(new) != never_lane(record.importance)
+    ]
 
 
 class _Horizons:
@@ -532,6 +646,12 @@ def _site_lease(answer: Sequence[Any]) -> SiteLease:
     return SiteLease(answer[0].decode(), answer[6], float(answer[7]), _site_record(answer))
 
 
+def _taken(answer: Sequence[Any]) -> SiteLease:
+    """From an answer of `activate`: who lost the site stands before the rest."""
+    lost_by = None if answer[0] is None else answer[0].decode()
+    return msgspec.structs.replace(_site_lease(answer[1:]), lost_by=lost_by)
+
+
 def _farewell(site: str, key: bytes, value: bytes | None, at: float) -> list[Any]:
     """A page as `lua/forget.lua` takes it."""
     if value is None:
@@ -541,7 +661,7 @@ def _farewell(site: str, key: bytes, value: bytes | None, at: float) -> list[Any
 
 def _parting(record: PageRecord, verdict: ChangeVerdict, site: str, key: bytes, at: float) -> bytes | bool:
     """The entry of a page that is taken out, as the scripts take it; False for a page that was not held."""
-    if record.state != "crawled":
+    if not is_held(record):
         return False
     return encode_entry(parting(record, verdict, site=site, key=key, at=at, sequence=0))
 

@@ -1,19 +1,34 @@
--- Give the caller sites of this shard that are due, also those whose lease has run out.
--- A      { at most, owner, until, at }
--- Result an answer for each site (`site_answer`)
+-- Give the caller sites of this shard that are due, or those that it names, also such whose lease has run out.
+-- A      { at most, owner, until, at, site... }
+-- Result an answer for each site: who lost it or false, and `site_answer`
 -- Atomic: a site has one owner, and the new token fences off the old one in the same moment that its leases return.
-local most, owner, till, at = unpack(A)
-local answer = {}
-for _, name in ipairs(call('ZRANGEBYSCORE', DUE, '-inf', keep(at), 'LIMIT', 0, most)) do
+local most, owner, till, at = unpack(A, 1, 4)
+
+-- A number that is never given twice: not the next one alone, for a server that lost its last second gives that again.
+local clock = call('TIME')
+local function new_token()
+  return next_number('tokens', clock[1] * 1000000 + clock[2])
+end
+
+local names, answer = {}, {}
+for i = 5, #A do
+  local row = site_of(A[i])
+  if row and (not row.owner or available(row) <= at) then names[#names + 1] = A[i] end
+end
+if most > 0 then names = call('ZRANGEBYSCORE', DUE, '-inf', keep(at), 'LIMIT', 0, most) end
+for _, name in ipairs(names) do
   local row = site_of(name)
+  local lost = row.owner or false
   if not row.owner then count('active', 1) end
   return_leases(name, row)
   row.due = keep(math.min(time_of(row.due), at))
-  row.owner, row.token, row.till = owner, next_number('tokens'), keep(till)
-  row.fresh, row.hurried, row.overtaken, row.out = nil, nil, nil, 0
+  row.owner, row.token, row.till = owner, new_token(), keep(till)
+  row.fresh, row.hurried, row.overtaken = nil, nil, nil
   touch(name)
   schedule(name, row)
   if row.imm > 0 then call('SADD', HURRY, name) end
-  answer[#answer + 1] = site_answer(name, row)
+  local one = site_answer(name, row)
+  table.insert(one, 1, lost)
+  answer[#answer + 1] = one
 end
 return finish(answer)

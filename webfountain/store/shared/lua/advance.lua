@@ -1,19 +1,19 @@
 -- Make crawled pages of a site due, unless they are sooner there, immediate or leased.
 -- A      { site, due, key... }
--- Result how many moved
+-- Result { how many moved, 1 where the site is due sooner than before }
 -- Atomic: anybody may ask it, beside the ant that leases the same pages.
 local name, due, moved = A[1], A[2], 0
 local row = site_of(name)
 for i = 3, #A do
   local key = A[i]
-  local value = row and call('HGET', PAGES, field(row, key))
+  local value = row and fetch(PAGES, field(row, key))
   if value and not lease_number(row, key) then
     local one = header(value)
     if one.state == CRAWLED and one.lane ~= IMMEDIATE and not (one.due and one.due <= due) then
       dequeue(row, one, key)
       if one.lane ~= RETRY then one.lane = ADVANCED end
       one.order, one.due = due, due
-      call('HSET', PAGES, field(row, key), value_of(one))
+      write(PAGES, field(row, key), value_of(one))
       enqueue(name, row, one, key)
       due_sooner(name, row, due)
       touch(name)
@@ -21,4 +21,4 @@ for i = 3, #A do
     end
   end
 end
-return finish(moved)
+return finish({ moved, sooner })

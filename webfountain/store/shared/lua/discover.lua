@@ -1,9 +1,9 @@
 -- Make links known; and where `put_first` is set, put them on the immediate lanes of their sites.
 -- A      { links, at, period, put_first }; a link is { site, key, lane, body, from outside }
--- Result { new, put, sites of new URLs... }
+-- Result { new, put, 1 where a site is due sooner than before, numbers of the links that were known, from 1... }
 -- Atomic, for two processes that find one URL must not both make it known.
 local links, at, period, put_first = A[1], A[2], A[3], A[4]
-local new, outside, put_count, found = 0, 0, 0, {}
+local new, outside, put_count, known = 0, 0, 0, {}
 
 local function new_site(name)
   local row = {
@@ -14,6 +14,7 @@ local function new_site(name)
   call('ZADD', NAMES, 0, name)
   count('sites', 1)
   schedule(name, row)
+  sooner = 1
   return row
 end
 
@@ -23,10 +24,10 @@ end
 
 local any_barred = call('EXISTS', BARRED) == 1
 
-local function add(name, key, lane, body)
+local function discover(name, key, lane, body)
   if any_barred and is_barred(name, key) then return false end
   local row = site_of(name)
-  if row and call('HEXISTS', PAGES, field(row, key)) == 1 then return false end
+  if row and fetch(PAGES, field(row, key)) then return false end
   row = row or new_site(name)
   row.w = row.w or #key
   if row.w ~= #key then error('a page key of ' .. #key .. ' bytes on a site of ' .. row.w) end
@@ -34,7 +35,7 @@ local function add(name, key, lane, body)
   due_sooner(name, row, at)
   if row.owner and at < time_of(row.fresh) then row.fresh = keep(at) end
   local one = { state = 0, lane = lane, order = next_number('arrivals'), first_seen = at, body = body }
-  call('HSET', PAGES, field(row, key), value_of(one))
+  write(PAGES, field(row, key), value_of(one))
   enqueue(name, row, one, key)
   count_page(row, one, 1)
   return true
@@ -42,14 +43,14 @@ end
 
 local function put_immediate(name, key)
   local row = site_of(name)
-  local value = row and call('HGET', PAGES, field(row, key))
+  local value = row and fetch(PAGES, field(row, key))
   if not value then return false end
   local one = header(value)
   if one.lane == IMMEDIATE then return false end
   local leased = lease_number(row, key)
   if not leased then dequeue(row, one, key) end
   one.lane, one.order = IMMEDIATE, next_number('arrivals')
-  call('HSET', PAGES, field(row, key), value_of(one))
+  write(PAGES, field(row, key), value_of(one))
   row.imm = row.imm + 1
   touch(name)
   if leased then
@@ -64,11 +65,30 @@ local function put_immediate(name, key)
   return true
 end
 
-for _, link in ipairs(links) do
-  if add(link[1], link[2], link[3], link[4]) then
+local function read_ahead()
+  local sites, fields = {}, {}
+  local last
+  for _, link in ipairs(links) do
+    if link[1] ~= last then
+      last = link[1]
+      sites[#sites + 1] = last
+    end
+  end
+  fetch_all(SITES, sites)
+  for _, link in ipairs(links) do
+    local row = site_of(link[1])
+    if row then fields[#fields + 1] = field(row, link[2]) end
+  end
+  fetch_all(PAGES, fields)
+end
+
+if #links > 1 then read_ahead() end
+for nth, link in ipairs(links) do
+  if discover(link[1], link[2], link[3], link[4]) then
     new = new + 1
-    found[link[1]] = true
     if link[5] then outside = outside + 1 end
+  else
+    known[#known + 1] = nth
   end
 end
 if outside > 0 then call('HINCRBY', ROWS, period .. ':-:4', outside) end
@@ -77,6 +97,6 @@ if put_first then
     if put_immediate(link[1], link[2]) then put_count = put_count + 1 end
   end
 end
-local answer = { new, put_count }
-for name in pairs(found) do answer[#answer + 1] = name end
+local answer = { new, put_count, sooner }
+for _, nth in ipairs(known) do answer[#answer + 1] = nth end
 return finish(answer)

@@ -4,18 +4,18 @@
 -- Atomic: a page that changed since it was read is told, not overwritten.
 local name, token = A[1], A[2]
 local row = holds(name, token)
-if not row then return false end
+if not row then return finish(false) end
 local evicted, again = 0, 0
 for i = 3, #A do
   local key, value, lane, first_seen, body, entry = unpack(A[i])
-  if call('HGET', PAGES, field(row, key)) ~= value then
+  if fetch(PAGES, field(row, key)) ~= value then
     again = again + 1
   elseif not lease_number(row, key) then
     local before = header(value)
     dequeue(row, before, key)
     count_page(row, before, -1)
     local one = { state = 0, lane = lane, order = next_number('arrivals'), first_seen = first_seen, body = body }
-    call('HSET', PAGES, field(row, key), value_of(one))
+    write(PAGES, field(row, key), value_of(one))
     enqueue(name, row, one, key)
     count_page(row, one, 1)
     note(entry)

@@ -11,13 +11,13 @@ if whole then call('SADD', BARRED, name) end
 for i = 3, #A do
   local key, value, entry = unpack(A[i])
   if not whole then call('SADD', BARRED, name .. '\0' .. key) end
-  if (row and call('HGET', PAGES, field(row, key)) or false) ~= value then
+  if (row and fetch(PAGES, field(row, key)) or false) ~= value then
     again = again + 1
   elseif value then
-    local one, number = header(value), lease_number(row, key)
-    if number then end_lease(row, key, number) else dequeue(row, one, key) end
+    local one = header(value)
+    if lease_number(row, key) then end_lease(row, key) else dequeue(row, one, key) end
     count_page(row, one, -1)
-    call('HDEL', PAGES, field(row, key))
+    write(PAGES, field(row, key), false)
     note(entry)
     touch(name)
     removed = removed + 1

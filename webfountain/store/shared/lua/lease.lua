@@ -1,4 +1,4 @@
--- Lease URLs of active sites: of each queue those that are due, as `store/lanes.py` chooses.
+-- Lease URLs of active sites: of each queue those that are due, as `store/rules.py` chooses.
 -- A      { refills, horizons of the never-crawled queue, horizons of the recrawl queue }; a refill is
 --        { site, token, immediate, never-crawled, recrawl, which classes or 0, which horizon or 0 }; a horizon is packed doubles
 -- Result for each refill false, or { { key, number, value }... of each of the three queues, { lane, order }... of what is
@@ -15,22 +15,18 @@ local classes, horizons = {}, {}
 for i, packed in ipairs(A[2]) do classes[i] = unpacked(packed) end
 for i, packed in ipairs(A[3]) do horizons[i] = unpacked(packed) end
 
-local function hold(row, one)
-  local key = one.key
-  local number = next_number('numbers')
-  local value = call('HGET', PAGES, field(row, key))
-  remove(row, one.lane, one.order, key)
-  if one.lane == IMMEDIATE then count('immediate', -1) end
-  insert(row, LEASED, number, key)
-  call('HSET', LEASES, field(row, key), number)
-  row.out = row.out + 1
-  count('leased', 1)
-  return { key, number, value }
-end
-
-local function held(row, chosen)
-  local leases = {}
-  for i, one in ipairs(chosen) do leases[i] = hold(row, one) end
+local function hold(row, chosen)
+  local leases, fields, held = {}, {}, { row.held or '' }
+  for i, one in ipairs(chosen) do fields[i] = field(row, one.key) end
+  fetch_all(PAGES, fields)
+  for i, one in ipairs(chosen) do
+    local key, number = one.key, next_number('numbers')
+    dequeue(row, one, key)
+    held[i + 1] = put('>d', number) .. key
+    leases[i] = { key, number, fetch(PAGES, fields[i]) }
+  end
+  row.held = table.concat(held)
+  count('leased', #chosen)
   return leases
 end
 
@@ -95,7 +91,7 @@ local function due_never_crawled(row, n, times)
   local found = {}
   each_lane(row, FIRST_CLASS, LAST_CLASS, function(lane)
     local horizon = times[lane]
-    local function first_seen(_, key) return header(call('HGET', PAGES, field(row, key))).first_seen end
+    local function first_seen(_, key) return header(fetch(PAGES, field(row, key))).first_seen end
     for _, one in ipairs(due_in(row, lane, n, horizon, first_seen)) do
       one.overdue = overdue_by(one.time, horizon)
       found[#found + 1] = one
@@ -134,9 +130,9 @@ local function deal(name, token, immediate, never_crawled, recrawl, which_classe
   local row = holds(name, token)
   if not row then return false end
   touch(name)
-  local urgent = held(row, first_of(row, IMMEDIATE, IMMEDIATE, immediate))
-  local never = held(row, due_never_crawled(row, never_crawled, classes[which_classes]))
-  local known = held(row, due_recrawl(row, recrawl, horizons[which_horizon]))
+  local urgent = hold(row, first_of(row, IMMEDIATE, IMMEDIATE, immediate))
+  local never = hold(row, due_never_crawled(row, never_crawled, classes[which_classes]))
+  local known = hold(row, due_recrawl(row, recrawl, horizons[which_horizon]))
   if #urgent < immediate then row.hurried = nil end
   local overtaken = row.overtaken and immediate > 0
   if overtaken then row.overtaken = nil end

@@ -1,6 +1,7 @@
 -- What the shard's change log holds.
 -- A      { "after", sequence, n } | { "before", time } | { "naming", sequence, n, bytes }
--- Result { number of the entry behind which they lie, entry... } | the newest entry that is older, or the last that went |
+-- Result { number of the entry behind which they lie, whether something of the shard was forgotten, entry... } |
+--        the newest entry that is older, or the last that went |
 --        { how far it looked, { sequence, entry }... }: of the next n those that hold the bytes
 local dropped, last = log_bounds()
 local what, n = A[1], A[3]
@@ -22,6 +23,7 @@ end
 local from = math.max(A[2], dropped)
 local found = entries_after(from)
 if what == 'after' then
+  table.insert(found, 1, call('EXISTS', BARRED))
   table.insert(found, 1, from)
   return found
 end

@@ -8,8 +8,8 @@ local went = 0
 while went < most and dropped + went < last do
   local number = dropped + went + 1
   if number > up_to and logged_at(call('HGET', LOG, number)) >= before then break end
-  call('HDEL', LOG, number)
+  write(LOG, number, false)
   went = went + 1
 end
 count('log_dropped', went)
-return { went, dropped + went, last }
+return finish({ went, dropped + went, last })

@@ -1,10 +1,10 @@
--- What every step shares. Each step is one script: this prelude, then its own file; it runs whole or not at all.
+-- What steps share. Each step is one script: what it uses of this prelude, then its own file; it runs whole or not at
+-- all. A paragraph here begins with what it makes, and goes along where that is named (`scripts.py`).
 --
--- KEYS   the thirteen keys of one shard, all in one hash slot, the same for every step (`scripts.py` builds them):
+-- KEYS   the twelve keys of one shard, all in one hash slot, the same for every step (`scripts.py` builds them):
 --        pages    hash   site number .. page key -> value, see below
 --        nodes    hash   site number .. node number -> a node of the site's tree of places
 --        sites    hash   name -> row (cmsgpack); name .. NUL .. "s" -> state, name .. NUL .. "l" -> learned
---        leases   hash   site number .. page key -> number of the lease
 --        due      zset   name -> when the site may be activated
 --        names    zset   name -> 0
 --        counts   hash   what `statistics` shows, and the counters that numbers come from
@@ -19,10 +19,10 @@
 -- A value is  state | 8 due | 16 copy (1 byte), lane (2), order (8), [never crawled: first seen (8)],
 -- [crawled: bucket (1), last_crawled in ms (8)], [due (8)], [copy: file (4), offset (8), length (4), repository (2)], body (msgpack, of no interest here).
 -- All numbers are big-endian, times are doubles. Lane and order are the page's place in the site's queues, also while
--- it is leased: then it stands in lane LEASED by the number of its lease, and returns to its place.
+-- it is leased: then it stands in its site's row, which says lane LEASED for it, and returns to its place.
 -- A place is lane (2), order (8), page key. A node holds places in order; an inner node also each child's number (4).
 
-local PAGES, NODES, SITES, LEASES, DUE, NAMES, COUNTS, BUCKETS, ROWS, COPIES, BARRED, HURRY, LOG =
+local PAGES, NODES, SITES, DUE, NAMES, COUNTS, BUCKETS, ROWS, COPIES, BARRED, HURRY, LOG =
   unpack(KEYS)
 local A = cmsgpack.unpack(ARGV[1])
 local call, get, put = redis.call, struct.unpack, struct.pack
@@ -54,25 +54,135 @@ local function time_of(kept)
   return tonumber(kept)
 end
 
-local function count(name, many)
-  if many ~= 0 then call('HINCRBY', COUNTS, name, many) end
+-- Fields of hashes ----------------------------------------------------------------------------------------------------
+-- Each is read once and written once: `finish` writes all of a hash with one command. What a step wrote is known here
+-- and nowhere else until then; a step that fails has written nothing.
+
+local known, written = {}, {}
+
+local AT_ONCE = 1000 -- arguments of one command: Lua's stack is bounded
+
+-- The value of a field; false for none.
+local function fetch(hash, name)
+  local of = known[hash]
+  if not of then
+    of = {}
+    known[hash] = of
+  end
+  local value = of[name]
+  if value == nil then
+    value = call('HGET', hash, name)
+    of[name] = value
+  end
+  return value
 end
 
-local function next_number(name)
-  return call('HINCRBY', COUNTS, name, 1)
+-- Read at once what will be fetched.
+local function fetch_all(hash, names)
+  if #names < 2 then return end
+  local of = known[hash] or {}
+  known[hash] = of
+  for from = 1, #names, AT_ONCE do
+    local to = math.min(from + AT_ONCE - 1, #names)
+    for i, value in ipairs(call('HMGET', hash, unpack(names, from, to))) do
+      if of[names[from + i - 1]] == nil then of[names[from + i - 1]] = value end
+    end
+  end
+end
+
+-- Let a field have a value, or with false none.
+local function write(hash, name, value)
+  if not known[hash] then known[hash] = {} end
+  if not written[hash] then written[hash] = {} end
+  known[hash][name] = value
+  written[hash][name] = true
+end
+
+local function write_out(hash, names)
+  local of, only = known[hash], next(names)
+  if not next(names, only) then
+    if of[only] then call('HSET', hash, only, of[only]) else call('HDEL', hash, only) end
+    return
+  end
+  local sent, gone = {}, {}
+  for name in pairs(names) do
+    local value = of[name]
+    if value then
+      sent[#sent + 1] = name
+      sent[#sent + 1] = value
+      if #sent == AT_ONCE then
+        call('HSET', hash, unpack(sent))
+        sent = {}
+      end
+    else
+      gone[#gone + 1] = name
+    end
+  end
+  if #sent > 0 then call('HSET', hash, unpack(sent)) end
+  for from = 1, #gone, AT_ONCE do
+    call('HDEL', hash, unpack(gone, from, math.min(from + AT_ONCE - 1, #gone)))
+  end
+end
+
+-- Counts --------------------------------------------------------------------------------------------------------------
+
+local added, given = {}, {} -- name -> what is to be added; name -> the last number given
+
+local function count(name, many)
+  added[name] = (added[name] or 0) + many
+end
+
+-- A number that was not given before, `least` or more.
+local function next_number(name, least)
+  local number = (given[name] or tonumber(call('HGET', COUNTS, name) or 0)) + 1
+  if least and number < least then number = least end
+  given[name] = number
+  return number
+end
+
+local sums = { [BUCKETS] = {}, [COPIES] = {} }
+
+-- As `count`, in another hash, of numbers that may be too large for a double.
+local function add(hash, name, many)
+  sums[hash][name] = (sums[hash][name] or 0) + many
+end
+
+local function write_counts()
+  local names, sent = {}, {}
+  for name, many in pairs(added) do
+    if many ~= 0 then names[#names + 1] = name end
+  end
+  if #names > 0 then
+    for i, before in ipairs(call('HMGET', COUNTS, unpack(names))) do
+      sent[#sent + 1] = names[i]
+      sent[#sent + 1] = tonumber(before or 0) + added[names[i]]
+    end
+  end
+  for name, number in pairs(given) do
+    sent[#sent + 1] = name
+    sent[#sent + 1] = number
+  end
+  if #sent > 0 then call('HSET', COUNTS, unpack(sent)) end
+  for name, many in pairs(sums[BUCKETS]) do
+    if many ~= 0 then call('HINCRBY', BUCKETS, name, many) end
+  end
+  for name, many in pairs(sums[COPIES]) do
+    if many ~= 0 and call('HINCRBY', COPIES, name, many) == 0 then call('HDEL', COPIES, name) end
+  end
 end
 
 -- Sites ---------------------------------------------------------------------------------------------------------------
 -- A row: id, first (seen), due, n (pages by state, from 1), imm (pages in the immediate lane, leased ones too), epoch,
 -- reg (epoch, lane and order that a regrade has come to), root, h (height) and last (node number) of the tree, w (bytes
--- of a page key); while it is somebody's: owner, token, till, fresh, hurried, overtaken, out (leases).
+-- of a page key); while it is somebody's: owner, token, till, fresh, hurried, overtaken, held (its leases, in order: of
+-- each its number (8) and the page key).
 
 local rows, changed = {}, {}
 
 local function site_of(name)
   local row = rows[name]
   if row == nil then
-    local raw = call('HGET', SITES, name)
+    local raw = fetch(SITES, name)
     row = raw and cmsgpack.unpack(raw) or false
     rows[name] = row
   end
@@ -92,8 +202,11 @@ local function schedule(name, row)
   call('ZADD', DUE, keep(available(row)), name)
 end
 
+local sooner = 0 -- 1 where a step let a site be due earlier than before
+
 local function due_sooner(name, row, due)
   if not row.owner and due < time_of(row.due) then
+    sooner = 1
     row.due = keep(due)
     touch(name)
     schedule(name, row)
@@ -111,24 +224,16 @@ end
 -- The tree of places --------------------------------------------------------------------------------------------------
 -- Comparisons are of numbers, for Lua compares strings by the server's locale.
 
-local nodes, stale = {}, {}
-
 local function name_of(row, number)
   return put('>I4I4', row.id, number)
 end
 
 local function read_node(name)
-  local node = nodes[name]
-  if node == nil then
-    node = call('HGET', NODES, name) or ''
-    nodes[name] = node
-  end
-  return node
+  return fetch(NODES, name) or ''
 end
 
 local function write_node(name, node)
-  nodes[name] = node
-  stale[name] = true
+  write(NODES, name, node ~= '' and node)
 end
 
 local function new_node(row, node)
@@ -242,7 +347,19 @@ local function remove(row, lane, order, key)
   end
 end
 
--- Calls visit(lane, order, key) for the places after (lane, order) or after that page there, until it returns true.
+local ended = {} -- row -> keys whose leases end with this step: `finish` takes them out of the row at once
+
+-- Calls visit(number, key) for each lease of a site, until it returns true.
+local function each_lease(row, visit)
+  local held, over = row.held or '', ended[row] or {}
+  for at = 1, #held, row.w + 8 do
+    local key = sub(held, at + 8, at + 7 + row.w)
+    if not over[key] and visit(get('>d', held, at), key) then return end
+  end
+end
+
+-- Calls visit(lane, order, key) for the places after (lane, order) or after that page there, until it returns true;
+-- what is leased comes last.
 local function walk(row, lane, order, visit, after)
   after = after or ''
   local function under(number, height)
@@ -261,7 +378,11 @@ local function walk(row, lane, order, visit, after)
     end
     return false
   end
-  under(row.root, row.h)
+  if (lane == LEASED or not under(row.root, row.h)) and row.held then
+    each_lease(row, function(number, key)
+      return (lane < LEASED or number > order) and visit(LEASED, number, key)
+    end)
+  end
 end
 
 -- The first place of a lane, or of the first lane after it.
@@ -326,8 +447,7 @@ local function count_copy(copy, many)
   if not copy then return end
   local file = get('>I4', copy, 1)
   local repository = get('>I2', copy, 17)
-  local name = repository .. ':' .. file
-  if call('HINCRBY', COPIES, name, many) == 0 then call('HDEL', COPIES, name) end
+  add(COPIES, repository .. ':' .. file, many)
 end
 
 -- Take a page into the counts of its site and shard (many 1), or out of them (-1).
@@ -336,8 +456,8 @@ local function count_page(row, one, many)
   count('state' .. one.state, many)
   if one.lane == IMMEDIATE then row.imm = row.imm + many end
   if one.state == CRAWLED then
-    call('HINCRBY', BUCKETS, one.bucket .. 'p', many)
-    call('HINCRBY', BUCKETS, one.bucket .. 's', text(many * one.crawled_ms))
+    add(BUCKETS, one.bucket .. 'p', many)
+    add(BUCKETS, one.bucket .. 's', many * one.crawled_ms)
   end
   count_copy(one.copy, many)
 end
@@ -355,16 +475,48 @@ local function dequeue(row, one, key)
   if one.lane == IMMEDIATE then count('immediate', -1) end
 end
 
+local MANY = 4096 -- bytes of leases that are looked through for each page; of more there is an index
+
+local indices = {} -- leases of a row -> page key -> where it stands
+
+-- Where a page's lease stands in the row; nil for none.
+local function lease_at(row, key)
+  local held, at = row.held, 0
+  if not held or #key ~= row.w or ended[row] and ended[row][key] then return nil end
+  if #held > MANY then
+    if not indices[held] then
+      indices[held] = {}
+      for place = 1, #held, row.w + 8 do indices[held][sub(held, place + 8, place + 7 + row.w)] = place end
+    end
+    return indices[held][key]
+  end
+  repeat
+    at = held:find(key, at + 1, true)
+  until not at or (at - 9) % (row.w + 8) == 0
+  return at and at - 8
+end
+
 local function lease_number(row, key)
-  local number = call('HGET', LEASES, field(row, key))
-  return number and tonumber(number)
+  local at = lease_at(row, key)
+  return at and (get('>d', row.held, at))
+end
+
+-- Let a never-crawled URL stand in the lane of its new class, if it stands as it did when `value` was read; 1 then.
+local function move_class(name, row, key, value, lane, body)
+  if fetch(PAGES, field(row, key)) ~= value or lease_number(row, key) then return 0 end
+  local one = header(value)
+  dequeue(row, one, key)
+  one.lane, one.body = lane, body
+  write(PAGES, field(row, key), value_of(one))
+  enqueue(name, row, one, key)
+  return 1
 end
 
 -- The change log ------------------------------------------------------------------------------------------------------
 
 -- Number and keep an entry of the change log, where there is one.
 local function note(entry)
-  if entry then call('HSET', LOG, next_number('logged'), entry) end
+  if entry then write(LOG, next_number('logged'), entry) end
 end
 
 -- Of the change log: how many entries went, and the number of the newest.
@@ -379,26 +531,40 @@ end
 
 -- Leases --------------------------------------------------------------------------------------------------------------
 
-local function end_lease(row, key, number)
-  call('HDEL', LEASES, field(row, key))
-  remove(row, LEASED, number, key)
-  row.out = row.out - 1
+-- Of a page with a lease.
+local function end_lease(row, key)
+  if not ended[row] then ended[row] = {} end
+  ended[row][key] = true
   count('leased', -1)
 end
 
-local function give_back(name, row, key, number)
-  end_lease(row, key, number)
-  enqueue(name, row, header(call('HGET', PAGES, field(row, key))), key)
+local function without_ended(row)
+  local key = next(ended[row])
+  if next(ended[row], key) then
+    local kept = {}
+    each_lease(row, function(number, its_key) kept[#kept + 1] = put('>d', number) .. its_key end)
+    row.held = table.concat(kept)
+  else
+    ended[row] = nil
+    local at = lease_at(row, key)
+    row.held = sub(row.held, 1, at - 1) .. sub(row.held, at + row.w + 8)
+  end
+  if row.held == '' then row.held = nil end
+end
+
+local function give_back(name, row, key)
+  end_lease(row, key)
+  enqueue(name, row, header(fetch(PAGES, field(row, key))), key)
 end
 
 -- Return what is leased of a site to its places; how many URLs.
 local function return_leases(name, row)
-  local out = {}
-  if (row.out or 0) > 0 then
-    walk(row, LEASED, -INF, function(_, number, key) out[#out + 1] = { key, number } end)
-  end
-  for _, one in ipairs(out) do give_back(name, row, one[1], one[2]) end
-  return #out
+  local keys = {}
+  each_lease(row, function(_, key) keys[#keys + 1] = key end)
+  for _, key in ipairs(keys) do enqueue(name, row, header(fetch(PAGES, field(row, key))), key) end
+  count('leased', -#keys)
+  row.held, ended[row] = nil, nil
+  return #keys
 end
 
 -- Answers -------------------------------------------------------------------------------------------------------------
@@ -411,13 +577,13 @@ local function site_answer(name, row)
   }
 end
 
--- Write what changed; the last call of every step that changes something.
+-- Write what changed; the last call of every step that changes something, also where it only counted.
 local function finish(answer)
-  for name in pairs(stale) do
-    if nodes[name] == '' then call('HDEL', NODES, name) else call('HSET', NODES, name, nodes[name]) end
-  end
+  for row in pairs(ended) do without_ended(row) end
   for name in pairs(changed) do
-    if rows[name] then call('HSET', SITES, name, cmsgpack.pack(rows[name])) end
+    if rows[name] then write(SITES, name, cmsgpack.pack(rows[name])) end
   end
+  write_counts()
+  for hash, names in pairs(written) do write_out(hash, names) end
   return answer
 end

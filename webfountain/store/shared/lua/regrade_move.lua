@@ -4,19 +4,9 @@
 -- Atomic: what was leased, taken down or put first since it was read stays as it is.
 local name, token, epoch, done, lane, order = unpack(A, 1, 6)
 local row = holds(name, token)
-if not row then return false end
+if not row then return finish(false) end
 local moved = 0
-for i = 7, #A do
-  local key, value, new_lane, body = unpack(A[i])
-  if call('HGET', PAGES, field(row, key)) == value and not lease_number(row, key) then
-    local one = header(value)
-    dequeue(row, one, key)
-    one.lane, one.body = new_lane, body
-    call('HSET', PAGES, field(row, key), value_of(one))
-    enqueue(name, row, one, key)
-    moved = moved + 1
-  end
-end
+for i = 7, #A do moved = moved + move_class(name, row, unpack(A[i])) end
 if done then
   row.epoch, row.reg = epoch, nil
 else

@@ -4,14 +4,14 @@
 -- One step with `regrade_move`, which looks again at what is moved.
 local name, token, epoch, most = unpack(A)
 local row = holds(name, token)
-if not row then return false end
+if not row then return finish(false) end
 if row.epoch == epoch then return 1 end
 local lane, order = FIRST_CLASS, -INF
 if row.reg and row.reg[1] == epoch then lane, order = row.reg[2], row.reg[3] end
 local answer = {}
 walk(row, lane, order, function(its_lane, its_order, key)
   if its_lane > LAST_CLASS or #answer >= most then return true end
-  answer[#answer + 1] = { its_lane, text(its_order), key, call('HGET', PAGES, field(row, key)) }
+  answer[#answer + 1] = { its_lane, text(its_order), key, fetch(PAGES, field(row, key)) }
   return false
 end)
 return answer

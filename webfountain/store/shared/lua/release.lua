@@ -7,7 +7,7 @@ for _, lease in ipairs(A) do
   local name, token, key, number = unpack(lease)
   local row = site_of(name)
   if row and row.owner and row.token == token and lease_number(row, key) == number then
-    give_back(name, row, key, number)
+    give_back(name, row, key)
     touch(name)
     returned = returned + 1
   end

@@ -6,14 +6,14 @@ local followed = 0
 for _, move in ipairs(A) do
   local name, key, old, new = unpack(move)
   local row = site_of(name)
-  local value = row and call('HGET', PAGES, field(row, key))
+  local value = row and fetch(PAGES, field(row, key))
   if value then
     local one = header(value)
     if one.copy == old then
       count_copy(old, -1)
       count_copy(new, 1)
       one.copy = new
-      call('HSET', PAGES, field(row, key), value_of(one))
+      write(PAGES, field(row, key), value_of(one))
       followed = followed + 1
     end
   end

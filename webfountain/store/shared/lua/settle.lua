@@ -10,32 +10,43 @@ local applied, lost = 0, 0
 local function settle(name, token, key, number, page, keeps, counted, entry)
   local row = site_of(name)
   if not row or not row.owner or row.token ~= token or lease_number(row, key) ~= number then return false end
-  local before = header(call('HGET', PAGES, field(row, key)))
+  local before = header(fetch(PAGES, field(row, key)))
   local after = {
     state = page[1], lane = page[2], order = page[3], bucket = page[4], crawled_ms = page[5],
     due = page[6] or nil, copy = page[7] or nil, body = page[8],
   }
   if keeps then after.copy = before.copy end
-  end_lease(row, key, number)
+  end_lease(row, key)
   count_page(row, before, -1)
-  call('HSET', PAGES, field(row, key), value_of(after))
+  write(PAGES, field(row, key), value_of(after))
   count_page(row, after, 1)
   enqueue(name, row, after, key)
   for i = 1, #counted, 2 do
     -- The sum as any process would make it of the same doubles; HINCRBYFLOAT has more digits.
-    local sum = tonumber(call('HGET', ROWS, counted[i]) or 0) + counted[i + 1]
-    call('HSET', ROWS, counted[i], text(sum))
+    write(ROWS, counted[i], tonumber(fetch(ROWS, counted[i]) or 0) + counted[i + 1])
   end
   note(entry)
   touch(name)
   return true
 end
 
+local function read_ahead()
+  local fields, counters = {}, {}
+  for _, outcome in ipairs(A[1]) do
+    local row = site_of(outcome[1])
+    if row then fields[#fields + 1] = field(row, outcome[3]) end
+    for i = 1, #outcome[7], 2 do counters[#counters + 1] = outcome[7][i] end
+  end
+  fetch_all(PAGES, fields)
+  fetch_all(ROWS, counters)
+end
+
+if #A[1] > 1 then read_ahead() end
 for _, outcome in ipairs(A[1]) do
   if settle(unpack(outcome)) then applied = applied + 1 else lost = lost + 1 end
 end
-count('settle_lost', lost)
+if lost > 0 then count('settle_lost', lost) end
 for _, one in ipairs(A[2]) do
-  if holds(one[1], one[2]) then call('HSET', SITES, one[1] .. '\0l', one[3]) end
+  if holds(one[1], one[2]) then write(SITES, one[1] .. '\0l', one[3]) end
 end
 return finish({ applied, lost })

@@ -1,0 +1,76 @@
+"""Whether a change made the crawl slower: this tree against another one, run in turn on one web.
+
+``python -m tests.benchmarks.bench_against /path/to/other/worktree [--rounds 5] [--pages 3000] [--most 1.03]``
+(``git worktree add /path/to/other COMMIT`` makes one.) CPU seconds of whole crawl processes, ours and theirs in turn,
+each against a server of this tree with the same pages; the median of each, of a short and a long crawl, so that the
+slope is a page and the intercept a start. A busy machine slows both alike. 1 when a page costs more than `most` times.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from tests.acceptance.crawls import ROOT, policy
+from tests.benchmarks.bench_crawl import WEB
+from webfountain.demo.server import DemoServer
+
+SHORT = 500
+
+
+def main() -> int:
+    """Print both, and the ratio."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("other", type=Path)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--pages", type=int, default=3000)
+    parser.add_argument("--most", type=float, default=1.03)
+    chosen = parser.parse_args()
+    trees = {"ours": ROOT, "theirs": chosen.other.resolve()}
+    spent: dict[tuple[str, int], list[float]] = {(name, pages): [] for name in trees for pages in (SHORT, chosen.pages)}
+    folder = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
+    try:
+        for number in range(chosen.rounds):
+            # Who begins changes from round to round: the second finds the machine as the first left it.
+            for name in sorted(trees, reverse=bool(number % 2)):
+                for pages in (SHORT, chosen.pages):
+                    spent[name, pages].append(crawl(folder, trees[name], pages))
+    finally:
+        shutil.rmtree(folder)
+    middle = {key: statistics.median(times) for key, times in spent.items()}
+    page = {name: (middle[name, chosen.pages] - middle[name, SHORT]) / (chosen.pages - SHORT) for name in trees}
+    for name, seconds in page.items():
+        print(f"{name:>7}: {1e3 * seconds:.3f} ms a page, {middle[name, SHORT] - SHORT * seconds:.2f} s to start")
+    ours, theirs = spent["ours", chosen.pages], spent["theirs", chosen.pages]
+    whole = statistics.median(a / b for a, b in zip(ours, theirs, strict=True))
+    ratio = page["ours"] / page["theirs"]
+    print(f"  ratio: {ratio:.3f} a page, {whole:.3f} of whole crawls, round by round (goal: at most {chosen.most})")
+    return int(ratio > chosen.most)
+
+
+def crawl(folder: Path, tree: Path, pages: int) -> float:
+    """CPU seconds of a crawl of so many pages by the code of a tree."""
+    store = folder / "store"
+    with DemoServer(**WEB) as server:
+        collection = policy(folder, server.urls)
+        command = [sys.executable, "-m", "webfountain", "crawl", str(collection), f"--store=rocksdb://{store}"]
+        environment = {**os.environ, "PYTHONPATH": str(tree)}
+        command += [f"--max-pages={pages}", "--json"]
+        process = subprocess.Popen(command, cwd=tree, env=environment, stdout=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        assert process.returncode == 0, f"status {process.returncode}: {tree}"
+        served = sum("robots.txt" not in visit.path and "sitemap" not in visit.path for visit in server.log())
+        assert served == pages, f"{served} pages were served to {tree}, {pages} were to be crawled"
+    shutil.rmtree(store)
+    return usage.ru_utime + usage.ru_stime
+
+
+if __name__ == "__main__":
+    sys.exit(main())

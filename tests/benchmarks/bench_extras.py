@@ -1,0 +1,103 @@
+"""What each part that can be switched on costs a crawl: ``python -m tests.benchmarks.bench_extras [--pages S L]``.
+
+``--beside N``: instead, pages per second and per CPU second of a crawl beside which N pages are ranked and published,
+over those of the same crawl whose rankings are of its own few pages; goal .8 at 10^6. The dominating cost is the
+ranker's own process, which has the lowest priority.
+
+CPU milliseconds of a page, as the slope between a short and a long run of the whole process on the web of
+`bench_crawl`, with duplicate detection, with ranking and scores, with both, and with neither; all in turn, twice. The
+goal is .8 of the pages a CPU second with everything on. The dominating cost of the detector is the sketch of a text.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shutil
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+from tests.benchmarks.bench_crawl import fountain
+from webfountain.ranking.link_log import LinkLog
+from webfountain.ranking.scores import EpochScores
+from webfountain.records import Link
+from webfountain.urls import fingerprint
+
+DUPLICATES: dict[str, dict[str, object]] = {"duplicates": {"detect": True}}
+RANKING: dict[str, dict[str, object]] = {
+    "ranking": {"every": "1h"},
+    "policies__default": {"score": {"pagerank": 0.8, "trust": 0.2}},
+}
+WITH: dict[str, dict[str, dict[str, object]]] = {
+    "nothing": {},
+    "duplicates": DUPLICATES,
+    "ranking": RANKING,
+    "both": DUPLICATES | RANKING,
+}
+
+
+def main() -> None:
+    """A line for each."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, nargs=2, default=(1_000, 6_000))
+    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--extras", default="duplicates,ranking,both")
+    parser.add_argument("--beside", type=int, metavar="N")
+    options = parser.parse_args()
+    if options.beside is not None:
+        _beside(options.beside, options.pages[1], options.rounds)
+        return
+    pages = options.pages
+    spent = dict.fromkeys(["nothing", *options.extras.split(",")], 0.0)
+    for _ in range(options.rounds):
+        for name in spent:
+            tables = WITH[name]
+            costs = []
+            for many in pages:
+                folder = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
+                costs.append(fountain(folder, many, tables=tables))
+                shutil.rmtree(folder)
+            short, long = costs
+            spent[name] += 1000 * (long.cpu_s - short.cpu_s) / (long.pages - short.pages) / options.rounds
+    for name, each in spent.items():
+        ratio = spent["nothing"] / each
+        print(f"with {name:11}{each:7.3f} ms a page, {ratio:.2f} of the pages a CPU second (goal .8)")
+
+
+def _beside(count: int, pages: int, rounds: int) -> None:
+    """Two lines: the rates with the large ranking and without."""
+    log = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
+    _write_log(str(log), count)
+    rates: dict[str, list[tuple[float, float]]] = {"alone": [], "beside": []}
+    for _ in range(rounds):
+        for name, found in rates.items():
+            folder = Path(tempfile.mkdtemp(prefix="webfountain-bench-"))
+            if name == "beside":
+                shutil.copytree(log, folder / "links")
+            tables = RANKING | {"ranking": {"every": "1h", "links": str(folder / "links")}}
+            fountain(folder, pages, tables=tables)
+            report = json.loads((folder / f"ours-{pages}.json").read_bytes())
+            found.append((pages / report["seconds"], pages / report["cpu_seconds"]))
+            if name == "beside":
+                [scores] = folder.glob("store-*/scores")
+                assert len(EpochScores(scores)) >= count, "nothing was published while the crawl ran"
+            shutil.rmtree(folder)
+    shutil.rmtree(log)
+    wall, cpu = (np.mean(rates["beside"], axis=0) / np.mean(rates["alone"], axis=0)).tolist()
+    print(f"beside a ranking of {count:,} pages: {wall:.2f} of the pages a second, {cpu:.2f} a CPU second (goal .8)")
+
+
+def _write_log(url: str, count: int) -> None:
+    """Pages with ten links each, of which `count` are known in the end."""
+    log = LinkLog(url, writer="before")
+    for page in range(count // 10):
+        names = [f"http://known.example/{10 * page + k}" for k in range(10)]
+        links = [Link(name, "http://known.example", fingerprint(name)) for name in names]
+        log.append(names[0], "http://known.example", at=1.0, links=links)
+    log.flush()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,322 @@
+"""Pages chosen at a price, at any size: ``python -m tests.benchmarks.bench_price [--sites N] [--days D]``.
+
+Generated sites of 100 pages in five directories; releases of the whole site (one in 90 days), of a directory (60) and
+of single pages (200, log-normal) change them. The frontier runs without I/O under a manual clock over an embedded
+store whose pages were crawled within the last 30 days, with what their histories taught, at a fetch a day for a
+thirtieth of them. Told: CPU of what selection costs (`UrgentPages`, all of it) for each fetch and of the crawl's CPU
+(the web's own and the clock's not counted), peak memory, budget used over budget given, the obsolete share. Setting the
+collection up is not measured. ``--sites 100000`` is 10^7 pages (some 40 minutes, 8 GB of disk); the default is 10^5.
+
+``--ranking`` beside it ranks all pages of the same collection together fifty times a day, by the same urgencies, and
+tells the ratio of the obsolete shares (goal 1.05); for a collection that can be ranked. The dominating cost of a fetch
+is reading its page; of selection, numpy over the sites of a batch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import heapq
+import random
+import resource
+import tempfile
+import time
+from collections import defaultdict
+from functools import lru_cache, partial, wraps
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from tests.frontier.drive import Drive, collection_of
+from webfountain.clock import ManualClock
+from webfountain.core.change_rate import append
+from webfountain.frontier.batch import CensusTaken, Learned
+from webfountain.frontier.pages.examiner import Visit
+from webfountain.frontier.planning.plan import Controller, encode_plan
+from webfountain.frontier.planning.urgent_pages import UrgentPages, UrgentSite, urgent_pages_of
+from webfountain.policy.files import CollectionInForce
+from webfountain.records import STATES, Fetch, Fetched, Link, Outcome, PageRecord, SiteLease, SiteRecord, SiteState
+from webfountain.store import open_store
+from webfountain.store.contract import COLLECTION, LANES, PLAN, Parked, Refill
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from webfountain.policy.files import Collection
+    from webfountain.store.contract import FrontierStore
+
+    Array = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+
+RATE = 333.0
+"""Fetches a second: as one busy process makes them, so a day is as short as it takes to visit a thirtieth of the pages.
+"""
+BATCH_S = 0.1
+"""The worker thread takes what has come in so long, as it does when it is busy."""
+START = 1e9
+PAGES, DIRECTORIES = 100, 5
+INTERVAL_DAYS = 30
+SITE_DAYS, DIRECTORY_DAYS, PAGE_DAYS = 90.0, 60.0, 200.0
+LOOKS = 10
+"""Looks at the truth in a day."""
+LOOKED_AT = 400
+"""Sites that are held against the truth."""
+SELECTION = ("due", "outranking", "next_at", "observe", "admit", "leave", "demand", "look", "encode_forecast", "refuse")
+
+
+class Releases(NamedTuple):
+    """Changes of one site: times of each page, page after page, and where each page's begin."""
+
+    times: Array
+    begins: Ints
+
+
+class Web:
+    """What the sites look like at a time."""
+
+    def __init__(self, sites: int, *, days: float, seed: int = 1) -> None:
+        self.names = [f"http://10.{n >> 16}.{n >> 8 & 255}.{n & 255}" for n in range(sites)]
+        self.number = {name: n for n, name in enumerate(self.names)}
+        self._days, self._seed = days, seed
+        self.day_s = max(round(sites * PAGES / INTERVAL_DAYS / RATE), 1)
+        self.releases = lru_cache(LOOKED_AT * 10)(self._releases)
+        self.held = np.zeros((sites, PAGES), dtype=np.int32)  # versions of our copies
+        self.cpu = 0.0
+
+    def _releases(self, site: int) -> Releases:
+        rng = np.random.default_rng([self._seed, site])
+        span = INTERVAL_DAYS * 2 + self._days
+
+        def times(mean_days: float) -> list[float]:
+            found = rng.uniform(-2 * INTERVAL_DAYS, self._days, rng.poisson(span / mean_days))
+            return [START + at * self.day_s for at in found.tolist()]
+
+        whole = times(SITE_DAYS)
+        shared = [times(DIRECTORY_DAYS * rng.lognormal(0, 0.5)) for _ in range(DIRECTORIES)]
+        own = [times(PAGE_DAYS * rng.lognormal(0, 1)) for _ in range(PAGES)]
+        of_page = [sorted(whole + shared[page % DIRECTORIES] + own[page]) for page in range(PAGES)]
+        counts = [len(each) for each in of_page]
+        return Releases(np.array([at for each in of_page for at in each]), np.cumsum([0, *counts]))
+
+    def version(self, site: int, page: int, at: float) -> int:
+        releases = self.releases(site)
+        begin, end = releases.begins[page : page + 2]
+        return int(np.searchsorted(releases.times[begin:end], at, side="right"))
+
+    def obsolete(self, sites: range, at: float) -> float:
+        """Share of the pages of some sites whose copy is not what the page is."""
+        stale = 0
+        for site in sites:
+            releases = self.releases(site)
+            before = np.concatenate([[0], np.cumsum(releases.times <= at)])
+            now = before[releases.begins[1:]] - before[releases.begins[:-1]]
+            stale += int(np.count_nonzero(now != self.held[site]))
+        return stale / (len(sites) * PAGES)
+
+    def answer(self, fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
+        """The page, or that it is as we have it."""
+        begun = time.thread_time()
+        try:
+            if fetch.kind != "page":
+                return 404, {}, b"", 0.001
+            site, page = self.number[fetch.site], int(fetch.url.rsplit("/", 1)[1])
+            version = self.version(site, page, at)
+            self.held[site, page] = version
+            etag = f'"{version}"'
+            if fetch.etag == etag:
+                return 304, {"etag": etag}, b"", 0.001
+            body = f"<title>{page}</title><p>{' '.join(f'w{version}x{n}' for n in range(60))}</p>"
+            return 200, {"content-type": "text/html", "etag": etag}, body.encode(), 0.001
+        finally:
+            self.cpu += time.thread_time() - begun
+
+
+class Paced(Drive):
+    """The worker thread is busy: it takes a batch every `BATCH_S`."""
+
+    work_at = 0.0
+
+    def go(self, end: float) -> None:
+        """Until a time."""
+        while (now := self.clock.now()) < end:
+            while (fetch := self.frontier.next()) is not None:
+                self._send(fetch)
+            while self.flying and self.flying[0][0] <= now:
+                self._land(heapq.heappop(self.flying)[2])
+            if now >= self.work_at:
+                self.work_at = now + BATCH_S
+                if (batch := self.frontier.take_work()) is not None:
+                    self.frontier.absorb(self.frontier.run(batch))
+                    self.frontier.planning()  # the plan stays: it is the price that follows
+            following = min([self.work_at, end, *(each[0] for each in self.flying[:1])])
+            wake = self.frontier.wake_at()
+            self.clock.set(max(min(following, wake) if wake is not None and wake > now else following, now))
+
+
+def main() -> None:
+    """Set up, crawl, tell."""
+    options = _options()
+    web = Web(options.sites, days=options.days)
+    capacity = options.sites * PAGES // INTERVAL_DAYS
+    collection = collection_of(
+        [f"{web.names[0]}/d0/0"], min_delay="50ms", delay_factor=1, period=f"{web.day_s}s", collection='scope = "any"',
+        rest=f'capacity_pages_per_period = {capacity}\nperiods = 14\nstrategy = "fountain"\n',
+    )  # fmt: skip
+    with tempfile.TemporaryDirectory(prefix="webfountain-price-") as folder:
+        clock = ManualClock(START)
+        store = open_store(f"rocksdb://{folder}/store", collection="test", period_s=web.day_s)
+        begun = time.process_time()
+        set_up(store, web, collection, clock)
+        print(f"{options.sites:,} sites of {PAGES} pages set up: {time.process_time() - begun:.0f} s of CPU")
+        share = crawl(store, web, collection, clock, options.days, capacity)
+    if options.ranking:
+        again = Web(options.sites, days=options.days)
+        best = ranked(again, collection, options.days, capacity)
+        print(f"all pages ranked together: obsolete {best:.5f}; at a price {share / best:.3f} of that (goal 1.05)")
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--sites", type=int, default=1000)
+    parser.add_argument("--days", type=float, default=4.0)
+    parser.add_argument("--ranking", action="store_true")
+    return parser.parse_args()
+
+
+def records_of(web: Web, site: int) -> list[PageRecord]:
+    """The site's pages as a crawl left them that visited each once in the interval, the last time at random."""
+    rng = random.Random(site)
+    records = []
+    for page in range(PAGES):
+        last = START - rng.random() * INTERVAL_DAYS * web.day_s
+        now, before = web.version(site, page, last), web.version(site, page, last - INTERVAL_DAYS * web.day_s)
+        web.held[site, page] = now
+        url = f"{web.names[site]}/d{page % DIRECTORIES}/{page}"
+        records.append(PageRecord(
+            url, state="crawled", last_crawled=last, first_seen=last - 60 * web.day_s, bucket=200, status=200,
+            etag=f'"{now}"', checks=1, changes=int(now != before), digest=f"{now:040x}", policy="default",
+            history=append(b"", INTERVAL_DAYS * web.day_s, now != before),
+        ))  # fmt: skip
+    return records
+
+
+def set_up(store: FrontierStore, web: Web, collection: Collection, clock: ManualClock) -> None:
+    """Pages known and crawled, sites inactive, with what was learned of each; nothing of this is measured."""
+    urgent = urgent_pages_of(collection, recrawl=True)
+    assert urgent is not None
+    urgent.divide(len(web.names) * PAGES, len(web.names))
+    at = START
+    rng = random.Random(0)
+    for begin in range(0, len(web.names), 200):
+        names = web.names[begin : begin + 200]
+        records = {name: records_of(web, web.number[name]) for name in names}
+        keys = {name: [fingerprint(record.url) for record in records[name]] for name in names}
+        for name in names:
+            store.discover([Link(r.url, name, k) for r, k in zip(records[name], keys[name], strict=True)], at=at)
+        leases = store.activate(len(names), owner="set-up", until=at + 1e6, at=at)
+        outcomes = []
+        for dealt in store.lease([Refill(lease, never_crawled=PAGES, horizon=[at] * LANES) for lease in leases]):
+            assert dealt is not None
+            of = dict(zip(keys[dealt.site], records[dealt.site], strict=True))
+            outcomes += [Outcome(lease.id, "new", of[lease.key], 0.01, 0) for lease in dealt.never_crawled]
+        learned = []
+        for lease in leases:
+            site = UrgentSite.begun(lease.site, records[lease.site], urgent._terms.rounded(), at=at)
+            learned.append((lease, Learned(urgency=site.encode()).encode()))
+        store.settle(outcomes, at=at, learned=learned)
+        state = SiteState(robots_at=at, robots_ok=True, robots=None)
+        store.park([Parked(lease, at + rng.random() * web.day_s / 4, state) for lease in leases], at=at)
+    taken = CensusTaken(at, store.census(), store.census_rows(since=0), 0)
+    plan = Controller(collection, start=at).plan_from(taken)
+    assert plan is not None
+    store.put_value(PLAN, encode_plan(plan))
+    store.put_value(COLLECTION, CollectionInForce.encode(collection))  # else all pages are judged anew at the start
+
+
+def crawl(
+    store: FrontierStore, web: Web, collection: Collection, clock: ManualClock, days: float, capacity: int
+) -> float:
+    """Drive the frontier; the mean obsolete share."""
+    spent: dict[str, float] = defaultdict(float)
+    for name in SELECTION:
+        setattr(UrgentPages, name, _timed(getattr(UrgentPages, name), name, spent))
+    drive = Paced(collection, web.answer, store=store, clock=clock, active_sites=1000)
+    looked = range(min(LOOKED_AT, len(web.names)))
+    shares, used = [], []
+    begun, web.cpu = time.process_time(), 0.0
+    outside = 0.0
+    for look in range(1, int(days * LOOKS) + 1):
+        drive.go(START + look * web.day_s / LOOKS)
+        before = time.process_time()
+        shares.append(web.obsolete(looked, clock.now()))
+        outside += time.process_time() - before
+        used.append(sum(kind == "page" for _, kind, _ in drive.log))
+        price = drive.frontier._follower.schedule.price
+        print(f"  day {look / LOOKS:.1f}: {used[-1]:,} fetches, obsolete {shares[-1]:.5f}, price {price}", flush=True)
+    cpu = time.process_time() - begun - outside - web.cpu
+    half = len(used) // 2
+    fetches, late = used[-1], (used[-1] - used[half - 1]) / (capacity * (len(used) - half) / LOOKS)
+    selection = sum(spent.values())
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(
+        f"selection {1e3 * selection / fetches:.4f} ms of CPU a fetch, {selection / cpu:.1%} of "
+        f"{1e3 * cpu / fetches:.3f} ms; budget used {late:.3f} (second half); peak memory {memory:.0f} MB; "
+        f"obsolete {np.mean(shares):.5f}"
+    )
+    print("  of it: " + ", ".join(f"{name} {1e3 * each / fetches:.4f}" for name, each in sorted(spent.items())))
+    return float(np.mean(shares))
+
+
+def _timed(method: Any, name: str, spent: dict[str, float]) -> Any:
+    @wraps(method)
+    def timed(*arguments: Any, **named: Any) -> Any:
+        begun = time.thread_time()
+        try:
+            return method(*arguments, **named)
+        finally:
+            spent[name] += time.thread_time() - begun
+
+    return timed
+
+
+def ranked(web: Web, collection: Collection, days: float, capacity: int) -> float:
+    """All pages ranked together fifty times a day, the most urgent fetched at once; the mean obsolete share."""
+    urgent = urgent_pages_of(collection, recrawl=True)
+    assert urgent is not None
+    urgent.divide(len(web.names) * PAGES, len(web.names))
+    url: dict[bytes, str] = {}
+    for name in web.names:
+        records = records_of(web, web.number[name])
+        url |= {fingerprint(record.url): record.url for record in records}
+        lease = SiteLease(name, 1, START + 1e9, SiteRecord(name, (0,) * len(STATES), START, 0.0, SiteState()))
+        urgent.admit(lease, b"", partial(iter, records), at=START)
+    checks = 50
+    shares, room = [], 0.0
+    looked = range(min(LOOKED_AT, len(web.names)))
+    for check in range(1, int(days * checks) + 1):
+        at = START + check * web.day_s / checks
+        room += capacity / checks
+        urgent._reckon(web.names, at)
+        sites = [urgent._sites[name] for name in web.names]
+        begins = np.cumsum([0, *map(len, sites)])
+        urgency = np.concatenate([site.worth for site in sites])
+        best = np.argpartition(-urgency, int(room))[: int(room)]
+        room -= len(best)
+        visits = []
+        for page in best.tolist():
+            number = int(np.searchsorted(begins, page, side="right")) - 1
+            address = url[sites[number].key(page - int(begins[number]))]
+            fetch = Fetch(1, "page", address, web.names[number], None)
+            held = int(address.rsplit("/", 1)[1])
+            before = int(web.held[number, held])
+            web.held[number, held] = version = web.version(number, held, at)
+            record = PageRecord(address, state="crawled", last_crawled=at)
+            visits.append(Visit(Fetched(fetch, at, 0.1, 200), "changed" if version != before else "same", record))
+        urgent.observe(visits, at=at)
+        if check % (checks // LOOKS) == 0:
+            shares.append(web.obsolete(looked, at))
+    return float(np.mean(shares))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""What is foretold of cycles, and shown of the present, from what fetches found."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+import msgspec
+import pytest
+
+from tests.benchmarks.bench_forecast import foretold
+from tests.simulate.test_revisit import trace_of
+from webfountain.core.forecast import Believed, BelievedTotal, CycleForecast, Published, holds, published
+from webfountain.simulate.rivals import MODIFIED
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+DAY = 86_400.0
+
+
+def lived(shares: list[float], *, cycle: float = 14.0, pages: float = 1000.0) -> CycleForecast:
+    """A collection that was so obsolete in each of its cycles; a burst is found, and repaired, at each one's end."""
+    forecast = CycleForecast.begun(cycle, at=0.0)
+    for number, share in enumerate([*shares, None]):
+        for day in range(14):
+            at = number * cycle + day
+            if number and day == 0 and shares[number - 1] is not None:
+                forecast.visit(shares[number - 1] * pages * cycle)
+            forecast.look(at, obsolete=0.0, so_far=0.0, missing=0.0, known=pages)
+        if share is None:
+            break
+    return forecast
+
+
+def test_before_anything_is_found_little_is_promised() -> None:
+    forecast = CycleForecast.begun(14.0, at=0.0)
+    assert forecast.now() is None
+    assert forecast.foretold.cycles == 0
+    assert forecast.foretold.low < 0.01 < forecast.foretold.high
+    assert forecast.foretold.high > 0.05
+
+
+def test_what_fetches_found_of_a_cycle_is_its_share() -> None:
+    forecast = lived([0.02, 0.1, 0.0])
+    assert [cycle.found for cycle in forecast.cycles] == [pytest.approx(each) for each in (0.02, 0.1, 0.0)]
+    assert forecast.foretold.cycles == 3
+
+
+def test_a_steady_collection_is_foretold_more_and_more_closely() -> None:
+    early, late = lived([0.03] * 2), lived([0.03] * 30)
+    for forecast in (early, late):
+        assert forecast.foretold.low < 0.03 < forecast.foretold.high
+        assert holds(forecast.foretold.share, 0.03)
+    assert late.foretold.high - late.foretold.low < (early.foretold.high - early.foretold.low) / 2
+
+
+def test_a_burst_counts_once_however_many_pages_it_struck() -> None:
+    """One cycle of eight: it is within what may come, and not what is expected."""
+    forecast = lived([0.001, 0.001, 0.3, 0.001, 0.001, 0.001, 0.001, 0.001])
+    assert forecast.foretold.share < 0.005
+    assert forecast.foretold.high < 0.5
+    assert lived([0.001, 0.3] * 6).foretold.high > 0.3
+
+
+@pytest.mark.untraced
+def test_the_interval_holds_as_often_as_it_says() -> None:
+    """Of cycles drawn from one law, log-normal and then of rare releases, eight of ten lie within."""
+    rng = random.Random(1)
+    laws: list[Callable[[], float]] = [
+        lambda: min(0.03 * rng.lognormvariate(0, 0.8), 1.0),
+        lambda: 0.2 if rng.random() < 0.08 else 0.01,
+    ]
+    for law in laws:
+        inside = 0
+        for _ in range(40):
+            shares = [law() for _ in range(24)]
+            forecast = lived(shares)
+            inside += forecast.foretold.low <= law() <= forecast.foretold.high
+        assert inside >= 0.65 * 40
+
+
+def test_a_belief_that_was_too_dark_takes_itself_back_and_the_share_shown_is_put_right() -> None:
+    """A tenth was believed obsolete all the time; fetches found a fiftieth."""
+    forecast = CycleForecast.begun(14.0, at=0.0)
+    for day in range(14 * 12 + 1):
+        if day:
+            forecast.visit(0.02 * 1000.0)
+        forecast.look(float(day), obsolete=100.0, so_far=700.0, missing=0.0, known=1000.0)
+    assert {round(cycle.found, 3) for cycle in forecast.cycles} == {0.02}
+    now = forecast.now()
+    assert now is not None
+    assert now.low < 0.02 < now.high
+    assert now.share == pytest.approx(0.02, rel=0.3)
+    assert now.cycles == 12
+
+
+def test_pages_without_a_copy_are_obsolete() -> None:
+    forecast = CycleForecast.begun(14.0, at=0.0)
+    for day in range(15):
+        forecast.look(float(day), obsolete=0.0, so_far=0.0, missing=50.0, known=1000.0)
+    assert forecast.cycles[0].found == pytest.approx(0.05)
+
+
+def test_the_beliefs_of_sites_add_up_each_as_of_its_own_time() -> None:
+    standing = BelievedTotal(1e9)
+    one, two = Believed(1e9, 10, 2.0, 5.0, 0.1), Believed(1e9 + 7, 20, 1.0, 3.0, 0.0)
+    standing.replace(None, one)
+    standing.replace(None, two)
+    assert standing.obsolete(1e9 + 10) == pytest.approx(2.0 + 10 * 0.1 + 1.0)
+    assert standing.so_far(1e9 + 10) == pytest.approx(5.0 + 2.0 * 10 + 0.05 * 100 + 3.0 + 3.0)
+    standing.replace(one, Believed(1e9 + 10, 10, 0.0, 0.0, 0.0))
+    assert standing.obsolete(1e9 + 10) == pytest.approx(1.0)
+    assert standing.pages == 30
+
+
+def test_a_forecast_that_was_kept_goes_on_and_what_another_version_wrote_is_left() -> None:
+    forecast = lived([0.02, 0.1])
+    data = msgspec.msgpack.encode(Published(forecast, BelievedTotal(0.0)))
+    kept = published(data)
+    assert kept is not None
+    assert kept.forecast == forecast
+    assert published(None) is published(b"older") is published(b"\x92\x01\x02") is None
+
+
+def test_forecasts_hold_on_a_trace() -> None:
+    """A generated site with releases; on real ones: tests/benchmarks/bench_forecast.py."""
+    rng = random.Random(4)
+    releases = [(day, section) for day in range(420) for section in range(3) if rng.random() < 1 / 40]
+    events = [(day, page, MODIFIED) for day, section in releases for page in range(section, 60, 3)]
+    rows = foretold(trace_of(events, pages=60, alive=60, days=420), 4)
+    inside = sum(cycle.foretold.low <= true <= cycle.foretold.high for cycle, true in rows)
+    assert 0.6 * len(rows) <= inside
+    assert sum(holds(cycle.found, true) for cycle, true in rows) >= 0.6 * len(rows)

@@ -1,0 +1,244 @@
+"""Importance in the running crawl: links are logged, rankings taken up, the queues follow, a kill harms nothing."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+import pytest
+
+from tests.frontier.drive import Drive, collection_of
+from tests.manual import README
+from tests.ranking.linked_web import LinkedWeb
+from webfountain.clock import ManualClock
+from webfountain.core.rank import combined, worth_of_waiting
+from webfountain.ranking.link_log import LinkLogReader
+from webfountain.ranking.live import Job, RankerProcess, carry_out, live_importance
+from webfountain.ranking.scores import EpochScores
+from webfountain.simulate.ordering import GraphFile
+from webfountain.simulate.ordering import crawl as virtual_crawl
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webfountain.records import Fetch
+
+HOME = "http://home.example"
+RANKING = '[ranking]\nevery = "1m"\n'
+
+
+class AtOnce:
+    """A ranker that has done its job before anyone looks, and says what it cost."""
+
+    def __init__(self, *, cost_s: float = 0.0) -> None:
+        self.jobs: list[Job] = []
+        self._cost_s = cost_s
+
+    def start(self, job: Job) -> None:
+        self.jobs.append(job)
+        carry_out(job)
+
+    def failed(self) -> str | None:
+        return None
+
+    def is_busy(self) -> bool:
+        return False
+
+    def cost_s(self) -> float:
+        return self._cost_s
+
+    def stop(self) -> None:
+        pass
+
+
+def web(links: dict[str, list[str]]) -> Any:
+    """A site's pages by path; a page that is not named has no links."""
+
+    def answer(fetch: Fetch, at: float) -> Any:
+        if fetch.kind != "page":
+            return 404, {}, b"", 0.01
+        body = "".join(f"<a href='{path}'>x</a>" for path in links.get(fetch.url.removeprefix(HOME), []))
+        return 200, {"content-type": "text/html"}, f"{fetch.url} {body}".encode(), 0.01
+
+    return answer
+
+
+def drive(
+    folder: Path, links: dict[str, list[str]], *, rest: str = RANKING, cost_s: float = 0.0, **given: Any
+) -> tuple[Drive, AtOnce]:
+    collection, ranker = collection_of([f"{HOME}/"], rest=rest), AtOnce(cost_s=cost_s)
+    clock = ManualClock(1_000_000.0)
+    importance = live_importance(collection, folder, writer="ant", at=clock.now(), ranker=ranker)
+    made = Drive(collection, web(links), clock=clock, importance=importance, recrawl=False, **given)
+    return made, ranker
+
+
+# Twenty pages in a row, each of which links the same late one; it stands last on the home page.
+PAGES = [f"/{n}" for n in range(20)]
+LINKS = {"/": [*PAGES, "/hot", *(f"/z{n}" for n in range(20))], **{page: ["/hot"] for page in PAGES}}
+
+
+def test_a_crawl_without_ranking_has_nothing_of_it(tmp_path: Path) -> None:
+    assert live_importance(collection_of([f"{HOME}/"]), tmp_path, writer="ant", at=0.0) is None
+    plain, _ = drive(tmp_path, LINKS, rest="")
+    plain.run()
+    assert list(tmp_path.iterdir()) == []
+    assert {record.importance for _, record in plain.store.pages()} == {0.0}
+
+
+def test_each_fetched_page_is_a_row_of_the_log_with_its_known_targets(tmp_path: Path) -> None:
+    crawl, _ = drive(tmp_path, LINKS)
+    crawl.run()
+    crawl.frontier.close()
+    rows = {row["source"]: row for table in LinkLogReader(str(tmp_path / "links")).rows() for row in table.to_pylist()}
+    number = {path: int.from_bytes(fingerprint(f"{HOME}{path}"), "big") for path in (*LINKS, "/hot")}
+    assert len(rows) == 42
+    for path, targets in LINKS.items():
+        wanted = [int.from_bytes(fingerprint(f"{HOME}{target}"), "big") for target in targets]
+        assert rows[number[path]]["targets"] == wanted
+    assert rows[number["/hot"]]["targets"] == []
+
+
+def test_a_page_that_many_link_is_asked_before_what_was_known_sooner(tmp_path: Path) -> None:
+    crawl, ranker = drive(tmp_path, LINKS, rest="", hand=2)
+    crawl.run()
+    plain = crawl.asked().index(f"{HOME}/hot")
+    crawl, ranker = drive(tmp_path, LINKS, rest='[ranking]\nevery = "1d"\n', hand=2)
+    crawl.run()
+    assert not ranker.jobs  # learned online alone
+    assert crawl.asked().index(f"{HOME}/hot") < plain / 2
+
+
+def test_a_ranking_is_begun_in_time_and_brought_into_the_queues(tmp_path: Path) -> None:
+    crawl, ranker = drive(tmp_path, LINKS, rest='[ranking]\nevery = "5s"\n', hand=2)
+    crawl.run()
+    assert len(ranker.jobs) >= 3
+    assert crawl.metrics.get("ranking/epochs") >= 3
+    assert crawl.metrics.get("ranking/moved") > 0
+    assert EpochScores(tmp_path / "scores").epoch == crawl.metrics.get("ranking/epochs")
+
+
+def test_rankings_that_are_asked_for_take_a_twentieth_of_a_core_at_most(tmp_path: Path) -> None:
+    crawl, ranker = drive(tmp_path, LINKS, rest='[ranking]\nevery = "1s"\n', cost_s=0.4)
+    crawl.run()
+    begun = [job.at for job in ranker.jobs]
+    assert len(begun) >= 3
+    assert min(np.diff(begun)) >= 8.0
+
+
+@pytest.mark.parametrize(("cost_s", "ranked"), [(0.0, True), (1e9, False)])
+def test_a_collection_that_doubled_is_ranked_when_the_crawl_has_spent_many_times_as_much(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cost_s: float, ranked: bool
+) -> None:
+    monkeypatch.setattr("webfountain.ranking.live.FEWEST", 10)
+    crawl, ranker = drive(tmp_path, LINKS, rest='[ranking]\nevery = "1d"\n', cost_s=cost_s)
+    crawl.run()
+    assert bool(ranker.jobs) == ranked
+
+
+def test_the_next_crawl_begins_with_the_last_ones_ranking(tmp_path: Path) -> None:
+    first, _ = drive(tmp_path, LINKS, rest='[ranking]\nevery = "5s"\n')
+    first.run()
+    first.frontier.close()
+    again, _ = drive(tmp_path, LINKS, rest='[ranking]\nevery = "1d"\n')
+    again.run(seconds=3)
+    worth = {record.url: record.importance for _, record in again.store.pages()}
+    assert worth[f"{HOME}/hot"] > 2 * worth[f"{HOME}/z1"]
+
+
+def test_a_url_that_speaks_of_the_topic_is_asked_before_others(tmp_path: Path) -> None:
+    links = {"/": ["/garden/roses", "/blog/stream-processing", "/stream-of-water-and-much-else", "/garden/lilies"]}
+    rest = "[policies.default]\nscore = { topic = 1 }\ntopic = { query = 'stream processing', min_similarity = 0.2 }\n"
+    crawl, _ = drive(tmp_path, links, rest=rest, hand=1)
+    crawl.run()
+    asked = [url.removeprefix(HOME) for url in crawl.asked()]
+    assert asked[:3] == ["/", "/blog/stream-processing", "/stream-of-water-and-much-else"]
+
+
+@pytest.mark.parametrize("score", ["{ location = 1 }", "{ pagerank = 1, location = 8 }"])
+def test_a_policy_weighs_what_its_pages_are_worth_by(tmp_path: Path, score: str) -> None:
+    links = {"/": ["/a/b/deep", "/a/less", "/top"]}
+    crawl, _ = drive(tmp_path, links, rest=f"[policies.default]\nscore = {score}\n", hand=1)
+    crawl.run()
+    assert crawl.asked() == [f"{HOME}{path}" for path in ("/", "/top", "/a/less", "/a/b/deep")]
+    assert list(tmp_path.iterdir()) == []  # nothing is ranked, nothing logged
+
+
+def test_the_importance_that_the_readme_works_out_is_that_of_the_formulas() -> None:
+    """`score = { pagerank = 3, location = 1 }`, rank 2, cash .5, location .8."""
+    worth = worth_of_waiting(np.array([2.0]), np.array([0.5]))
+    made = combined({"pagerank": worth, "location": np.array([0.8])}, {"pagerank": 3, "location": 1})
+    assert made == pytest.approx([0.95])
+    assert "√(2 × .5) + 1 × .8) / 4 = .95" in README.read_text(encoding="utf-8")  # noqa: RUF001
+
+
+@pytest.mark.parametrize("rest", ["", '[ranking]\nevery = "1d"\n'])
+def test_where_more_sites_wait_than_there_is_room_for_those_that_many_sites_link_join_first(
+    tmp_path: Path, rest: str
+) -> None:
+    """Sixty sites in a row; ten that join early link one that was discovered last of all."""
+    sites = [f"http://s{number}.example" for number in range(60)]
+    hub, popular = sites[0], "http://z-popular.example"
+
+    def answer(fetch: Fetch, at: float) -> Any:
+        if fetch.kind != "page":
+            return 404, {}, b"", 0.01
+        found = [*sites[1:], popular] if fetch.site == hub else [popular] if fetch.site in sites[1:11] else []
+        body = "".join(f"<a href='{site}/'>x</a>" for site in found)
+        return 200, {"content-type": "text/html"}, f"{fetch.url} {body}".encode(), 0.01
+
+    collection = collection_of([f"{hub}/"], collection='scope = "any"\n', politeness="per_ip = false\n", rest=rest)
+    clock = ManualClock(1_000_000.0)
+    importance = live_importance(collection, tmp_path, writer="ant", at=clock.now(), ranker=AtOnce())
+    crawl = Drive(collection, answer, clock=clock, importance=importance, recrawl=False, active_sites=2)
+    crawl.run()
+    asked = crawl.asked()
+    assert len(asked) == len(set(asked)) == 61
+    assert (asked.index(f"{popular}/") < 35) == bool(rest)
+
+
+def crawl_by_budget(web: LinkedWeb, folder: Path, fetches: int, *, rest: str) -> list[int]:
+    """Pages in the order in which a crawl asks for them that may ask for a page in five seconds."""
+    collection = collection_of(
+        [web.urls[0]], collection='scope = "any"\n', politeness="per_ip = false\n", period="1000s",
+        rest=f"capacity_pages_per_period = 200\n{rest}",
+    )  # fmt: skip
+    clock = ManualClock(1_000_000.0)
+    importance = live_importance(collection, folder, writer="ant", at=clock.now(), ranker=AtOnce())
+    crawl = Drive(collection, web.answer, clock=clock, importance=importance, recrawl=False, hand=1)
+    crawl.run(until=lambda: len(crawl.asked()) >= fetches)
+    return [web.number[url] for url in crawl.asked()]
+
+
+def test_a_tenth_of_the_pages_brings_four_fifths_of_what_the_ideal_order_would(tmp_path: Path) -> None:
+    web = LinkedWeb(seed=3)
+    ideal = virtual_crawl(GraphFile(web.indptr, web.indices), 0, "ideal", importance=web.importance).order.tolist()
+    tenth = len(web.urls) // 10
+    order = crawl_by_budget(web, tmp_path, tenth, rest='[ranking]\nevery = "250s"\n')
+    assert web.found(order, tenth) >= 0.8 * web.found(ideal, tenth)
+
+
+def test_a_ranker_that_is_killed_leaves_the_epoch_in_force_and_the_log_readable(tmp_path: Path) -> None:
+    crawl, _ = drive(tmp_path, LINKS, rest='[ranking]\nevery = "5s"\n')
+    crawl.run()
+    crawl.frontier.close()
+    before = EpochScores(tmp_path / "scores").epoch
+    job = Job(str(tmp_path / "links"), str(tmp_path / "scores"), at=2e6, newer_than=1.5e6)
+    killed = RankerProcess()
+    killed.start(job)
+    killed.stop()  # SIGKILL, wherever it is
+    after = EpochScores(tmp_path / "scores").epoch
+    assert after in (before, before + 1)
+    assert sum(table.num_rows for table in LinkLogReader(str(tmp_path / "links")).rows()) >= 42
+    whole = RankerProcess()
+    whole.start(msgspec.structs.replace(job, at=3e6, newer_than=2.5e6))
+    assert whole._process is not None
+    os.waitid(os.P_PID, whole._process.pid, os.WEXITED | os.WNOWAIT)
+    assert not whole.is_busy()
+    assert whole.failed() is None
+    assert whole._process.returncode == 0
+    assert whole.cost_s() > 0.01
+    assert EpochScores(tmp_path / "scores").epoch == after + 1

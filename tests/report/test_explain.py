@@ -1,0 +1,209 @@
+"""`webfountain explain`: which seed, links, policy, rule and robots line made a page what it is, or kept it out."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.frontier.drive import Drive, collection_of
+from webfountain.cli import main
+from webfountain.errors import InputError
+from webfountain.records import Link
+from webfountain.report.explain import Explanation, explain
+from webfountain.report.explain import collection_of as collection_in_force
+from webfountain.store import open_store
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from tests.frontier.drive import Answer
+    from webfountain.records import Fetch
+
+HOME, FAR = "http://home.example", "http://far.example"
+PAGES = {
+    f"{HOME}/": f"<a href='/a'>a</a> <a href='{FAR}/'>far</a> <a href='/old'>old</a> <a href='/private/x'>p</a>",
+    f"{HOME}/a": "<a href='/a/b'>b</a> <a href='/files/x.zip'>z</a>",
+    f"{HOME}/a/b": "end",
+    f"{HOME}/new": "new",
+    f"{FAR}/": "casino casino casino <a href='/casino'>more</a>",
+}
+ROBOTS = "# for all\nUser-agent: other\nDisallow: /\n\nUser-agent: *\nDisallow: /private/\nAllow: /private/open\n"
+RULES = """
+[policies.favor]
+spread = "site"
+deny = ['\\.zip$', '^ftp']
+[[switch]]
+when = { text = 'casino', count = 3 }
+to = "distrust"
+"""
+
+
+def web(fetch: Fetch, at: float) -> Answer:
+    if fetch.kind == "robots":
+        found: tuple[int, Mapping[str, str], bytes, float] = (200, {}, ROBOTS.encode(), 0.01)
+        return found if fetch.site == HOME else (404, {}, b"", 0.01)
+    if fetch.url == f"{HOME}/old":
+        return 301, {"location": "/new"}, b"", 0.01
+    body = PAGES.get(fetch.url)
+    return (404, {}, b"", 0.01) if body is None else (200, {"content-type": "text/html"}, body.encode(), 0.01)
+
+
+@pytest.fixture(scope="module")
+def drive() -> Drive:
+    """A crawl that came to rest."""
+    collection = collection_of([f"{HOME}/"], collection='scope = "any"\npolicy = "favor"\n', rest=RULES)
+    driven = Drive(collection, web, recrawl=False)
+    driven.run()
+    return driven
+
+
+def of(drive: Drive, url: str) -> Explanation:
+    return explain(drive.store, drive.collection, url, at=drive.clock.now())
+
+
+def test_the_path_leads_from_the_seed_over_the_links_to_the_page(drive: Drive) -> None:
+    found = of(drive, f"{HOME}/a/b")
+    assert [(hop.url, hop.by, hop.depth) for hop in found.path] == [
+        (f"{HOME}/", "seed", 0),
+        (f"{HOME}/a", "link", 1),
+        (f"{HOME}/a/b", "link", 2),
+    ]
+    assert [hop.policy for hop in found.path] == ["favor"] * 3
+    assert [round(hop.trust, 4) for hop in found.path] == [1.0, 0.85, 0.7225]
+    assert found.page is not None
+    assert (found.page["policy"], found.page["state"]) == ("favor", "crawled")
+
+
+def test_a_redirect_on_the_path_is_told_as_one(drive: Drive) -> None:
+    assert [hop.by for hop in of(drive, f"{HOME}/new").path] == ["seed", "link", "redirect"]
+
+
+def test_a_page_of_another_site_names_the_page_that_linked_it_and_the_switch_that_moved_it(drive: Drive) -> None:
+    last = of(drive, f"{FAR}/").path[-1]
+    assert (last.inherited, last.policy) == ("default", "distrust")
+    assert last.because == "switched from 'default' by switch[0]"
+
+
+@pytest.mark.parametrize(
+    ("url", "reason", "key", "value"),
+    [
+        (f"{HOME}/files/x.zip", "denied", "policies.favor.deny[0]", r"\.zip$"),
+        (f"{HOME}/{'x/' * 9}", "trap_repeated", "discovery.max_repeated_segments", 3),
+        (f"{HOME}/{'x' * 3000}", "too_long", "discovery.max_url_length", 2083),
+    ],
+)
+def test_an_unknown_url_is_told_the_key_that_kept_it_out(
+    drive: Drive, url: str, reason: str, key: str, value: object
+) -> None:
+    found = of(drive, url)
+    assert not found.known
+    first = found.verdicts[0]
+    assert first.rule is not None
+    assert (first.policy, first.reason, first.rule.key, first.rule.value) == ("favor", reason, key, value)
+
+
+def test_a_url_out_of_scope_is_told_so(drive: Drive) -> None:
+    narrow = collection_of([f"{HOME}/"])
+    found = explain(drive.store, narrow, "http://else.example/", at=drive.clock.now())
+    assert found.why == ("It was never taken in: its site is out of scope (collection.scope = 'site').",)
+
+
+def test_a_url_that_no_rule_keeps_out_was_linked_by_nobody(drive: Drive) -> None:
+    found = of(drive, f"{HOME}/unheard")
+    assert "no page that was fetched links it" in found.why[0]
+
+
+@pytest.mark.parametrize(
+    ("page", "url", "told"),
+    [
+        (f"{HOME}/a/b", f"{HOME}/a/b/c", "so that page did not link it when it was fetched last"),
+        (f"{HOME}/a", f"{HOME}/files/x.zip", "under 'favor' and 2 hops from the seed, for a pattern denies it"),
+        (f"{FAR}/", f"{FAR}/casino", "for links under its policy are not followed (policies.distrust.follow = False)"),
+    ],
+)
+def test_an_unknown_url_is_explained_as_a_known_page_links_it(drive: Drive, page: str, url: str, told: str) -> None:
+    found = explain(drive.store, drive.collection, url, at=drive.clock.now(), linked_by=page)
+    assert told in found.why[0]
+    with pytest.raises(InputError, match="the page is not known here"):
+        explain(drive.store, drive.collection, url, at=drive.clock.now(), linked_by=f"{HOME}/unheard")
+
+
+def test_a_page_that_is_too_deep_where_it_is_linked_is_told_so() -> None:
+    driven = Drive(collection_of([f"{HOME}/"], collection="limits.depth = 1\n"), web, recrawl=False)
+    driven.run()
+    found = explain(driven.store, driven.collection, f"{HOME}/a/b", at=driven.clock.now(), linked_by=f"{HOME}/a")
+    assert found.why == (
+        f"It is not taken in as linked by {HOME}/a, under 'default' and 2 hops from the seed, for it is too many hops "
+        "from a seed (collection.limits.depth = 1).",
+    )
+
+
+def test_a_seed_that_its_own_policy_refuses_is_told_so() -> None:
+    collection = collection_of([f"{HOME}/", f"{HOME}/x.zip"], rest="[policies.default]\ndeny = ['zip$']\n")
+    driven = Drive(collection, web, recrawl=False)
+    driven.run()
+    assert of(driven, f"{HOME}/x.zip").why[0] == (
+        "It is a seed (collection.seeds[1]) that is refused: a pattern denies it (policies.default.deny[0] = 'zip$')."
+    )
+
+
+def test_the_robots_line_that_refuses_is_told_with_its_number(drive: Drive) -> None:
+    found = of(drive, f"{HOME}/private/x")
+    assert found.known
+    assert found.robots is not None
+    assert (found.robots.allowed, found.robots.number, found.robots.line) == (False, 6, "Disallow: /private/")
+    allowed = of(drive, f"{HOME}/private/open").robots
+    assert allowed is not None
+    assert (allowed.allowed, allowed.line) == (True, "Allow: /private/open")
+
+
+def test_what_has_no_canonical_form_is_told_so_and_another_spelling_leads_to_the_page(drive: Drive) -> None:
+    assert of(drive, "mailto:me@home.example").why[0].startswith("It has no canonical form: ")
+    found = of(drive, "HTTP://Home.example:80/a#part")
+    assert found.known
+    assert found.why[0] == f"Its canonical form is {HOME}/a."
+    assert of(drive, f"{HOME}/a/").alike == (f"{HOME}/a",)
+
+
+def test_the_next_visit_is_when_the_schedule_has_the_page_due_and_its_site_may_be_asked() -> None:
+    rest = '[policies.default]\nrevisit = { max_interval = "6h" }\n'
+    driven = Drive(collection_of([f"{HOME}/"], rest=rest), web)
+    driven.run(seconds=600)
+    found = of(driven, f"{HOME}/a")
+    record = driven.store.page(HOME, fingerprint(f"{HOME}/a"))
+    assert record is not None
+    assert record.last_crawled is not None
+    assert found.next_visit == pytest.approx(record.last_crawled + 6 * 3600)
+    assert of(driven, f"{HOME}/private/x").next_visit is not None
+
+
+def test_the_policy_file_in_force_is_the_one_that_the_crawl_kept_also_after_an_edit() -> None:
+    driven = Drive(collection_of([f"{HOME}/"]), web, recrawl=False)
+    assert collection_in_force(driven.store).scope == "site"
+    driven.frontier.adopt_collection(collection_of([f"{HOME}/"], collection='scope = "any"\n'))
+    driven.run()
+    assert collection_in_force(driven.store).scope == "any"
+
+
+def test_the_command_prints_sentences_or_one_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    store = f"rocksdb://{tmp_path}/store"
+    collection = collection_of([f"{HOME}/"], rest=RULES)
+    with contextlib.closing(open_store(store, collection="test", period_s=86_400.0, at=0.0)) as opened:
+        opened.discover([Link(f"{HOME}/", HOME, fingerprint(f"{HOME}/"))], at=0.0)
+        opened.discover([Link(f"{HOME}/a", HOME, fingerprint(f"{HOME}/a"), depth=1, source=f"{HOME}/")], at=0.0)
+    assert main(["explain", f"{HOME}/a", "--store", store]) == 2
+    assert "keeps the one that is in force" in capsys.readouterr().err
+    (tmp_path / "test.toml").write_text(collection.text)
+    assert main(["explain", f"{HOME}/a", "--store", store, "--collection", str(tmp_path / "test.toml")]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert told[:3] == [f"{HOME}/a", f"{HOME}/ is a seed.", f"It links {HOME}/a."]
+    options = ["--store", store, "--collection", str(tmp_path / "test.toml"), "--json"]
+    assert main(["explain", f"{HOME}/x.zip", *options]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["known"] is False
+    assert found["verdicts"][0]["reason"] is None

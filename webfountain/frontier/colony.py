@@ -1,0 +1,323 @@
+"""Many ants on one store: who is alive, who may act until when, what they share out, and what they tell each other.
+
+Life of an ant
+--------------
+1. It opens the shared store under a name of its own and *claims* ``ant/NAME`` for nearly two heartbeats. With that
+   goes what the others must know of it: how many sites it has, what it counted, whether it has nothing to do. A few
+   ants each read what all say; of many one does, by a claim on that role, and says beside it what it comes to: notes
+   that each read would cost the server as much as the square of the ants' number.
+2. It takes sites by *site leases* that last as long, and the addresses where they stand by claims of their own: only
+   who has an address asks anybody there, so politeness by address needs no round trip for a fetch. A site whose
+   address is another ant's is given back, and a letter tells that ant to take it: sites follow their address.
+3. At each *heartbeat* all of it is renewed at once, beside the worker thread, so that no long batch costs a lease. What
+   comes back is taken in by the loop: sites and addresses that others took over meanwhile are dropped.
+4. Before each request it looks at its *term*: the time until which everything that it holds is its own, counted by a
+   clock that goes on while the process is stopped. When that is over (the store does not answer, the process was
+   stopped) nothing is sent any more and what is under way is cut; what had been leased goes back.
+5. An ant that has many more sites than the others lets whole addresses go, which the others then find due.
+6. One ant has the *controller's* role, again by a claim: it plans and says the price; what it says stands beside the
+   claim, where all others read it at their heartbeat. When it is gone the next heartbeat of any other takes the role
+   over; until then, and without one, the last plan stays in force.
+7. It leaves: parks its sites with what it knows of them, lets its addresses go from when politeness allows, and its
+   name. Killed, it leaves nothing: its claims and leases run out within two heartbeats, others take its sites over with
+   all their URLs, and wait out the delay of each before they ask, for nobody knows when it was last asked.
+
+Here is all of this for one ant; the active list has the sites and addresses, the store the claims. The loop thread
+makes a `Beat` when one is due (`Membership.beat`), a thread of its own carries it out against the store
+(`carry_out`), and the loop thread takes in what came of it (`take_in`), after it has dropped what was lost: only then
+does the term begin anew. Nothing here fetches or owns a site.
+"""
+
+from __future__ import annotations
+
+import time
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+import xxhash
+
+from webfountain.store.contract import PLAN
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from webfountain.records import SiteLease
+    from webfountain.store.contract import Claims, FrontierStore
+
+__all__ = [
+    "ADDRESS",
+    "GUEST",
+    "ROLE",
+    "AntNote",
+    "Beat",
+    "Beaten",
+    "Colony",
+    "Membership",
+    "Ruling",
+    "ants_of",
+    "plan_number",
+    "steady_clock",
+]
+
+LEASE_BEATS: Final = 1.9
+"""A lease lasts so many heartbeats: one may fail, and the others have the rest of two to find a dead ant's sites."""
+MARGIN: Final = 0.2
+"""Share of a heartbeat that is left of the term when an ant stops sending: for clocks that differ, and for a request
+on its way to the network."""
+ROLE: Final = "role/controller"
+COUNTING: Final = "role/counting"
+"""The role of the ant that reads all notes where there are many, and says beside it what they come to."""
+FEW: Final = 16
+"""So many ants each read the notes of all, and hear of the end within a heartbeat; to be read by each, those of more
+would cost the server as much as the square of their number."""
+ADDRESS: Final = "address/"
+GUEST: Final = "guest/"
+"""How the claims begin of an address, and of a site that is asked for files without a site lease."""
+_SOON: Final = 0.1
+_BURIED_S: Final = 3600.0
+"""An ant that was not heard of for so long is struck off the list."""
+
+
+class AntNote(msgspec.Struct, frozen=True, array_like=True):
+    """What an ant says of itself with each heartbeat."""
+
+    at: float
+    """UTC seconds, by its clock."""
+    sites: int = 0
+    in_flight: int = 0
+    idle_since: float | None = None
+    """Since when it has had nothing under way and nothing that comes due soon; None: it has."""
+    counts: dict[str, float] = {}
+    """Its metrics."""
+
+
+class Colony(msgspec.Struct, frozen=True, array_like=True):
+    """What the notes of all ants that are alive come to."""
+
+    ants: int = 1
+    sites: int = 0
+    idle_since: float | None = None
+    """A moment at which none of them had anything to do, UTC seconds; None where there was none."""
+
+    @classmethod
+    def of(cls, notes: Sequence[AntNote]) -> Colony:
+        """What these come to."""
+        latest = max((-inf if note.idle_since is None else note.idle_since for note in notes), default=-inf)
+        idle = all(note.idle_since is not None and note.at >= latest for note in notes)
+        return cls(len(notes), sum(note.sites for note in notes), latest if idle and notes else None)
+
+
+class Ruling(msgspec.Struct, frozen=True, array_like=True):
+    """What the controller says to all: the price of a fetch, and which plan is in force (0: none)."""
+
+    price: float | None = None
+    plan: int = 0
+
+
+class Beat(NamedTuple):
+    """One heartbeat on its way to the store."""
+
+    at: float
+    steady: float
+    """By the clock of the term: when it began."""
+    leases: Sequence[SiteLease]
+    claimed: Sequence[str]
+    notes: Mapping[str, bytes]
+    """What is to be read beside its name, and beside each role that it would have."""
+    knows_plan: int
+
+
+class Beaten(NamedTuple):
+    """What came of a heartbeat."""
+
+    beat: Beat
+    renewed: list[SiteLease]
+    lost: list[SiteLease]
+    """Those of sites that others took over."""
+    lost_claims: list[str]
+    """Addresses and guests that others have now."""
+    colony: Colony
+    """Of those that are alive, this one among them."""
+    rules: bool
+    ruling: Ruling | None
+    """Another controller's word."""
+    plan: bytes | None
+    """The plan in force, where it is one that this ant does not know."""
+
+
+def steady_clock() -> float:
+    """Seconds of a clock that nobody sets and that goes on while the process is stopped and while the machine sleeps,
+    where the system has one."""
+    return time.clock_gettime(_BOOT) if _BOOT is not None else time.monotonic()
+
+
+_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+class Membership:
+    """One ant's place among the others.
+
+    Parameters
+    ----------
+    claims : what the ants share out (`store.contract.Claims`)
+    plans : whether there is anything to plan, and so a controller's role
+    """
+
+    def __init__(
+        self,
+        store: FrontierStore,
+        claims: Claims,
+        *,
+        owner: str,
+        heartbeat_s: float,
+        start: float,
+        plans: bool = False,
+        steady: Callable[[], float] = steady_clock,
+    ) -> None:
+        self.owner = owner
+        self.lease_s = LEASE_BEATS * heartbeat_s
+        """How long site leases and claims last, s."""
+        self._store = store
+        self._claims = claims
+        self._heartbeat_s = heartbeat_s
+        self._plans = plans
+        self._steady = steady
+        self._due = start
+        self._out = False
+        self._ends = steady() + self.lease_s  # the term
+        self._idle_since: float | None = None
+        self.rules = False
+        """Whether this ant is the controller."""
+        self.colony = Colony()
+        self._sites = 0
+
+    # ------------------------------------------------------------- the term
+
+    def may_send(self) -> bool:
+        """Whether all that this ant holds is its own for now: asked before each request."""
+        return self._steady() < self._ends - MARGIN * self._heartbeat_s
+
+    def hold_until(self, until: float, *, at: float) -> bool:
+        """A lease was taken that ends at `until` (UTC; now is `at`): the term lasts no longer before the next
+        heartbeat. False when it is over already: it came too late to be used."""
+        ends = self._steady() + until - at
+        if ends - MARGIN * self._heartbeat_s <= self._steady():
+            return False
+        self._ends = min(self._ends, ends)
+        return True
+
+    # -------------------------------------------------------- the heartbeat
+
+    def next_at(self) -> float:
+        """When the next heartbeat is due, UTC seconds."""
+        return self._due
+
+    def beat(
+        self,
+        at: float,
+        *,
+        leases: Sequence[SiteLease],
+        claimed: Sequence[str],
+        sites: int,
+        in_flight: int,
+        counts: Mapping[str, float],
+        ruling: Ruling,
+    ) -> Beat | None:
+        """The heartbeat that is due; None when none is, or the last is still on its way. `ruling` is what this ant
+        says where it is the controller, and knows where it is not."""
+        if self._out or at < self._due:
+            return None
+        self._out, self._due, self._sites = True, at + self._heartbeat_s, sites
+        note = AntNote(at, sites, in_flight, self._idle_since, dict(counts))
+        notes = {f"ant/{self.owner}": note, COUNTING: self.colony} | ({ROLE: ruling} if self._plans else {})
+        packed = {name: msgspec.msgpack.encode(each) for name, each in notes.items()}
+        return Beat(at, self._steady(), leases, claimed, packed, ruling.plan)
+
+    def carry_out(self, beat: Beat) -> Beaten:
+        """Renew and tell; in a thread of its own. StoreError passes through. Three round trips, six at most."""
+        claims, until = self._claims, beat.at + self.lease_s
+        renewed = self._store.renew(beat.leases, until=until)
+        kept = {lease.site for lease in renewed}
+        held = claims.claim(beat.claimed, owner=self.owner, until=until, at=beat.at)
+        said = claims.claim(list(beat.notes), owner=self.owner, until=until, at=beat.at, notes=beat.notes)
+        roles = {claim.name: claim for claim in said}
+        ruling, plan = None, None
+        rules = ROLE in roles and roles[ROLE].owner == self.owner
+        if ROLE in roles and not rules and roles[ROLE].note:
+            ruling = msgspec.msgpack.decode(roles[ROLE].note, type=Ruling)
+            if ruling.plan not in (0, beat.knows_plan):
+                plan = self._store.value(PLAN)
+        counting = roles[COUNTING]
+        counts = counting.owner == self.owner
+        colony = msgspec.msgpack.decode(counting.note, type=Colony)
+        if counts or colony.ants <= FEW:
+            colony = self._count(beat.at)
+        if counts:
+            notes = {COUNTING: msgspec.msgpack.encode(colony)}
+            claims.claim([COUNTING], owner=self.owner, until=until, at=beat.at, notes=notes)
+        lost = [lease for lease in beat.leases if lease.site not in kept]
+        lost_claims = [claim.name for claim in held if claim.owner != self.owner]
+        return Beaten(beat, renewed, lost, lost_claims, colony, rules, ruling, plan)
+
+    def _count(self, at: float) -> Colony:
+        """Read the notes of all; who was not heard of for long is struck off."""
+        claims, alive = self._claims, []
+        for claim in claims.claims("ant"):
+            if claim.until > at:
+                alive.append(msgspec.msgpack.decode(claim.note, type=AntNote))
+            elif claim.until < at - _BURIED_S:
+                claims.claim([claim.name], owner=self.owner, until=at, at=at)
+                claims.drop({claim.name: at}, owner=self.owner, at=at)
+        return Colony.of(alive)
+
+    def take_in(self, beaten: Beaten) -> None:
+        """The heartbeat is through, and what was lost is dropped: the term lasts from when it began."""
+        self._out = False
+        self._ends = beaten.beat.steady + self.lease_s
+        self.rules = beaten.rules
+        self.colony = beaten.colony
+
+    def leave(self, claimed: Mapping[str, float], *, at: float) -> None:
+        """Sign off, and let what is claimed go, each from a time on; in the worker thread."""
+        self._claims.drop(claimed, owner=self.owner, at=at)
+        self._claims.drop({f"ant/{self.owner}": at, ROLE: at, COUNTING: at}, owner=self.owner, at=at)
+
+    # ------------------------------------------------------------ the others
+
+    def share(self) -> float:
+        """Which part of the crawl's budget is this ant's: as many parts as it has sites, and one."""
+        mine = self._sites + 1
+        return mine / max(self.colony.sites + self.colony.ants, mine)
+
+    def fair(self) -> float:
+        """How many sites each ant would have if all had the same number."""
+        return self.colony.sites / max(self.colony.ants, 1)
+
+    def rest(self, *, resting: bool, at: float) -> None:
+        """Whether this ant has nothing under way and nothing that comes due soon."""
+        if not resting:
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = at
+            # The others wait for this to be said.
+            self._due = min(self._due, at + _SOON * self._heartbeat_s)
+
+    def idle_since(self) -> float | None:
+        """A moment at which every ant had nothing to do, as far as their notes tell; None where there was none."""
+        own, all_idle = self._idle_since, self.colony.idle_since
+        return all_idle if own is not None and all_idle is not None and own <= all_idle else None
+
+
+def ants_of(claims: Claims, at: float) -> dict[str, AntNote]:
+    """The ants that are alive `at`, by name, and what they said last."""
+    return {
+        claim.owner: msgspec.msgpack.decode(claim.note, type=AntNote)
+        for claim in claims.claims("ant")
+        if claim.until > at
+    }
+
+
+def plan_number(plan: bytes | None) -> int:
+    """By which number a ruling names an encoded plan; 0 for none."""
+    return 0 if plan is None else xxhash.xxh3_64_intdigest(plan) or 1

@@ -1,0 +1,22 @@
+-- Put pages of a site under other policies; those never crawled go to the lanes of their new classes, to their old turns.
+-- A      { site, { key, value as it was, new lane or false, new body }... }
+-- Result { how many were, keys that are leased }
+-- Atomic: what was leased, taken down or changed since it was read stays as it is.
+local name, put, leased = A[1], 0, {}
+local row = site_of(name)
+for i = 2, #A do
+  local key, value, lane, body = unpack(A[i])
+  if row and lease_number(row, key) then
+    leased[#leased + 1] = key
+  elseif row and fetch(PAGES, field(row, key)) == value then
+    local one = header(value)
+    dequeue(row, one, key)
+    if lane then one.lane = lane end
+    one.body = body
+    write(PAGES, field(row, key), value_of(one))
+    enqueue(name, row, one, key)
+    put = put + 1
+  end
+end
+if put > 0 then touch(name) end
+return finish({ put, leased })
