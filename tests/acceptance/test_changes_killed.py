@@ -90,8 +90,11 @@ def check_log(store: Path) -> list[Change]:
     return entries
 
 
-def crawl_and_kill(folder: Path, *, pages: int, kills: int, seed: int) -> tuple[int, int]:
-    """Entries in the log, and changes among them, after a crawl of changing pages that was killed so often."""
+def crawl_and_kill(folder: Path, *, pages: int, kills: int, seed: int, last_life: int = 0) -> tuple[int, int]:
+    """Entries in the log, and changes among them, after a crawl of changing pages that was killed so often.
+
+    A short one needs more fetches in its `last_life` than there are pages, that many are seen again once they changed.
+    """
     chance = random.Random(seed)
     store = folder / "store"
     follower = Follower(store)
@@ -110,7 +113,7 @@ def crawl_and_kill(folder: Path, *, pages: int, kills: int, seed: int) -> tuple[
                 crawl.kill()
             if chance.random() < 0.5 or not life:
                 follower.go_on()
-        with Crawl(collection, store, f"--max-pages={pages}") as last:
+        with Crawl(collection, store, f"--max-pages={last_life or pages}") as last:
             assert last.wait(180) == 0, last.errors.read_text()
     entries = check_log(store)
     follower.go_on()
@@ -121,7 +124,7 @@ def crawl_and_kill(folder: Path, *, pages: int, kills: int, seed: int) -> tuple[
 
 
 def test_what_a_killed_crawl_found_changed_is_in_the_log_once_and_is_read_once(tmp_path: Path) -> None:
-    entries, changes = crawl_and_kill(tmp_path, pages=80, kills=1, seed=3)
+    entries, changes = crawl_and_kill(tmp_path, pages=80, kills=1, seed=3, last_life=800)
     assert entries > 60
     assert changes > 0
 

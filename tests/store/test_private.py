@@ -35,6 +35,12 @@ def process_of(folder: Path) -> int:
     return found
 
 
+def kill(process: int) -> None:
+    """SIGKILL, and wait until all its threads are dead: until then a server that is asked for is left alone."""
+    os.kill(process, signal.SIGKILL)
+    os.waitid(os.P_PID, process, os.WEXITED | os.WNOWAIT)
+
+
 def test_a_store_of_a_folder_runs_its_server_while_it_is_open_and_finds_its_data_again(tmp_path: Path) -> None:
     folder = tmp_path / ("deep" * 20) / ("deeper" * 10)
     url = f"valkey://{folder}"
@@ -74,7 +80,7 @@ def test_a_server_has_one_owner_and_looking_makes_none(tmp_path: Path) -> None:
 def test_a_server_that_dies_while_it_starts_is_started_again_some_times(tmp_path: Path) -> None:
     with PrivateServer(tmp_path) as server, opened(tmp_path) as store:
         store.discover(links(1, 2, 3), at=0.0)
-        os.kill(process_of(tmp_path), signal.SIGKILL)
+        kill(process_of(tmp_path))
         [manifest] = (tmp_path / "valkey").rglob("*.manifest")
         text = manifest.read_bytes()
         manifest.write_bytes(b"nonsense\n")
@@ -84,7 +90,7 @@ def test_a_server_that_dies_while_it_starts_is_started_again_some_times(tmp_path
         manifest.write_bytes(text)
         server.revive()
         assert store.statistics().pages["never-crawled"] == 3
-        os.kill(process_of(tmp_path), signal.SIGKILL)
+        kill(process_of(tmp_path))
         manifest.write_bytes(b"nonsense\n")
         for _ in range(STARTS - 1):
             server.revive()
@@ -106,7 +112,7 @@ def test_a_server_that_is_killed_loses_nothing_and_is_started_again(tmp_path: Pa
         before = process_of(tmp_path)
         server.revive()
         assert process_of(tmp_path) == before, "one that lives is left alone"
-        os.kill(before, signal.SIGKILL)
+        kill(before)
         while not is_running(tmp_path):
             server.revive()
         assert process_of(tmp_path) != before
