@@ -378,14 +378,14 @@ class Disk:
                 self._bound_size()
 
     def _bound_size(self) -> None:
-        """Fit the log and the number of overlapping tables to what the store holds.
+        """Fit the log and the number of overlapping tables to what lives in the store.
 
         A small store whose pages are crawled again and again wrote 64 MB of log and eight tables of the same pages
-        before they were merged: 100 MB for 6. A large one is merged as seldom as before, which filling it needs.
+        before they were merged: 100 MB for 6. One from 128 MB on is merged as seldom as filling it needs.
         """
-        held = self._db.property_int_value("rocksdb.total-sst-files-size") or 0
-        self._log_most = max(LOG_BYTES, held // 2)
-        tables = max(FEWEST_TABLES, min(held // MEMTABLE_BYTES, MOST_TABLES))
+        live = self._db.property_int_value("rocksdb.estimate-live-data-size") or 0
+        self._log_most = max(LOG_BYTES, live // 2)
+        tables = max(FEWEST_TABLES, min(live // LOG_BYTES, MOST_TABLES))
         if tables != self._tables:
             self._db.set_options({"level0_file_num_compaction_trigger": str(tables)})
             self._tables = tables
