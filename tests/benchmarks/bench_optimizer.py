@@ -80,7 +80,12 @@ def _ipopt(k: Instance, seconds: float) -> tuple[float, float]:
     import casadi
 
     problem, start = _problem(casadi, k)
-    quiet = {"print_time": False, "ipopt.print_level": 0, "ipopt.sb": "yes", "ipopt.max_wall_time": seconds}
+    quiet: dict[str, Any] = {
+        "print_time": False,
+        "ipopt.print_level": 0,
+        "ipopt.sb": "yes",
+        "ipopt.max_wall_time": seconds,
+    }
     solver = casadi.nlpsol("ipopt", "ipopt", problem["nlp"], quiet)
     begin = time.perf_counter()
     found = solver(x0=start, lbx=problem["low"], ubx=problem["high"], lbg=problem["below"], ubg=problem["above"])

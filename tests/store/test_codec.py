@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.store.stores import SITE
 from webfountain.records import STATES, Copy, Link, PageRecord, SiteState
 from webfountain.store.contract import class_of
-from webfountain.store.embedded.disk import NEVER, is_record, never_suffix, pack_waiting, waiting_record
+from webfountain.store.embedded.disk import NEVER, is_record, never_suffix, pack_link, pack_waiting, waiting_record
 from webfountain.store.rules import (
     decode_page,
     decode_state,
@@ -68,13 +68,23 @@ def test_a_page_record_survives_its_bytes(record: PageRecord) -> None:
 
 
 @stable
-@given(texts, texts, numbers, st.binary(min_size=8, max_size=20), st.none() | st.binary(max_size=9))
+@given(
+    texts,
+    texts,
+    numbers,
+    st.binary(min_size=8, max_size=20),
+    st.none() | st.binary(max_size=9),
+    st.sampled_from((0.0, 0.25)),
+    st.sampled_from(("", SITE + "/home", "https://b.example/x")),
+)
 def test_a_never_crawled_page_survives_its_queue_entry(
-    start: str, rest: str, importance: float, key: bytes, request: bytes | None
+    start: str, rest: str, importance: float, key: bytes, request: bytes | None, trust: float, source: str
 ) -> None:
-    link = Link(start + rest, SITE, key, 3, "favor", importance, "", request)
+    link = Link(start + rest, SITE, key, 3, "favor", importance, source, request, trust)
     entry = NEVER + bytes(8) + never_suffix(class_of(importance), 9)
-    assert waiting_record(SITE, entry, pack_waiting(SITE, key, link, 4.5)) == (key, first_record(link, 4.5))
+    record = first_record(link, 4.5)
+    assert waiting_record(SITE, entry, pack_link(link, 4.5)) == (key, record)
+    assert waiting_record(SITE, entry, pack_waiting(SITE, key, record)) == (key, record)
 
 
 def test_a_record_of_a_version_with_fewer_fields_is_read_with_the_defaults() -> None:

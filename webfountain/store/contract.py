@@ -126,7 +126,8 @@ def class_of(importance: float) -> int:
     if importance >= _FIRST:
         return 0
     mantissa, exponent = math.frexp(importance)
-    return min(2 * (_FIRST_CLASS + 1 - exponent) - (mantissa * mantissa >= 0.5), CLASSES - 1)
+    found = 2 * (_FIRST_CLASS + 1 - exponent) - (mantissa * mantissa >= 0.5)
+    return found if found < CLASSES else CLASSES - 1
 
 
 def recrawl_place(record: PageRecord) -> tuple[int, float]:

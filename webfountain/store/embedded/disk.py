@@ -75,6 +75,7 @@ __all__ = [
     "number",
     "open_reading",
     "open_writing",
+    "pack_link",
     "pack_time",
     "pack_waiting",
     "place_of",
@@ -214,14 +215,36 @@ def is_record(value: bytes | None) -> bool:
     return value is not None and value[0] >= 0x90
 
 
-def pack_waiting(site: str, key: bytes, page: Link | PageRecord, first_seen: float) -> bytes:
-    """The queue entry's value of a never-crawled page."""
-    url, importance = page.url, page.importance
+def pack_link(link: Link, first_seen: float) -> bytes:
+    """The queue entry's value of a page that a link brings. Once a new URL: its steps are the fewest."""
+    url, site, source = link.url, link.site, source_of(link)
     shared = len(site) if url.startswith(site) else 0
-    # An importance of nothing takes one byte as a whole number, nine as a fraction.
-    told = (key, shared, url[shared:], first_seen, importance or 0, page.depth, page.policy, page.request)
-    source = page.source if isinstance(page, PageRecord) else source_of(page)
-    return _encode((*told, page.trust, source) if source or page.trust else told)
+    # An importance of nothing takes one byte as a whole number, nine as a fraction; so does a trust.
+    importance = link.importance or 0
+    if source or link.trust:
+        return _encode(
+            (
+                link.key,
+                shared,
+                url[shared:],
+                first_seen,
+                importance,
+                link.depth,
+                link.policy,
+                link.request,
+                link.trust or 0,
+                source,
+            )
+        )
+    return _encode((link.key, shared, url[shared:], first_seen, importance, link.depth, link.policy, link.request))
+
+
+def pack_waiting(site: str, key: bytes, record: PageRecord) -> bytes:
+    """The queue entry's value of a never-crawled page."""
+    url = record.url
+    shared = len(site) if url.startswith(site) else 0
+    told = (key, shared, url[shared:], record.first_seen, record.importance or 0, record.depth, record.policy)
+    return _encode((*told, record.request, record.trust or 0, record.source))
 
 
 def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRecord]:

@@ -45,6 +45,7 @@ from webfountain.store.embedded.disk import (
     is_record,
     never_suffix,
     number,
+    pack_link,
     pack_waiting,
     place_of,
     pointer,
@@ -143,7 +144,7 @@ class PageRows:
         for nth, (page_key, link) in enumerate(fresh.items(), arrival):
             suffix = never_suffix(class_of(link.importance), nth)
             pointers.append((page_key, pointer(suffix)))
-            entries.append((NEVER + page_key[1:9] + suffix, pack_waiting(link.site, link.key, link, at)))
+            entries.append((NEVER + page_key[1:9] + suffix, pack_link(link, at)))
         put = batch.put
         for key, value in (*sorted(pointers), *sorted(entries)):
             put(key, value)
@@ -165,7 +166,7 @@ class PageRows:
         lane = class_of(record.importance) if record.immediate is None else IMMEDIATE_NEVER
         suffix = never_suffix(lane, arrival)
         batch.delete(place.entry)
-        batch.put(NEVER + sid + suffix, pack_waiting(place.site, place.key, record, record.first_seen))
+        batch.put(NEVER + sid + suffix, pack_waiting(place.site, place.key, record))
         batch.put(PAGE + sid + place.key, pointer(suffix))
         return NEVER + sid + suffix
 

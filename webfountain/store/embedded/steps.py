@@ -220,8 +220,10 @@ class Steps:
         entries = self._pages.put_new(batch, fresh, arrival=self._counts.arrivals + 1, at=at)
         self._counts.arrivals += len(fresh)
         staged = dict(zip(fresh, zip(fresh.values(), entries, strict=True), strict=True))
+        active = self._leases.active
         for link, entry in staged.values():
-            self._note(link.site, entry)
+            if link.site in active:
+                active[link.site].queues.note(entry)
         return staged
 
     def _arrived(self, batch: WriteBatch, site: str, row: SiteRow | None, pages: int, at: float) -> None:

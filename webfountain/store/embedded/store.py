@@ -656,7 +656,7 @@ class _Loading:
             turn = record.immediate if hurries else page.arrival
             suffix = never_suffix(IMMEDIATE_NEVER if hurries else class_of(record.importance), turn or 0)
             batch.put(PAGE + self._sid + key, pointer(suffix))
-            batch.put(NEVER + self._sid + suffix, pack_waiting(page.site, key, record, record.first_seen))
+            batch.put(NEVER + self._sid + suffix, pack_waiting(page.site, key, record))
         else:
             batch.put(PAGE + self._sid + key, encode_page(record))
             batch.put(recrawl_key(self._sid, *recrawl_place(record), key), b"")
