@@ -124,14 +124,13 @@ def test_an_owner_ends_its_server_once_those_who_joined_have_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server = PrivateServer(tmp_path)
-    guest = redis.Redis(unix_socket_path=str(socket_of(tmp_path)))
-    guest.ping()
+    guest = open_store(f"valkey://{tmp_path}", collection="tests", period_s=10.0)
     pause, stop = time.sleep, ValkeyServer.stop
     seen: list[str] = []
 
     def leave(seconds: float) -> None:
         if not seen:
-            assert guest.ping()
+            assert guest.next_site_due() is None
             guest.close()
             seen.append("the guest left")
         pause(seconds)
@@ -145,3 +144,32 @@ def test_an_owner_ends_its_server_once_those_who_joined_have_left(
     server.close()
     assert seen == ["the guest left", "the server was stopped"]
     assert not is_running(tmp_path)
+
+
+def test_an_owner_waits_for_nobody_who_only_looks_and_for_a_crawl_that_goes_on_no_longer_than_it_may(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pause, stop = time.sleep, ValkeyServer.stop
+    seen: list[str] = []
+
+    def waits(seconds: float) -> None:
+        seen.append("it waits")
+        pause(seconds)
+
+    def stopped(self: ValkeyServer, timeout: float) -> None:
+        seen.append("the server was stopped")
+        stop(self, timeout)
+
+    monkeypatch.setattr(time, "sleep", waits)
+    monkeypatch.setattr(ValkeyServer, "stop", stopped)
+    for folder, collection in ((tmp_path / "looks", None), (tmp_path / "crawls", "tests")):
+        server = PrivateServer(folder)
+        with opened(folder):
+            pass
+        guest = open_store(f"valkey://{folder}", collection=collection, period_s=None if collection is None else 10.0)
+        if collection is not None:
+            server.end_by(time.monotonic())
+        seen.clear()
+        server.close()
+        assert seen[0] == "the server was stopped"
+        guest.close()

@@ -81,6 +81,23 @@ def test_a_server_that_lacks_its_replicas_is_waited_for_and_said_once(caplog: py
         store.close()
 
 
+def test_a_process_that_ends_waits_no_longer_than_its_end_may_take() -> None:
+    with single() as (url, client):
+        store: Any = opened(f"{url}?shards=2")
+        said(client, "REPLICAOF", "127.0.0.1", "1")
+        now = [100.0]
+        store._connection._now = lambda: now[0]
+        store._connection._rest = lambda pause: now.append(now.pop() + pause)
+        store.claims.end_within(5.0)
+        store.claims.end_within(50.0)
+        with pytest.raises(StoreError, match="no use for"):
+            store.discover(links_of(SITES, 1), at=1.0)
+        assert 105.0 < now[0] < 105.0 + 2.0
+        said(client, "REPLICAOF", "NO", "ONE")
+        assert store.discover(links_of(SITES, 1), at=1.0).new == len(SITES), "what answers at once is not refused"
+        store.close()
+
+
 def test_a_read_only_server_is_waited_for() -> None:
     """As a primary is that was made a replica, until the sentinels or an operator tell otherwise."""
     with single() as (url, client), single() as (_, _):

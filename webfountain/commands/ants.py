@@ -44,8 +44,10 @@ PARENT: Final = "WEBFOUNTAIN_ANT_OF"
 _LOOK_S: Final = 0.25
 _SHOW_S: Final = 1.0
 _STOP_S: Final = 10.0
-"""Ants that were told to end have so long; one that hangs, or waits for its store, is killed then: what it had not
-settled is asked again by the next that has its sites."""
+"""From a signal to the end."""
+_ANTS_S: Final = 9.0
+"""Ants that were told to end have so long of that; one that hangs is killed then: what it had not settled is asked
+again by the next that has its sites. The rest is the server's."""
 _PARTS: Final = (
     "seconds",
     "startup_seconds",
@@ -143,12 +145,14 @@ def run_ants(
                 server.revive()
             if picture is not None:
                 picture.show(time.monotonic() - began)
+        if server is not None:
+            server.end_by(troop.told_at + _STOP_S)
         report = added_up(
             troop.reports(),
             opened.statistics(),
             seconds=time.monotonic() - began,
             failed=troop.failed(),
-            stopped=troop.stopped,
+            stopped=troop.told_at < inf,
         )
         if picture is not None:
             picture.end(report)
@@ -165,9 +169,8 @@ class _Troop:
 
     def __init__(self, command: Sequence[str], folder: Path, shares: Sequence[int | None]) -> None:
         self._folder = folder
-        self.stopped = False
-        """Whether somebody said that all should end."""
-        self._late_at = inf
+        self.told_at = inf
+        """When somebody first said that all should end, monotonic seconds; inf: nobody has."""
         self._ants: list[subprocess.Popen[bytes]] = []
         self._relays: list[threading.Thread] = []
         environment = {**os.environ, PARENT: str(os.getpid())}
@@ -216,7 +219,7 @@ class _Troop:
 
     def cut_late(self) -> None:
         """Kill the ants that have not ended in time since they were told to."""
-        if time.monotonic() > self._late_at:
+        if time.monotonic() > self.told_at + _ANTS_S:
             for ant in self._ants:
                 if ant.poll() is None:
                     ant.kill()
@@ -240,8 +243,7 @@ class _Troop:
 
     def _pass_on(self, number: int, _: FrameType | None) -> None:
         """The first signal stops the ants in good order, a second at once."""
-        self.stopped = True
-        self._late_at = min(self._late_at, time.monotonic() + _STOP_S)
+        self.told_at = min(self.told_at, time.monotonic())
         for ant in self._ants:
             if ant.poll() is None:
                 ant.send_signal(signal.SIGTERM)

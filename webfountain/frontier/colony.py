@@ -283,6 +283,10 @@ class Membership:
         self._claims.drop(claimed, owner=self.owner, at=at)
         self._claims.drop({f"ant/{self.owner}": at, ROLE: at, COUNTING: at}, owner=self.owner, at=at)
 
+    def end_within(self, seconds: float) -> None:
+        """This ant ends: what is away then is waited for no longer."""
+        self._claims.end_within(seconds)
+
     # ------------------------------------------------------------ the others
 
     def share(self) -> float:

@@ -67,6 +67,8 @@ logger = logging.getLogger(__name__)
 
 _ROBOTS_MEMO: Final = 1024
 """Sites whose parsed rules are kept: many sites have the same robots.txt."""
+_END_S: Final = 6.0
+"""A stop takes no longer than ten seconds: some for what is under way, so many where the store is away."""
 _UNEVEN: Final = 1.25
 """An ant that has so many times the mean number of sites, and a few more, lets some go to the others."""
 _FEW: Final = 2
@@ -404,6 +406,8 @@ class Frontier:
 
     def stop(self) -> None:
         """Hand out nothing more; what is in flight may still land and be finished."""
+        if self._others is not None and not self._progress.stopped:
+            self._others.end_within(_END_S)
         self._progress.stopped = True
 
     def has_pending(self) -> bool:

@@ -573,6 +573,10 @@ class Claims(Protocol):
         """The letters that were left for a process, in order, each once."""
         ...
 
+    def end_within(self, seconds: float) -> None:
+        """This process ends: a server that is away is waited for no longer than so, by any step of its store."""
+        ...
+
 
 class Portable(Protocol):
     """The store as a whole, to be carried to another."""

@@ -837,6 +837,9 @@ class LocalClaims:
         """See `Claims.collect`."""
         return self._letters.pop(owner, [])
 
+    def end_within(self, seconds: float) -> None:
+        """See `Claims.end_within`: this store is never away."""
+
     def _claim(self, name: str, owner: str, until: float, at: float, note: bytes) -> Claim:
         held = self._claims.get(name)
         if held is not None and held.owner != owner and held.until > at:

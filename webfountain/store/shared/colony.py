@@ -106,6 +106,10 @@ class SharedClaims:
             found += some
         return found
 
+    def end_within(self, seconds: float) -> None:
+        """See `Claims.end_within`."""
+        self._connection.end_within(seconds)
+
     def _run(
         self, script: Script, names: Sequence[str], head: Sequence[Any], given: Sequence[Any]
     ) -> list[tuple[list[int], Any]]:

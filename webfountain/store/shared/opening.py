@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import random
 import secrets
 import time
@@ -45,7 +46,7 @@ from redis.retry import Retry
 from webfountain.errors import InputError, StoreBound, StoreError, StoreHeld, StoreVersion
 from webfountain.store import without_password
 from webfountain.store.shared.colony import SharedClaims, bell_key
-from webfountain.store.shared.private import PrivateServer, is_running, socket_of
+from webfountain.store.shared.private import CRAWL, PrivateServer, is_running, socket_of
 from webfountain.store.shared.scripts import KEYS, Shards
 from webfountain.store.shared.store import SharedStore
 from webfountain.store.shared.transfer import fill
@@ -122,11 +123,12 @@ class ServerConnection:
         self._now = now
         self._rest = rest
         self._jitter = random.Random()
+        self._gives_up = math.inf
 
     def send(self, commands: Sequence[tuple[bytes, Command]]) -> list[Any]:
         """Send (key, command) pairs in as few round trips as there are servers; an answer or an error for each.
 
-        Waits as long as a fault passes, `PATIENCE_S` at most.
+        Waits as long as a fault passes, `PATIENCE_S` at most, and not beyond what `end_within` said.
 
         Raises
         ------
@@ -156,11 +158,15 @@ class ServerConnection:
             if since is None:
                 since = self._now()
                 logger.warning("The store at %s cannot be used; waiting for it: %s", self.shown, _one_line(fault))
-            elif self._now() - since > PATIENCE_S:
-                raise StoreError(f"{self.shown}: no use for {PATIENCE_S:.0f} s: {_one_line(fault)}") from None
+            elif (now := self._now()) - since > PATIENCE_S or now > self._gives_up:
+                raise StoreError(f"{self.shown}: no use for {now - since:.0f} s: {_one_line(fault)}") from None
             self._rest(pause * self._jitter.uniform(0.5, 1.0))
             pause = min(2 * pause, _LONGEST_S)
             self._probe_again()
+
+    def end_within(self, seconds: float) -> None:
+        """Let no fault be waited for any more after so long from now. A later call makes it no later."""
+        self._gives_up = min(self._gives_up, self._now() + seconds)
 
     def checked(self, answer: Any) -> Any:
         """An answer that is no error; StoreError for one that is."""
@@ -430,6 +436,7 @@ def open_private(
             period_s=period_s,
             fastest_s=fastest_s,
             fresh=fresh,
+            parameters=None if collection is None else {"client_name": CRAWL},
             server=server,
         )
     except BaseException:
