@@ -110,35 +110,17 @@ class Frontier:
         self._metrics = metrics
         self._config = config
         start, cycle = clock.now(), collection.cycle
-        self._others = None
-        if store.claims is not None:
-            self._others = Membership(
-                store,
-                store.claims,
-                owner=owner,
-                heartbeat_s=config.heartbeat_seconds,
-                start=start,
-                plans=plans(collection, recrawl=recrawl),
-                steady=steady,
-            )
+        plans_here = plans(collection, recrawl=recrawl)
+        self._others = _membership(store, config, owner=owner, start=start, plans=plans_here, steady=steady)
         lease_s = config.lease_seconds if self._others is None else self._others.lease_s
         self._plan_number = plan_number(store.value(PLAN))
         self.judge = Judge(collection, year=time.gmtime(start).tm_year)
         self._follower = PlanFollower(collection, metrics=metrics, start=start, recrawl=recrawl)
         last = self._follower.resume(store.value(PLAN), store.value(PRICE))
-        review: Review | None = None
-        if collection.text:
-            store.put_value(COLLECTION, CollectionInForce.encode(collection))
-            review = Review(store, self.judge)
-            review.begin(collection)
+        review = _review(collection, store, self.judge)
         self._reviewing = review is not None and not review.is_done
-        self._controller = (
-            Controller(collection, start=start, last=last) if plans(collection, recrawl=recrawl) else None
-        )
-        self._suspects = Suspects(None) if suspects is None else suspects
-        if found := self._suspects.found:
-            metrics.inc("suspects/found", len(found))
-            logger.warning("The last process died over %d pages; they go last in their sites: %s", len(found), found[0])
+        self._controller = Controller(collection, start=start, last=last) if plans_here else None
+        self._suspects = _told(Suspects(None) if suspects is None else suspects, metrics)
         self._reader = FencedReader(
             LinkExtractor(nofollow=collection.discovery.nofollow, robot=collection.politeness.robots_token)
         )
@@ -151,26 +133,8 @@ class Frontier:
             old_text=text_of,
             duplicates=(lambda _: 0.0) if self._detector is None else self._detector.share_of,
         )
-        most = collection.limits.pages
-        self._replacement = (
-            None
-            if most is None
-            else Replacement(
-                store, most=most, period_s=cycle.period_s, weigh=None if importance is None else importance.importance
-            )
-        )
-        share = collection.limits.domain_share
-        self._shares = (
-            None
-            if share is None
-            else DomainShares(
-                share,
-                period_s=cycle.period_s,
-                capacity=cycle.capacity_pages_per_period,
-                start=start,
-                metrics=metrics,
-            )
-        )
+        self._replacement = _replacement(collection, store, importance)
+        self._shares = _domain_shares(collection, start=start, metrics=metrics)
         most_ahead = largest_hand(cycle.capacity_pages_per_period, cycle.period_s)
         if importance is not None:
             most_ahead = min(most_ahead, config.hand)  # a larger hand would hold what has been outranked since
@@ -614,6 +578,65 @@ class Frontier:
         if self._repository is not None:
             self._repository.close()
         self._store.close()
+
+
+def _membership(
+    store: FrontierStore,
+    config: FountainConfig,
+    *,
+    owner: str,
+    start: float,
+    plans: bool,
+    steady: Callable[[], float],
+) -> Membership | None:
+    """This process as one of several ants; None where the store is its alone."""
+    if store.claims is None:
+        return None
+    return Membership(
+        store,
+        store.claims,
+        owner=owner,
+        heartbeat_s=config.heartbeat_seconds,
+        start=start,
+        plans=plans,
+        steady=steady,
+    )
+
+
+def _review(collection: Collection, store: FrontierStore, judge: Judge) -> Review | None:
+    """The review of what is known under an edited policy file, begun; None for a collection without a file."""
+    if not collection.text:
+        return None
+    store.put_value(COLLECTION, CollectionInForce.encode(collection))
+    review = Review(store, judge)
+    review.begin(collection)
+    return review
+
+
+def _told(suspects: Suspects, metrics: Metrics) -> Suspects:
+    """The suspects, once the log and the counts say of those that the last process left."""
+    if found := suspects.found:
+        metrics.inc("suspects/found", len(found))
+        logger.warning("The last process died over %d pages; they go last in their sites: %s", len(found), found[0])
+    return suspects
+
+
+def _replacement(collection: Collection, store: FrontierStore, importance: LiveImportance | None) -> Replacement | None:
+    """What keeps a collection at its fixed size; None for one that grows."""
+    most = collection.limits.pages
+    if most is None:
+        return None
+    weigh = None if importance is None else importance.importance
+    return Replacement(store, most=most, period_s=collection.cycle.period_s, weigh=weigh)
+
+
+def _domain_shares(collection: Collection, *, start: float, metrics: Metrics) -> DomainShares | None:
+    """What bounds the shares of domains; None where nothing does."""
+    share, cycle = collection.limits.domain_share, collection.cycle
+    if share is None:
+        return None
+    capacity = cycle.capacity_pages_per_period
+    return DomainShares(share, period_s=cycle.period_s, capacity=capacity, start=start, metrics=metrics)
 
 
 def _detector(
