@@ -147,7 +147,8 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     scores: tuple[float, ...] = ()
     """What the policy's metrics gave the page, in the order of the policy's metrics; `importance` combines them."""
     sketch: bytes | None = None
-    """A sketch of the newest copy's text: what tells a change where the old text cannot be read."""
+    """A sketch of the newest copy's text (`core.resemblance`): what tells a change where the old text cannot be read.
+    Kept while ants write where not all others can read."""
     trust: float = 0.0
     """The trust that it came with, 0 to 1: what its links inherit of."""
     duplicate_of: str | None = None

@@ -144,6 +144,8 @@ class Beaten(NamedTuple):
     """Another controller's word."""
     plan: bytes | None
     """The plan in force, where it is one that this ant does not know."""
+    is_apart: bool
+    """Whether some ant keeps its copies where this one cannot read them."""
 
 
 def steady_clock() -> float:
@@ -162,6 +164,7 @@ class Membership:
     ----------
     claims : what the ants share out (`store.contract.Claims`)
     plans : whether there is anything to plan, and so a controller's role
+    reaches : whether this ant can read the copies of the one with this number; None: it keeps none
     """
 
     def __init__(
@@ -173,6 +176,7 @@ class Membership:
         heartbeat_s: float,
         start: float,
         plans: bool = False,
+        reaches: Callable[[int], bool] | None = None,
         steady: Callable[[], float] = steady_clock,
     ) -> None:
         self.owner = owner
@@ -182,6 +186,7 @@ class Membership:
         self._claims = claims
         self._heartbeat_s = heartbeat_s
         self._plans = plans
+        self._reaches = reaches
         self._steady = steady
         self._due = start
         self._out = False
@@ -190,6 +195,8 @@ class Membership:
         self.rules = False
         """Whether this ant is the controller."""
         self.colony = Colony()
+        self._is_apart = False
+        self._looked_at = 0  # how many ants there were
         self._sites = 0
 
     # ------------------------------------------------------------- the term
@@ -235,7 +242,7 @@ class Membership:
         return Beat(at, self._steady(), leases, claimed, packed, ruling.plan)
 
     def carry_out(self, beat: Beat) -> Beaten:
-        """Renew and tell; in a thread of its own. StoreError passes through. Three round trips, six at most."""
+        """Renew and tell; in a thread of its own. StoreError passes through. Three round trips, seven at most."""
         claims, until = self._claims, beat.at + self.lease_s
         renewed = self._store.renew(beat.leases, until=until)
         kept = {lease.site for lease in renewed}
@@ -258,7 +265,17 @@ class Membership:
             claims.claim([COUNTING], owner=self.owner, until=until, at=beat.at, notes=notes)
         lost = [lease for lease in beat.leases if lease.site not in kept]
         lost_claims = [claim.name for claim in held if claim.owner != self.owner]
-        return Beaten(beat, renewed, lost, lost_claims, colony, rules, ruling, plan)
+        is_apart = self._is_apart or (colony.ants != self._looked_at and self._look_for_copies())
+        return Beaten(beat, renewed, lost, lost_claims, colony, rules, ruling, plan, is_apart)
+
+    def _look_for_copies(self) -> bool:
+        """Whether some ant keeps copies where this one cannot read them."""
+        if self._reaches is None:
+            return False
+        places = {int(claim.name.partition("/")[2]): claim.owner for claim in self._claims.claims("repository")}
+        # Who has claimed a number in a folder that is here may not have made its own yet.
+        here = {place for number, place in places.items() if self._reaches(number)}
+        return not here.issuperset(places.values())
 
     def _count(self, at: float) -> Colony:
         """Read the notes of all; who was not heard of for long is struck off."""
@@ -277,6 +294,8 @@ class Membership:
         self._ends = beaten.beat.steady + self.lease_s
         self.rules = beaten.rules
         self.colony = beaten.colony
+        self._is_apart = beaten.is_apart
+        self._looked_at = beaten.colony.ants
 
     def leave(self, claimed: Mapping[str, float], *, at: float) -> None:
         """Sign off, and let what is claimed go, each from a time on; in the worker thread."""
@@ -288,6 +307,12 @@ class Membership:
         self._claims.end_within(seconds)
 
     # ------------------------------------------------------------ the others
+
+    def is_apart(self) -> bool:
+        """Whether ants keep copies where not all can read them: then what tells a change goes with a page's record.
+
+        Looked up when ants come or go. In any thread."""
+        return self._is_apart
 
     def share(self) -> float:
         """Which part of the crawl's budget is this ant's: as many parts as it has sites, and one."""

@@ -111,7 +111,10 @@ class Frontier:
         self._config = config
         start, cycle = clock.now(), collection.cycle
         plans_here = plans(collection, recrawl=recrawl)
-        self._others = _membership(store, config, owner=owner, start=start, plans=plans_here, steady=steady)
+        reaches = None if repository is None else repository.reaches
+        self._others = _membership(
+            store, config, owner=owner, start=start, plans=plans_here, reaches=reaches, steady=steady
+        )
         lease_s = config.lease_seconds if self._others is None else self._others.lease_s
         self._plan_number = plan_number(store.value(PLAN))
         self.judge = Judge(collection, year=time.gmtime(start).tm_year)
@@ -132,6 +135,7 @@ class Frontier:
             reader=self._reader,
             old_text=text_of,
             duplicates=(lambda _: 0.0) if self._detector is None else self._detector.share_of,
+            sketches=(lambda: False) if self._others is None else self._others.is_apart,
         )
         self._replacement = _replacement(collection, store, importance)
         self._shares = _domain_shares(collection, start=start, metrics=metrics)
@@ -587,6 +591,7 @@ def _membership(
     owner: str,
     start: float,
     plans: bool,
+    reaches: Callable[[int], bool] | None,
     steady: Callable[[], float],
 ) -> Membership | None:
     """This process as one of several ants; None where the store is its alone."""
@@ -599,6 +604,7 @@ def _membership(
         heartbeat_s=config.heartbeat_seconds,
         start=start,
         plans=plans,
+        reaches=reaches,
         steady=steady,
     )
 

@@ -419,6 +419,10 @@ class Pages:
             )
         return _read(folder, copy, url)
 
+    def reaches(self, number: int) -> bool:
+        """Whether the folder of the ant with this number is here."""
+        return self._folder(number).directory.is_dir()
+
     def may_hold(self, copy: Copy) -> bool:
         """Whether a copy is likely still there; one of an ant whose folder is not here is taken to be."""
         folder = self._folder(copy.repository)
@@ -530,6 +534,10 @@ class Repository:
         if copy.repository != self._number:
             return self._others.read(copy, url)
         return _read(self._folder, copy, url)
+
+    def reaches(self, number: int) -> bool:
+        """Whether copies of the ant with this number can be read here, as far as it has written any."""
+        return number == self._number or self._others.reaches(number)
 
     def holds(self, copy: Copy) -> bool:
         """Whether a copy is likely still there: its file is, and is long enough. Costs a look at the file's size."""

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import ExitStack, closing
 from itertools import pairwise
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -15,6 +17,7 @@ from tests.store.stores import server_url
 from webfountain.clock import ManualClock
 from webfountain.frontier.colony import FEW, ROLE, Colony, Membership, Ruling, ants_of
 from webfountain.records import Fetched, Link
+from webfountain.repository import Repository, folder_of_ant
 from webfountain.store import open_store
 from webfountain.store.memory import LocalClaims, MemoryStore
 from webfountain.urls import fingerprint
@@ -413,6 +416,39 @@ def test_robots_txt_its_delay_and_a_back_off_go_with_a_site_to_the_next_ant(end:
     times = [at for at, _, _ in ants.requests()]
     assert second.log[0][0] - first.log[-1][0] >= 100.0, "nobody asks before the site said"
     assert min(later - earlier for earlier, later in pairwise(times[1:])) >= 7.0
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_a_site_that_moves_keeps_its_change_detection_where_its_copies_cannot_be_read(
+    tmp_path: Path, shared: bool
+) -> None:
+    """Two ants that each claimed a number as `crawl.session` does; the one that has the site leaves."""
+    words = [str(number) for number in range(2000)]
+    versions = iter([words, [*words[:1000], "a", *words[1000:]], [*words[:1000], "b", *words[1400:]]])
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        if fetch.url.endswith("robots.txt"):
+            return 404, {}, b"", 0.05
+        return 200, {"content-type": "text/html"}, f"<p>{' '.join(next(versions))}</p>".encode(), 0.05
+
+    revisit = '[policies.default]\nrevisit = { max_interval = "60s" }'
+    ants = Ants(collection_of(seeds(SITES[:1]), rest=revisit), web, 0)
+    with ExitStack() as stack:
+        for number in (1, 2):
+            root = tmp_path / (f"machine{number}" if not shared else "machine")
+            ants.claims.claim([f"repository/{number}"], owner=str(root), until=inf, at=0.0)
+            copies = stack.enter_context(closing(Repository(folder_of_ant(root, number), number=number)))
+            ants.join(repository=copies)
+        ants.run(until=lambda: ants.store.statistics().pages["crawled"])
+        [first] = [drive for drive in ants.all if drive.log]
+        [second] = [drive for drive in ants.all if not drive.log]
+        url = f"{SITES[0]}/"
+        assert (first.page(url).sketch is None) is shared, "kept where it is of use alone"
+        first.frontier.close()
+        ants.stopped.add(first)
+        ants.run(until=lambda: second.outcomes.total() == 2)
+        assert second.outcomes == {"minor": 1, "changed": 1}
+        second.frontier.close()
 
 
 CAPACITY = "capacity_pages_per_period = 400"

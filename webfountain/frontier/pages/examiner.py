@@ -25,7 +25,7 @@ import msgspec
 from webfountain import urls
 from webfountain.core import change_rate
 from webfountain.core.buckets import bucket_of
-from webfountain.core.resemblance import Topics, unified, verdict
+from webfountain.core.resemblance import Topics, sketch, unified, verdict
 from webfountain.errors import RepositoryError
 from webfountain.formats.content_type import content_type, language_of
 from webfountain.formats.document import MAX_LINKS, ReadError
@@ -158,6 +158,7 @@ class Examiner:
     reader : what has bodies read; it says when one could not be
     old_text : the visible text of a page's newest stored copy, None when there is none to be had
     duplicates : share of a site's pages that repeat others
+    sketches : whether a copy's sketch is kept with its record, for who cannot read the copy; asked at each copy
     """
 
     def __init__(
@@ -168,11 +169,13 @@ class Examiner:
         reader: DocumentReader,
         old_text: Callable[[PageRecord], str | None],
         duplicates: Callable[[str], float] = lambda _: 0.0,
+        sketches: Callable[[], bool] = lambda: False,
     ) -> None:
         self._judge = judge
         self._reader = reader
         self._old_text = old_text
         self._duplicates = duplicates
+        self._sketches = sketches
         self._topics, self._topics_lock = Topics(), threading.Lock()
         self._period = collection.cycle.period_s
         self._fastest = collection.cycle.fastest_s
@@ -241,20 +244,26 @@ class Examiner:
         record = self._switched(record, self._seen(fetched, document, record))
         reading = self._reading(fetched, document, record)
         if record.digest is None:
-            new = self._copied(record, fetched, digest, "new", bucket=bucket_of(prior.interval, self._fastest))
+            bucket = bucket_of(prior.interval, self._fastest)
+            new = self._copied(record, fetched, digest, reading.text, "new", bucket=bucket)
             return Visit(fetched, "new", new, reading)
         old_text = functools.cache(lambda: self._old_text(record))
         outcome, resemblance = verdict(
-            record.digest, digest, min_change=self._min_change, text=reading.text, old_text=old_text
+            record.digest,
+            digest,
+            min_change=self._min_change,
+            text=reading.text,
+            old_text=old_text,
+            old_sketch=record.sketch,
         )
         before = old_text() if self._diffs else None
         diff = None if before is None else unified(before, reading.text)
         checked = self._checked(record, fetched.at, prior, changed=outcome == "changed")
-        copied = self._copied(record, fetched, digest, outcome, **checked)
+        copied = self._copied(record, fetched, digest, reading.text, outcome, **checked)
         return Visit(fetched, outcome, copied, reading, _since(record, fetched.at), resemblance, diff)
 
     def _copied(
-        self, record: PageRecord, fetched: Fetched, digest: str, kind: OutcomeKind, **changes: Any
+        self, record: PageRecord, fetched: Fetched, digest: str, text: str, kind: OutcomeKind, **changes: Any
     ) -> PageRecord:
         """The record of a page whose copy is replaced by this fetch."""
         return _crawled(
@@ -265,6 +274,7 @@ class Examiner:
             etag=fetched.header("etag"),
             last_modified=fetched.header("last-modified"),
             copied=fetched.at,
+            sketch=sketch(text) if self._min_change > 0 and self._sketches() else None,
             **changes,
         )
 
