@@ -85,7 +85,8 @@ MEANING = {
     "policies.default.score": "Weights of what a page's importance is made of: `{ pagerank, trust, backlinks, topic, "
     "location }`; without it trust, where policies tell pages apart by it.",
     "policies.default.topic": "`{ query, min_similarity }`: what it is about; a page so similar (`0.1` unless set) is "
-    "on topic.",
+    "on topic. New pages that a link's text or their URL says are, and those within three links of one, go before all "
+    "others; the link log has the texts of links.",
     "policies.default.revisit.min_interval": "A page is not fetched again sooner, unless `now` or a sitemap asks.",
     "policies.default.revisit.max_interval": "A page with a copy is fetched again at the latest then.",
     "switch": "`[[switch]]`: a page that shows all of `when` gets `to`, and what it links from then on; with "

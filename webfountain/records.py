@@ -98,6 +98,10 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     request: bytes | None = None
     trust: float = 0.0
     """The trust that its policy or the page that links it gives it, 0 to 1."""
+    scores: tuple[float, ...] = ()
+    """As `PageRecord.scores`, by the words of the link and its URL."""
+    anchor: str = ""
+    """What the page writes on it, where the policy asks for that (`Judge.follows_topics`)."""
 
 
 class Linked(msgspec.Struct, frozen=True, gc=False):
@@ -145,7 +149,8 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     immediate: int | None = None
     """Its place in the immediate lane of its site, which the store gives; None: it stands in another lane."""
     scores: tuple[float, ...] = ()
-    """What the policy's metrics gave the page, in the order of the policy's metrics; `importance` combines them."""
+    """Under a policy with a topic: its similarity to it, by its text or, before it was fetched, by the words of links
+    and URL, and by how many links it was found from a page on topic; () where nothing of it is known."""
     sketch: bytes | None = None
     """A sketch of the newest copy's text (`core.resemblance`): what tells a change where the old text cannot be read.
     Kept while ants write where not all others can read."""

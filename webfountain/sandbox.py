@@ -233,6 +233,7 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
     nofollow: bool = True
     robot: str = ""
     is_robots: bool = False
+    anchors: bool = False
 
 
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
@@ -284,7 +285,8 @@ def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: i
             latest = time.process_time() + job.cpu_s / 2
             return JobResult(sitemap=read_sitemap(body, go_on=lambda: time.process_time() < latest))
         kind = ContentType(*job.kind)
-        return JobResult(document=reader.read(body, kind, url=job.url, robots_header=job.robots_header))
+        document = reader.read(body, kind, url=job.url, robots_header=job.robots_header, anchors=job.anchors)
+        return JobResult(document=document)
     except MemoryError:
         return JobResult(error="parse-memory")
     except Exception:
@@ -362,10 +364,16 @@ class FencedReader:
         self._others = ThreadPoolExecutor(_THREADS, thread_name_prefix="webfountain-reader")
 
     def read(
-        self, body: bytes, kind: ContentType, *, url: str | None = None, robots_header: str | None = None
+        self,
+        body: bytes,
+        kind: ContentType,
+        *,
+        url: str | None = None,
+        robots_header: str | None = None,
+        anchors: bool = False,
     ) -> Document:
         """What a body says, in bounded time and memory; blocks for some seconds at worst."""
-        found = self.read_at_once(body, kind, url=url, robots_header=robots_header)
+        found = self.read_at_once(body, kind, url=url, robots_header=robots_header, anchors=anchors)
         if found is not None:
             return found
         job = ReadJob(
@@ -376,15 +384,22 @@ class FencedReader:
             robots_header,
             nofollow=self._extractor.nofollow,
             robot=self._extractor.robot,
+            anchors=anchors,
         )
         answer = self._ask(job, body)
         return answer.document or Document(error=answer.error or "parse-crash")
 
     def read_at_once(
-        self, body: bytes, kind: ContentType, *, url: str | None = None, robots_header: str | None = None
+        self,
+        body: bytes,
+        kind: ContentType,
+        *,
+        url: str | None = None,
+        robots_header: str | None = None,
+        anchors: bool = False,
     ) -> Document | None:
         """As `read`, where that is short whatever the body holds; else None."""
-        return self._plain.read_at_once(body, kind, url=url, robots_header=robots_header)
+        return self._plain.read_at_once(body, kind, url=url, robots_header=robots_header, anchors=anchors)
 
     def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
         """As `formats.sitemap.read_sitemap`, in bounded time and memory; or why it could not be read."""

@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from webfountain.formats.document import MAX_LINKS, LinkExtractor, forbids_following
+from webfountain.formats.document import MAX_ANCHOR, MAX_LINKS, LinkExtractor, forbids_following
 from webfountain.urls import join
 
 PAGE = "https://a.example/docs/guide/page.html?v=2"
@@ -182,3 +182,29 @@ def test_a_page_may_name_another_as_its_canonical_form(body: str, expected: str 
 @given(st.binary(max_size=300))
 def test_any_bytes_have_links_or_none(body: bytes) -> None:
     LinkExtractor().extract(LexborHTMLParser(body), PAGE)
+
+
+def anchors(body: str) -> dict[str, str]:
+    found = LinkExtractor().extract(LexborHTMLParser(body), PAGE, anchors=True)
+    return dict(zip(found.links, found.anchors, strict=True))
+
+
+def test_the_text_of_each_link_is_taken_where_it_is_asked_for() -> None:
+    body = """<base href="/docs/"><a href=a> The <b>first</b>
+        of them</a> <a href=b rel=nofollow>not followed</a> <a href=c><img src=x alt=y></a> <link rel=next href=d>
+        <a href=a#part>again</a> <a href="/docs/a">first</a> <a href="page.html?v=2">other</a>"""
+    assert anchors(body) == {
+        "https://a.example/docs/a": "The first of them again",
+        "https://a.example/docs/c": "",
+        "https://a.example/docs/d": "",
+        "https://a.example/docs/page.html?v=2": "other",
+    }
+    assert LinkExtractor().extract(LexborHTMLParser(body), PAGE).anchors == []
+
+
+def test_the_texts_of_links_within_links_are_bounded() -> None:
+    """Within a table cell a link may stand in a link: the text of the innermost is that of all around it, too."""
+    body = "".join(f"<a href=/{number}><table><td>" for number in range(500)) + "word " * 2000
+    found = anchors(body)
+    assert len(found) == 500
+    assert sum(map(len, found.values())) < 20 * MAX_ANCHOR

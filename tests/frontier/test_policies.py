@@ -267,6 +267,40 @@ def test_a_page_that_proves_to_lead_to_what_is_distrusted_is_and_the_rest_of_tha
     drive.check_valid()
 
 
+SHARED = {
+    "/": "<a href='/decoy'>d</a> <a href='/way'>w</a>",
+    "/way": "<a href='/on'>w</a>",
+    "/on": "<a href='/well'>w</a>",
+    "/decoy": "fine prose <a href='/bad/1'>b</a> <a href='/bad/2'>b</a>"
+    + "".join(f"<a href='/z/{n}'>z</a>" for n in range(150)),
+    "/well": "fine prose <a href='/z/149'>z</a>",
+    "/z/149": "fine prose <a href='/below'>b</a>",
+}
+
+
+@pytest.mark.parametrize(("rule", "policy"), [("first", "distrust"), ("most-trusted", "default")])
+def test_what_went_with_the_page_that_led_to_it_comes_back_when_a_trusted_page_links_it(rule: str, policy: str) -> None:
+    """`/well` is fetched while it waits under distrust; a link like its own was seen before, and counts now."""
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        if fetch.kind != "page":
+            return 404, {}, b"", 0.01
+        path = fetch.url.removeprefix(HOME)
+        body = SHARED.get(path, "casino" if path.startswith("/bad") else "fine")
+        return 200, {"content-type": "text/html"}, body.encode(), 0.01
+
+    rest = f"[policies.default]\ndampening = 0.9\n[conflict]\nrule = '{rule}'\n"
+    rest += "[[switch]]\nwhen = { text = 'casino' }\nto = 'distrust'\n"
+    rest += "[[switch]]\nwhen = { discovered = 0.5, count = 2 }\nto = 'distrust'\nalso = 'discovered'\n"
+    drive = Drive(collection_of([f"{HOME}/"], rest=rest), web, recrawl=False, hand=1)
+    drive.run()
+    found = pages(drive)
+    assert found[f"{HOME}/decoy"][0] == "distrust"
+    assert found[f"{HOME}/z/149"][0] == policy
+    assert (f"{HOME}/below" in found) == (policy == "default")
+    drive.check_valid()
+
+
 def test_a_page_in_another_language_or_off_the_topic_is_switched_by_what_it_shows() -> None:
     german = "Die Katze und der Hund sind mit dem Kind in das Haus gegangen und es ist nicht mehr da, wo sie war."
     english = "The river and the hill are where they were, and all of it is as it has been for as long as they know."

@@ -242,3 +242,21 @@ def test_an_adopted_collection_rules_the_next_batch_and_a_policy_that_is_gone_is
     judge.adopt(collection_of("[policies.default]\ndeny = ['/docs/']\n"))
     found = judge.judge([other, NEAR], queued)
     assert [(each.policy, each.reason) for each in found] == [("default", None), ("default", "denied")]
+
+
+def test_link_texts_are_asked_for_where_links_can_come_under_a_policy_with_a_topic() -> None:
+    rest = """
+[policies.topical]
+topic = { query = "stream processing" }
+[policies.towards]
+spread = "site"
+otherwise = "topical"
+[policies.apart]
+spread = "any"
+otherwise = "topical"
+"""
+    judge = Judge(collection_of(rest), year=2026)
+    names = ("topical", "towards", "apart", "default", "gone")
+    assert [judge.follows_topics(name) for name in names] == [True, True, False, False, False]
+    switched = Judge(collection_of(f"{rest}[[switch]]\nwhen = {{ text = 'x' }}\nto = 'towards'\n"), year=2026)
+    assert all(switched.follows_topics(name) for name in names)

@@ -1,4 +1,7 @@
-"""Each sentence of *Per-page crawling policy* (Policies 2006; Białecki, Krugler) and its scenario tests: a table."""
+"""Each sentence of *Per-page crawling policy* (Policies 2006; Białecki, Krugler) and its scenario tests: a table.
+
+And those of Cho 1998 that a policy with a topic follows.
+"""
 
 from __future__ import annotations
 
@@ -122,8 +125,38 @@ SCENARIOS: list[tuple[str, list[str]]] = [
 ]
 """Sentence of PAPERS.md section 6 -> tests, by file and the beginning of their names."""
 
+BY_TOPIC: list[tuple[str, list[str]]] = [
+    (
+        "Cho 1998: similarity, a tf-idf inner product with a query, idf estimated from what was seen",
+        [
+            "core/test_topic.py::test_a_rare_word_in_common_counts_for_more_than_one_that_every_text_has",
+            "ranking/test_live.py::test_what_was_seen_tells_which_words_are_rare",
+        ],
+    ),
+    (
+        "Cho 1998: hot_queue holds URLs with the word in the anchor text or in the URL, url_queue the rest",
+        [
+            "ranking/test_live.py::test_a_page_that_a_link_text_or_its_url_says_is_on_topic_is_asked_before_all_others",
+            "ranking/test_live.py::test_a_waiting_page_becomes_hot_when_a_later_link_says_so",
+            "ranking/test_live.py::test_what_is_hot_is_kept_through_a_restart",
+        ],
+    ),
+    (
+        "Cho 1998, improved: also URLs within 3 links of a hot page",
+        [
+            "ranking/test_live.py::test_pages_within_three_links_of_one_on_topic_are_asked_before_all_others",
+            "ranking/test_live.py::test_a_page_that_promised_and_does_not_hold_it_makes_nothing_hot",
+        ],
+    ),
+]
+"""Of PAPERS.md section 4 what policies have of it."""
 
-@pytest.mark.parametrize(("sentence", "tests"), SCENARIOS, ids=[sentence[:40] for sentence, _ in SCENARIOS])
+
+@pytest.mark.parametrize(
+    ("sentence", "tests"),
+    SCENARIOS + BY_TOPIC,
+    ids=[sentence[:40] for sentence, _ in SCENARIOS] + [f"topic-{number}" for number in range(len(BY_TOPIC))],
+)
 def test_each_sentence_has_its_scenarios(sentence: str, tests: list[str]) -> None:
     for each in tests:
         file, _, name = each.partition("::")

@@ -1,6 +1,7 @@
 """Favor and distrust against a spam farm: what the fetches go to, and when the good pages are found.
 
-Ten webs of 200 good sites and 20,000 pages of spam, fixed before the policies were tuned (`spam_web`).
+Ten webs of 200 good sites and 20,000 pages of spam, fixed before the policies were tuned (`spam_web`). Web 1004, one
+of four that were drawn later, has 5.2 % of good pages to which no good page leads.
 """
 
 from __future__ import annotations
@@ -30,6 +31,8 @@ to = "distrust"
 when = { discovered = 0.5, count = 2 }
 to = "distrust"
 also = "discovered"
+[conflict]
+rule = "most-trusted"
 """
 
 
@@ -46,10 +49,14 @@ class Found(NamedTuple):
     """The same of breadth-first by the time `half`."""
 
 
-def crawled(web: SpamWeb) -> Found:
+def crawl_of(web: SpamWeb) -> VirtualCrawl:
     seeds = [f'{{ url = "{url}", policy = "favor" }}' for url in web.favored]
     seeds += [f'{{ url = "{url}", policy = "distrust" }}' for url in web.distrusted]
     text = f'[collection]\nname = "farm"\nscope = "any"\nseeds = [{", ".join(seeds)}]\n{RULES}'
+    return VirtualCrawl(web, parse_collection(text, Path("farm.toml")))
+
+
+def crawled(web: SpamWeb) -> Found:
     good, half = 0, 0
     for half, url in enumerate(breadth_first(web), start=1):  # noqa: B007  where it stops is asked for
         good += url in web.good
@@ -57,7 +64,7 @@ def crawled(web: SpamWeb) -> Found:
             break
     rival = 1 - good / half
     good, enough = 0, 0
-    for enough, url in enumerate(VirtualCrawl(web, parse_collection(text, Path("farm.toml"))), start=1):  # noqa: B007
+    for enough, url in enumerate(crawl_of(web), start=1):  # noqa: B007
         good += url in web.good
         if good >= 0.95 * len(web.good):
             break
@@ -71,6 +78,26 @@ def test_with_favor_and_distrust_few_fetches_go_to_spam_and_the_good_pages_come_
     assert found.enough < found.half
     assert found.spam < 0.05
     assert found.breadth_first_spam > 0.5
+
+
+def linked_by_good(web: SpamWeb) -> set[str]:
+    """The good pages to which good pages lead from the favored seeds: what a crawl can find that follows no spam."""
+    found, waiting = set(web.favored), list(web.favored)
+    while waiting:
+        new = [link for link in web.pages[waiting.pop()].links if link in web.good and link not in found]
+        found.update(new)
+        waiting += new
+    return found
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("number", [*WEBS, 1001, 1002, 1003, 1004])
+def test_nearly_all_good_pages_are_found_that_good_pages_lead_to(number: int) -> None:
+    web = SpamWeb(number)
+    reached = linked_by_good(web)
+    lost = reached - set(crawl_of(web))
+    print(number, len(reached) / len(web.good), len(lost))
+    assert len(lost) <= 0.01 * len(reached)
 
 
 @pytest.mark.soak

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from tests.policy.spam_web import SpamWeb
     from webfountain.policy.files import Collection
+    from webfountain.policy.judge import Verdict
 
 __all__ = ["RANK_EVERY", "VirtualCrawl", "breadth_first"]
 
@@ -61,6 +62,7 @@ class VirtualCrawl:
         self._discovered: defaultdict[int, list[int]] = defaultdict(list)
         self._ended: Counter[int] = Counter()  # pages fetched that were discovered through each
         self._switched: defaultdict[int, Counter[str]] = defaultdict(Counter)
+        self._moves_to = {rule.to for rule in collection.tables.switch}
 
     def __iter__(self) -> Iterator[str]:
         for url, policy in self._collection.seeds_with_policies():
@@ -127,8 +129,27 @@ class VirtualCrawl:
                 online = self._ranks and origin.kind == "link"
                 self._worth.append(0.0 if online else self._judge.importance(verdict))
                 self._wait(len(self._urls) - 1)
+            else:
+                self._settle_conflict(self._number[url], verdict, origin)
             taken.append(self._number[url])
         return taken
+
+    def _settle_conflict(self, page: int, verdict: Verdict, origin: Origin) -> None:
+        """A known page was found again: the frontier's rule for it (`pages.duplicates`), but for refetches."""
+        policy, trust, depth = self._known[page]
+        rule = self._collection.conflict
+        if rule == "first" or policy == verdict.policy or not depth:
+            return
+        if page in self._fetched and policy in self._moves_to:
+            return
+        if verdict.trust > trust if rule == "most-trusted" else verdict.trust < trust:
+            self._known[page] = (verdict.policy, verdict.trust, depth)
+            self._discovered[self._source[page]].remove(page)
+            self._source[page] = self._number[origin.source]
+            self._discovered[self._source[page]].append(page)
+            if not self._ranks:
+                self._worth[page] = self._judge.importance(verdict)
+            self._wait(page)
 
     def _wait(self, page: int) -> None:
         if page not in self._fetched:

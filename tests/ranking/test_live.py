@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -14,16 +16,17 @@ from tests.manual import README
 from tests.ranking.linked_web import LinkedWeb
 from webfountain.clock import ManualClock
 from webfountain.core.rank import combined, worth_of_waiting
+from webfountain.core.resemblance import HOT
 from webfountain.ranking.link_log import LinkLogReader
 from webfountain.ranking.live import Job, RankerProcess, carry_out, live_importance
 from webfountain.ranking.scores import EpochScores
+from webfountain.records import PageRecord
 from webfountain.simulate.ordering import GraphFile
 from webfountain.simulate.ordering import crawl as virtual_crawl
+from webfountain.store import open_store
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from webfountain.records import Fetch
 
 HOME = "http://home.example"
@@ -156,6 +159,149 @@ def test_a_url_that_speaks_of_the_topic_is_asked_before_others(tmp_path: Path) -
     crawl.run()
     asked = [url.removeprefix(HOME) for url in crawl.asked()]
     assert asked[:3] == ["/", "/blog/stream-processing", "/stream-of-water-and-much-else"]
+
+
+TOPIC = "[policies.default]\ntopic = { query = 'stream processing', min_similarity = 0.5 }\n"
+
+
+def topical(pages: dict[str, tuple[str, list[tuple[str, str]]]]) -> Any:
+    """A site's pages by path: text, and (path, what is written on it) of each link."""
+
+    def answer(fetch: Fetch, at: float) -> Any:
+        if fetch.kind != "page":
+            return 404, {}, b"", 0.01
+        text, links = pages.get(fetch.url.removeprefix(HOME), ("nothing to see", []))
+        body = text + "".join(f" <a href='{path}'><b>{anchor}</b></a>" for path, anchor in links)
+        return 200, {"content-type": "text/html"}, body.encode(), 0.01
+
+    return answer
+
+
+def crawl_on_topic(
+    pages: dict[str, tuple[str, list[tuple[str, str]]]], *, rest: str = TOPIC, store: Any = None, folder: Any = None
+) -> Drive:
+    """A crawl that holds one page of a site at a time, so that each choice is made with all that is known."""
+    collection, clock = collection_of([f"{HOME}/"], rest=rest), ManualClock(1_000_000.0)
+    importance = live_importance(collection, folder or Path("never"), writer="ant", at=clock.now(), ranker=AtOnce())
+    return Drive(
+        collection, topical(pages), clock=clock, importance=importance, recrawl=False, hand=1, store=store
+    )  # fmt: skip
+
+
+def paths(crawl: Drive) -> list[str]:
+    return [url.removeprefix(HOME) for url in crawl.asked()]
+
+
+MANY = [(f"/page{number}", "more") for number in range(12)]
+
+
+def test_a_page_that_a_link_text_or_its_url_says_is_on_topic_is_asked_before_all_others() -> None:
+    """Cho 1998: hot_queue. Without a topic they come in the order of their links."""
+    pages = {"/": ("home", [*MANY, ("/a", "All of Stream Processing"), ("/b/stream%2Dprocessing", "more")])}
+    crawl = crawl_on_topic(pages)
+    crawl.run()
+    assert set(paths(crawl)[1:3]) == {"/a", "/b/stream%2Dprocessing"}
+    plain = crawl_on_topic(pages, rest="")
+    plain.run()
+    assert paths(plain)[-2:] == ["/a", "/b/stream%2Dprocessing"]
+    assert {record.scores for _, record in plain.store.pages()} == {()}
+
+
+def test_pages_within_three_links_of_one_on_topic_are_asked_before_all_others_and_the_fourth_is_not() -> None:
+    """But for one that is in the site's hand each time; by their places in the site the others go first."""
+    deep = [f"/deep/down/there{number}" for number in range(7)]
+    chain = {path: ("on the way", [(following, "next")]) for path, following in pairwise(deep)}
+    pages = {
+        "/": ("home", [*MANY, ("/hot", "stream processing")]),
+        "/hot": ("Stream processing, stream after stream, processing on and on", [(deep[0], "next")]),
+        **chain,
+    }
+    crawl = crawl_on_topic(pages, rest=f"{TOPIC}score = {{ location = 1 }}\n")
+    crawl.run()
+    asked = paths(crawl)
+    assert asked[1] == "/hot"
+    assert [path for path in asked[2:8] if path in deep] == deep[:3]
+    assert asked[-4:] == deep[3:]
+    crawl.check_valid()
+
+
+def test_a_page_that_promised_and_does_not_hold_it_makes_nothing_hot() -> None:
+    pages = {
+        "/": ("home", [*MANY, ("/bait", "stream processing")]),
+        "/bait": ("casino", [("/deep/down/there", "next")]),
+    }
+    crawl = crawl_on_topic(pages, rest=f"{TOPIC}score = {{ location = 1 }}\n")
+    crawl.run()
+    asked = paths(crawl)
+    assert asked[1] == "/bait"
+    assert asked[-1] == "/deep/down/there"
+
+
+@pytest.mark.parametrize("rule", ["first", "most-trusted"])
+def test_a_waiting_page_becomes_hot_when_a_later_link_says_so(rule: str) -> None:
+    pages = {
+        "/": ("home", [*MANY, ("/late", "more"), *((f"{path}0", "more") for path, _ in MANY)]),
+        "/page0": ("a page of many other words and more besides them", [("/late", "on stream processing")]),
+    }
+    crawl = crawl_on_topic(pages, rest=f"{TOPIC}[conflict]\nrule = '{rule}'\n")
+    crawl.run()
+    asked = paths(crawl)
+    assert 0 < asked.index("/late") - asked.index("/page0") <= 2  # one was in the hand
+    crawl.check_valid()
+
+
+def test_what_is_hot_is_kept_through_a_restart(tmp_path: Path) -> None:
+    pages = {
+        "/": ("home", [*MANY, ("/hot", "stream processing")]),
+        "/hot": ("stream processing", [("/c1", "next"), ("/c2", "next")]),
+        "/c1": ("on the way", [("/d1", "next")]),
+    }
+    store = open_store(f"rocksdb://{tmp_path}/store", collection="test", period_s=86_400.0, fastest_s=900.0)
+    before = crawl_on_topic(pages, store=store)
+    before.run(until=lambda: "/hot" in paths(before) and not before.flying)
+    before.frontier.close()
+    store = open_store(f"rocksdb://{tmp_path}/store", collection="test", period_s=86_400.0, fastest_s=900.0)
+    after = crawl_on_topic(pages, store=store)
+    after.run()
+    asked = [path for path in paths(after) if path != "/hot"]
+    assert set(asked[:3]) == {"/c1", "/c2", "/d1"}
+    after.frontier.close()
+
+
+def test_what_was_seen_tells_which_words_are_rare() -> None:
+    """Every page speaks of data, one of streams: a link that says *streams* promises more than one that says *data*."""
+    texts = {path: (f"data {path}", list[tuple[str, str]]()) for path, _ in MANY}
+    pages = {"/": ("data", [*MANY, ("/first", "some data"), ("/second", "some streams")]), **texts}
+    crawl = crawl_on_topic(pages, rest="[policies.default]\ntopic = { query = 'data streams' }\n")
+    crawl.run()
+    learned = crawl.frontier._importance
+    assert learned is not None
+    common, rare = (learned.topics.promise("data streams", f"{HOME}/", text) for text in ("some data", "some streams"))
+    assert rare > 1.5 * common > 0
+
+
+def test_link_texts_are_logged_where_the_policy_of_a_page_has_a_topic(tmp_path: Path) -> None:
+    pages = {"/": ("home", [("/a", "on <i>stream</i> processing"), ("/b", ""), ("/a", "again")])}
+    for number, rest in enumerate((f"{RANKING}{TOPIC}", RANKING)):
+        crawl = crawl_on_topic(pages, rest=rest, folder=tmp_path / str(number))
+        crawl.run()
+        crawl.frontier.close()
+        tables = LinkLogReader(str(tmp_path / str(number) / "links")).rows()
+        anchors = [row["anchors"] for table in tables for row in table.to_pylist() if row["targets"]]
+        assert anchors == ([None] if number else [["on stream processing again", ""]])
+
+
+def test_of_a_full_collection_a_page_on_topic_stays_and_one_that_only_promised_goes() -> None:
+    collection = collection_of([f"{HOME}/"], rest=TOPIC)
+    importance = live_importance(collection, Path("never"), writer="ant", at=0.0)
+    assert importance is not None
+    on, off = (
+        PageRecord(url=f"{HOME}/{name}", state="crawled", importance=600.0, scores=scores)
+        for name, scores in (("on", (0.5, 0.0)), ("off", (0.1, 1.0)))
+    )
+    waiting = PageRecord(url=f"{HOME}/stream-processing")
+    worth = importance.importance([on, off, waiting])
+    assert min(worth[0], worth[2]) >= HOT > worth[1]
 
 
 @pytest.mark.parametrize("score", ["{ location = 1 }", "{ pagerank = 1, location = 8 }"])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from tests.frontier.drive import Drive, collection_of
 from webfountain.cli import main
 from webfountain.errors import InputError
+from webfountain.ranking.live import live_importance
 from webfountain.records import Link
 from webfountain.report.explain import Explanation, explain
 from webfountain.report.explain import collection_of as collection_in_force
@@ -19,7 +21,6 @@ from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     from tests.frontier.drive import Answer
     from webfountain.records import Fetch
@@ -149,6 +150,29 @@ def test_a_seed_that_its_own_policy_refuses_is_told_so() -> None:
     driven.run()
     assert of(driven, f"{HOME}/x.zip").why[0] == (
         "It is a seed (collection.seeds[1]) that is refused: a pattern denies it (policies.default.deny[0] = 'zip$')."
+    )
+
+
+def test_what_a_page_has_to_do_with_its_topic_is_told_by_its_text_or_by_its_links() -> None:
+    texts = {f"{HOME}/": "of many other things <a href='/hot'>on river floods</a> <a href='/cold'>x</a>"}
+
+    def site(fetch: Fetch, at: float) -> Answer:
+        if fetch.kind != "page":
+            return 404, {}, b"", 0.01
+        return 200, {"content-type": "text/html"}, texts.get(fetch.url, "river floods").encode(), 0.01
+
+    rest = "[policies.default]\ntopic = { query = 'river floods', min_similarity = 0.6 }\n"
+    collection = collection_of([f"{HOME}/"], rest=rest)
+    driven = Drive(collection, site, recrawl=False, importance=live_importance(collection, Path(), writer="a", at=0.0))
+    driven.run(until=lambda: driven.store.page(HOME, fingerprint(f"{HOME}/hot")))
+    waits = (
+        "It goes before others: its similarity to 'river floods' is 0.82 by its links and URL, where 0.6 is asked for."
+    )
+    assert waits in of(driven, f"{HOME}/hot").why
+    driven.run()
+    assert (
+        "It is on topic: its similarity to 'river floods' is 1 by its text, where 0.6 is asked for."
+        in of(driven, f"{HOME}/hot").why
     )
 
 

@@ -46,9 +46,9 @@ def children_cpu_s() -> float:
 
 def test_a_body_read_elsewhere_says_what_it_says_here(reader: FencedReader) -> None:
     body = b"<title>T</title><a href=x>one</a><a href=/y rel=nofollow>two</a>" + b"<p>word</p>" * 20_000
-    found = reader.read(body, HTML, url=URL)
-    assert found == PlainReader(LinkExtractor(robot="tester")).read(body, HTML, url=URL)
-    assert found.links == ["http://a.example/folder/x"]
+    found = reader.read(body, HTML, url=URL, anchors=True)
+    assert found == PlainReader(LinkExtractor(robot="tester")).read(body, HTML, url=URL, anchors=True)
+    assert (found.links, found.anchors) == (["http://a.example/folder/x"], ["one"])
     assert reader.read_at_once(body, HTML, url=URL) is None
 
 

@@ -643,6 +643,15 @@ def test_single_urls_are_weighed_anew_between_two_rankings(store: FrontierStore)
     assert store.reweigh(site, keys, lambda records: [1.0] * len(records)) is None
 
 
+def test_a_waiting_page_has_the_scores_of_its_link_or_of_one_that_says_more(store: FrontierStore) -> None:
+    store.discover([msgspec.structs.replace(link(1), scores=(0.25, 3.0)), link(2)], at=1.0)
+    keys = [link(number).key for number in (1, 2)]
+    assert [record.scores for record in store.records(SITE, keys) if record is not None] == [(0.25, 3.0), ()]
+    store.reassign(SITE, keys[1:], lambda record: msgspec.structs.replace(record, scores=(0.5, 1.0), importance=64.0))
+    leased = lease(store, active(store), 2)
+    assert [(one.key, one.record.scores) for one in leased] == [(keys[1], (0.5, 1.0)), (keys[0], (0.25, 3.0))]
+
+
 def test_a_page_carries_its_scores_its_sketch_and_whose_repository_has_its_copy(store: FrontierStore) -> None:
     store.discover(links(1, 2), at=1.0)
     one, two = lease(store, active(store), 2)

@@ -27,11 +27,16 @@ hashing*, 2010; Indyk, Motwani 1998 (banding); Cho, Shivakumar, Garcia-Molina, *
 2000 (mirrors by their share of duplicates).
 
 How similar a text is to a query: the cosine of their tf-idf vectors, idf estimated from the texts seen so far. Place
-in the walk: the examiner asks it of a page whose policy has a `topic`. Words are counted over all texts that were
-learned; those met once only are forgotten when there are too many, for they are as rare as unknown ones.
+in the walk: the examiner asks it of a page whose policy has a `topic`, and of what is written on the links to pages
+that nobody has seen, and in their URLs. Words are counted over all texts that were learned; those met once only are
+forgotten when there are too many, for they are as rare as unknown ones.
 
-Source: Cho 1998, section 2 (IS: an inner product of tf-idf vectors, idf "estimated from the pages seen so far").
-Deviation: vectors are normalised, so that a similarity is from 0 to 1 and a long page is no better than a short one.
+A page is *hot* when it is on topic; one that waits is hot when a link's text or its URL is, or when it is a few links
+from a hot page. Hot pages go before all others (Cho 1998, hot_queue).
+
+Source: Cho 1998, section 2 (IS: an inner product of tf-idf vectors, idf "estimated from the pages seen so far"),
+section 5 (anchor texts and URLs, hot_queue). Deviation: vectors are normalised, so that a similarity is from 0 to 1
+and a long page is no better than a short one.
 """
 
 from __future__ import annotations
@@ -40,15 +45,16 @@ import difflib
 import math
 import re
 from collections import Counter
-from functools import cache
+from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from urllib.parse import unquote
 
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -59,6 +65,9 @@ if TYPE_CHECKING:
 __all__ = [
     "BANDS",
     "DIFF_BYTES",
+    "FAR",
+    "HOT",
+    "NEAR",
     "PERMUTATIONS",
     "SIGNATURE_BYTES",
     "SKETCH_BYTES",
@@ -67,7 +76,9 @@ __all__ = [
     "Verdict",
     "band_keys",
     "exact_resemblance",
+    "is_hot",
     "is_mirror",
+    "links_from_hot",
     "mixed",
     "resemblance",
     "resemblance_near",
@@ -77,6 +88,7 @@ __all__ = [
     "sketch_resemblance",
     "unified",
     "verdict",
+    "with_hot_first",
 ]
 
 PERMUTATIONS = 128
@@ -381,11 +393,18 @@ MOST_WORDS: Final = 200_000
 """Different words that are counted, about 100 bytes each."""
 _LONGEST: Final = 20_000
 """Characters of a text that are read: some 3,000 words."""
+NEAR: Final = 3
+"""Links from a hot page at most, for a page that waits to be hot for that (Cho 1998, section 5)."""
+FAR: Final = NEAR + 1.0
+HOT: Final = 32.0
+"""Importance from which on there are hot pages alone, where a policy has a topic."""
+_HOTTEST: Final = 512.0
+"""Importance of a hot page that else would have that of a mean page."""
 _WORD: Final = re.compile(r"[^\W_]{2,}")
 
 
 class Topics:
-    """What was learned of the words of the web that is crawled."""
+    """What was learned of the words of the web that is crawled. Any thread may ask; one at a time teaches."""
 
     def __init__(self, *, most_words: int = MOST_WORDS) -> None:
         self._most = most_words
@@ -402,8 +421,23 @@ class Topics:
             if len(self._texts_with) > self._most:
                 self._texts_with = Counter(dict(self._texts_with.most_common(self._most // 2)))
 
+    def promise(self, query: str, url: str, anchor: str) -> float:
+        """What a page that nobody has seen promises by a link's text and the words of its canonical URL's path.
+
+        The better of both: one is often a menu's word, or a number.
+        """
+        path = url[url.find("/", 8) + 1 :]
+        if "%" in path:
+            path = unquote(path)
+        written = self.similarity(query, anchor) if anchor else 0.0
+        return max(written, self.similarity(query, path)) if path else written
+
     def similarity(self, query: str, text: str) -> float:
         """0 where they share no word, 1 where they have the same words in the same proportion."""
+        spoken_of = _any_word_of(query)
+        # Nearly all links of a page say nothing of it.
+        if spoken_of is None or spoken_of.search(text[:_LONGEST].lower()) is None:
+            return 0.0
         wanted, found = self._weights(query), self._weights(text)
         if not wanted or not found:
             return 0.0
@@ -416,8 +450,36 @@ class Topics:
         return {word: (1 + math.log(n)) * _idf(texts, known[word]) for word, n in counted.items()}
 
 
+def links_from_hot(scores: Sequence[float]) -> float:
+    """How many links a page is from a hot page by its scores (`PageRecord.scores`), 0 for one itself, at most FAR."""
+    return min(scores[1], FAR) if len(scores) > 1 else FAR
+
+
+def is_hot(scores: Sequence[float], least: float, *, waits: bool) -> bool:
+    """Whether a page is on topic, its similarity `least` or more; one that `waits` is hot near to one, too."""
+    return bool(scores) and (scores[0] >= least or (waits and links_from_hot(scores) <= NEAR))
+
+
+def with_hot_first(importance: npt.NDArray[np.float64], hot: npt.NDArray[np.bool_]) -> npt.NDArray[np.float64]:
+    """(n,) importances by which pages wait, those that are hot (n,) before all others: HOT and more, others less.
+
+    Of hot pages the classes are twice as wide, so that there is room for all of them.
+
+    Source: Cho 1998, section 5 (two queues, each in the order of the metric).
+    """
+    raised = np.maximum(HOT, _HOTTEST * np.sqrt(np.maximum(importance, 0.0)))
+    return np.asarray(np.where(hot, raised, np.minimum(importance, np.nextafter(HOT, 0.0))))
+
+
 def _words(text: str) -> list[str]:
     return _WORD.findall(text[:_LONGEST].lower())
+
+
+@lru_cache(256)
+def _any_word_of(query: str) -> re.Pattern[str] | None:
+    """Finds any of the query's words in a text in lower case; None: it has none."""
+    words = sorted(set(_words(query)))
+    return re.compile(rf"(?<![^\W_])(?:{'|'.join(map(re.escape, words))})(?![^\W_])") if words else None
 
 
 def _idf(texts: int, texts_with: int) -> float:

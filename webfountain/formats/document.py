@@ -27,7 +27,8 @@ tree (taking the text prunes it). Links come from a, area, frame, iframe, link r
 
 Speed is why this is no loop over `urls.join`: a plain path is joined by hand, which for the characters of `_PLAIN`
 gives what ada-url gives (a test holds them together), after the page's folder, its site or another origin, each of
-which is made canonical once and remembered. What is left and does not depend on the page is remembered too.
+which is made canonical once and remembered. What is left and does not depend on the page is remembered too. The texts
+of the links are taken where they are asked for, and cost nothing elsewhere.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ from webfountain.formats.sitemap import xml_text
 from webfountain.urls import join, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from selectolax.lexbor import LexborNode
 
@@ -267,19 +268,36 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     """Another URL that the page says it is a form of."""
     language: str | None = None
     """The language that the page declares, as ``de-AT``."""
+    anchors: list[str] = []
+    """What the page writes on each of its links, "" where nothing; empty where that was not asked for."""
 
 
 class DocumentReader(Protocol):
     """Whoever reads bodies."""
 
     def read(
-        self, body: bytes, kind: ContentType, *, url: str | None = None, robots_header: str | None = None
+        self,
+        body: bytes,
+        kind: ContentType,
+        *,
+        url: str | None = None,
+        robots_header: str | None = None,
+        anchors: bool = False,
     ) -> Document:
-        """What a body says. Without the canonical `url` of its page its links are not asked for."""
+        """What a body says. Without the canonical `url` of its page its links are not asked for.
+
+        `anchors`: nor are their texts unless this is set.
+        """
         ...
 
     def read_at_once(
-        self, body: bytes, kind: ContentType, *, url: str | None = None, robots_header: str | None = None
+        self,
+        body: bytes,
+        kind: ContentType,
+        *,
+        url: str | None = None,
+        robots_header: str | None = None,
+        anchors: bool = False,
     ) -> Document | None:
         """As `read`, where that is short whatever the body holds; else None."""
         ...
@@ -294,14 +312,26 @@ class PlainReader:
         self._extractor = extractor
 
     def read(
-        self, body: bytes, kind: ContentType, *, url: str | None = None, robots_header: str | None = None
+        self,
+        body: bytes,
+        kind: ContentType,
+        *,
+        url: str | None = None,
+        robots_header: str | None = None,
+        anchors: bool = False,
     ) -> Document:
         if not kind.is_html:
             return text_of(body, kind)
-        return self._said(tree_of(body, kind.charset), url, robots_header)
+        return self._said(tree_of(body, kind.charset), url, robots_header, anchors)
 
     def read_at_once(
-        self, body: bytes, kind: ContentType, *, url: str | None = None, robots_header: str | None = None
+        self,
+        body: bytes,
+        kind: ContentType,
+        *,
+        url: str | None = None,
+        robots_header: str | None = None,
+        anchors: bool = False,
     ) -> Document | None:
         if not kind.is_html:
             return text_of(body, kind) if len(body) <= (_MAX_XML_BYTES if kind.is_xml else MAX_ORDINARY_BYTES) else None
@@ -310,14 +340,23 @@ class PlainReader:
         encoding, mark = encoding_of(body, kind.charset)
         if encoding in _SHIFTING:
             return None
-        return self._said(LexborHTMLParser(_utf8(body, encoding, mark)), url, robots_header)
+        return self._said(LexborHTMLParser(_utf8(body, encoding, mark)), url, robots_header, anchors)
 
-    def _said(self, tree: LexborHTMLParser, url: str | None, robots_header: str | None) -> Document:
+    def _said(self, tree: LexborHTMLParser, url: str | None, robots_header: str | None, anchors: bool) -> Document:
         title = title_of(tree)
         # Links first: taking the text prunes the tree.
-        found = Extracted([]) if url is None else self._extractor.extract(tree, url, robots_header=robots_header)
+        found = Extracted([])
+        if url is not None:
+            found = self._extractor.extract(tree, url, robots_header=robots_header, anchors=anchors)
         language = tree.root.attributes.get("lang") if tree.root is not None else None
-        return Document(title, visible_text(tree), found.links, canonical=found.canonical, language=language)
+        return Document(
+            title,
+            visible_text(tree),
+            found.links,
+            canonical=found.canonical,
+            language=language,
+            anchors=list(found.anchors),
+        )
 
 
 def text_of(body: bytes, kind: ContentType) -> Document:
@@ -334,6 +373,11 @@ def text_of(body: bytes, kind: ContentType) -> Document:
 MAX_LINKS: Final = 5000
 """Of one page; further ones are left out. No page for readers has as many, link farms have."""
 
+MAX_ANCHOR: Final = 256
+"""Characters that are kept of what a page writes on a link."""
+_MAX_ANCHORS: Final = 100_000
+"""Characters of a page that are read for that: elements within elements would be read again and again."""
+
 _SELECTOR: Final = "a,area,frame,iframe,link,meta,base"
 _JOIN_MEMO: Final = 16_384
 _FIXED: Final = ("/", "http://", "https://", "mailto:", "javascript:", "tel:")
@@ -348,10 +392,14 @@ _VALUED_DIRECTIVES: Final = frozenset({"unavailable_after", "max-snippet", "max-
 
 
 class Extracted(NamedTuple):
-    """What a page leads to, and the other page that it calls its canonical form (``rel=canonical``), if any."""
+    """What a page leads to, and the other page that it calls its canonical form (``rel=canonical``), if any.
+
+    `anchors` are the texts of the links, one each, where they were asked for.
+    """
 
     links: list[str]
     canonical: str | None = None
+    anchors: Sequence[str] = ()
 
 
 class LinkExtractor:
@@ -368,20 +416,42 @@ class LinkExtractor:
         self._join = functools.lru_cache(_JOIN_MEMO)(join)
         self._origin = functools.lru_cache(_JOIN_MEMO)(_canonical_origin)
 
-    def extract(self, tree: LexborHTMLParser, url: str, *, robots_header: str | None = None) -> Extracted:
+    def extract(
+        self, tree: LexborHTMLParser, url: str, *, robots_header: str | None = None, anchors: bool = False
+    ) -> Extracted:
         """Canonical URLs that the page at canonical `url` leads to, without itself, at most MAX_LINKS.
 
-        `robots_header` is the answer's X-Robots-Tag, None without one.
+        `robots_header` is the answer's X-Robots-Tag, None without one. `anchors`: what is written on them, too.
         """
         if self.nofollow and robots_header and forbids_following(robots_header, self.robot):
             return Extracted([])
-        hrefs, base, named = self._take(tree.css(_SELECTOR))
+        nodes = tree.css(_SELECTOR)
+        hrefs, base, named = self._take(nodes)
         home = url if base is None else join(url, base) or url
         found = self._resolve(hrefs, home)
         found.pop(url, None)
         canonical = None if named is None else join(home, named)
         links = list(found) if len(found) <= MAX_LINKS else list(found)[:MAX_LINKS]
-        return Extracted(links, None if canonical == url else canonical)
+        texts = self._anchors(nodes, links, home) if anchors else []
+        return Extracted(links, None if canonical == url else canonical, texts)
+
+    def _anchors(self, nodes: Iterable[LexborNode], links: list[str], base: str) -> list[str]:
+        """The different texts of each link, one after the other, white space collapsed."""
+        texts = dict.fromkeys(links, "")
+        left = _MAX_ANCHORS
+        for node in nodes:
+            href = node.attributes.get("href") if node.tag == "a" else None
+            if not href or left <= 0:
+                continue
+            [target] = self._resolve([href], base) or [""]
+            before = texts.get(target)
+            if before is not None and len(before) < MAX_ANCHOR:
+                text = node.text()
+                left -= len(text)
+                text = " ".join(text[:MAX_ANCHOR].split())
+                if text and text not in before:
+                    texts[target] = f"{before} {text}"[:MAX_ANCHOR] if before else text
+        return list(texts.values())
 
     def _take(self, nodes: Iterable[LexborNode]) -> tuple[list[str], str | None, str | None]:
         """The links as written, none when the page does not want them followed; first `<base href>` and canonical."""

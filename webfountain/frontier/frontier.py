@@ -136,6 +136,7 @@ class Frontier:
             old_text=text_of,
             duplicates=(lambda _: 0.0) if self._detector is None else self._detector.share_of,
             sketches=(lambda: False) if self._others is None else self._others.is_apart,
+            topics=None if importance is None else importance.topics,
         )
         self._replacement = _replacement(collection, store, importance)
         self._shares = _domain_shares(collection, start=start, metrics=metrics)

@@ -199,9 +199,16 @@ class StoreWorker:
     def _apply_review(self, review: Review, result: BatchResult) -> None:
         """Some pages more are judged by the policy file in force; those refused are due for their end."""
         due = review.step(result.batch.at)
+        self._forget_links(review)
         result.new_pages.update(due)
         result.counts["policy/made_due"] += sum(due.values())
         result.reviewing = not (review.is_done or review.is_waiting)
+
+    def _forget_links(self, review: Review) -> None:
+        """Links to what was moved with the page that led to it count again: other pages may vouch for it."""
+        for site, key in review.moved:
+            self._due.forget(site, key)
+        review.moved.clear()
 
     def _renew(self, batch: Batch, result: BatchResult) -> None:
         """The heartbeat, before anything else: what was lost must not be settled as if it were ours."""
@@ -658,6 +665,8 @@ class StoreWorker:
         gone = [lease for lease in leases if lease.record.url in overruled]
         self._store.release([lease.id for lease in gone])
         self._store.reassign(site, [lease.key for lease in gone], lambda record: overruled.get(record.url))
+        for lease in gone:
+            self._due.forget(site, lease.key)
         return [lease for lease in leases if lease.record.url not in overruled]
 
     def _without_lost_copies(self, leases: list[Lease]) -> list[Lease]:

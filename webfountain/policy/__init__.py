@@ -311,9 +311,9 @@ class RevisitTable(Table, frozen=True):
 class ScoreTable(Table, frozen=True):
     """What a page's importance is made of: weights of scores that are relative to their means (`core.rank`).
 
-    `pagerank` and `backlinks` of the link graph, `trust` as it spreads from the seeds, `topic` the similarity of
-    the URL's words to the policy's query, where that is `topic.min_similarity` or more, `location`
-    the page's place in its site.
+    `pagerank` and `backlinks` of the link graph, `trust` as it spreads from the seeds, `topic` the similarity to the
+    policy's query of a page's text, or before it was fetched of the words of its links and URL, where that is
+    `topic.min_similarity` or more, `location` the page's place in its site.
     """
 
     pagerank: Weight = 0.0
@@ -330,7 +330,10 @@ class ScoreTable(Table, frozen=True):
 
 
 class TopicTable(Table, frozen=True):
-    """What a collection is about: a page whose similarity to `query` is `min_similarity` or more is on topic."""
+    """What a collection is about: a page whose similarity to `query` is `min_similarity` or more is on topic.
+
+    New pages go before all others that a link's text or their URL says are, or that are within three links of one.
+    """
 
     query: Text
     min_similarity: Share = 0.1

@@ -247,8 +247,9 @@ class Collection:
 
     @property
     def is_ranking(self) -> bool:
-        """Whether pages have an importance that is more than the trust of their link: it is ranked, or weighed."""
-        return self.ranking.every is not None or any(each.score is not None for each in self.policies.values())
+        """Whether pages have an importance beyond the trust of their link: ranked, weighed, or by a topic."""
+        weighed = any(each.score is not None or each.topic is not None for each in self.policies.values())
+        return self.ranking.every is not None or weighed
 
     def weights_of(self, policy: str) -> dict[str, float]:
         """The weights of what the importance of a policy's pages is made of; of a name that is gone, the default's."""

@@ -207,6 +207,7 @@ class _Law:
         self.standard = tables.collection.policy
         self.switches = tables.switch
         self.asks = frozenset(_asked_for(tables.switch))
+        self.topical = frozenset(_with_topics(collection))
         self.is_trusting = collection.is_trusting
         self.bounds = {_bounds(collection.policies[name]) for name in collection.policies_in_use}
         self.in_scope = _scope_rule(collection)
@@ -301,6 +302,11 @@ class Judge:
     def asks(self) -> frozenset[str]:
         """What the rules of ``[[switch]]`` need to be known: language, similarity, duplicates, discovered."""
         return self._law.asks
+
+    def follows_topics(self, policy: str) -> bool:
+        """Whether this policy, or one that links of its pages can come under, has a topic: then their texts count."""
+        law = self._law
+        return bool(law.topical) and law.rules(policy).name in law.topical
 
     def switched(self, policy: str, seen: Seen) -> SwitchTable | None:
         """The first rule of ``[[switch]]`` that a fetched page meets and that leads elsewhere; None: none does."""
@@ -448,6 +454,18 @@ def _asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
             yield "duplicates"
         if when.discovered is not None:
             yield "discovered"
+
+
+def _with_topics(collection: Collection) -> Iterator[str]:
+    """The policies whose pages can link to pages of a policy with a topic, after a switch, too."""
+    tables = collection.policies
+    reached = {
+        name: {name} | ({table.otherwise} if table.spread != "any" else set[str]()) for name, table in tables.items()
+    }
+    for name in tables:
+        heirs = reached[name].union(*(reached[rule.to] for rule in collection.tables.switch))
+        if any(tables[heir].topic is not None for heir in heirs):
+            yield name
 
 
 def _meets(rule: SwitchTable, seen: Seen) -> bool:

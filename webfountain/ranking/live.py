@@ -31,8 +31,9 @@ import msgspec
 import numpy as np
 
 from webfountain.core.rank import DAMPING, METRICS, PRIOR, OnlineImportance, is_home, location, worth_of_waiting
-from webfountain.core.resemblance import Topics
+from webfountain.core.resemblance import Topics, is_hot, with_hot_first
 from webfountain.ranking.scores import EpochScores
+from webfountain.records import PageRecord
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -40,9 +41,10 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from webfountain.policy import TopicTable
     from webfountain.policy.files import Collection
     from webfountain.ranking.link_log import LinkLog
-    from webfountain.records import Link, Linked, PageRecord
+    from webfountain.records import Link, Linked
 
     Array = npt.NDArray[np.float64]
 
@@ -366,7 +368,8 @@ class LiveImportance:
         self.sites = WaitingSites(None if rankings is None else rankings.scores / "sites")
         """Which sites wait, and which of them is to be crawled first."""
         self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT)
-        self._words = Topics()
+        self.topics = Topics()
+        """What is learned of words; who reads pages teaches it."""
         self._risen: dict[str, dict[bytes, None]] = {}
         self._means: dict[str, float] = {}
         self._homes: deque[bytes] = deque(maxlen=SAMPLE)  # fetched last
@@ -396,7 +399,10 @@ class LiveImportance:
         for one, key, score, was_linked in zip(fetched, keys, scores, linked, strict=True):
             if self._rankings is not None:
                 flags = self._redirect * len(one.links) if one.redirected else b""
-                self._rankings.log.append(one.page.url, one.site, at=one.at, links=one.links, flags=flags)
+                anchors = [link.anchor for link in one.links] if any(link.anchor for link in one.links) else None
+                self._rankings.log.append(
+                    one.page.url, one.site, at=one.at, links=one.links, flags=flags, anchors=anchors
+                )
                 self._logged += 1
             if not one.again:
                 self._endow(one, key, score)
@@ -426,32 +432,24 @@ class LiveImportance:
         if not links:
             return []
         keys = [link.key for link in links]
-        worths = self._worths_of_waiting(keys, [link.url for link in links])
-        made = self._importances(
-            [link.policy for link in links],
-            keys,
-            [link.url for link in links],
-            [link.trust for link in links],
-            worths,
-        )
+        made = self._with_hot_first(links, self._importances(links, keys, self._worths_of_waiting(keys, links)))
         return [
             msgspec.structs.replace(link, importance=importance)
             for link, importance in zip(links, made.tolist(), strict=True)
         ]
 
     def importance(self, records: Sequence[PageRecord]) -> list[float]:
-        """What pages that wait are worth now."""
+        """What pages that wait are worth now, and what others are to the collection."""
         keys = [fingerprint(record.url) for record in records]
-        found: list[float] = self._importances_of(
-            records, keys, self._worths_of_waiting(keys, [record.url for record in records])
-        ).tolist()
+        made = self._importances(records, keys, self._worths_of_waiting(keys, records))
+        found: list[float] = self._with_hot_first(records, made).tolist()
         return found
 
     def weighed(self, records: Iterable[PageRecord]) -> list[PageRecord]:
         """Records of pages that were fetched, with the importance that they have now."""
         records = list(records)
         keys = [fingerprint(record.url) for record in records]
-        found = self._importances_of(records, keys, self._ranks(keys)).tolist()
+        found = self._importances(records, keys, self._ranks(keys)).tolist()
         return [msgspec.structs.replace(record, importance=value) for record, value in zip(records, found, strict=True)]
 
     def risen(self, site: str, most: int) -> list[bytes]:
@@ -533,16 +531,15 @@ class LiveImportance:
 
     # ------------------------------------------------------------- what it is made of
 
-    def _importances(
-        self, policies: Sequence[str], keys: Sequence[bytes], urls: Sequence[str], trust: Sequence[float], ranks: Array
-    ) -> Array:
+    def _importances(self, pages: Sequence[Link | PageRecord], keys: Sequence[bytes], ranks: Array) -> Array:
         """(n,) importances, each by the weights of its page's policy."""
+        policies = [page.policy for page in pages]
         names = set(policies)
         weights = {name: self._weights.get(name) or self._prepare(name) for name in names}
         wanted = {metric for each in weights.values() for metric in each}
-        scores = {"pagerank": ranks} | self._other_scores(wanted, keys, urls, trust)
+        scores = {"pagerank": ranks} | self._other_scores(wanted, keys, pages)
         if "topic" in wanted:
-            scores["topic"] = self._relative("topic", self._on_topic(policies, urls))
+            scores["topic"] = self._relative("topic", self._on_topic(pages))
         made = np.zeros(len(keys))
         if len(names) == 1:
             [only] = weights.values()
@@ -562,58 +559,66 @@ class LiveImportance:
         return made
 
     def _other_scores(
-        self, wanted: Container[str], keys: Sequence[bytes], urls: Sequence[str], trust: Sequence[float]
+        self, wanted: Container[str], keys: Sequence[bytes], pages: Sequence[Link | PageRecord]
     ) -> dict[str, Array]:
         """(n,) of each metric, relative to its mean."""
         scores: dict[str, Array] = {}
         if "backlinks" in wanted:
             scores["backlinks"] = self._published("backlinks", keys, 0.0)
         if "trust" in wanted:
-            inherited = self._relative("trust", np.array(trust))
+            trust = np.array([page.trust for page in pages])
+            inherited = self._relative("trust", trust)
             scores["trust"] = self._published("trust", keys, -1.0)
             scores["trust"] = np.where(scores["trust"] < 0, inherited, scores["trust"])
             # Of a distrusted page the ranking knows only who links it.
-            scores["trust"] = np.where(np.array(trust) > 0, scores["trust"], 0.0)
+            scores["trust"] = np.where(trust > 0, scores["trust"], 0.0)
         if "location" in wanted:
-            scores["location"] = self._relative("location", location(urls))
+            scores["location"] = self._relative("location", location([page.url for page in pages]))
         return scores
 
-    def _on_topic(self, policies: Sequence[str], urls: Sequence[str]) -> Array:
-        """(n,) how similar the words of URLs are to the topics of their policies; 0 of what is not on topic.
-
-        Source: Cho 1998, section 5 (hot_queue: the topic's word in the URL).
-        """
-        topics = {
-            name: self._collection.policies[name].topic for name in set(policies) & self._collection.policies.keys()
-        }
-        found = np.zeros(len(urls))
-        for number, (policy, url) in enumerate(zip(policies, urls, strict=True)):
-            topic = topics.get(policy)
+    def _on_topic(self, pages: Sequence[Link | PageRecord]) -> Array:
+        """(n,) how similar pages are to the topics of their policies; 0 of what is not on topic."""
+        found = np.zeros(len(pages))
+        for number, page in enumerate(pages):
+            topic = self._topic_of(page.policy)
             if topic is not None:
-                similarity = self._words.similarity(topic.query, url[url.find("/", 8) :])
+                similarity = next(iter(self._scores_of(page, topic)), 0.0)
                 found[number] = similarity if similarity >= topic.min_similarity else 0.0
         return found
 
-    def _importances_of(self, records: Sequence[PageRecord], keys: Sequence[bytes], worths: Array) -> Array:
-        return self._importances(
-            [record.policy for record in records],
-            keys,
-            [record.url for record in records],
-            [record.trust for record in records],
-            worths,
-        )
+    def _with_hot_first(self, pages: Sequence[Link | PageRecord], importances: Array) -> Array:
+        """(n,) the importances, where pages of a policy with a topic are that are hot before all others."""
+        topics = {policy: self._topic_of(policy) for policy in {page.policy for page in pages}}
+        if not any(topics.values()):
+            return importances
+        hot, topical = np.zeros((2, len(pages)), dtype=np.bool_)
+        for number, page in enumerate(pages):
+            topic = topics[page.policy]
+            if topic is not None:
+                topical[number] = True
+                hot[number] = is_hot(self._scores_of(page, topic), topic.min_similarity, waits=_waits(page))
+        return np.where(topical, with_hot_first(importances, hot), importances)
+
+    def _topic_of(self, policy: str) -> TopicTable | None:
+        return self._collection.policies.get(policy, self._collection.policy).topic
+
+    def _scores_of(self, page: Link | PageRecord, topic: TopicTable) -> Sequence[float]:
+        """What is known of a page; of one that came by no link, what the words of its URL promise."""
+        if page.scores or not _waits(page):
+            return page.scores
+        return (self.topics.promise(topic.query, page.url, ""),)
 
     def _ranks(self, keys: Sequence[bytes]) -> Array:
         """(n,) PageRank by the last ranking and what came since."""
         return np.asarray(self._published("pagerank", keys, PRIOR) + self._online.gains_and_cash(keys)[0])
 
-    def _worths_of_waiting(self, keys: Sequence[bytes], urls: Sequence[str]) -> Array:
+    def _worths_of_waiting(self, keys: Sequence[bytes], pages: Sequence[Link | PageRecord]) -> Array:
         """(n,) by rank and cash, and what a home page promises; remembered, so that what rises is noticed."""
         ranks = self._published("pagerank", keys, PRIOR)
         gains, cash = self._online.gains_and_cash(keys)
         worths = worth_of_waiting(ranks + gains, self._scale * cash)
         self._online.expect(keys, ranks, (RISE * worths) ** 2)
-        return np.where([is_home(url) for url in urls], np.maximum(worths, self._promise), worths)
+        return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
 
     def _published(self, name: str, keys: Sequence[bytes], absent: float) -> Array:
         scores = self._scores
@@ -629,6 +634,11 @@ class LiveImportance:
         mean = float(values.mean()) if mean is None else mean + share * (float(values.mean()) - mean)
         self._means[name] = mean
         return np.asarray(values / mean) if mean > 0 else np.ones(len(values))
+
+
+def _waits(page: Link | PageRecord) -> bool:
+    """Whether a page was never fetched."""
+    return not isinstance(page, PageRecord) or page.state == "never-crawled"
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from webfountain.core.resemblance import NEAR, Topics, is_hot, links_from_hot
 from webfountain.errors import InputError, PolicyError, UrlError
 from webfountain.formats.robots import RobotsRules, deciding_line
 from webfountain.frontier.planning.schedule import PlanFollower
@@ -234,6 +235,22 @@ class _Asked:
     def _worth_words(self, record: PageRecord) -> Iterator[str]:
         worth = f"trust {record.trust:.3g}, importance {record.importance:.3g}"
         yield f"It is under the policy {record.policy!r} with {worth}."
+        yield from self._topic_words(record)
+
+    def _topic_words(self, record: PageRecord) -> Iterator[str]:
+        """Whether it goes before others for what it is about."""
+        topic = self._judge.policy(record.policy).topic
+        if topic is None:
+            return
+        waits = record.state == "never-crawled"
+        scores = record.scores or ((Topics().promise(topic.query, record.url, ""),) if waits else ())
+        by = "its links and URL" if waits else "its text"
+        hot = is_hot(scores, topic.min_similarity, waits=waits)
+        similarity, far = (scores[0] if scores else 0.0), links_from_hot(scores)
+        near = f", {far:.0f} links from a page on topic" if 0 < far <= NEAR else ""
+        order = "It goes before others" if hot and waits else "It is on topic" if hot else "It is not on topic"
+        found = f"{similarity:.2g} by {by}, where {topic.min_similarity:g} is asked for"
+        yield f"{order}: its similarity to {topic.query!r} is {found}{near}."
 
     def _state_words(self, record: PageRecord, verdict: Explained, robots: Robots) -> Iterator[str]:
         error = f" ({record.error})" if record.error else ""

@@ -111,6 +111,7 @@ def first_record(link: Link, at: float) -> PageRecord:
         request=link.request,
         trust=link.trust,
         source=source_of(link),
+        scores=link.scores,
     )
 
 
@@ -122,6 +123,7 @@ def taken_over(record: PageRecord, link: Link) -> PageRecord:
         trust=link.trust,
         importance=link.importance + 0.0 if record.state == "never-crawled" else record.importance,
         source=source_of(link),
+        scores=link.scores if record.state == "never-crawled" else record.scores,
     )
 
 
@@ -136,6 +138,7 @@ def evicted(record: PageRecord) -> PageRecord:
         request=record.request,
         trust=record.trust,
         source=record.source,
+        scores=record.scores[:1],  # what it says is known: who links it says no more
     )
 
 

@@ -7,7 +7,11 @@ store decides the rest. Only what the store has answered for is cached. It keeps
 A page that is found under another policy than its own is the collection's conflict rule's to decide (Policies 2006):
 `first` leaves it as it is and costs nothing; by the others a link that brings more trust, or less, puts the known page
 under its own policy and trust (`store.reassign`). Seeds keep the policy that they were given, and fetched pages one
-that a `[[switch]]` can have given them: what a page shows counts for more than who links it.
+that a `[[switch]]` can have given them: what a page shows counts for more than who links it. What a switch took with it
+is forgotten here, so that links to it count again.
+
+Under a policy with a topic a link may say more of a known page than those before it did: that it is on topic, or nearer
+to a page that is. Then the page is told so, and where it waits it goes to those that are (`PageRecord.scores`).
 
 Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, for in Python
 CLOCK is the slower of the two and misses as much (`bench_urlcache`).
@@ -31,13 +35,14 @@ collections*, 2000.
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.core.resemblance import exact_resemblance, is_mirror, sketch
+from webfountain.core.resemblance import FAR, exact_resemblance, is_mirror, links_from_hot, sketch
 from webfountain.core.url_cache import LruCache, StaticCache
 from webfountain.frontier.pages.examiner import Judged
 from webfountain.ranking.duplicate_index import IndexedPage, Match, number_of
@@ -92,6 +97,7 @@ class DuplicateEliminator:
         self._store = store
         self._weigh = weigh
         self._conflict: ConflictRule = "first"
+        self._policies: tuple[str, ...] = ()
         self._switched: frozenset[str] = frozenset()
         self._recent: UrlCache = cache or (LruCache(size) if size else StaticCache(()))
         self._new = 0
@@ -105,6 +111,7 @@ class DuplicateEliminator:
     def adopt(self, collection: Collection) -> None:
         """Settle conflicts by this collection's rule from now on."""
         self._conflict = collection.conflict
+        self._policies = tuple(collection.policies)
         self._switched = frozenset(rule.to for rule in collection.tables.switch)
         self._recent.clear()
 
@@ -138,8 +145,10 @@ class DuplicateEliminator:
         except BaseException:
             self._recent.drop(map(self._fingerprint, asked))  # what the store has not taken is asked again
             raise
-        if found.known and self._conflict != "first":
-            self._reassigned += self._settle_conflicts(asked)
+        if found.known:
+            if self._conflict != "first":
+                self._reassigned += self._settle_conflicts(asked)
+            self._tell_topics([link for link in asked if link.scores])
         by_cache = len(links) - len(asked)
         self._new += found.new
         self._by_cache += by_cache
@@ -147,11 +156,13 @@ class DuplicateEliminator:
         return asked, found
 
     def forget(self, site: str, key: bytes | None = None) -> None:
-        """Drop a page, or all of a site, so that the store alone answers for what was forgotten."""
-        if key is None or self._conflict != "first":
+        """Drop a page, or all of a site, so that the store alone answers for it."""
+        if key is None:
             self._recent.clear()  # a fingerprint does not tell its site; forgetting is rare
-        else:
-            self._recent.drop([hash((site, key))])
+            return
+        policies = ("",) if self._conflict == "first" else self._policies
+        scored = itertools.product(_SCORED, policies)
+        self._recent.drop([_cached(site, key, policy, scores) for scores, policy in scored])
 
     def statistics(self) -> Eliminated:
         """The counts so far."""
@@ -160,7 +171,7 @@ class DuplicateEliminator:
     def _unseen(self, links: Sequence[Link]) -> list[Link]:
         """The links that the cache does not know, each once; it knows them from now on."""
         if self._conflict == "first":
-            prints = [hash((link.site, link.key)) for link in links]
+            prints = [hash((link.site, link.key)) if not link.scores else self._fingerprint(link) for link in links]
         else:
             prints = list(map(self._fingerprint, links))
         missing = self._recent.missing(prints)
@@ -170,9 +181,18 @@ class DuplicateEliminator:
         return [first[each] for each in dict.fromkeys(missing)]
 
     def _fingerprint(self, link: Link) -> int:
-        """What is cached of a link: site and key, and where conflicts are settled the policy it was found under."""
-        name = (link.site, link.key)
-        return hash(name if self._conflict == "first" else (*name, link.policy))
+        """What is cached of a link: site and key, and of policy and topic what may matter of a page that is known."""
+        policy = "" if self._conflict == "first" else link.policy
+        return _cached(link.site, link.key, policy, _scored(link.scores))
+
+    def _tell_topics(self, links: Sequence[Link]) -> None:
+        """Known pages that links promise to be on topic, or nearer to such pages, than was known."""
+        of_site: dict[str, dict[bytes, Link]] = {}
+        for link in links:
+            of_site.setdefault(link.site, {})[link.key] = link
+        for site, found in of_site.items():
+            by_url = {link.url: link for link in found.values()}
+            self._store.reassign(site, list(found), partial(_told, by_url))
 
     def _settle_conflicts(self, links: Sequence[Link]) -> int:
         """Put known pages under the policies of links that have more right to them; how many."""
@@ -211,6 +231,38 @@ class DuplicateEliminator:
             return record
         self._reassigned += 1
         return taken_over(record, link)
+
+
+def _cached(site: str, key: bytes, policy: str, scored: tuple[float, ...]) -> int:
+    """The fingerprint of a link. The store's own name where there is no more to it, as nearly everywhere."""
+    if scored:
+        return hash((site, key, policy, scored))
+    return hash((site, key, policy) if policy else (site, key))
+
+
+def _scored(scores: tuple[float, ...]) -> tuple[float, ...]:
+    """What a link's scores say, in few classes: whether its words are of the topic, how far a hot page is."""
+    return (float(scores[0] > 0.0), links_from_hot(scores)) if scores else ()
+
+
+_SCORED: Final = ((), *itertools.product((0.0, 1.0), map(float, range(int(FAR) + 1))))
+"""All that `_scored` gives."""
+
+
+def _told(links: Mapping[str, Link], record: PageRecord) -> PageRecord | None:
+    """The record of a known page with what a link says of it; None: that is nothing new."""
+    link = links.get(record.url)
+    if link is None or record.request is not None or record.policy != link.policy:
+        return None
+    waits = record.state == "never-crawled"
+    similarity = record.scores[0] if record.scores else 0.0
+    if waits:  # a fetched page has said itself what it is about
+        similarity = max(similarity, link.scores[0])
+    scores = (similarity, min(links_from_hot(record.scores), links_from_hot(link.scores)))
+    if scores == record.scores:
+        return None
+    worth = max(record.importance, link.importance) if waits else record.importance
+    return msgspec.structs.replace(record, scores=scores, importance=worth)
 
 
 MIRROR: Final = "mirror"

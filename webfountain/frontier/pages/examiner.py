@@ -25,7 +25,7 @@ import msgspec
 from webfountain import urls
 from webfountain.core import change_rate
 from webfountain.core.buckets import bucket_of
-from webfountain.core.resemblance import Topics, sketch, unified, verdict
+from webfountain.core.resemblance import NEAR, Topics, links_from_hot, sketch, unified, verdict
 from webfountain.errors import RepositoryError
 from webfountain.formats.content_type import content_type, language_of
 from webfountain.formats.document import MAX_LINKS, ReadError
@@ -159,6 +159,7 @@ class Examiner:
     old_text : the visible text of a page's newest stored copy, None when there is none to be had
     duplicates : share of a site's pages that repeat others
     sketches : whether a copy's sketch is kept with its record, for who cannot read the copy; asked at each copy
+    topics : what is learned of words, for policies that have a topic
     """
 
     def __init__(
@@ -170,13 +171,14 @@ class Examiner:
         old_text: Callable[[PageRecord], str | None],
         duplicates: Callable[[str], float] = lambda _: 0.0,
         sketches: Callable[[], bool] = lambda: False,
+        topics: Topics | None = None,
     ) -> None:
         self._judge = judge
         self._reader = reader
         self._old_text = old_text
         self._duplicates = duplicates
         self._sketches = sketches
-        self._topics, self._topics_lock = Topics(), threading.Lock()
+        self._topics, self._teaching = Topics() if topics is None else topics, threading.Lock()
         self._period = collection.cycle.period_s
         self._fastest = collection.cycle.fastest_s
         self._min_change = collection.change.min_change
@@ -241,7 +243,7 @@ class Examiner:
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
         record = leased(fetched.fetch)
-        record = self._switched(record, self._seen(fetched, document, record))
+        record = self._on_topic(self._switched(record, self._seen(fetched, document, record)), document)
         reading = self._reading(fetched, document, record)
         if record.digest is None:
             bucket = bucket_of(prior.interval, self._fastest)
@@ -310,6 +312,13 @@ class Examiner:
         if target is None or target == record.url:
             return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
         links, refused = self._judged([target], fetched.fetch, "redirect", record)
+        if record.scores:  # the same page elsewhere
+            links = tuple(
+                link
+                if self._judge.policy(link.policy).topic is None
+                else msgspec.structs.replace(link, scores=record.scores)
+                for link in links
+            )
         reading = Reading(links=links, links_seen=1, refused=refused)
         return self._without_copy(fetched, "redirected", None, reading, target)
 
@@ -339,11 +348,11 @@ class Examiner:
         )
         return Visit(fetched, kind, settled, reading, target=target)
 
-    @staticmethod
-    def _document(fetched: Fetched, read: Callable[..., _Read]) -> _Read:
+    def _document(self, fetched: Fetched, read: Callable[..., _Read]) -> _Read:
         """What a page says, by one of the reader's two ways."""
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
-        return read(fetched.body, kind, url=fetched.fetch.url, robots_header=header)
+        anchors = self._judge.follows_topics(leased(fetched.fetch).policy)
+        return read(fetched.body, kind, url=fetched.fetch.url, robots_header=header, anchors=anchors)
 
     def _seen(self, fetched: Fetched, document: Document, record: PageRecord) -> Seen:
         """What a page shows, as far as anybody asks."""
@@ -356,10 +365,7 @@ class Examiner:
             language = language_of(text, document.language or fetched.header("content-language"))
         if "similarity" in asked and text:
             topic = judge.policy(record.policy).topic
-            with self._topics_lock:
-                similarity = None if topic is None else self._topics.similarity(topic.query, text)
-                if record.digest is None:
-                    self._topics.learn(text)
+            similarity = None if topic is None else self._topics.similarity(topic.query, text)
         share = self._duplicates(fetched.fetch.site) if "duplicates" in asked else 0.0
         return Seen(fetched.status, text, language, similarity, share)
 
@@ -371,9 +377,23 @@ class Examiner:
         trust = min(record.trust, self._judge.policy(switch.to).trust)
         return msgspec.structs.replace(record, policy=switch.to, trust=trust)
 
+    def _on_topic(self, record: PageRecord, document: Document) -> PageRecord:
+        """The record with what its page's text has to do with the topic of its policy, if that has one."""
+        topic = self._judge.policy(record.policy).topic
+        if topic is None:
+            return record if not record.scores else msgspec.structs.replace(record, scores=())
+        similarity = self._topics.similarity(topic.query, document.text)
+        if record.digest is None:
+            with self._teaching:
+                self._topics.learn(document.text)
+        far = 0.0 if similarity >= topic.min_similarity else links_from_hot(record.scores)
+        return msgspec.structs.replace(record, scores=(similarity, far))
+
     def _reading(self, fetched: Fetched, document: Document, record: PageRecord) -> Reading:
         """What a page says, its links judged."""
         links, refused = self._judged(document.links, fetched.fetch, "link", record)
+        if document.anchors:
+            links = self._promising(links, dict(zip(document.links, document.anchors, strict=True)), record)
         if len(document.links) >= MAX_LINKS:
             refused["links/too_many"] = 1
         return Reading(document.title, document.text, links, len(document.links), refused, document.canonical)
@@ -399,6 +419,21 @@ class Examiner:
             else:
                 refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
         return tuple(links), refused
+
+    def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
+        """The links of a page with their texts, and what those under a policy with a topic promise by their words.
+
+        What the page itself is worth is passed on: how many links they are from a page on topic.
+        """
+        far = links_from_hot(record.scores) + 1
+        found = []
+        for link in links:
+            topic, anchor = self._judge.policy(link.policy).topic, anchors.get(link.url, "")
+            promised = 0.0 if topic is None else self._topics.promise(topic.query, link.url, anchor)
+            says = topic is not None and (promised > 0.0 or far <= NEAR)
+            scores = (promised, far) if says else ()
+            found.append(msgspec.structs.replace(link, scores=scores, anchor=anchor) if scores or anchor else link)
+        return tuple(found)
 
 
 def counts_of(visit: Visit) -> dict[str, float]:

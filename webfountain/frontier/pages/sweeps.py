@@ -111,6 +111,8 @@ class Review:
         self._pending = {(each.site, each.key): each for each in self._progress.switched + self._progress.waiting}
         self._through: dict[tuple[str, bytes], _Through] = {}
         self._has_put = True
+        self.moved: list[tuple[str, bytes]] = []
+        """Pages that were put under another policy since the caller took them."""
         self.is_waiting = False
         """Whether only what was leased is left to follow: it need not be looked for before something has landed."""
         self._names: deque[str] = deque()  # the next sites
@@ -260,6 +262,7 @@ class Review:
         again = tuple({name: self._followed[name] for key in left if (name := _source_of(found[keys[key]]))}.values())
         self._progress = msgspec.structs.replace(self._progress, waiting=self._progress.waiting + put + again)
         self._pending.update(((each.site, each.key), each) for each in put)
+        self.moved += [(each.site, each.key) for each in put]
         self._has_put = self._has_put or bool(put)
 
     def _inherited(self, record: PageRecord, followed: Mapping[tuple[str, bytes], _Switched]) -> PageRecord | None:

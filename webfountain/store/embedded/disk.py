@@ -157,6 +157,7 @@ class NeverEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
     request: bytes | None
     trust: float = 0.0
     source: bytes = b""
+    scores: tuple[float, ...] = ()
 
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -221,7 +222,7 @@ def pack_link(link: Link, first_seen: float) -> bytes:
     shared = len(site) if url.startswith(site) else 0
     # An importance of nothing takes one byte as a whole number, nine as a fraction; so does a trust.
     importance = link.importance or 0
-    if source or link.trust:
+    if source or link.trust or link.scores:
         return _encode(
             (
                 link.key,
@@ -234,6 +235,7 @@ def pack_link(link: Link, first_seen: float) -> bytes:
                 link.request,
                 link.trust or 0,
                 source,
+                *((link.scores,) if link.scores else ()),
             )
         )
     return _encode((link.key, shared, url[shared:], first_seen, importance, link.depth, link.policy, link.request))
@@ -244,7 +246,8 @@ def pack_waiting(site: str, key: bytes, record: PageRecord) -> bytes:
     url = record.url
     shared = len(site) if url.startswith(site) else 0
     told = (key, shared, url[shared:], record.first_seen, record.importance or 0, record.depth, record.policy)
-    return _encode((*told, record.request, record.trust or 0, record.source))
+    scores = (record.scores,) if record.scores else ()
+    return _encode((*told, record.request, record.trust or 0, record.source, *scores))
 
 
 def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRecord]:
@@ -259,6 +262,7 @@ def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRe
         request=one.request,
         trust=one.trust,
         source=one.source,
+        scores=one.scores,
         immediate=arrival_of(entry) if entry[_LANE_AT] == IMMEDIATE_NEVER else None,
     )
     return one.key, record
