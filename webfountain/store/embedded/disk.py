@@ -30,7 +30,7 @@ from webfountain.errors import StoreError, StoreHeld
 from webfountain.records import PageRecord
 from webfountain.store import Scratch, is_held
 from webfountain.store.contract import CLASSES
-from webfountain.store.rules import source_of, to_sortable
+from webfountain.store.rules import first_record, source_of, to_sortable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -222,7 +222,9 @@ def pack_link(link: Link, first_seen: float) -> bytes:
     shared = len(site) if url.startswith(site) else 0
     # An importance of nothing takes one byte as a whole number, nine as a fraction; so does a trust.
     importance = link.importance or 0
-    if source or link.trust or link.scores:
+    if link.scores:
+        return pack_waiting(site, link.key, first_record(link, first_seen))
+    if source or link.trust:
         return _encode(
             (
                 link.key,
@@ -235,7 +237,6 @@ def pack_link(link: Link, first_seen: float) -> bytes:
                 link.request,
                 link.trust or 0,
                 source,
-                *((link.scores,) if link.scores else ()),
             )
         )
     return _encode((link.key, shared, url[shared:], first_seen, importance, link.depth, link.policy, link.request))
