@@ -325,7 +325,7 @@ def test_a_server_that_stays_away_ends_in_one_line(monkeypatch: pytest.MonkeyPat
         store._connection._now = lambda: float(next(clock))  # type: ignore[attr-defined]
         store._connection._rest = lambda _: None  # type: ignore[attr-defined]
         SERVERS[url].terminate()
-        with pytest.raises(StoreError, match="no use for 600 s"):
+        with pytest.raises(StoreError, match="no use for 700 s"):
             store.discover(links_of(SITES[:1], 1), at=1.0)
 
 
