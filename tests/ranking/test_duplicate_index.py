@@ -152,7 +152,7 @@ def _add_until(folder: Path, calls: int) -> None:
             answered.write(b".")
 
 
-@pytest.mark.parametrize("calls", [0, 1, 2, 3, 6, 7])
+@pytest.mark.parametrize("calls", [1, 2, 3, 4, 7, 8])  # the first is at opening
 def test_killed_at_any_file_no_page_that_was_answered_for_is_lost(tmp_path: Path, calls: int) -> None:
     process = multiprocessing.get_context("fork").Process(target=_add_until, args=(tmp_path, calls))
     process.start()
@@ -179,6 +179,31 @@ def test_what_is_lost_of_the_runs_is_made_anew_from_the_records(tmp_path: Path, 
     with closing(DuplicateIndex(tmp_path, pages_a_run=8)) as index:
         found = add(index, [near(page, 1.0, 1000 + k) for k, page in enumerate(drawn(60))])
         assert [one.url for one in found if one is not None] == [url_of(k) for k in range(60)]
+
+
+@pytest.mark.parametrize("form", [None, "0123456789abcdef"])
+def test_an_index_of_other_sketches_is_begun_anew_with_one_line(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, form: str | None
+) -> None:
+    """Those of before had no name; a text that is sketched otherwise has another."""
+    pages = drawn(50)
+    with closing(DuplicateIndex(tmp_path, pages_a_run=20)) as index:
+        add(index, pages)
+    with closing(DuplicateIndex(tmp_path)) as index:
+        assert len(index) == 50
+    assert not caplog.records
+    if form is None:
+        (tmp_path / "FORM").unlink()
+    else:
+        (tmp_path / "FORM").write_text(form)
+    with closing(DuplicateIndex(tmp_path)) as index:
+        assert len(index) == 0
+        assert index.known([pages[0].url]) == [None]
+        add(index, pages)
+    assert [str(tmp_path) in record.getMessage() for record in caplog.records] == [True]
+    with closing(DuplicateIndex(tmp_path)) as index:
+        assert len(index) == 50
+    assert len(caplog.records) == 1
 
 
 def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:

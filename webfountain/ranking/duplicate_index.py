@@ -6,7 +6,8 @@ when the process is killed. A page that changes keeps its number and its place. 
 sketch, one for its digest, one for itself) wait in a dict and go, some ten thousand pages at a time, into sorted
 *runs*, which are mapped into memory and merged beside the crawl, so that there are few. `INDEX` names the runs in
 force and the records whose keys are in them; it is replaced in one step. What is behind it, or written over since,
-is read again at opening, and where `INDEX` or a run is lost all of them are made anew from the records.
+is read again at opening, and where `INDEX` or a run is lost all of them are made anew from the records. `FORM` names
+the kind of the sketches: where it is another than ours the index is begun anew, for they compare with none of ours.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ __all__ = ["DuplicateIndex", "IndexedPage", "Match", "Probe"]
 
 import errno
 import fcntl
+import logging
 import os
 import struct
 import threading
@@ -24,7 +26,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from webfountain.core.resemblance import BANDS, SKETCH_BYTES, band_keys, mixed, sketch_resemblance
+from webfountain.core.resemblance import (
+    BANDS,
+    SKETCH_BYTES,
+    band_keys,
+    mixed,
+    sketch_form,
+    sketch_resemblance,
+)
 from webfountain.errors import RepositoryError
 from webfountain.urls import fingerprint
 
@@ -37,6 +46,8 @@ if TYPE_CHECKING:
 
     Keys = npt.NDArray[np.uint64]
     Numbers = npt.NDArray[np.uint32]
+
+logger = logging.getLogger(__name__)
 
 PAGES_A_RUN: Final = 10_000
 _CANDIDATES: Final = 16
@@ -135,6 +146,7 @@ class DuplicateIndex:
                 os.open(folder / name, flags, 0o600) for name in ("records", "urls", "again")
             )
             fcntl.lockf(self._records, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._begin_anew_where_old()
             self._urls_end = os.fstat(self._urls).st_size
             self._size = os.fstat(self._records).st_size // _RECORD.itemsize
             os.ftruncate(self._records, self._size * _RECORD.itemsize)  # a record cut in two by a kill
@@ -372,6 +384,23 @@ class DuplicateIndex:
         self._runs = self._map(index)
 
     # ----------------------------------------------------------------- opening
+
+    def _begin_anew_where_old(self) -> None:
+        """Empty an index whose sketches another version drew. A kill leaves it empty, or to be emptied again."""
+        form, ours = self._folder / "FORM", sketch_form()
+        if form.exists() and form.read_text(encoding="ascii", errors="replace") == ours:
+            return
+        if os.fstat(self._records).st_size:
+            logger.warning(
+                "%s: the sketches of this index of duplicates are another version's: it is begun anew, and pages are "
+                "taken in as they are fetched",
+                self._folder,
+            )
+        (self._folder / "INDEX").unlink(missing_ok=True)
+        for file in (self._records, self._urls, self._again):
+            os.ftruncate(file, 0)
+        with _Replacing(form) as written:
+            written.write(ours.encode())
 
     def _load(self) -> _Index:
         """The index as it was left; an empty one where that is lost, or names what is."""
