@@ -139,7 +139,8 @@ class LinkLog:
         sites, named = self._sites, self._named
         targets = [link.key for link in links]
         source = xxh3_64_digest(url.encode())
-        self._name([link for link, key in zip(links, targets, strict=True) if key not in named])
+        if not named.issuperset(targets):
+            self._name([link for link, key in zip(links, targets, strict=True) if key not in named])
         if source not in named:
             self._name([Link(url, site, source)])
         self._source.append(source)

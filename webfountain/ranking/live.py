@@ -356,8 +356,7 @@ class LiveImportance:
         at: float,
         spent: Callable[[], float] = time.process_time,
     ) -> None:
-        self._collection = collection
-        self._weights: dict[str, dict[str, float]] = {}
+        self.adopt(collection)
         self._rankings = rankings
         self._scores: EpochScores | None = None
         if rankings is not None:
@@ -387,7 +386,9 @@ class LiveImportance:
 
     def adopt(self, collection: Collection) -> None:
         """Weigh by an edited policy file from now on. Any thread may call."""
-        self._collection, self._weights = collection, {}
+        self._collection = collection
+        self._weights: dict[str, dict[str, float]] = {}
+        self._topics = {name: table.topic for name, table in collection.policies.items() if table.topic is not None}
 
     # ------------------------------------------------------------- what is told
 
@@ -399,9 +400,14 @@ class LiveImportance:
         for one, key, score, was_linked in zip(fetched, keys, scores, linked, strict=True):
             if self._rankings is not None:
                 flags = self._redirect * len(one.links) if one.redirected else b""
-                anchors = [link.anchor for link in one.links] if any(link.anchor for link in one.links) else None
+                anchors = [link.anchor for link in one.links] if self._topics else None
                 self._rankings.log.append(
-                    one.page.url, one.site, at=one.at, links=one.links, flags=flags, anchors=anchors
+                    one.page.url,
+                    one.site,
+                    at=one.at,
+                    links=one.links,
+                    flags=flags,
+                    anchors=anchors if anchors and any(anchors) else None,
                 )
                 self._logged += 1
             if not one.again:
@@ -588,19 +594,18 @@ class LiveImportance:
 
     def _with_hot_first(self, pages: Sequence[Link | PageRecord], importances: Array) -> Array:
         """(n,) the importances, where pages of a policy with a topic are that are hot before all others."""
-        topics = {policy: self._topic_of(policy) for policy in {page.policy for page in pages}}
-        if not any(topics.values()):
+        if not self._topics:
             return importances
         hot, topical = np.zeros((2, len(pages)), dtype=np.bool_)
         for number, page in enumerate(pages):
-            topic = topics[page.policy]
+            topic = self._topic_of(page.policy)
             if topic is not None:
                 topical[number] = True
                 hot[number] = is_hot(self._scores_of(page, topic), topic.min_similarity, waits=_waits(page))
         return np.where(topical, with_hot_first(importances, hot), importances)
 
     def _topic_of(self, policy: str) -> TopicTable | None:
-        return self._collection.policies.get(policy, self._collection.policy).topic
+        return self._topics.get(policy if policy in self._collection.policies else "default")
 
     def _scores_of(self, page: Link | PageRecord, topic: TopicTable) -> Sequence[float]:
         """What is known of a page; of one that came by no link, what the words of its URL promise."""
