@@ -37,6 +37,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import xxhash
 
+from webfountain.frontier.sites.hand import Spent
 from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
@@ -90,6 +91,8 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
     """Since when it has had nothing under way and nothing that comes due soon; None: it has."""
     counts: dict[str, float] = {}
     """Its metrics."""
+    spent: Spent | None = None
+    """What it fetched in the time period, where domains have shares of that."""
 
 
 class Colony(msgspec.Struct, frozen=True, array_like=True):
@@ -99,13 +102,15 @@ class Colony(msgspec.Struct, frozen=True, array_like=True):
     sites: int = 0
     idle_since: float | None = None
     """A moment at which none of them had anything to do, UTC seconds; None where there was none."""
+    spent: Spent | None = None
 
     @classmethod
     def of(cls, notes: Sequence[AntNote]) -> Colony:
         """What these come to."""
         latest = max((-inf if note.idle_since is None else note.idle_since for note in notes), default=-inf)
         idle = all(note.idle_since is not None and note.at >= latest for note in notes)
-        return cls(len(notes), sum(note.sites for note in notes), latest if idle and notes else None)
+        spent = Spent.of(note.spent for note in notes if note.spent is not None)
+        return cls(len(notes), sum(note.sites for note in notes), latest if idle and notes else None, spent)
 
 
 class Ruling(msgspec.Struct, frozen=True, array_like=True):
@@ -126,6 +131,8 @@ class Beat(NamedTuple):
     notes: Mapping[str, bytes]
     """What is to be read beside its name, and beside each role that it would have."""
     knows_plan: int
+    spent: Spent | None
+    """What it tells of the domains' shares."""
 
 
 class Beaten(NamedTuple):
@@ -230,16 +237,17 @@ class Membership:
         in_flight: int,
         counts: Mapping[str, float],
         ruling: Ruling,
+        spent: Spent | None = None,
     ) -> Beat | None:
         """The heartbeat that is due; None when none is, or the last is still on its way. `ruling` is what this ant
-        says where it is the controller, and knows where it is not."""
+        says where it is the controller, and knows where it is not; `spent` is its part of the domains' shares."""
         if self._out or at < self._due:
             return None
         self._out, self._due, self._sites = True, at + self._heartbeat_s, sites
-        note = AntNote(at, sites, in_flight, self._idle_since, dict(counts))
+        note = AntNote(at, sites, in_flight, self._idle_since, dict(counts), spent)
         notes = {f"ant/{self.owner}": note, COUNTING: self.colony} | ({ROLE: ruling} if self._plans else {})
         packed = {name: msgspec.msgpack.encode(each) for name, each in notes.items()}
-        return Beat(at, self._steady(), leases, claimed, packed, ruling.plan)
+        return Beat(at, self._steady(), leases, claimed, packed, ruling.plan, spent)
 
     def carry_out(self, beat: Beat) -> Beaten:
         """Renew and tell; in a thread of its own. StoreError passes through. Three round trips, seven at most."""

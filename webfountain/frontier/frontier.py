@@ -439,7 +439,7 @@ class Frontier:
         if self._shares is not None:
             sites.divide(self._shares, at)
             if agenda.take(at, "shares"):
-                batch.shares = self._shares.seen
+                batch.shares = self._shares.published()
         chores = agenda.take(at, *self._chores)
         if "robots" in chores:
             sites.renew_robots(batch)
@@ -517,6 +517,7 @@ class Frontier:
             in_flight=self._sites.in_flight,
             counts=self._metrics.snapshot(),
             ruling=Ruling(self._follower.schedule.price, self._plan_number),
+            spent=None if self._shares is None else self._shares.spent(),
         )
         return None if beat is None else partial(others.carry_out, beat)
 
@@ -526,6 +527,8 @@ class Frontier:
         assert others is not None
         self._sites.heard(beaten, self._gathered())
         others.take_in(beaten)
+        if self._shares is not None and beaten.beat.spent is not None:
+            self._sites.wake(self._shares.take_in(beaten.colony.spent, beaten.beat.spent))
         self._follower.share = self._progress.share = others.share()
         if beaten.plan is not None:
             self._plan_number = plan_number(beaten.plan)

@@ -486,6 +486,32 @@ def test_the_budget_is_shared_by_all() -> None:
     assert fetched <= 4.0 * span * 1.3 + 60
 
 
+def test_a_domain_has_its_share_of_what_all_fetch_though_one_ant_has_its_sites() -> None:
+    """Twelve sites of it beside twenty others at one ant, twenty at another: by its own count it had half as much."""
+    wide = [f"http://w{number}.large.com" for number in range(12)]
+    small = [f"http://d{number}.org" for number in range(40)]
+    limits = "scope = 'any'\n[collection.limits]\ndomain_share = 0.1\n"
+    collection = collection_of(seeds([wide[0]]), collection=limits, delay_factor=0, politeness="per_ip = false\n")
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        return (200 if fetch.kind == "page" else 404), {"content-type": "text/html"}, b"x", 0.01
+
+    ants = Ants(collection, web, 0)
+    one, other = ants.join(), ants.join()
+    for sites, drive in ((wide + small[:20], one), (small[20:], other)):
+        urls = [f"{site}/{number}" for site in sites for number in range(100)]
+        ants.store.discover(
+            [Link(url, url[: url.index("/", 8)], fingerprint(url)) for url in urls], at=ants.clock.now()
+        )
+        ants.stopped = {each for each in ants.all if each is not drive}
+        ants.run(0.5)
+    ants.stopped = set()
+    ants.run(30.0)
+    had = [sum("large.com" in url for url in drive.asked()) for drive in (one, other)]
+    every = len(one.asked()) + len(other.asked())
+    assert 0.08 * every < sum(had) < 0.1 * (every + 11) + 2 * BEAT
+
+
 def test_a_file_on_a_site_of_another_ant_is_not_asked_by_a_second_one() -> None:
     """Two sites lead their robots.txt to a third host, which is a site of the crawl: its owner alone asks there."""
     hub = "http://s0.example"

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.frontier.drive import Answer, Drive, collection_of
-from webfountain.frontier.sites.hand import DomainShares
+from webfountain.frontier.sites.hand import DomainShares, Spent
 from webfountain.metrics import Metrics
 from webfountain.records import Link
 from webfountain.urls import fingerprint, host_of, registered_domain, site_of
@@ -125,3 +125,35 @@ def test_whoever_is_shut_is_opened_by_the_fetches_of_others(seed: int) -> None:
         shares.spend(domain)
         for each in domains:
             assert each.is_open == (each.fetches + 1 <= 0.2 * (made + 5) + 1e-9)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_what_other_ants_fetched_counts_from_a_heartbeat_on(seed: int) -> None:
+    """Three ants, of which two have sites of `large`; each tells the sum of all at every fiftieth fetch."""
+    rng = random.Random(seed)
+    ants = [DomainShares(0.2, period_s=HOUR, capacity=None, start=0.0, metrics=Metrics()) for _ in range(3)]
+    small = [[ant.enter(f"http://d{number}-{here}.com") for number in range(6)] for here, ant in enumerate(ants)]
+    large = [ant.enter("http://www.large.com") for ant in ants[:2]]
+    for made in range(1, 3000):
+        here = rng.randrange(3)
+        choice = [large[here]] * 6 if here < 2 else []
+        choice = [one for one in choice + small[here] if one.is_open] or small[here]
+        ants[here].spend(rng.choice(choice))
+        had = sum(one.fetches for one in large)
+        assert had <= 0.2 * (made + 5) + 50
+        if made % 50 == 0:
+            told = [ant.spent() for ant in ants]
+            total = Spent.of(told)
+            for ant, own in zip(ants, told, strict=True):
+                ant.take_in(total, own)
+            for one in large:
+                assert one.is_open == (had + 1 <= 0.2 * (made + 5) + 1e-9)
+    assert had >= 0.15 * made
+    assert Spent.of([]) is None
+    assert Spent.of([Spent(1, 5, {"a": 3}), Spent(2, 7, {"a": 1}), Spent(2, 2, {"a": 1, "b": 1})]) == Spent(
+        2, 9, {"a": 2, "b": 1}
+    )
+    for ant in ants:
+        ant.check(HOUR, [], idle=False)
+        assert ant.spent() == Spent(1)
+        assert ant.take_in(Spent(0, 100, {"large.com": 100}), Spent(0)) == set(), "of the period before"

@@ -111,8 +111,7 @@ class ActiveList:
         """A page of a domain is asked: others may have their turn because of it."""
         shares = self._context.shares
         assert shares is not None
-        for name in shares.spend(domain):
-            self._addresses.wake(self._sites[name])
+        self.wake(shares.spend(domain))
 
     def wake_at(self) -> float:
         """When `next` may have something without any landing or work; inf: never."""
@@ -445,7 +444,11 @@ class ActiveList:
             for site in self._sites.values()
             if site.domain is not None and site.has_pages()
         )
-        for name in shares.check(at, found, idle=idle):
+        self.wake(shares.check(at, found, idle=idle))
+
+    def wake(self, names: Iterable[str]) -> None:
+        """These sites may be asked again: their domain has its share no longer."""
+        for name in names:
             self._addresses.wake(self._sites[name])
 
     def refill(self, batch: Batch) -> None:

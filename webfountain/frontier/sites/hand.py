@@ -16,6 +16,10 @@ Where most of the domains that have something to fetch are *blocked* (they had t
 and few are *busy* (asked, or to be asked within seconds), the shares hold back more than they divide: then the rest
 of the period is reassigned, and each may have twice as much, again and again until enough are busy.
 
+Ants that share a store tell each other with their heartbeats what they have fetched (`Spent`), so that a share is one
+of what all fetch, and a domain whose sites several ants have gets one share. Between two heartbeats each may spend what
+is left; what an ant had fetched that died is forgotten. Each reassigns by the domains that it finds busy and blocked.
+
 Source: Białecki, Krugler, *Per-page crawling policy*, 2006: caps as a percentage, and the ratio of blocked to busy.
 """
 
@@ -23,6 +27,7 @@ from __future__ import annotations
 
 import heapq
 import logging
+from collections import Counter
 from math import inf
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
@@ -30,6 +35,7 @@ import msgspec
 
 from webfountain.frontier.sites.sequencer import Fifo, FirstOf, Immediate, Valued, WeightedRandom
 from webfountain.store.contract import class_of
+from webfountain.store.rules import period_of
 from webfountain.urls import host_of, registered_domain
 
 if TYPE_CHECKING:
@@ -40,7 +46,7 @@ if TYPE_CHECKING:
     from webfountain.metrics import Metrics
     from webfountain.records import Fetch, LeaseId
 
-__all__ = ["LARGEST_HAND", "SHARES", "Capped", "DomainShares", "Hand", "SharesSeen", "largest_hand"]
+__all__ = ["LARGEST_HAND", "SHARES", "Capped", "DomainShares", "Hand", "SharesSeen", "Spent", "largest_hand"]
 
 LARGEST_HAND: Final = 64
 _HAND_S: Final = 0.2
@@ -211,6 +217,8 @@ BLOCKED_PER_BUSY: Final = 4.0
 """Blocked domains for each busy one, above which the rest of the period is reassigned."""
 _AHEAD: Final = 0.02
 """Share of a period's capacity that is counted as made ahead of it."""
+_TOLD: Final = 256
+"""Domains whose fetches one ant tells the others, those with most of them."""
 _DOMAINS: Final = 100_000
 """Domains that are remembered; those that had little and have no active site go first."""
 _REST: Final = 0.02
@@ -231,14 +239,45 @@ class SharesSeen(msgspec.Struct, frozen=True):
         return self.blocked / self.busy if self.busy else inf if self.blocked else 0.0
 
 
+class Spent(msgspec.Struct, frozen=True, array_like=True):
+    """Fetches of one ant, or of all, in a time period of this number: all, and those of the domains that had many."""
+
+    period: int
+    fetches: int = 0
+    domains: dict[str, int] = {}
+    busy: int = 0
+    blocked: int = 0
+
+    @classmethod
+    def of(cls, each: Iterable[Spent]) -> Spent | None:
+        """What some come to that tell of the latest period; None: there are none."""
+        told = list(each)
+        if not told:
+            return None
+        latest = max(one.period for one in told)
+        told = [one for one in told if one.period == latest]
+        domains: Counter[str] = Counter()
+        for one in told:
+            domains.update(one.domains)
+        return cls(
+            latest,
+            sum(one.fetches for one in told),
+            dict(domains),
+            sum(one.busy for one in told),
+            sum(one.blocked for one in told),
+        )
+
+
 class DomainShare:
-    """Of one registered domain: its fetches in the period, whether it may have more, its active sites."""
+    """Of one registered domain: its fetches in the period, here and by other ants, whether it may have more, its
+    active sites."""
 
-    __slots__ = ("fetches", "is_open", "name", "sites")
+    __slots__ = ("elsewhere", "fetches", "is_open", "name", "sites")
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, elsewhere: int = 0) -> None:
         self.name = name
         self.fetches = 0
+        self.elsewhere = elsewhere
         self.is_open = True
         self.sites: set[str] = set()
 
@@ -279,9 +318,10 @@ class DomainShares:
         self._period_s = period_s
         self._metrics = metrics
         self._ahead = max(1.0 / share, _AHEAD * (capacity or 0))
-        self._until = start + period_s
+        self._period = period_of(start, period_s)
         self._check_at = start
         self._fetches = 0
+        self._others = Spent(self._period)
         self._domains: dict[str, DomainShare] = {}
         self._shut: list[tuple[float, str]] = []  # domains that had their share, by the fetches that open them again
         self.rest_s = _REST * period_s
@@ -294,7 +334,7 @@ class DomainShares:
         name = registered_domain(host_of(site))
         domain = self._domains.get(name)
         if domain is None:
-            domain = self._domains[name] = DomainShare(name)
+            domain = self._domains[name] = DomainShare(name, self._others.domains.get(name, 0))
         domain.sites.add(site)
         return domain
 
@@ -306,7 +346,7 @@ class DomainShares:
         """A page of a domain is asked; the sites that may be asked again because of it."""
         self._fetches += 1
         domain.fetches += 1
-        if domain.is_open and domain.fetches + 1 > self._allowed():
+        if domain.is_open and self._has_its_share(domain):
             domain.is_open = False
             heapq.heappush(self._shut, (self._opens(domain), domain.name))
         return self._open() if self._shut and self._shut[0][0] <= self._fetches else set()
@@ -317,7 +357,8 @@ class DomainShares:
         `domains` are those of the sites that have something to fetch, each with whether it is busy; `idle`: nothing
         at all is asked, so it is time in any case.
         """
-        opened = self._begin(at) if at >= self._until else set[str]()
+        period = period_of(at, self._period_s)
+        opened = self._begin(period) if period > self._period else set[str]()
         if at < self._check_at and not idle:
             return opened
         self._check_at = at + self._period_s / CHECKS_PER_PERIOD
@@ -338,32 +379,79 @@ class DomainShares:
         for name in ("busy", "blocked"):
             self._metrics.inc(f"shares/{name}", getattr(seen, name) - (0 if before is None else getattr(before, name)))
 
+    def spent(self) -> Spent:
+        """What this ant has fetched in the period; of domains those that had a quarter of their share here or more."""
+        least = self._share * self._fetches / 4
+        told = {one.name: one.fetches for one in self._domains.values() if one.fetches and one.fetches >= least}
+        if len(told) > _TOLD:
+            told = dict(sorted(told.items(), key=lambda item: -item[1])[:_TOLD])
+        busy, blocked = (0, 0) if self.seen is None else (self.seen.busy, self.seen.blocked)
+        return Spent(self._period, self._fetches, told, busy, blocked)
+
+    def take_in(self, total: Spent | None, own: Spent) -> set[str]:
+        """What all ants fetched, and what this one had told of that; the sites that may be asked again."""
+        if total is None or total.period != self._period or own.period != self._period:
+            return set()
+        domains = {name: many - own.domains.get(name, 0) for name, many in total.domains.items()}
+        before, self._others = (
+            self._others,
+            Spent(
+                self._period,
+                max(0, total.fetches - own.fetches),
+                {name: many for name, many in domains.items() if many > 0},
+                max(0, total.busy - own.busy),
+                max(0, total.blocked - own.blocked),
+            ),
+        )
+        for name in before.domains.keys() | self._others.domains.keys():
+            domain = self._domains.get(name)
+            if domain is not None:
+                domain.elsewhere = self._others.domains.get(name, 0)
+                if domain.is_open and self._has_its_share(domain):
+                    domain.is_open = False
+                    self._shut.append((0.0, name))
+        self._order_shut()
+        return self._open()
+
+    def published(self) -> SharesSeen | None:
+        """What was found last, here and by the other ants."""
+        if self.seen is None:
+            return None
+        busy, blocked = self.seen.busy + self._others.busy, self.seen.blocked + self._others.blocked
+        return msgspec.structs.replace(self.seen, busy=busy, blocked=blocked)
+
     def _reassign(self) -> None:
         """The rest of the period is for those that can be fetched."""
         self._share = min(1.0, 2 * self._share)
         self._metrics.inc("shares/reassigned")
         logger.info("Few domains can still be fetched: each may have %.0f %% until the period ends", 100 * self._share)
+        self._order_shut()
+
+    def _order_shut(self) -> None:
         self._shut = [(self._opens(self._domains[name]), name) for _, name in self._shut]
         heapq.heapify(self._shut)
 
-    def _begin(self, at: float) -> set[str]:
+    def _begin(self, period: int) -> set[str]:
         """A new period: all begin anew."""
-        self._until = at + self._period_s
+        self._period, self._others = period, Spent(period)
         self._fetches, self._share = 0, self._asked
         opened = {site for _, name in self._shut for site in self._domains[name].sites}
         self._shut.clear()
         self._domains = {name: domain for name, domain in self._domains.items() if domain.sites}
         for domain in self._domains.values():
-            domain.fetches, domain.is_open = 0, True
+            domain.fetches, domain.elsewhere, domain.is_open = 0, 0, True
         return opened
 
     def _allowed(self) -> float:
         """Fetches that a domain may have had by now."""
-        return self._share * (self._fetches + self._ahead)
+        return self._share * (self._fetches + self._others.fetches + self._ahead)
+
+    def _has_its_share(self, domain: DomainShare) -> bool:
+        return domain.fetches + domain.elsewhere + 1 > self._allowed()
 
     def _opens(self, domain: DomainShare) -> float:
-        """How many fetches must have been made before a domain may have one more."""
-        return (domain.fetches + 1) / self._share - self._ahead
+        """How many fetches must have been made here before a domain may have one more."""
+        return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
 
     def _open(self) -> set[str]:
         opened: set[str] = set()
