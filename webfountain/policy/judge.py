@@ -151,7 +151,8 @@ REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
 
 _SCOPE_MEMO: Final = 65_536
 _URL_MEMO: Final = 16_384
-"""Sites' template links come on every page: about 4 MB save three quarters of the work."""
+"""Sites' template links come on every page: about 4 MB save three quarters of the work where URLs are looked at one by
+one."""
 _DATED: Final = "trap_calendar"
 """Of a URL alone: no flaw but on some pages."""
 _LEAST_SLASHES: Final = 3
@@ -229,6 +230,14 @@ class _Law:
         """The rules of a policy, those of the default for a name that is gone."""
         return self._rules.get(policy) or self._rules["default"]
 
+    def outside(self, urls: Sequence[str], source: str) -> list[int]:
+        """Which of the canonical URLs are on no site in scope. Most are on the site of their source."""
+        in_scope, home = self.in_scope, site_of(source)
+        near = home + "/" if in_scope(home) else "/"  # with which none begins
+        return [
+            i for i, url in enumerate(urls) if not (url.startswith(near) or in_scope(url[: url.find("/", 8)]))
+        ]  # canonical: there is always a path
+
 
 class Judge:
     """Judges by one collection; `year` is the present one, for calendars. Any thread may ask."""
@@ -257,8 +266,7 @@ class Judge:
         law = self._law
         rules = law.rules(origin.policy)
         if origin.kind == "link" and not rules.table.follow:
-            refused = Verdict(rules.name, 0.0, "not_followed")
-            return [refused] * len(urls)
+            return [rules.refused["not_followed"]] * len(urls)
         inside, outside = _heirs(law, rules, origin)
         verdicts = _judge_under(law, inside, urls, origin)
         if outside is not inside:
@@ -331,17 +339,35 @@ def _bounds(table: PolicyTable) -> tuple[float, float | None]:
 class _Rules:
     """One policy, compiled: what is wrong with a URL under it, how far it spreads."""
 
-    __slots__ = ("_allow", "_deny", "_last_year", "_longest", "_most", "flaw", "name", "table")
+    __slots__ = ("_allow", "_deny", "_flaw", "_last_year", "_longest", "_most", "name", "refused", "table")
 
     def __init__(self, name: str, table: PolicyTable, *, longest: int, most: int, last_year: int) -> None:
         self.name = name
         self.table = table
+        self.refused = {reason: Verdict(name, 0.0, reason) for reason in REASONS}
         self._longest = longest
         self._most = most
         self._last_year = last_year
         self._allow = _any_of(table.allow)
         self._deny = _any_of(table.deny)
-        self.flaw = functools.lru_cache(_URL_MEMO)(self._find_flaw)
+        self._flaw = functools.lru_cache(_URL_MEMO)(self._find_flaw)
+
+    def flaws(self, urls: Sequence[str]) -> list[Reason | None]:
+        """What is wrong with each URL alone."""
+        if self._allow is None and self._deny is None and self._are_plain(urls):
+            return [None] * len(urls)
+        return list(map(self._flaw, urls))
+
+    def _are_plain(self, urls: Sequence[str]) -> bool:
+        """Whether nothing but a pattern could be wrong with any of them. All are looked at together: on most pages it
+        is so, and to remember each URL costs more than to look, once there are too many for the processor's cache."""
+        together, most = "\n".join(urls), self._most
+        return (
+            together.count("&") < most
+            and _HAS_YEAR.search(together) is None
+            and max([url.count("/") for url in urls], default=0) < _LEAST_SLASHES + most
+            and (len(together) <= self._longest or max(map(len, urls)) <= self._longest)
+        )
 
     def _find_flaw(self, url: str) -> Reason | None:
         """What is wrong with the URL alone; _DATED when that hangs on the page that links it."""
@@ -372,38 +398,31 @@ class _Rules:
         return lambda site: site == home or registered_domain(host_of(site)) == domain
 
 
-class _Heir:
-    """A policy and trust on their way to a link, with the two commonest verdicts."""
+class _Heir(NamedTuple):
+    """A policy and trust on their way to a link, as the verdict on all that is taken in."""
 
-    __slots__ = ("accepted", "out_of_scope", "rules")
-
-    def __init__(self, rules: _Rules, trust: float) -> None:
-        self.rules = rules
-        self.accepted = Verdict(rules.name, trust, None)
-        self.out_of_scope = Verdict(rules.name, 0.0, "out_of_scope")
+    rules: _Rules
+    accepted: Verdict
 
 
 def _judge_under(law: _Law, heir: _Heir, urls: Sequence[str], origin: Origin) -> list[Verdict]:
-    """The verdicts under one policy; the crawl's busiest loop but for the parser's."""
-    rules, accepted, out_of_scope = heir.rules, heir.accepted, heir.out_of_scope
-    in_scope, find_flaw = law.in_scope, rules.flaw
+    """The verdicts under one policy; nearly always all of them are one."""
+    rules, accepted = heir
     if origin.depth > law.depth:
-        too_deep = Verdict(rules.name, 0.0, "too_deep")
-        return [too_deep if in_scope(site_of(url)) else out_of_scope for url in urls]
+        too_deep, out_of_scope = rules.refused["too_deep"], rules.refused["out_of_scope"]
+        return [too_deep if law.in_scope(site_of(url)) else out_of_scope for url in urls]
+    flaws = rules.flaws(urls)
+    for i in law.outside(urls, origin.source):
+        flaws[i] = "out_of_scope"
+    if flaws.count(None) == len(flaws):
+        return [accepted] * len(flaws)
     verdicts = []
-    for url in urls:
-        if not in_scope(url[: url.find("/", 8)]):  # canonical: there is always a path
-            verdicts.append(out_of_scope)
-            continue
-        flaw = find_flaw(url)
-        if flaw is None:
-            verdicts.append(accepted)
-            continue
+    for url, flaw in zip(urls, flaws, strict=True):
         if flaw is _DATED:
-            flaw = rules.step(url, origin.source)
-        elif flaw == "not_allowed" and origin.depth == 0:
-            flaw = None
-        verdicts.append(accepted if flaw is None else Verdict(rules.name, 0.0, flaw))
+            found = rules.step(url, origin.source)
+        else:
+            found = None if flaw == "not_allowed" and origin.depth == 0 else flaw
+        verdicts.append(accepted if found is None else rules.refused[found])
     return verdicts
 
 
@@ -412,12 +431,12 @@ def _heirs(law: _Law, rules: _Rules, origin: Origin) -> tuple[_Heir, _Heir]:
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening
-    inside = _Heir(rules, trust)
+    inside = _Heir(rules, Verdict(rules.name, trust, None))
     beyond = rules.table.otherwise
     if origin.kind in ("seed", "queued") or rules.table.spread == "any" or beyond == rules.name:
         return inside, inside
     other = law.rules(beyond)
-    return inside, _Heir(other, min(trust, other.table.trust))
+    return inside, _Heir(other, Verdict(other.name, min(trust, other.table.trust), None))
 
 
 def _scope_rule(collection: Collection) -> Callable[[str], bool]:

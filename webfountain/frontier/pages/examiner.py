@@ -405,7 +405,9 @@ class Examiner:
         depth = record.depth + (kind == "link")
         refused: dict[str, int] = {}
         links = []
-        source = fetch.url
+        fingerprint = urls.fingerprint
+        source, home = fetch.url, fetch.site
+        near = home + "/"
         sites: dict[str, str] = {}  # one string for all links of a site: it is hashed once on the long way from here
         verdicts = self._judge.judge(found, Origin(kind, depth, record.policy, record.trust, source))
         last = None
@@ -413,9 +415,12 @@ class Examiner:
             if judged is not last:  # nearly all links of a page have one verdict
                 last, (policy, trust, reason), worth = judged, judged, self._judge.importance(judged)
             if reason is None:
-                site = url[: url.find("/", 8)]
-                site = sites.setdefault(site, site)
-                links.append(Link(url, site, urls.fingerprint(url), depth, policy, worth, source, trust=trust))
+                if url.startswith(near):
+                    site = home
+                else:
+                    site = url[: url.find("/", 8)]
+                    site = sites.setdefault(site, site)
+                links.append(Link(url, site, fingerprint(url), depth, policy, worth, source, None, trust))
             else:
                 refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
         return tuple(links), refused
