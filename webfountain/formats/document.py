@@ -430,7 +430,7 @@ class LinkExtractor:
         home = url if base is None else join(url, base) or url
         found = self._resolve(hrefs, home)
         found.pop(url, None)
-        canonical = None if named is None else join(home, named)
+        canonical = None if named is None else next(iter(self._resolve([named], home)), None)
         links = list(found) if len(found) <= MAX_LINKS else list(found)[:MAX_LINKS]
         texts = self._anchors(nodes, links, home) if anchors else []
         return Extracted(links, None if canonical == url else canonical, texts)
@@ -483,17 +483,19 @@ class LinkExtractor:
 
     def _resolve(self, hrefs: Iterable[str], base: str) -> dict[str, None]:
         """Canonical targets as keys, in order."""
-        home, folder = site_of(base), base.partition("?")[0].rpartition("/")[0] + "/"
+        root, folder = site_of(base) + "/", base.partition("?")[0].rpartition("/")[0] + "/"
         join_memo, origin_memo, is_plain = self._join, self._origin, _PLAIN.fullmatch
         found: dict[str, None] = {}
         for href in hrefs:
-            path = href.partition("#")[0]
+            path = href.partition("#")[0] if "#" in href else href
             start: str | None = folder
             if not path:
                 found[base] = None
                 continue
             if path[0] == "/":
-                start, path = home + "/", path[1:]
+                start, path = root, path[1:]
+            elif path.startswith(root):
+                start, path = root, path[len(root) :]
             elif path.startswith(("http://", "https://")):
                 end = path.find("/", 8)
                 start, path = (None, path) if end < 0 else (origin_memo(path[:end]), path[end + 1 :])
@@ -501,7 +503,7 @@ class LinkExtractor:
             if start is not None and (not path or (is_plain(path) and "/." not in path)):
                 target: str | None = start + path
             else:
-                target = join_memo(home + "/", href) if href.startswith(_FIXED) else join(base, href)
+                target = join_memo(root, href) if href.startswith(_FIXED) else join(base, href)
             if target is not None:
                 found[target] = None
         return found
