@@ -155,6 +155,7 @@ BASES = st.sampled_from(
 @given(st.lists(HREFS, max_size=8), BASES)
 @example(["a/.", "a/./b", "a..", "a.", ".a", "a/.."], PAGE)
 @example(["http:x", "ab:x", "1:2", "a?b=/../c"], PAGE)
+@example(["https://a.example/", "https://a.example//x", "https://a.example/./x", "https://a.example/x?#y"], PAGE)
 def test_joining_by_hand_and_from_memory_gives_what_the_parser_gives(hrefs: list[str], url: str) -> None:
     tree = LexborHTMLParser("".join(f'<a href="{html.escape(href)}">x</a>' for href in hrefs))
     written = [node.attributes.get("href") for node in tree.css("a")]

@@ -86,6 +86,8 @@ PATHS = st.sampled_from(
         "docs/2029/01",
         "docs/2028/12",
         "docs/" + "x" * 2100,
+        "docs/?b=1&b=1&b=1&b=1&b=1",
+        "docs/?a=1&b=2&c=3&d=4&e=5",
     ]
 )
 HOSTS = st.sampled_from(["https://docs.example.org/", "https://www.example.org/", "http://127.0.0.1/"])
@@ -98,6 +100,19 @@ def test_a_batch_is_judged_like_its_links_one_by_one(urls: list[str], depth: int
     origin = Origin("link", depth, "default", 0.5, source)
     assert judge.judge(urls, origin) == [judge.judge([url], origin)[0] for url in urls]
     assert {found.reason for found in judge.judge(urls, origin)} <= {None, *REASONS}
+
+
+EVERYTHING = "[policies.default]\nallow = ['^']\n"
+
+
+@given(st.lists(URLS, max_size=8), URLS | st.just(""), st.sampled_from(["site", "any"]))
+def test_a_pattern_that_allows_all_changes_no_verdict(urls: list[str], source: str, scope: str) -> None:
+    """Without patterns all URLs are looked at together, with one each by itself."""
+    plain, patterned = (
+        Judge(collection_of(policies, collection=f'scope = "{scope}"'), year=2026) for policies in ("", EVERYTHING)
+    )
+    origin = Origin("link", 1, "default", 0.5, source)
+    assert plain.judge(urls, origin) == patterned.judge(urls, origin)
 
 
 SPREADING = """

@@ -62,8 +62,8 @@ ARENAS: Final = 2
 """glibc's heaps: by itself it makes up to eight a core, one for each thread, and what one frees no other uses again."""
 MAPPED_BYTES: Final = 384 * 1024
 """Larger blocks, bodies above all, are mapped, and go back to the system when they are freed. glibc begins with 128 kB,
-but raises it to up to 32 MB with each that is freed; then they stay as holes in its heaps. Every tree of lexbor's begins
-with two blocks of 324 kB, whatever the page: to map them, touch them and give them back takes 25 µs a page."""
+but raises it to up to 32 MB with each that is freed; then they stay as holes in its heaps. Every tree of lexbor's
+begins with two blocks of 324 kB, whatever the page: to map them, touch them and give them back takes 25 µs a page."""
 _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 _META: Final = {
     "handle_httpstatus_all": True,

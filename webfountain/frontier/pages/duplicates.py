@@ -177,8 +177,11 @@ class DuplicateEliminator:
         missing = self._recent.missing(prints)
         if not missing:
             return []
-        first = dict(zip(reversed(prints), reversed(links), strict=True))
-        return [first[each] for each in dict.fromkeys(missing)]
+        first: dict[int, Link | None] = dict.fromkeys(missing)
+        for each, link in zip(prints, links, strict=True):
+            if each in first and first[each] is None:
+                first[each] = link
+        return [link for link in first.values() if link is not None]
 
     def _fingerprint(self, link: Link) -> int:
         """What is cached of a link: site and key, and of policy and topic what may matter of a page that is known."""
