@@ -1,24 +1,42 @@
-"""How long the sites of a dead ant wait, from SIGKILL to the first request of another ant, and how long an end takes.
+"""What many ants cost together, and how long a dead ant's sites wait.
 
+*Takeover*: how long the sites of a dead ant wait, from SIGKILL to the first request of another ant, and how long an end
+takes.
 Dominated by the lease (two heartbeats, of which one at least is left when an ant dies), the site's delay, and the half
-second between two looks at what is due. ``python -m tests.benchmarks.bench_ants``; two crawls by four ants at a
-heartbeat of 5 s and of 1 s, each of which is then ended by SIGTERM. The waits are seen from the sites' servers. The
-figures are wall time, for that is what the question is about; on a busy machine the others' next heartbeat comes late.
+second between two looks at what is due. Two crawls by four ants at a heartbeat of 5 s and of 1 s, each of which is then
+ended by SIGTERM. The waits are seen from the sites' servers. The figures are wall time, for that is what the question
+is about; on a busy machine the others' next heartbeat comes late.
+
+*Growth*: so many ants crawl a web of 60 pages a site, each linking to all of its site, through a handler without I/O,
+as far as they come in a time: CPU a page of ants and server, its commands and round trips a page, its bytes a URL.
+
+``python -m tests.benchmarks.bench_ants [--only takeover|growth] [--ants N] [--sites N] [--seconds S]``
 """
 
 from __future__ import annotations
 
+import argparse
+import json
 import os
 import signal
 import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
 
+from tests.acceptance.crawls import ROOT, policy
+from tests.acceptance.no_io import site
 from tests.acceptance.test_ants import opened, until
 from tests.acceptance.test_chaos import DELAY, Chaos
+from tests.acceptance.test_many_sites import HANDLERS
 from tests.servers.town import Town
+from tests.servers.valkey import single
+from webfountain import settings as door
 from webfountain.frontier.colony import ants_of
+
+PAGES = 60
 
 
 def measured(beat_s: float) -> tuple[list[float], float]:
@@ -53,9 +71,51 @@ def _busiest(folder: Path) -> int:
     return int(max(ants, key=lambda name: ants[name].sites).rsplit("-", 2)[1])
 
 
+def growth(ants: int, sites: int, seconds: float) -> dict[str, float]:
+    """What a page cost, of a crawl of so many sites by so many ants without I/O."""
+    with tempfile.TemporaryDirectory() as name, single(save="") as (url, client):
+        folder = Path(name)
+        (folder / "seeds.txt").write_text("".join(f"{site(n)}\n" for n in range(sites)))
+        collection = policy(folder, [], collection={"seeds_file": "seeds.txt"})
+        chosen = {
+            "DOWNLOAD_HANDLERS": json.dumps({**door.DOWNLOAD_HANDLERS, **HANDLERS}),
+            "TEST_COUNTS": folder / "counts",
+            "TEST_PAGES": PAGES,
+        }
+        command = [sys.executable, "-m", "webfountain", "crawl", str(collection), "--store", url, "--json"]
+        command += [option for key, value in chosen.items() for option in ("-s", f"{key}={value}")]
+        command += [f"--repository={folder}/copies", f"--ants={ants}", f"--max-seconds={seconds}"]
+        command += [f"--report={folder}/report", "--until-idle"]
+        before = client.info("all")
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+        after, report = client.info("all"), json.loads((folder / "report").read_bytes())
+    pages, known = report["pages_fetched"], sum(report["pages"].values())
+    told = {key: after[key] - before[key] for key in ("used_cpu_user", "used_cpu_sys", "total_reads_processed")}
+    commands = after["total_commands_processed"] - before["total_commands_processed"]
+    return {
+        "pages": pages,
+        "known URLs": known,
+        "seconds": report["seconds"],
+        "ants' CPU ms a page": 1000 * report["cpu_seconds"] / pages,
+        "server CPU ms a page": 1000 * (told["used_cpu_user"] + told["used_cpu_sys"]) / pages,
+        "reads a page": told["total_reads_processed"] / pages,
+        "commands a page": commands / pages,
+        "bytes a known URL": (after["used_memory"] - before["used_memory"]) / known,
+        "peak MB of an ant": report["peak_rss_bytes"] / ants / 1e6,
+    }
+
+
 def main() -> None:
     """Print both."""
-    for beat_s in (5.0, 1.0):
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--only", choices=("takeover", "growth"))
+    parser.add_argument("--ants", type=int, default=16)
+    parser.add_argument("--sites", type=int, default=17_000)
+    parser.add_argument("--seconds", type=float, default=600.0)
+    chosen = parser.parse_args()
+    if chosen.only != "takeover":
+        print(json.dumps(growth(chosen.ants, chosen.sites, chosen.seconds), indent=1))
+    for beat_s in (5.0, 1.0) if chosen.only != "growth" else ():
         waits, ended_s = measured(beat_s)
         print(
             f"heartbeat {beat_s:.0f} s: {len(waits)} addresses of the dead ant, next request after {waits[0]:.1f} s at "

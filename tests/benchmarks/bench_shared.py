@@ -1,6 +1,7 @@
 """What the shared store costs: server and client CPU of each step, then pages per CPU second of ants and of peers.
 
-``python -m tests.benchmarks.bench_shared [--urls N] [--pages PAGES PAGES] [--plain PAGES PAGES] [--only WHAT]``
+``python -m tests.benchmarks.bench_shared [--urls N] [--shards N] [--pages PAGES PAGES] [--plain PAGES PAGES] [--only X]
+[--idle N]``
 
 *Steps*: N URLs over 1,000 sites are discovered in batches of 1,000, leased 16 a site and settled, on a Valkey of its
 own behind a Unix socket: microseconds of the server and of the client a URL, the server's commands, bytes a URL.
@@ -68,11 +69,12 @@ def main() -> int:
     parser.add_argument("--pages", type=int, nargs=2, default=(2_000, 10_000), metavar="PAGES")
     parser.add_argument("--plain", type=int, nargs=2, default=(500, 2_000), metavar="PAGES", help="of scrapy-redis")
     parser.add_argument("--only", choices=("steps", "idle", "crawl"))
+    parser.add_argument("--shards", type=int, default=256, help="of the steps' store")
     parser.add_argument("--idle", type=int, default=300, metavar="N")
     chosen = parser.parse_args()
     logging.disable(logging.WARNING)  # servers without an append-only file, one line for each of a thousand ants
     measured: dict[str, Callable[[], dict[str, Any]]] = {
-        "steps": lambda: measure_steps(chosen.urls),
+        "steps": lambda: measure_steps(chosen.urls, chosen.shards),
         "idle": lambda: measure_idle(chosen.idle),
         "crawl": lambda: measure_crawl(chosen.pages, chosen.plain),
     }
@@ -83,10 +85,10 @@ def main() -> int:
     return int(bool(missed) or crawl.get("one ant", {}).get("reads a page", 0.0) > MOST_ROUND_TRIPS)
 
 
-def measure_steps(urls: int) -> dict[str, Any]:
+def measure_steps(urls: int, shards: int) -> dict[str, Any]:
     """Microseconds a URL of each step, server and client apart; what the server was asked."""
     with single() as (url, client):
-        store = open_store(url, collection="bench", period_s=86_400.0)
+        store = open_store(f"{url}?shards={shards}", collection="bench", period_s=86_400.0)
         store.discover([Link("https://warm.example/", "https://warm.example", bytes(8))], at=AT)
         names = [f"https://site{number:05d}.example.org" for number in range(SITES)]
         links = [
