@@ -89,6 +89,29 @@ def test_tables_that_the_crawl_was_built_from_are_named_for_they_wait(policy: Pa
     assert edit.waits == ("politeness", "cycle")
 
 
+@pytest.mark.parametrize(
+    ("added", "waits"),
+    [
+        (
+            "[collection.limits]\npages = 9\ndomain_share = 0.5\n",
+            ("collection.limits.pages", "collection.limits.domain_share"),
+        ),
+        ("[discovery]\nnofollow = false\nmax_url_length = 99\n", ("discovery.nofollow",)),
+        ("[duplicates]\ndetect = true\n", ("duplicates",)),
+        ("[policies.default]\ntopic = { query = 'x y' }\n", ("policies (score, topic)",)),
+        ("[ranking]\nevery = '1d'\n", ("ranking",)),
+        ("[policies.default]\ntrust = 0.1\n", ()),
+    ],
+)
+def test_what_waits_for_the_next_start_is_named_key_by_key(policy: Path, added: str, waits: tuple[str, ...]) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    policy.write_text(f"{policy.read_text()}\n{added}")
+    edit = poll.poll()
+    assert edit is not None
+    assert edit.error is None
+    assert edit.waits == waits
+
+
 def test_a_running_crawl_does_not_become_another_collection(policy: Path) -> None:
     poll = PolicyPoll(read_collection(policy))
     write(policy, name="other")

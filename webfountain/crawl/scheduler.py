@@ -524,7 +524,7 @@ class FountainScheduler:
             self.frontier.adopt_collection(edit.collection)
             self._worker.stir()
             await self._worker.call(partial(self._load_seeds, edit.collection))
-            wait = f"; these tables take effect at the next start: {', '.join(edit.waits)}" if edit.waits else ""
+            wait = f"; these take effect at the next start: {', '.join(edit.waits)}" if edit.waits else ""
             logger.info("The edited policy file is in force%s", wait)
         finally:
             self._polling = None

@@ -11,13 +11,14 @@ there.
 An edited policy file takes effect on a running crawl, or is refused in one line while the old one stays. Place in the
 walk: beside it. The crawl polls now and then; a poll is a `stat` of the policy file and its seeds file, and only an
 edit is read. What can change while a crawl runs is what the judge holds (scope, seeds, depth, discovery, policies,
-switches, conflict): tables that objects were built from (politeness, network, change, repository, cycle, signals,
-ranking) take effect at the next start, and an edit of them is told so.
+switches, conflict): what objects were built from (`AT_NEXT_START`) takes effect at the next start, and an edit of it is
+told so.
 """
 
 from __future__ import annotations
 
 import difflib
+import operator
 import re
 import tomllib
 from pathlib import Path
@@ -532,14 +533,30 @@ def _shown(value: object) -> Any:
     return value.pattern if isinstance(value, re.Pattern) else value
 
 
-AT_NEXT_START: Final = ("politeness", "network", "change", "repository", "changes", "cycle", "signals", "ranking")
-"""Tables that a running crawl was built from."""
+AT_NEXT_START: Final = (
+    "collection.limits.pages",
+    "collection.limits.domain_share",
+    "politeness",
+    "network",
+    "change",
+    "repository",
+    "changes",
+    "cycle",
+    "signals",
+    "ranking",
+    "discovery.nofollow",
+    "discovery.sitemaps",
+    "duplicates",
+)
+"""Tables and keys that a running crawl was built from."""
+_WEIGHING: Final = "policies (score, topic)"
+"""What waits where the crawl was built without any: nothing of its pages is weighed."""
 
 _Stamp = tuple[int, int, int] | None
 
 
 class Edit(msgspec.Struct, frozen=True):
-    """What came of an edit: the collection to adopt, or why it is refused; the changed tables that must wait."""
+    """What came of an edit: the collection to adopt, or why it is refused; changed tables and keys that must wait."""
 
     collection: Collection | None
     error: str | None = None
@@ -550,7 +567,7 @@ class PolicyPoll:
     """Finds out when the files of a collection were edited."""
 
     def __init__(self, collection: Collection) -> None:
-        self._built_from = collection.tables
+        self._built_from = collection
         self._collection = collection
         self._seen = self._stamps()
 
@@ -571,12 +588,19 @@ class PolicyPoll:
         self._collection = edited
         self._seen = self._stamps()  # it may name another seeds file now
         before = self._built_from
-        waits = [each for each in AT_NEXT_START if getattr(before, each, None) != getattr(edited.tables, each, None)]
+        waits = [each for each in AT_NEXT_START if _at(before, each) != _at(edited, each)]
+        if edited.is_ranking and not before.is_ranking and "ranking" not in waits:
+            waits.append(_WEIGHING)
         return Edit(edited, waits=tuple(waits))
 
     def _stamps(self) -> tuple[_Stamp, _Stamp]:
         seeds = self._collection.seeds_file
         return _stamp(self._collection.path), None if seeds is None else _stamp(seeds)
+
+
+def _at(collection: Collection, key: str) -> object:
+    """The value of a key path."""
+    return operator.attrgetter(key)(collection.tables)
 
 
 def _stamp(path: Path) -> _Stamp:
