@@ -7,12 +7,14 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from tests.frontier.drive import Drive, collection_of
 from webfountain.cli import main
 from webfountain.errors import InputError
 from webfountain.ranking.live import live_importance
+from webfountain.ranking.scores import publish_scores
 from webfountain.records import Link
 from webfountain.report.explain import Explanation, explain
 from webfountain.report.explain import collection_of as collection_in_force
@@ -151,6 +153,24 @@ def test_a_seed_that_its_own_policy_refuses_is_told_so() -> None:
     assert of(driven, f"{HOME}/x.zip").why[0] == (
         "It is a seed (collection.seeds[1]) that is refused: a pattern denies it (policies.default.deny[0] = 'zip$')."
     )
+
+
+def test_what_its_importance_is_made_of_is_told_with_what_the_last_ranking_has_of_it(tmp_path: Path) -> None:
+    rest = "[policies.default]\nscore = { pagerank = 3, location = 1 }\n[ranking]\nevery = '1d'\n"
+    collection = collection_of([f"{HOME}/"], rest=rest)
+    driven = Drive(collection, web, recrawl=False)
+    driven.run()
+
+    def why(path: str) -> list[str]:
+        found = explain(driven.store, collection, f"{HOME}{path}", at=driven.clock.now(), scores=tmp_path / "scores")
+        return [line for line in found.why if "mportance is" in line or "anking" in line]
+
+    made_of = "Its importance is 0.75 pagerank + 0.25 location, each relative to the mean page."
+    assert why("/a") == [made_of]
+    keys = np.frombuffer(fingerprint(f"{HOME}/a"), dtype=">u8").astype(np.uint64)
+    publish_scores(tmp_path / "scores", keys, {"pagerank": np.array([1.5])})
+    assert why("/a") == [made_of, "Ranking 1 has of it: pagerank 1.5."]
+    assert why("/a/b") == [made_of, "Ranking 1 has of it: nothing, for it came later."]
 
 
 def test_what_a_page_has_to_do_with_its_topic_is_told_by_its_text_or_by_its_links() -> None:

@@ -26,7 +26,16 @@ from webfountain.policy.judge import Judge, policy_effect
 from webfountain.records import STATES
 from webfountain.report import state as collected
 from webfountain.report.state import examine_store, mend_copies
-from webfountain.store import is_held, is_shared, load_store, open_store, read_every_entry, recount, without_password
+from webfountain.store import (
+    folder_of,
+    is_held,
+    is_shared,
+    load_store,
+    open_store,
+    read_every_entry,
+    recount,
+    without_password,
+)
 from webfountain.store.contract import PLAN
 from webfountain.store.transfer import Tally, read_rows, write_rows
 
@@ -429,7 +438,9 @@ def explain(url: str, store: str, collection: str | None, linked_by: str | None,
 
     with commands.reading(store) as opened:
         rules = explaining.collection_of(opened, collection)
-        found = explaining.explain(opened, rules, url, at=SystemClock().now(), linked_by=linked_by)
+        home = folder_of(store)
+        scores = None if home is None else home / "scores"
+        found = explaining.explain(opened, rules, url, at=SystemClock().now(), linked_by=linked_by, scores=scores)
     commands.print_json(found) if as_json else print("\n".join(map(shown, (found.url or found.given, *found.why))))
 
 

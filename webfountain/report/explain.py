@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import itertools
 import time
-from math import isinf
+from math import isinf, isnan, nan
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+import numpy as np
 
 from webfountain.core.resemblance import NEAR, Topics, is_hot, links_from_hot
 from webfountain.errors import InputError, PolicyError, UrlError
@@ -21,11 +22,13 @@ from webfountain.frontier.planning.schedule import PlanFollower
 from webfountain.metrics import Metrics
 from webfountain.policy.files import CollectionInForce, read_collection
 from webfountain.policy.judge import Judge, Origin
+from webfountain.ranking.scores import EpochScores
 from webfountain.store.contract import COLLECTION, PLAN, PRICE, recrawl_place
 from webfountain.urls import canonical, fingerprint, host_of, is_private_host, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Reason
@@ -118,9 +121,17 @@ def collection_of(store: FrontierStore, given: str | None = None) -> Collection:
 
 
 def explain(
-    store: FrontierStore, collection: Collection, given: str, *, at: float, linked_by: str | None = None
+    store: FrontierStore,
+    collection: Collection,
+    given: str,
+    *,
+    at: float,
+    linked_by: str | None = None,
+    scores: Path | None = None,
 ) -> Explanation:
     """What is to be said of a URL, `at` UTC seconds; of an unknown one as the known page `linked_by` links it.
+
+    `scores` is the folder of the crawl's rankings, where it can be read.
 
     Raises
     ------
@@ -133,7 +144,7 @@ def explain(
         return Explanation(given, None, known=False, why=(f"It has no canonical form: {error}.",))
     asked = _Asked(store, collection, url, at=at, linking=None if linked_by is None else _known_page(store, linked_by))
     record = store.page(asked.site, fingerprint(url))
-    return asked.unknown(given) if record is None else asked.known(given, record)
+    return asked.unknown(given) if record is None else asked.known(given, record, scores)
 
 
 def _known_page(store: FrontierStore, given: str) -> PageRecord:
@@ -158,7 +169,7 @@ class _Asked:
 
     # ------------------------------------------------------------------ known
 
-    def known(self, given: str, record: PageRecord) -> Explanation:
+    def known(self, given: str, record: PageRecord, scores: Path | None) -> Explanation:
         """Of a page that the store has."""
         path = self._path(record)
         origin = Origin("queued", record.depth, record.policy, record.trust)
@@ -173,6 +184,8 @@ class _Asked:
                 *self._in_form(given),
                 *_path_words(path),
                 *self._worth_words(record),
+                *self._importance_words(record, scores),
+                *self._topic_words(record),
                 *self._state_words(record, verdict, robots),
                 *self._visit_words(record, due),
             ),
@@ -235,7 +248,25 @@ class _Asked:
     def _worth_words(self, record: PageRecord) -> Iterator[str]:
         worth = f"trust {record.trust:.3g}, importance {record.importance:.3g}"
         yield f"It is under the policy {record.policy!r} with {worth}."
-        yield from self._topic_words(record)
+
+    def _importance_words(self, record: PageRecord, folder: Path | None) -> Iterator[str]:
+        """What its importance is made of, and what the last ranking has of it."""
+        collection = self._collection
+        if not collection.is_ranking:
+            if collection.is_trusting:
+                yield "Its importance is its trust, for its policy has no score and nothing is ranked."
+            return
+        weights = collection.weights_of(record.policy)
+        parts = " + ".join(f"{weight / sum(weights.values()):.2g} {name}" for name, weight in weights.items())
+        yield f"Its importance is {parts}, each relative to the mean page."
+        published = None if folder is None or collection.ranking.every is None else EpochScores(folder)
+        if published is not None and published.epoch:
+            key = np.frombuffer(fingerprint(record.url), dtype=">u8").astype(np.uint64)
+            found = {
+                name: float(published.lookup(name, key, absent=nan)[0]) for name in weights if name in published.names
+            }
+            told = ", ".join(f"{name} {value:.3g}" for name, value in found.items() if not isnan(value))
+            yield f"Ranking {published.epoch} has of it: {told or 'nothing, for it came later'}."
 
     def _topic_words(self, record: PageRecord) -> Iterator[str]:
         """Whether it goes before others for what it is about."""
