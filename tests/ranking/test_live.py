@@ -178,13 +178,18 @@ def topical(pages: dict[str, tuple[str, list[tuple[str, str]]]]) -> Any:
 
 
 def crawl_on_topic(
-    pages: dict[str, tuple[str, list[tuple[str, str]]]], *, rest: str = TOPIC, store: Any = None, folder: Any = None
+    pages: dict[str, tuple[str, list[tuple[str, str]]]],
+    *,
+    rest: str = TOPIC,
+    store: Any = None,
+    folder: Any = None,
+    hand: int = 1,
 ) -> Drive:
     """A crawl that holds one page of a site at a time, so that each choice is made with all that is known."""
     collection, clock = collection_of([f"{HOME}/"], rest=rest), ManualClock(1_000_000.0)
     importance = live_importance(collection, folder or Path("never"), writer="ant", at=clock.now(), ranker=AtOnce())
     return Drive(
-        collection, topical(pages), clock=clock, importance=importance, recrawl=False, hand=1, store=store
+        collection, topical(pages), clock=clock, importance=importance, recrawl=False, hand=hand, store=store
     )  # fmt: skip
 
 
@@ -207,8 +212,12 @@ def test_a_page_that_a_link_text_or_its_url_says_is_on_topic_is_asked_before_all
     assert {record.scores for _, record in plain.store.pages()} == {()}
 
 
-def test_pages_within_three_links_of_one_on_topic_are_asked_before_all_others_and_the_fourth_is_not() -> None:
-    """But for one that is in the site's hand each time; by their places in the site the others go first."""
+@pytest.mark.parametrize("hand", [1, 16])
+def test_pages_within_three_links_of_one_on_topic_are_asked_before_all_others_and_the_fourth_is_not(hand: int) -> None:
+    """But for one that is asked meanwhile each time; by their places in the site the others go first.
+
+    What is in the site's hand and not on topic goes back for them.
+    """
     deep = [f"/deep/down/there{number}" for number in range(7)]
     chain = {path: ("on the way", [(following, "next")]) for path, following in pairwise(deep)}
     pages = {
@@ -216,7 +225,7 @@ def test_pages_within_three_links_of_one_on_topic_are_asked_before_all_others_an
         "/hot": ("Stream processing, stream after stream, processing on and on", [(deep[0], "next")]),
         **chain,
     }
-    crawl = crawl_on_topic(pages, rest=f"{TOPIC}score = {{ location = 1 }}\n")
+    crawl = crawl_on_topic(pages, rest=f"{TOPIC}score = {{ location = 1 }}\n", hand=hand)
     crawl.run()
     asked = paths(crawl)
     assert asked[1] == "/hot"

@@ -199,6 +199,8 @@ class BatchResult:
     """Requests of another project that were known before."""
     new_pages: set[str] = field(default_factory=set)
     """Sites that got URLs to be leased: new ones, or known ones made due."""
+    hot: set[str] = field(default_factory=set)
+    """Sites that got new pages which go before all that are not on topic, also before those in their hand."""
     hurried: set[str] = field(default_factory=set)
     """Sites some of whose known pages go before those in their hand."""
     dealt: list[Dealt] = field(default_factory=list)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
+from webfountain.core.resemblance import HOT
 from webfountain.errors import WebfountainError
 from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, Ended, Learned, NamedSitemap, SitemapRead
 from webfountain.frontier.colony import GUEST
@@ -367,6 +368,7 @@ class StoreWorker:
         for first in range(0, len(links), DISCOVERED):
             new += self._due.discover(links[first : first + DISCOVERED], at=result.batch.at)
         result.new_pages.update(link.site for link in new)
+        result.hot.update(link.site for link in new if link.scores and link.importance >= HOT)
         return new
 
     def _count_due(self, result: BatchResult) -> None:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from webfountain.core.resemblance import HOT
 from webfountain.frontier.colony import ADDRESS, GUEST
 from webfountain.frontier.sites.politeness import Addresses
 from webfountain.frontier.sites.site import ActiveSite, remembered, state_of
@@ -22,7 +23,7 @@ from webfountain.records import Fetch, Fetched, SiteState
 from webfountain.urls import is_private_host, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from webfountain.core.change_rate import Prior
     from webfountain.frontier.batch import Batch, BatchResult
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.hand import DomainShare, DomainShares
     from webfountain.frontier.sites.politeness import AddressStatistics, Group
     from webfountain.frontier.sites.site import Errand, SiteContext, SiteStatistics
-    from webfountain.records import Lease, LeaseId, Link, SiteLease, SiteRecord
+    from webfountain.records import Lease, LeaseId, SiteLease, SiteRecord
     from webfountain.store.contract import Claim
 
 __all__ = ["ActiveList", "ActiveListStatistics"]
@@ -238,7 +239,10 @@ class ActiveList:
         for name in sorted(result.hurried & self._sites.keys()):
             self._sites[name].recall(batch)
             self._note(self._sites[name], batch.at)
-        self._outrank(result.batch.offers, batch)
+        best: dict[str, float] = dict.fromkeys(result.hot, HOT)
+        for link in result.batch.offers:
+            best[link.site] = max(link.importance, best.get(link.site, -inf))
+        self._outrank(best, batch)
         self.refresh(result.new_pages, batch.at)
         for read in result.sitemaps:
             if (site := self._sites.get(read.site)) is not None:
@@ -260,12 +264,9 @@ class ActiveList:
                 site.dealt(dealt, batch)
                 self._note(site, batch.at)
 
-    def _outrank(self, offers: Iterable[Link], batch: Batch) -> None:
-        """Requests of another project were offered: the greater importance goes first, also before what is leased."""
-        best: dict[str, float] = {}
-        for link in offers:
-            best[link.site] = max(link.importance, best.get(link.site, -inf))
-        for name, importance in best.items():
+    def _outrank(self, best: Mapping[str, float], batch: Batch) -> None:
+        """Hot pages were found, or another project's requests offered: they go before less that is leased, too."""
+        for name, importance in sorted(best.items()):
             if (site := self._sites.get(name)) is not None:
                 site.outrank(importance, batch)
                 self._note(site, batch.at)
