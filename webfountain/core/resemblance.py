@@ -54,7 +54,7 @@ import numpy as np
 from xxhash import xxh3_64_intdigest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -420,12 +420,12 @@ class Topics:
         self._most = most_words
         self._texts = 0
         self._texts_with: Counter[str] = Counter()
+        self._asked: tuple[str, int, dict[str, float]] = ("", -1, {})
 
     def learn(self, text: str) -> None:
         """One more text was seen."""
-        words = set(_words(text))
         self._texts += 1
-        self._texts_with.update(words)
+        self._texts_with.update(dict.fromkeys(_counted(text), 1))
         if len(self._texts_with) > self._most:
             self._texts_with = Counter({word: n for word, n in self._texts_with.items() if n > 1})
             if len(self._texts_with) > self._most:
@@ -448,16 +448,21 @@ class Topics:
         # Nearly all links of a page say nothing of it.
         if spoken_of is None or spoken_of.search(text[:_LONGEST].lower()) is None:
             return 0.0
-        wanted, found = self._weights(query), self._weights(text)
-        if not wanted or not found:
-            return 0.0
+        wanted, found = self._weights_of_query(query), self._weights(text)
         product = sum(weight * found.get(word, 0.0) for word, weight in wanted.items())
         return min(1.0, product / (_length(wanted) * _length(found)))
 
+    def _weights_of_query(self, query: str) -> dict[str, float]:
+        """Remembered until the next text is learned: the links of a page are asked about in a row."""
+        asked, texts, weights = self._asked
+        if asked != query or texts != self._texts:
+            texts, weights = self._texts, self._weights(query)
+            self._asked = query, texts, weights
+        return weights
+
     def _weights(self, text: str) -> dict[str, float]:
-        counted = Counter(_words(text))
         texts, known = self._texts, self._texts_with
-        return {word: (1 + math.log(n)) * _idf(texts, known[word]) for word, n in counted.items()}
+        return {word: (1 + math.log(n)) * _idf(texts, known[word]) for word, n in _counted(text).items()}
 
 
 def links_from_hot(scores: Sequence[float]) -> float:
@@ -483,6 +488,16 @@ def with_hot_first(importance: npt.NDArray[np.float64], hot: npt.NDArray[np.bool
 
 def _words(text: str) -> list[str]:
     return _WORD.findall(text[:_LONGEST].lower())
+
+
+def _counted(text: str) -> Mapping[str, int]:
+    """The words of a text; a page's is asked for again at once, the texts of its links with the next page's."""
+    return _counted_link(text) if len(text) <= _LINK_TEXT else _counted_page(text[:_LONGEST])
+
+
+_LINK_TEXT: Final = 256
+_counted_link = lru_cache(4096)(lambda text: Counter(_words(text)))
+_counted_page = lru_cache(2)(lambda text: Counter(_words(text)))
 
 
 @lru_cache(256)
