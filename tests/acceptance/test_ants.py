@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from tests.acceptance.crawls import ROOT, policy
+from webfountain.commands.ants import _Troop
 from webfountain.demo.server import DemoServer, overlaps
 from webfountain.frontier.colony import AntNote, ants_of
 from webfountain.repository import Pages
@@ -179,6 +180,16 @@ def test_a_signal_ends_a_crawl_though_one_of_its_ants_hangs_and_the_others_end_w
     with Crawl(collection, folder, "--ants=2", "--until-idle") as crawl:
         assert crawl.wait()["pages"]["crawled"] == PAGES
     assert not overlaps(server.log())
+
+
+def test_a_signal_goes_to_each_ant_and_to_who_waits_for_the_store(tmp_path: Path) -> None:
+    told: list[str] = []
+    command = [sys.executable, "-c", "import time; time.sleep(60)"]
+    with _Troop(command, tmp_path, [None, None], told=lambda: told.append("told")) as troop:
+        troop._pass_on(signal.SIGINT, None)
+        until(lambda: not troop.is_alive())
+        assert [each.rpartition(" ")[2] for each in troop.failed()] == ["-15", "-15"]
+    assert told == ["told"]
 
 
 def test_a_killed_crawl_leaves_nobody_behind_and_its_server_comes_back_from_its_file(

@@ -17,6 +17,7 @@ import subprocess
 import sys
 import threading
 import time
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Final, get_args
 
@@ -30,7 +31,7 @@ from webfountain.records import OutcomeKind
 from webfountain.store import Scratch, folder_of, is_shared, open_store, private_server
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
     from types import FrameType
 
@@ -135,7 +136,8 @@ def run_ants(
         command = [sys.executable, "-m", "webfountain", "crawl", collection, "--store", store]
         command += ["--repository", str(repository), "--json", *options]
         shares = [None] * ants if max_pages is None else _shares(max_pages, ants)
-        troop = _Troop(command, folder, shares)
+        assert opened.claims is not None
+        troop = _Troop(command, folder, shares, told=partial(opened.claims.end_within, _ANTS_S))
         stack.enter_context(troop)
         picture = stack.enter_context(_Picture(opened, title=tables.name)) if show else None
         while troop.is_alive():
@@ -167,8 +169,12 @@ def _shares(pages: int, ants: int) -> list[int | None]:
 class _Troop:
     """The ants' processes. A context manager that ends what is left of them."""
 
-    def __init__(self, command: Sequence[str], folder: Path, shares: Sequence[int | None]) -> None:
+    def __init__(
+        self, command: Sequence[str], folder: Path, shares: Sequence[int | None], *, told: Callable[[], None]
+    ) -> None:
+        """`told` is called when somebody says that all should end."""
         self._folder = folder
+        self._told = told
         self.told_at = inf
         """When somebody first said that all should end, monotonic seconds; inf: nobody has."""
         self._ants: list[subprocess.Popen[bytes]] = []
@@ -244,6 +250,7 @@ class _Troop:
     def _pass_on(self, number: int, _: FrameType | None) -> None:
         """The first signal stops the ants in good order, a second at once."""
         self.told_at = min(self.told_at, time.monotonic())
+        self._told()
         for ant in self._ants:
             if ant.poll() is None:
                 ant.send_signal(signal.SIGTERM)

@@ -155,12 +155,14 @@ class ServerConnection:
                 if since is not None:
                     logger.warning("The store at %s answers again after %.1f s", self.shown, self._now() - since)
                 return answers
+            now = self._now()
             if since is None:
-                since = self._now()
+                since = now
                 logger.warning("The store at %s cannot be used; waiting for it: %s", self.shown, _one_line(fault))
-            elif (now := self._now()) - since > PATIENCE_S or now > self._gives_up:
+            elif now - since > PATIENCE_S or now >= self._gives_up:
                 raise StoreError(f"{self.shown}: no use for {now - since:.0f} s: {_one_line(fault)}") from None
-            self._rest(pause * self._jitter.uniform(0.5, 1.0))
+            longest = max(self._gives_up - now, _SHORTEST_S)
+            self._rest(min(pause * self._jitter.uniform(0.5, 1.0), longest))
             pause = min(2 * pause, _LONGEST_S)
             self._probe_again()
 
