@@ -104,6 +104,9 @@ def test_an_hour_of_recrawling_2000_sites_takes_no_more_memory_files_or_disk_tha
         # Connections that rest come and go by the hundred: their most is what must not grow.
         assert max(minute.files for minute in later) <= max(minute.files for minute in minutes[:SETTLED]) + 20
         assert max(minute.repository_bytes for minute in later) <= 400 * MEGABYTE
-        assert max(minute.store_bytes for minute in later) <= 1.5 * then.store_bytes
+        # The store swings between merges, too, and holds what is merged twice while it is.
+        assert max(minute.store_bytes for minute in later) <= 1.5 * max(
+            minute.store_bytes for minute in minutes[:SETTLED]
+        )
         assert report["pages_fetched"] >= 0.5 * PAGES_A_SECOND * 60 * MINUTES
         assert report["changed"] > 0

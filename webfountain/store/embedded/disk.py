@@ -293,8 +293,10 @@ Index and filter blocks stay outside it: inside, they push each other out and re
 BLOOM_BITS: Final = 10
 MEMTABLE_BLOOM: Final = 0.02
 """Share of a memtable that its Bloom filter takes: two bytes an entry at 100 bytes each."""
-LOG_BYTES: Final = 16 * MEBIBYTE
-"""A log of what was written is kept up to this size, or half of what the tables hold if that is more."""
+LOG_BYTES: Final = 4 * MEBIBYTE
+"""A log of what was written is kept up to this size, or half of what lives in the tables if that is more."""
+TABLE_BYTES: Final = 16 * MEBIBYTE
+"""For each so many bytes that live there may be one overlapping table before they are merged."""
 FEWEST_TABLES: Final = 3
 MOST_TABLES: Final = 8
 
@@ -409,11 +411,12 @@ class Disk:
         """Fit the log and the number of overlapping tables to what lives in the store.
 
         A small store whose pages are crawled again and again wrote 64 MB of log and eight tables of the same pages
-        before they were merged: 100 MB for 6. One from 128 MB on is merged as seldom as filling it needs.
+        before they were merged: 100 MB for 6. With three tables and a log of half of what lives each it takes at most
+        four times that. One from 128 MB on is merged as seldom as filling it needs.
         """
         live = self._db.property_int_value("rocksdb.estimate-live-data-size") or 0
         self._log_most = max(LOG_BYTES, live // 2)
-        tables = max(FEWEST_TABLES, min(live // LOG_BYTES, MOST_TABLES))
+        tables = max(FEWEST_TABLES, min(live // TABLE_BYTES, MOST_TABLES))
         if tables != self._tables:
             self._db.set_options({"level0_file_num_compaction_trigger": str(tables)})
             self._tables = tables
