@@ -45,12 +45,12 @@ _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n
 
 MAX_RULES: Final = 2000
 """Rules for us that are matched as they stand."""
-MAX_WILDCARDS: Final = 1000
+MAX_WILDCARDS: Final = 800
 """Asterisks and end marks that are: each costs a comparison or a search in the URL, of which 500 KiB could ask for half
 a million. Where there are more of either, nothing is allowed for its own sake, and of the rules that follow the folders
 are refused, or all is where those are too many: more is refused, never less."""
 _MAX_CHARS: Final = 65_536
-"""Of all rules together."""
+"""Of all rules together (`_chars`)."""
 _MAX_FOLDERS: Final = 500
 _MAX_RULE_CHARS: Final = 8_192
 """A longer one is for no URL that is ever asked for."""
@@ -225,11 +225,11 @@ def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
     too_many = (
         len(rules) > MAX_RULES
         or sum(map(_wildcards, rules)) > MAX_WILDCARDS
-        or sum(len(value) for _, value in rules) > _MAX_CHARS
+        or sum(_chars(value) for _, value in rules) > _MAX_CHARS
     )
     for number, (allow, value) in enumerate(rules):
         wildcards += _wildcards((allow, value))
-        chars += len(value)
+        chars += _chars(value)
         if number < MAX_RULES and wildcards <= MAX_WILDCARDS and chars <= _MAX_CHARS:
             if not (allow and too_many):
                 yield f"{'Allow' if allow else 'Disallow'}: {value}"
@@ -240,6 +240,10 @@ def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
 
 def _wildcards(rule: tuple[bool, str]) -> int:
     return rule[1].count("*") + 2 * rule[1].count("$")  # an end mark is tried as a plain sign, too
+
+
+def _chars(value: str) -> int:
+    return len(value) + 3 * value.count("%")  # an escape is decoded by itself, and takes as long as six letters
 
 
 def _delay(seconds: float | None) -> float | None:
