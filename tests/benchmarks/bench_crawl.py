@@ -64,19 +64,19 @@ def measure(folder: Path, plain: tuple[int, int], ours: tuple[int, int]) -> dict
     """All runs, each against a server of its own that has nothing in its caches yet."""
     scrapy = [_scrapy(folder, pages) for pages in plain]
     jobdir = [_scrapy(folder, pages, jobdir=folder / f"job-{pages}") for pages in plain]
-    fountain = [fountain(folder, pages) for pages in ours]
+    our = [fountain(folder, pages) for pages in ours]
     stages = _stages(folder, ours[0])
     report = json.loads((folder / f"ours-{ours[1]}.json").read_bytes())
-    costs = {"scrapy": _slope(*scrapy), "jobdir": _slope(*jobdir), "webfountain": _slope(*fountain)}
+    costs = {"scrapy": _slope(*scrapy), "jobdir": _slope(*jobdir), "webfountain": _slope(*our)}
     return {
         "ms_per_page": costs,
         "pages_per_cpu_s": {name: 1000 / each for name, each in costs.items()},
         "times_jobdir": costs["jobdir"] / costs["webfountain"],
         "times_scrapy": costs["scrapy"] / costs["webfountain"],
         "startup_cpu_s": report["startup_cpu_seconds"],
-        "peak_rss_mb": fountain[1].rss_mb,
-        "rss_mb": {"scrapy": scrapy[1].rss_mb, "jobdir": jobdir[1].rss_mb, "webfountain": fountain[1].rss_mb},
-        "pages": {"scrapy": scrapy[1].pages, "jobdir": jobdir[1].pages, "webfountain": fountain[1].pages},
+        "peak_rss_mb": our[1].rss_mb,
+        "rss_mb": {"scrapy": scrapy[1].rss_mb, "jobdir": jobdir[1].rss_mb, "webfountain": our[1].rss_mb},
+        "pages": {"scrapy": scrapy[1].pages, "jobdir": jobdir[1].pages, "webfountain": our[1].pages},
         "stages_us": stages,
     }
 
