@@ -21,7 +21,7 @@ from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.download import Fetcher
 from webfountain.download.connection import Connection, ConnectionPool
 from webfountain.formats import document as text
-from webfountain.formats.document import LinkExtractor
+from webfountain.formats.document import LinkExtractor, PlainReader
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.pages.duplicates import DuplicateEliminator
 from webfountain.frontier.pages.examiner import Examiner
@@ -42,10 +42,10 @@ SEAMS: list[tuple[str, Any, str]] = [
     ("loop: next request", FountainScheduler, "next_request"),
     ("loop: landed", FountainScheduler, "land"),
     ("loop: finish", FountainScheduler, "_ended"),
-    ("loop: examine", Frontier, "examine"),
+    ("loop: examine", Frontier, "examine_at_once"),
     ("loop: links", LinkExtractor, "extract"),
     ("loop: links judged", Examiner, "_judged"),
-    ("loop: parse", text, "tree_of"),
+    ("loop: parse", PlainReader, "read_at_once"),
     ("loop: text", text, "visible_text"),
     ("loop: orders, absorb", Frontier, "take_work"),
     ("loop: orders, absorb", Frontier, "absorb"),
