@@ -61,7 +61,10 @@ LOOKS = 10
 """Looks at the truth in a day."""
 LOOKED_AT = 400
 """Sites that are held against the truth."""
-SELECTION = ("due", "outranking", "next_at", "observe", "admit", "leave", "demand", "look", "encode_forecast", "refuse")
+SELECTION = (
+    "divide", "wants", "admit", "prepare", "outranking", "due", "demand", "recalled", "look", "encode_forecast",
+    "observe", "refuse", "next_at", "leave",
+)  # fmt: skip
 
 
 class Releases(NamedTuple):
@@ -296,7 +299,7 @@ def ranked(web: Web, collection: Collection, days: float, capacity: int) -> floa
     for check in range(1, int(days * checks) + 1):
         at = START + check * web.day_s / checks
         room += capacity / checks
-        urgent._reckon(web.names, at)
+        urgent._reckon(web.names, 0.0, at)
         sites = [urgent._sites[name] for name in web.names]
         begins = np.cumsum([0, *map(len, sites)])
         urgency = np.concatenate([site.worth for site in sites])

@@ -241,16 +241,27 @@ def test_a_site_that_learned_with_others_holds_nothing_of_theirs() -> None:
     assert [each.nbytes for each in held if each.base is not None and each.base.nbytes > 2 * each.nbytes] == []
 
 
+def reached(site: SiteUrgency, pages: Ints, price: float, *, step: int) -> tuple[int, int]:
+    """When asking again as often as told finds a page that is worth the price, and after how many askings."""
+    for asked in range(40):
+        steps = site.steps_until(pages, price, step=step)
+        if steps <= 0.0 or steps == np.inf:
+            return step, asked
+        assert site.urgency(pages, step=step + max(int(np.ceil(steps)) - 1, 0)).max() <= price * 1.02, "never late"
+        step += max(int(steps), 1)
+    raise AssertionError("asked for ever")
+
+
 @pytest.mark.parametrize("pages", [ALL, DOCS, BLOG[:1]])
 @pytest.mark.parametrize("times", [1.2, 3.0, 10.0])
-def test_the_time_until_a_page_reaches_a_price_is_when_it_does_if_nothing_happens(pages: Ints, times: float) -> None:
+def test_no_page_reaches_a_price_before_it_is_said_to_and_asking_then_soon_finds_it(pages: Ints, times: float) -> None:
     site = lived(2)[0]
-    site.urgency(ALL, step=61)
     price = times * float(site.urgency(pages, step=61).max())
-    steps = site.steps_until(pages, price, step=61)
-    if steps < np.inf:
-        assert site.urgency(pages, step=61 + int(steps)).max() <= price * 1.02
-        assert site.urgency(pages, step=61 + int(1.15 * steps) + 2).max() >= price * 0.98
+    step, asked = reached(site, pages, price, step=61)
+    assert asked <= 12
+    worth = site.urgency(pages, step=step).max()
+    assert worth >= price * 0.98 or site.steps_until(pages, price, step=step) == np.inf
+    assert site.urgency(pages, step=max(step - 2, 61)).max() <= price * 1.02
 
 
 def test_no_page_ever_reaches_a_price_above_what_any_can_save() -> None:
@@ -266,7 +277,8 @@ def test_of_a_large_site_the_first_page_to_reach_a_price_is_found_too() -> None:
                     importance=rng.uniform(0.5, 2.0, 2000))  # fmt: skip
     site.observe(many[::3], rng.random(len(many[::3])) < 0.3, step=41)
     price = 3.0 * float(site.urgency(many, step=41).max())
-    steps = site.steps_until(many, price, step=41)
-    assert 1 < steps < np.inf
-    assert site.urgency(many, step=41 + int(steps)).max() <= price * 1.02
-    assert site.urgency(many, step=41 + int(1.15 * steps) + 2).max() >= price * 0.98
+    step, asked = reached(site, many, price, step=41)
+    assert step > 42
+    assert asked <= 12
+    assert site.urgency(many, step=step - 2).max() <= price * 1.02
+    assert site.urgency(many, step=step).max() >= price * 0.98

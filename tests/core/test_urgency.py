@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.activity import urgency, urgency_of_known_rate
+from webfountain.core.activity import urgency, urgency_and_slope, urgency_of_known_rate
 
 
 def one(hazard: float, rate: float, events: float, exposure: float) -> float:
@@ -32,6 +32,13 @@ def test_it_is_never_negative_and_grows_with_what_the_page_went_through(
     h: float, rate: float, events: float, exposure: float
 ) -> None:
     assert 0 <= one(h, rate, events, exposure) <= one(2 * h, rate, events, exposure) * (1 + 1e-6)
+
+
+@given(st.floats(1e-6, 1e3), st.floats(1.01, 50), st.floats(0.05, 50), st.floats(0.05, 50))
+def test_it_never_grows_faster_than_its_slope_foretells(h: float, times: float, events: float, exposure: float) -> None:
+    now, slope = urgency_and_slope(*(np.array([each]) for each in (h, 0.1, events, exposure)))
+    assert one(times * h, 0.1, events, exposure) <= float(now[0]) * times ** float(slope[0]) * (1 + 1e-3)
+    assert one(1.001 * h, 0.1, events, exposure) >= float(now[0]) * 1.001 ** (0.98 * float(slope[0])) * (1 - 1e-6)
 
 
 def test_much_evidence_gives_the_index_at_the_known_rate() -> None:

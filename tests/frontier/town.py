@@ -85,7 +85,7 @@ class Crawl:
 
     def demand(self, price: float, *, at: float = NOW) -> int:
         """How many pages are worth a price, those that wait among them."""
-        self.urgent._reckon(self.sites, at)
+        self.urgent._reckon(self.sites, price, at)
         return sum(self.urgent._sites[site].demand(price, at) for site in self.sites)
 
     def next_at(self, price: float, *, at: float = NOW, site: str = ONE) -> float:

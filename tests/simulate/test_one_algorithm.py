@@ -47,8 +47,8 @@ def test_the_crawl_finds_pages_as_urgent_as_the_simulation_does() -> None:
         since[some] = at
         kind: OutcomeKind = "changed" if changed else "same"
         crawl.fetch(*[URLS[page] for page in pages], kind=kind, at=NOW + days * DAY)
-        crawl.urgent._reckon([ONE], NOW + days * DAY)
-    crawl.urgent._reckon([ONE], NOW + 20 * DAY)
+        crawl.urgent._reckon([ONE], 0.0, NOW + days * DAY)
+    crawl.urgent._reckon([ONE], 0.0, NOW + 20 * DAY)
     (asked,) = crawl.urgent._by_terms([ONE], NOW + 20 * DAY)
     live, other = asked.sites[0].worth / asked.step_s, simulated.score(FIRST + 20, EVERY, FIRST + 20 - since)
     assert type(asked.urgencies) is type(simulated._today) is Sites
@@ -60,7 +60,7 @@ def test_at_the_price_of_the_last_of_a_ranking_the_pages_of_that_ranking_are_due
     crawl, _ = both()
     crawl.fetch(*URLS[:4:2], kind="changed", at=NOW + 5 * DAY)
     at = NOW + 20 * DAY
-    crawl.urgent._reckon([ONE], at)
+    crawl.urgent._reckon([ONE], 0.0, at)
     worth = crawl.urgent._sites[ONE].worth
     price = float(np.sort(worth)[-most])
     due = crawl.due(PAGES, price=price, at=at)

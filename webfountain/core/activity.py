@@ -65,6 +65,7 @@ __all__ = [
     "summed",
     "summed_by_day",
     "urgency",
+    "urgency_and_slope",
     "urgency_of_known_rate",
 ]
 
@@ -150,6 +151,15 @@ def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array
 
     It is larger than the index at the mean rate where little is known: the value of finding out, for free.
     """
+    return urgency_and_slope(hazard, rate, events, exposure)[0]
+
+
+def urgency_and_slope(hazard: Array, rate: Array, events: Array, exposure: Array) -> tuple[Array, Array]:
+    """The `urgency`, and its slope over the hazard with both on logarithmic scales: at most 2, and ever less steep.
+
+    (1 - e^-y (1 + y)) and the gamma density are log-concave on such a scale, and so is the mean of the one over the
+    other (Prekopa, *On logarithmic concave measures and functions*, 1973). Its derivative is H (A/b) q^(A+1) / rate.
+    """
     grown = 1.0 + hazard / exposure  # 1/q; a logarithm and a power are all that costs
     log_grown = np.log(grown)
     power = np.exp(-events * log_grown)
@@ -161,8 +171,12 @@ def urgency(hazard: Array, rate: Array, events: Array, exposure: Array) -> Array
     index = exposure * tail - hazard * power
     # The difference loses its digits where the expected changes are few; the first term of its series does not.
     few = hazard * np.maximum(events, 1.0) < 1e-4 * exposure
-    index[few] = (events * hazard**2 / (2 * exposure))[few]
-    return np.asarray(index / rate)
+    square = events * hazard**2 / exposure
+    index[few] = square[few] / 2
+    slope = np.full_like(index, 2.0)
+    np.divide(square * power, grown * index, out=slope, where=index > 0.0)
+    np.minimum(slope, 2.0, out=slope)
+    return np.asarray(index / rate), slope
 
 
 WEEK: Final = 7
@@ -410,11 +424,9 @@ class Activity:
         begin, end = np.clip(since - first, 0, WINDOW), np.clip(middle - first, 0, WINDOW)
         return np.asarray(before * share + self._total[section, end] - self._total[section, begin])
 
-    def weights(
-        self, watch: Watch, events: Array, exposure: Array, *, ahead: float | Array = 0.0
-    ) -> tuple[Array, Array]:
+    def weights(self, watch: Watch, events: Array, exposure: Array) -> tuple[Array, Array]:
         """Parameters of the gamma belief of each page's relative rate, its evidence faded since its last fetch."""
-        fade, weight = self._fade(watch, ahead=ahead), self._signals.page_events
+        fade, weight = self._fade(watch), self._signals.page_events
         return weight + fade * events, weight + fade * exposure
 
     def passed(self, watch: Watch) -> Array:
@@ -423,17 +435,13 @@ class Activity:
             return self.hazard(watch)
         return np.asarray(self._facts[_MEAN, watch.section] * (self._steps[self.site[watch.section]] - watch.since))
 
-    def urgency(self, watch: Watch, events: Array, exposure: Array, *, ahead: float | Array = 0.0) -> Array:
+    def urgency(self, watch: Watch, events: Array, exposure: Array) -> Array:
         """Urgency of pages (see `urgency`); greater is more urgent.
 
-        Parameters
-        ----------
-        events, exposure : (pages,) what `observe` returned at the page's last fetch; zeros for a page without checks
-        ahead : steps from now, in which the sections are as active as in the long run
+        `events` and `exposure`, (pages,), are what `observe` returned at a page's last fetch; zeros where it had none.
         """
         mean = self._facts[_MEAN, watch.section]
-        weights = self.weights(watch, events, exposure, ahead=ahead)
-        return urgency(self.passed(watch) + mean * ahead, mean, *weights)
+        return urgency(self.passed(watch), mean, *self.weights(watch, events, exposure))
 
     def fresh_time(self, section: Ints, events: Array, exposure: Array) -> Array:
         """Mean change interval of pages, in steps: the urgency of one that is known to have changed.
@@ -499,12 +507,12 @@ class Activity:
         watched = np.where(changed, passed * _observed_share(relative * passed), passed)
         return fade * events + changed, fade * exposure + watched
 
-    def _fade(self, watch: Watch, *, ahead: float | Array = 0.0, until: Ints | None = None) -> Array | float:
-        """(pages,) what a page's evidence counts, `ahead` steps from now."""
+    def _fade(self, watch: Watch, *, until: Ints | None = None) -> Array | float:
+        """(pages,) what a page's evidence counts, now or at `until`."""
         if not self._signals.forgetting:
             return 1.0
         now = self._steps[self.site[watch.section]] if until is None else until
-        return np.asarray(np.exp(-(now + ahead - watch.since) / self._signals.memory))
+        return np.asarray(np.exp(-(now - watch.since) / self._signals.memory))
 
     def _record(self, watch: Watch, step: Ints, changed: Flags, relative: Array) -> None:
         """Enter checks: their exposure ends, for changed pages, at the unknown moment of the first change."""

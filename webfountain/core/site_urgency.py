@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from webfountain.core.activity import WEEK, WINDOW, Activity, Memory, Watch, summed
+from webfountain.core.activity import WEEK, WINDOW, Activity, Memory, Watch, summed, urgency_and_slope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
-__all__ = ["SITE", "TOLERANCE", "Found", "Price", "Reckoning", "Sections", "SiteUrgency", "Sites"]
+__all__ = ["SITE", "TOLERANCE", "Approach", "Found", "Price", "Reckoning", "Sections", "SiteUrgency", "Sites"]
 
 SITE = 0
 """The section that holds all others."""
@@ -161,10 +161,6 @@ class Price:
 _FARTHEST: Final = 4096.0
 """Steps: a page that reaches a price later than in a hundred visits is taken never to."""
 _TINY: Final = 1e-30
-_FIRST: Final = 16
-"""Pages of a site among which the first to reach a price is looked for."""
-_APPROACHES: Final = 4
-"""Times that the moment at which a page reaches a price is drawn nearer, from below."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
 """Columns of a page: changes found, in the activity's time; that time; what its section went through between its last
 fetch and the window; factor of its urgency."""
@@ -179,6 +175,19 @@ class Reckoning(NamedTuple):
     """Page-steps for which they are expected to have been so, since the last fetch of each."""
     growing: Array
     """Pages expected to become obsolete in the next step."""
+
+
+class Approach(NamedTuple):
+    """How urgent pages are, and what bounds how urgent they become if nothing is found; one element per page."""
+
+    urgency: Array
+    """Steps."""
+    slope: Array
+    """Of the logarithm of the urgency over that of `lasted`; it only falls."""
+    lasted: Array
+    """Steps that as much as the section went through since the page's last fetch takes in the long run."""
+    least: Array
+    """After so many steps times the square root of an urgency, or later, a page has it."""
 
 
 class Found(NamedTuple):
@@ -281,10 +290,11 @@ class SiteUrgency:
         return Sites([self], step=step).urgency(pages)
 
     def steps_until(self, pages: Ints, price: float, *, step: int) -> float:
-        """Steps from `step` until the first of `pages` reaches a price, as `Sites.steps_until`."""
+        """Steps from `step` before which none of `pages` reaches a price, as `Sites.steps_until`."""
         wanted = np.zeros(len(self), dtype=np.bool_)
         wanted[pages] = True
-        return float(Sites([self], step=step).steps_until(wanted, np.array([price]))[0])
+        sites = Sites([self], step=step)
+        return float(sites.steps_until(sites.approach(), wanted, np.array([price]))[0, 0])
 
     def fresh_time(self, pages: Ints) -> Array:
         """Steps that these pages may be expected to stay as they are: what a fetch buys that surely repairs one."""
@@ -392,63 +402,40 @@ class Sites:
         sites, count = self.site[pages], len(self._sites)
         return Found(*(summed(sites, each, count) for each in (believed, changed.astype(np.float64), lasted)))
 
-    def urgency(self, pages: Ints, *, ahead: float | Array = 0.0) -> Array:
-        """How much freshness a fetch, `ahead` steps from now, would buy, weighted with importance; steps."""
+    def urgency(self, pages: Ints) -> Array:
+        """How much freshness a fetch now would buy, weighted with importance; steps."""
         known = self.page[:, pages]
-        found = self.activity.urgency(self.watch.of(pages), known[_EVENTS], known[_EXPOSURE], ahead=ahead)
+        found = self.activity.urgency(self.watch.of(pages), known[_EVENTS], known[_EXPOSURE])
         return np.asarray(known[_IMPORTANCE] * found)
 
-    def urgency_of_all(self) -> Array:
-        """The `urgency` of every page now."""
-        found = self.activity.urgency(self.watch, self.page[_EVENTS], self.page[_EXPOSURE])
+    def approach(self) -> Approach:
+        """The `urgency` of every page now, and how it goes on."""
+        mean, passed = self.activity.mean_rate(self.watch.section), self.activity.passed(self.watch)
+        events, exposure = self.activity.weights(self.watch, self.page[_EVENTS], self.page[_EXPOSURE])
+        found, slope = urgency_and_slope(passed, mean, events, exposure)
         found *= self.page[_IMPORTANCE]
-        return found
+        # (1 - e^-y (1 + y))/r with y = r H is at most r H^2/2.
+        least = np.sqrt(2.0 * exposure / (np.maximum(self.page[_IMPORTANCE], _TINY) * events * mean))
+        return Approach(found, slope, passed / mean, least)
 
-    def steps_until(self, wanted: Flags, prices: Array, *, within: float = inf) -> Array:
-        """(sites,) steps until the first of the `wanted` pages reaches its site's price if nothing is found meanwhile.
+    def steps_until(self, approach: Approach, wanted: Flags, prices: Array) -> Array:
+        """(prices, sites) steps before which none of the `wanted` pages reaches a price if nothing is found meanwhile.
 
-        Sections are taken to be as active as in the long run; inf where none of a site does, and where none does
-        `within` so many steps. What a fetch buys grows at most with the square of what the section goes through, so
-        each approach stays below, and the answer is not late for the `_FIRST` pages of a site that this bound lets come
-        first, which alone are looked at closely.
+        Never late, for the urgency grows ever more slowly on logarithmic scales; the nearer the price, the less early.
+        Sections are taken to be as active as in the long run, and evidence to last. inf where none of a site does.
         """
-        until = np.full(len(self._sites), inf)
-        prices = np.maximum(prices, 1e-12)
+        until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)
         if not len(pages):
             return until
-        watch, known, site = self.watch.of(pages), self.page[:, pages], self.site[pages]
-        mean, passed = self.activity.mean_rate(watch.section), self.activity.passed(watch)
-        events, exposure = self.activity.weights(watch, known[_EVENTS], known[_EXPOSURE])
-        worth = prices[site] / np.maximum(known[_IMPORTANCE], _TINY)
-        # (1 - e^-x (1 + x))/r is at most x^2/(2 r), in the mean of r too.
-        ahead = (np.sqrt(2.0 * worth * mean * exposure / events) - passed) / mean
-        soon = np.flatnonzero(ahead <= within)
-        if len(soon) < len(pages):
-            pages, site, ahead = pages[soon], site[soon], ahead[soon]
-            mean, passed = mean[soon], passed[soon]
-            if not len(pages):
-                return until
-        order = np.lexsort((ahead, site))
-        begins = np.flatnonzero(np.diff(site[order], prepend=-1))
-        soonest = np.maximum(ahead[order[begins]], 0.0)
-        first = order[np.arange(len(order)) - np.repeat(begins, np.diff(begins, append=len(order))) < _FIRST]
-        pages, site, lasted = pages[first], site[first], (passed / mean)[first]
-        begins = np.flatnonzero(np.diff(site, prepend=-1))
-        count = np.diff(begins, append=len(pages))
-        slope, before = np.full(len(pages), 2.0), None
-        for _ in range(_APPROACHES):
-            by_page = np.minimum(np.repeat(soonest, count), _FARTHEST)
-            found = self.urgency(pages, ahead=by_page)
-            now = np.log(np.maximum(lasted + by_page, _TINY)), np.log(np.maximum(found, _TINY))
-            if before is not None:
-                # On logarithmic scales it grows ever more slowly: the slope so far is none that it will exceed.
-                moved = now[0] - before[0]
-                slope = np.where(moved > 1e-3, (now[1] - before[1]) / np.maximum(moved, 1e-3), slope).clip(0.1, 2.0)
-            more = np.expm1(np.minimum((np.log(prices[site]) - now[1]) / slope, 100.0)) * (lasted + by_page)
-            soonest = soonest + np.maximum(np.minimum.reduceat(more, begins), 0.0)
-            before = now
-        until[site[begins]] = np.where(soonest > _FARTHEST, inf, soonest)
+        urgency, slope, lasted, least = (each[pages] for each in approach)
+        asked = np.maximum(prices, _TINY)[:, None]
+        by_slope = (np.log(asked) - np.log(np.maximum(urgency, _TINY))) / np.maximum(slope, _TINY)
+        steps = np.expm1(np.minimum(by_slope, 100.0)) * lasted
+        np.maximum(steps, np.sqrt(asked) * least - lasted, out=steps)
+        begins = np.flatnonzero(np.diff(self.site[pages], prepend=-1))
+        soonest = np.maximum(np.minimum.reduceat(steps, begins, axis=1), 0.0)
+        until[:, self.site[pages[begins]]] = np.where(soonest > _FARTHEST, inf, soonest)
         return until
 
     def reckon(self, wanted: Flags) -> Reckoning:

@@ -407,7 +407,7 @@ class StoreWorker:
         ended = {each.lease.site for each in batch.ended if each.outcome.kind == "changed"}
         changed = sorted(site for site in ended if site in urgent)
         room = {refill.lease.site: refill.recrawl for refill in batch.refills if refill.lease.site in urgent}
-        urgent.prepare(room, changed, at=batch.at)
+        urgent.prepare(room, changed, price, at=batch.at)
         for site, keys in urgent.outranking(changed, price, at=batch.at).items():
             self._advance(urgent, site, keys, batch.at - urgent.interval, result)
             result.hurried.add(site)

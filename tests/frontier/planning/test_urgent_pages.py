@@ -11,7 +11,7 @@ import pytest
 from tests.frontier.town import CHECK_S, DAY, NOW, ONE, TWO, Crawl, crawled, history, lease_of, pages_of
 from webfountain.core.activity import Signals
 from webfountain.core.forecast import published
-from webfountain.frontier.planning.urgent_pages import UrgentPages
+from webfountain.frontier.planning.urgent_pages import PAUSE, UrgentPages
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -210,17 +210,19 @@ def test_what_is_found_is_learned_when_the_site_is_asked_or_at_once_where_others
     assert site.demand(1e-9, NOW + 1.0) == 28, "a page that was fetched is not wanted, though nothing is learned yet"
     crawl.due(9)
     assert not site.observed
-    for page, at, left in ((0, 0.0, 1), (1, CHECK_S, 0), (2, 1.5 * CHECK_S, 1), (3, 1.9 * CHECK_S, 2)):
-        [(_, kept)] = crawl.fetch(f"{ONE}/a/{page}", kind="changed", at=NOW + at)
-        crawl.urgent.prepare([], [ONE], at=NOW + at)
+    pause = PAUSE * site.terms.step_s
+    for page, pauses, left in ((0, 0.0, 1), (1, 1.0, 0), (2, 1.5, 1), (3, 1.9, 2)):
+        [(_, kept)] = crawl.fetch(f"{ONE}/a/{page}", kind="changed", at=NOW + pauses * pause)
+        crawl.urgent.prepare([], [ONE], 0.0, at=NOW + pauses * pause)
         assert len(site.observed) == left, page
     other = Crawl(capacity=10.0, known=30)
     other.sites, other.url = crawl.sites, crawl.url
     other.divide(30)
     assert other.admit(ONE, learned=kept, at=NOW + 2 * CHECK_S)
     assert other.urgent._sites[ONE].observed == site.observed
-    crawl.demand(0.0, at=NOW + 2 * CHECK_S)
-    other.demand(0.0, at=NOW + 2 * CHECK_S)
+    crawl.demand(0.0, at=NOW + DAY / 8)  # a step later
+    other.demand(0.0, at=NOW + DAY / 8)
+    assert not site.observed
     assert other.urgent._sites[ONE].worth.tolist() == site.worth.tolist()
 
 

@@ -8,15 +8,17 @@ seconds, urgencies and prices seconds of obsolete time. The worker thread owns i
 a batch's result.
 
 What it costs: the sites of a batch are reckoned together (`core.site_urgency`), for most sites are small; a site only
-when it is asked and something has moved since: its step (a thirty-sixth of the time between two visits; each site has
-its own phase, so that not all come at once), or what was found on it. What is found is learned from when the site is
-asked next, but at once (and then not again for a check) when it is a change and pages wait that others should outrank.
+when it is asked and a page of it may be worth the price by now. Each reckoning says before what time that is not so,
+for a few prices (`RUNGS`), so that asking in between, for the price may have fallen, costs a look at these. Time is
+counted in steps (a thirty-sixth of the time between two visits; each site has its own phase, so that not all come at
+once). What is found is learned when the site is asked next and nothing of it waits; while something does now and then,
+sooner when a change was found (`PAUSE`), for then others may outrank what waits.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import ceil, floor, inf, log
+from math import floor, inf, log
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
@@ -46,12 +48,17 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
 
-__all__ = ["UrgencyTerms", "UrgentPages", "UrgentSite", "urgent_pages_of"]
+__all__ = ["PAUSE", "UrgencyTerms", "UrgentPages", "UrgentSite", "urgent_pages_of"]
 
 FEWEST_CHOICES: Final = 2
 """Choices between two visits to a page, at least: with a budget that is larger there is no choice to make."""
 EARLY: Final = 0.8
 """A site comes back when a page reaches this share of the price, once: the price may have fallen meanwhile."""
+RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
+"""Of the price at which a site is reckoned: for each it is kept when a page may be worth that."""
+PAUSE: Final = 0.25
+"""Share of a step, or a check if that is longer, for which changes of a site are not learned from anew while pages of
+it wait: they come one by one, and each lesson costs what all its pages cost."""
 RELEASE: Final = 64
 """Pages of a site, at most, that go before what waits in one batch."""
 OUTRANKS: Final = 2.0
@@ -142,17 +149,21 @@ class UrgentSite:
     """One active site. Pages are numbered as they come; `begun` or `decode` makes one."""
 
     __slots__ = (
+        "_asked",
         "_encoded",
         "_keys",
         "_numbers",
         "_phase",
-        "_wakes",
+        "_reaches",
+        "_step_s",
         "_worth_step",
         "believed",
+        "best",
         "fetched",
         "kept",
         "learned_at",
         "met",
+        "most",
         "news",
         "observed",
         "terms",
@@ -173,12 +184,16 @@ class UrgentSite:
     ) -> None:
         self.urgencies = urgencies
         self.terms = terms
+        self._step_s = terms.step_s
         self._phase = _phase(name)
         self._encoded = encoded  # `urgencies`, while nothing is learned
         self.worth = np.zeros(0)
         """(pages,) urgency of each, s, as reckoned last."""
+        self.best, self.most = inf, inf
+        """What the most urgent page is worth at most, s, as reckoned last; and the most urgent that does not wait."""
         self._worth_step = -1
-        self._wakes: tuple[float, float] | None = None  # the price asked for, and when a page reaches it
+        self._asked = 0.0  # the price asked for when it was reckoned last
+        self._reaches: Sequence[float] = ()  # UTC s before which no other page is worth each of `RUNGS` of that
         self._keys = keys
         self._numbers: dict[bytes, int] = {}
         self.fetched = fetched
@@ -262,8 +277,8 @@ class UrgentSite:
         self.met.pop(key, None)
         page = self.number(key)
         if page is not None:
-            self._fetched(page, inf)
             self.waits.pop(page, None)
+            self._fetched(page, inf)
 
     def _fetched(self, page: int, at: float) -> None:
         if not self.fetched.flags.writeable:  # it is the stored bytes
@@ -293,7 +308,7 @@ class UrgentSite:
             since=np.array([self.step(record.last_crawled or 0.0) for record in records]),
             importance=np.array([_weight(record, self.terms) for record in records]),
         )
-        self._encoded = None
+        self._encoded, self._reaches = None, ()
         self._keys += b"".join(fingerprint(record.url) for record in records)
         self._numbers.clear()
         fetched = [_candidate_since(record, self.terms) for record in records]
@@ -303,11 +318,12 @@ class UrgentSite:
 
     def step(self, at: float) -> int:
         """The step that a time lies in, counted as over."""
-        return _step(at, self.terms, self._phase)
+        # The step that `at` is in counts as over: what is found now happened by now.
+        return floor(at / self._step_s + self._phase) + 1
 
     def begin_of(self, step: int) -> float:
         """When a step begins, s."""
-        return (step - 1 - self._phase) * self.terms.step_s
+        return (step - 1 - self._phase) * self._step_s
 
     def next_step_at(self, at: float) -> float:
         """When the step after that of `at` begins, s."""
@@ -321,10 +337,31 @@ class UrgentSite:
         """Whether it was reckoned with all its pages, if not now."""
         return len(self.worth) == len(self)
 
-    def reckoned(self, worth: Array, at: float) -> None:
-        """How urgent all its pages are, s; until its next step, or until something is found."""
-        worth[self.fetched == inf] = 0.0
-        self.worth, self._worth_step, self._wakes = worth, self.step(at), None
+    def is_stale(self, price: float, at: float, pause: float) -> bool:
+        """Whether it must be reckoned to tell which pages are worth the price."""
+        if not self._reaches:
+            return True
+        if self.observed:
+            return not self.waits or self._worth_step != self.step(at) or self.should_learn(at, pause)
+        if price <= self.most:
+            return self._worth_step != self.step(at) or not self.is_known()
+        reach = self.reaches_at(price, at)
+        return (reach is None or reach <= at) and self._worth_step != self.step(at)
+
+    def reckoned(self, worth: Array, at: float, price: float, reaches: Sequence[float]) -> None:
+        """How urgent all its pages are, s; and when others than those of this price reach `RUNGS` of it."""
+        self.worth, self._worth_step, self.best = worth, self.step(at), float(worth.max(initial=0.0))
+        self._asked, self._reaches = price, reaches
+        self._find_most()
+
+    def _find_most(self) -> None:
+        """After some pages began to wait, or no longer do."""
+        if self.is_known():
+            self.most = self.best
+            if self.waits:
+                free = self.worth.copy()
+                free[np.fromiter(self.waits, dtype=np.int64)] = 0.0
+                self.most = float(free.max())
 
     def learned(self, at: float) -> None:
         """What was observed of it is in its urgencies."""
@@ -332,8 +369,10 @@ class UrgentSite:
         self.learned_at, self._encoded, self._worth_step = at, None, -1
 
     def should_learn(self, at: float, pause: float) -> bool:
-        """Whether what was observed may turn the order of what waits, and it is `pause` since that was done last."""
-        return bool(self.waits) and at >= self.learned_at + pause and any(new for _, new in self.observed.values())
+        """Whether what was observed may turn the order of what waits, for `pause` and so long since it was learned."""
+        if not self.waits or at < max(self.learned_at, next(iter(self.waits.values()))) + pause:
+            return False
+        return any(new for _, new in self.observed.values())
 
     def urgent(self, price: float, at: float) -> tuple[Ints, Array]:
         """Pages that are worth the price, may be fetched, and do not wait for it; and their urgencies, s."""
@@ -346,6 +385,8 @@ class UrgentSite:
 
     def demand(self, price: float, at: float) -> int:
         """How many pages are worth the price, those that wait among them."""
+        if price > self.best:
+            return 0
         worth = self.worth >= price
         if self.terms.shortest:
             worth &= self.fetched <= at - self.terms.shortest
@@ -357,28 +398,39 @@ class UrgentSite:
 
     def due_at(self, price: float) -> float | None:
         """From when a page is due that is worth the price already; None where none is that does not wait."""
+        if price > self.most:
+            return None
         pages = np.flatnonzero(self.worth >= price)
         if self.waits:
             pages = pages[~np.isin(pages, np.fromiter(self.waits, dtype=np.int64))]
         since = float(self.fetched[pages].min()) if len(pages) else inf
         return None if since == inf else since + self.terms.shortest
 
-    def wakes_at(self, price: float) -> float | None:
-        """What was reckoned of when to ask it for pages of this price; None where not since it was reckoned."""
-        return None if self._wakes is None or price < EARLY * self._wakes[0] else self._wakes[1]
+    def reaches_at(self, price: float, at: float) -> float | None:
+        """Before when no page that is not worth the price becomes so, if nothing is found meanwhile; inf: never.
 
-    def wakes(self, price: float, at: float) -> None:
-        """To be asked for pages of this price again at a time, if nothing is found meanwhile; inf: never."""
-        self._wakes = price, at
+        Or nearly so, if none is yet. None where that is not known of this price.
+        """
+        if not self._reaches or (self._asked < price and self._asked <= self.most):
+            return None  # pages that were worth the price of then were left out
+        for rung, reach in zip(RUNGS, self._reaches, strict=True):
+            if rung * self._asked <= EARLY * price and reach > at:
+                return reach
+        return next(
+            (each for rung, each in zip(RUNGS, self._reaches, strict=True) if rung * self._asked <= price), None
+        )
 
     def rest(self) -> None:
         """It is not active for a while; what waits is asked for again then."""
-        self.waits.clear()
+        if self.waits:
+            self.waits.clear()
+            self._find_most()
 
     def send(self, pages: Ints, at: float) -> list[bytes]:
         """Pages are due, and count as waiting from now on; their keys."""
         numbers = pages.tolist()
         self.waits.update(dict.fromkeys(numbers, at))
+        self._find_most()
         return [self.key(page) for page in numbers]
 
     def encode(self) -> bytes:
@@ -386,8 +438,12 @@ class UrgentSite:
         self.news = 0
         if self._encoded is None:
             self._encoded = self.urgencies.encode()
-        parts = [self.terms.interval, self.believed, self._keys, self.fetched.tobytes(), self._encoded]
-        self.kept = _SITE.encode([*parts, self.observed] if self.observed else parts)
+        self.kept = _SITE.encode(
+            [
+                *(self.terms.interval, self.believed, self._keys, self.fetched.tobytes(), self._encoded),
+                *(self.observed, self.most, self._asked, self._reaches),
+            ]
+        )
         return self.kept
 
     @classmethod
@@ -407,6 +463,8 @@ class UrgentSite:
         fetched = np.frombuffer(stored.fetched, dtype=np.float64)
         site = cls(name, known, stored.keys, fetched, own, encoded=stored.urgencies)
         site.believed, site.observed = believed, stored.observed
+        site.best = site.most = stored.most
+        site._asked, site._reaches = stored.asked, stored.reaches
         site.kept = data
         is_whole = site.fits(terms) and len(stored.keys) == _KEY_BYTES * len(site) == _KEY_BYTES * len(known)
         return site if is_whole else None, believed
@@ -420,7 +478,10 @@ class _Stored(msgspec.Struct, frozen=True, array_like=True):
     keys: bytes
     fetched: bytes
     urgencies: bytes
-    observed: dict[int, tuple[int, bool]] = {}
+    observed: dict[int, tuple[int, bool]]
+    most: float
+    asked: float
+    reaches: list[float]
 
 
 class _Together:
@@ -449,13 +510,23 @@ class _Together:
             site.learned(self.at)
         return float(told.lasted.sum()) * self.step_s
 
-    def reckon(self) -> None:
-        """How urgent each page of each site is now."""
-        worth = self.urgencies.urgency_of_all()
-        worth *= self.step_s
+    def reckon(self, price: float) -> None:
+        """How urgent each page of each site is now, and before when no other is worth the price or some less.
+
+        Only with a new step are pages more urgent.
+        """
+        approach = self.urgencies.approach()
+        worth = approach.urgency * self.step_s
+        wanted = np.isfinite(np.concatenate([site.fetched for site in self.sites]))
         begins = self.urgencies.offset.tolist()
+        worth[~wanted] = 0.0
+        wanted &= worth < price
+        wanted[[begin + page for begin, site in zip(begins, self.sites, strict=False) for page in site.waits]] = False
+        ahead = self.urgencies.steps_until(approach, wanted, np.array(RUNGS) * price / self.step_s)
+        begun = np.array([site.begin_of(site.step(self.at)) for site in self.sites])
+        reaches = (begun + np.maximum(np.ceil(ahead), 1.0) * self.step_s).T.tolist()
         for i, site in enumerate(self.sites):
-            site.reckoned(worth[begins[i] : begins[i + 1]].copy(), self.at)
+            site.reckoned(worth[begins[i] : begins[i + 1]].copy(), self.at, price, reaches[i])
 
     def believed(self) -> list[Believed]:
         """What is believed of each site."""
@@ -466,24 +537,6 @@ class _Together:
             Believed(self.at, count, obsolete, so_far * self.step_s, growing / self.step_s)
             for count, obsolete, so_far, growing in rows
         ]
-
-    def wake(self, price: float, *, within: float) -> None:
-        """Reckon when to ask each site for pages of a price again, if that is within so long a time, s.
-
-        That is when a page is nearly worth the price, or if one is already, when it is; as if nothing is found
-        meanwhile. Only with a new step are pages more urgent.
-        """
-        begins = self.urgencies.offset
-        wanted = np.isfinite(np.concatenate([site.fetched for site in self.sites]))
-        wanted[[begins[i] + page for i, site in enumerate(self.sites) for page in site.waits]] = False
-        most, some = np.zeros(len(self.sites)), np.flatnonzero(np.diff(begins))
-        if len(some):
-            worth = np.concatenate([site.worth for site in self.sites])
-            most[some] = np.maximum.reduceat(np.where(wanted, worth, 0.0), begins[some])
-        prices = np.where(most < EARLY * price, EARLY * price, price)
-        steps = self.urgencies.steps_until(wanted, prices / self.step_s, within=within / self.step_s + 1.0)
-        for site, ahead in zip(self.sites, steps.tolist(), strict=True):
-            site.wakes(price, ahead if ahead == inf else site.begin_of(site.step(self.at) + max(ceil(ahead), 1)))
 
 
 class _Rested:
@@ -497,7 +550,7 @@ class _Rested:
         """A site left; the oldest are forgotten."""
         self.take(name)
         site.rest()
-        self._sites[name] = site, float(site.worth.max(initial=0.0)) if site.is_known() else 0.0
+        self._sites[name] = site, site.most if site.is_known() else 0.0
         self._pages += len(site)
         while self._pages > RESTED:
             self.take(next(iter(self._sites)))
@@ -549,8 +602,6 @@ class UrgentPages:
         self._cycle_s = periods * period
         self._forecast: CycleForecast | None = None
         self._standing: BelievedTotal | None = None
-        self._together_at = -inf
-        self._together: dict[str, _Together] = {}  # sites as they were reckoned in this batch
 
     def __contains__(self, site: str) -> bool:
         return site in self._sites
@@ -578,7 +629,7 @@ class UrgentPages:
             begin = self._sampled % max(len(names), 1)
             asked = (names[begin:] + names[:begin])[:SAMPLE]
             self._sampled = begin + len(asked)
-            self._reckon([name for name in asked if not self._sites[name].is_known()], at)
+            self._reckon([name for name in asked if not self._sites[name].is_known()], price, at)
             found = sum(self._sites[name].demand(price, at) for name in asked)
             self._demand = round(found * len(names) / max(len(asked), 1))
         return self._demand
@@ -610,7 +661,6 @@ class UrgentPages:
             found.believed = believed
         self._sites[lease.site] = found
         self._leases[lease.site] = lease
-        self._together.clear()
 
     def leave(self, site: str) -> bytes | None:
         """A site is not active any more: what is to be kept of it, None where nothing is new."""
@@ -652,22 +702,26 @@ class UrgentPages:
             if site is not None:
                 site.observe(visit)
                 visited[visit.fetch.site] = site
-        self._together.clear()
         for site in visited.values():
             if site.met:
                 site.take_in()
         return [(self._leases[name], site.encode()) for name, site in visited.items() if site.news >= KEEP * len(site)]
 
-    def _reckon(self, names: Iterable[str], at: float) -> None:
-        """What was observed of these sites is learned, and where that or time has moved something they are reckoned."""
-        stale = [name for name in names if not self._sites[name].is_reckoned(at)]
+    def _reckon(self, names: Iterable[str], price: float, at: float) -> None:
+        """Of these sites those are reckoned of which a page may be worth the price; what was observed is learned."""
+        pause = self._pause_s
+        stale = [name for name in names if self._sites[name].is_stale(price, at, pause)]
         if not stale:
             return
         for group in self._by_terms([name for name in stale if self._sites[name].observed], at):
             self._remember(group, group.learn())
-            group.reckon()
+            group.reckon(price)
         for group in self._by_terms([name for name in stale if not self._sites[name].is_reckoned(at)], at):
-            group.reckon()
+            group.reckon(price)
+
+    @property
+    def _pause_s(self) -> float:
+        return max(self.check_s, PAUSE * self._terms.step_s)
 
     def _remember(self, group: _Together, lasted_s: float) -> None:
         """What is believed of sites now goes into the forecast, in place of what was, and what their visits found."""
@@ -678,17 +732,12 @@ class UrgentPages:
             site.believed = new
 
     def _by_terms(self, names: Iterable[str], at: float) -> list[_Together]:
-        """Sites of like terms, as they stand now; known for this batch."""
-        if self._together_at != at:
-            self._together_at, self._together = at, {}
+        """Sites of like terms, as they stand now."""
         by_interval: dict[float, dict[str, UrgentSite]] = {}
         for name in names:
             site = self._sites[name]
             by_interval.setdefault(site.terms.interval, {})[name] = site
-        groups = [_Together(sites, at) for sites in by_interval.values()]
-        for group in groups:
-            self._together |= dict.fromkeys(group.names, group)
-        return groups
+        return [_Together(sites, at) for sites in by_interval.values()]
 
     def _forecasting(self, at: float) -> tuple[CycleForecast, BelievedTotal]:
         if self._forecast is None or self._standing is None:
@@ -729,23 +778,26 @@ class UrgentPages:
         if site in self._sites:
             self._sites[site].drop(key)
 
-    def prepare(self, names: Iterable[str], changed: Iterable[str], *, at: float) -> None:
+    def prepare(self, names: Iterable[str], changed: Iterable[str], price: float, *, at: float) -> None:
         """All that this batch will ask of sites at once, for a reckoning costs little more of many than of one.
 
         Pages of `names` may become due; on those of `changed` something was found.
         """
-        pressing = [name for name in changed if self._sites[name].should_learn(at, self.check_s)]
-        self._reckon(dict.fromkeys([*names, *pressing]), at)
+        pause = self._pause_s
+        pressing = [name for name in changed if self._sites[name].should_learn(at, pause)]
+        self._reckon(dict.fromkeys([*names, *pressing]), price, at)
 
     def due(self, rooms: Mapping[str, int], price: float, *, at: float) -> dict[str, list[bytes]]:
         """Pages of active sites that are worth the price, of each at most what it has room for, most urgent first."""
-        self._reckon(rooms, at)
+        self._reckon(rooms, price, at)
         due: dict[str, list[bytes]] = {}
         for name, room in rooms.items():
             site = self._sites[name]
             site.give_up(at)
+            if not room or price > site.most:
+                continue
             pages, urgency = site.urgent(price, at)
-            if len(pages) and room:
+            if len(pages):
                 due[name] = site.send(pages[np.argsort(-urgency, kind="stable")[:room]], at)
         return due
 
@@ -755,7 +807,8 @@ class UrgentPages:
         Of each site the first is `OUTRANKS` times as urgent as the least urgent that waits, the second as the next, and
         so on. Where what came to light is not learned yet (`UrgentSite.should_learn`) there are none.
         """
-        self._reckon([name for name in names if self._sites[name].should_learn(at, self.check_s)], at)
+        pause = self._pause_s
+        self._reckon([name for name in names if self._sites[name].should_learn(at, pause)], price, at)
         due: dict[str, list[bytes]] = {}
         for name in names:
             site = self._sites[name]
@@ -770,19 +823,16 @@ class UrgentPages:
         return due
 
     def next_at(self, names: Sequence[str], price: float, at: float) -> dict[str, float]:
-        """When sites should be asked again (`_Together.wake`), but not too late to hear that the price has fallen."""
-        self._reckon(names, at)
-        found = {name: self._sites[name].due_at(price) for name in names}
-        latest = at + self._sleep_s
-        # Within its step a site's pages grow no more urgent: there is nothing to reckon.
-        later = [name for name, due in found.items() if due is None and self._sites[name].next_step_at(at) < latest]
-        anew = [name for name in later if self._sites[name].wakes_at(price) is None]
-        groups = list(dict.fromkeys(self._together[name] for name in anew if name in self._together))
-        groups += self._by_terms([name for name in anew if name not in self._together], at)
-        for group in groups:
-            group.wake(price, within=self._sleep_s)
-        found |= {name: self._sites[name].wakes_at(price) for name in later}
-        return {name: latest if due is None else max(min(due, latest), at) for name, due in found.items()}
+        """When sites should be asked again: a page may be worth the price, or it should be heard that it has fallen."""
+        self._reckon(names, price, at)
+        latest, found = at + self._sleep_s, dict[str, float]()
+        for name in names:
+            site = self._sites[name]
+            due = site.due_at(price)
+            if due is None:
+                due = site.reaches_at(price, at)
+            found[name] = max(min(latest, site.next_step_at(at) if due is None else due), at)
+        return found
 
 
 _SITE: Final = msgspec.msgpack.Encoder()
