@@ -139,22 +139,30 @@ class Price:
         self.value = value
         self._fall = 1.0
 
-    def adjust(self, *, planned: float, waiting: float, short: bool) -> None:
+    def adjust(
+        self, *, planned: float, waiting: float, owed: float, short: bool, top: float = inf, level: float = 0.0
+    ) -> None:
         """Follow the budget; a price that falls does so faster each time, for urgencies lie decades apart.
 
         Parameters
         ----------
         planned : fetches that the plan means to be made from one check to the next
         waiting : pages that are due and wait to be fetched
-        short : fetches were left unmade, more than `TOLERANCE`, because nothing was due
+        owed : fetches that were planned and not made, of earlier checks too; below 0 where more were made
+        short : fetches were left unmade because nothing was due
+        top : what no other page is worth, s, as far as is known: it rises no higher
+        level : what so many others are worth as are missing, s: it falls no lower at once
         """
-        crowd = waiting / max(MOST_AHEAD * planned, 2.0)
+        room = MOST_AHEAD * planned + owed
+        crowd = waiting / max(room, 2.0)
         self._fall = max(self._fall * _FALL, _STEEPEST_FALL) if short else 1.0
         if crowd > 1.0:
-            self.value *= min(float(crowd**_STEEPNESS), _STEEPEST_RISE)
+            self.value = max(min(self.value * min(float(crowd**_STEEPNESS), _STEEPEST_RISE), top), self.value)
         elif short:
-            self.value = max(self.value * self._fall, _LEAST)
-        elif waiting < LEAST_AHEAD * planned:
+            self.value = max(self.value * self._fall, min(level, self.value), _LEAST)
+        elif waiting < room and level > 0.0:
+            self.value = max(self.value * _FALL, min(level, self.value))
+        elif waiting < LEAST_AHEAD * planned and owed > -1.0:
             self.value = max(self.value * _EASE, _LEAST)
 
 

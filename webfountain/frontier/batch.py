@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from math import inf
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -88,6 +89,8 @@ class Batch:
     count_waiting: bool = False
     price: float | None = None
     """Obsolete time, s, that a fetch of a known page must save; None: urgency decides nothing."""
+    missing: int = 0
+    """Pages that should be due and wait, and do not."""
     rules: bool = True
     """Whether this ant is the controller, whose price is all others'."""
     census_since: int | None = None
@@ -225,3 +228,7 @@ class BatchResult:
     """Whether pages are left that were not judged by the policy file in force."""
     waiting: int = 0
     """Pages of active sites that are worth the price and not fetched yet."""
+    top: float = inf
+    """What no other page is worth, s, as far as is known."""
+    level: float = 0.0
+    """What so many others are worth as are missing, s; 0 where there are not so many."""

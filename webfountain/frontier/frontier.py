@@ -479,6 +479,7 @@ class Frontier:
         batch.price = self._follower.schedule.price
         if short := self._follower.check(batch.at, starved=starved):
             self._sites.refresh_soonest(short + 1, batch.at)
+        batch.missing = self._follower.missing()
         batch.rules = self._others is None or self._others.rules
         if self._controller is not None and batch.rules:
             batch.census_since = self._controller.census_since(batch.at)
@@ -494,7 +495,7 @@ class Frontier:
         self._sites_due = inf if result.next_site_due is None else result.next_site_due
         self._taken = result.census or self._taken
         self._reviewing = result.reviewing
-        self._follower.hand_over(ranks=result.ranks, waiting=result.waiting)
+        self._follower.hand_over(ranks=result.ranks, waiting=result.waiting, top=result.top, level=result.level)
         self._sites.take_in(result, self._gathered())
         if self._others is not None:
             resting = self._progress.is_resting(self._clock.now(), self._sites, self._batch)

@@ -417,8 +417,11 @@ class StoreWorker:
             lost = {site: self._advance(urgent, site, keys, batch.at, result) for site, keys in due.items()}
             room = {site: many for site, many in lost.items() if many}
         result.ranks, result.waiting = urgent.ranks, urgent.demand(price, batch.at)
+        result.top, result.level = urgent.free(batch.missing, batch.at)
         for site, keys in urgent.recalled(price, at=batch.at).items():
-            result.counts["controller/made_due"] += self._store.advance(site, keys, due=batch.at, at=batch.at)
+            self._advance(urgent, site, keys, batch.at, result)
+            if site in urgent:
+                result.new_pages.add(site)
         if batch.at >= self._foretell_at:
             self._foretell_at = batch.at + urgent.check_s
             urgent.look(batch.at, crawled=known.pages["crawled"], never_crawled=known.pages["never-crawled"])

@@ -279,21 +279,35 @@ def test_a_site_that_comes_back_soon_is_not_read_again_nor_reckoned_unless_anoth
     assert crawl.urgent._sites[ONE] is not site
 
 
-def test_pages_of_a_site_that_rests_are_due_when_the_price_has_fallen_and_few_others_are() -> None:
-    crawl = Crawl(pages_of(ONE), pages_of(TWO))
+def test_pages_of_sites_that_nobody_asks_are_due_when_the_price_has_fallen_and_few_others_are() -> None:
+    """Of one that rests and of one that is active and has nothing due, the dearest first."""
+    crawl = Crawl(pages_of(ONE), pages_of(TWO, at=NOW - 2 * DAY))
     crawl.due(0, price=inf)
     crawl.urgent.demand(inf, NOW)
     crawl.urgent.leave(ONE)
     assert crawl.urgent.recalled(inf, at=NOW) == {}
-    called = crawl.urgent.recalled(0.0, at=NOW + CHECK_S)
-    assert [crawl.url[key] for key in called[ONE]] == [f"{ONE}/a/{page}" for page in range(5)], (
-        "two checks' worth, and one"
-    )
+    first = crawl.urgent.recalled(0.0, at=NOW + CHECK_S)
+    assert {site: len(keys) for site, keys in first.items()} == {TWO: 5}, "two checks' worth, and one"
     assert crawl.urgent.recalled(0.0, at=NOW + CHECK_S + 1.0) == {}, "once a check"
-    again = crawl.urgent.recalled(0.0, at=NOW + 2 * CHECK_S)
-    assert not set(again[ONE]) & set(called[ONE])
-    crawl.urgent.demand(0.0, NOW + 2 * CHECK_S)
-    assert crawl.urgent.recalled(0.0, at=NOW + 3 * CHECK_S) == {}, "pages of active sites are enough"
+    then = crawl.urgent.recalled(0.0, at=NOW + 2 * CHECK_S)
+    assert [crawl.url[key] for key in then[ONE]] == [f"{ONE}/a/{page}" for page in range(5)], "of the other some wait"
+    assert crawl.urgent.recalled(0.0, at=NOW + 3 * CHECK_S) == {}, "of both"
+    crawl.urgent.demand(0.0, NOW + 4 * CHECK_S)
+    crawl.urgent._sites[TWO].rest()
+    assert crawl.urgent.recalled(0.0, at=NOW + 4 * CHECK_S) == {}, "pages of active sites are enough"
+
+
+def test_what_pages_that_do_not_wait_are_worth_is_known_of_all_sites_in_memory() -> None:
+    crawl = Crawl(pages_of(ONE, 9), pages_of(TWO, 6))
+    crawl.demand(0.0)
+    crawl.urgent.leave(ONE)
+    both = sorted([*crawl.urgent._sites[TWO].worth, *dict(crawl.urgent._rested.items())[ONE].worth], reverse=True)
+    assert crawl.urgent.free(4, NOW) == (both[0], both[3])
+    assert crawl.urgent.free(99, NOW + 1.0) == (both[0], both[3]), "asked once a check"
+    assert crawl.urgent.free(99, NOW + CHECK_S) == (both[0], 0.0), "there are not so many"
+    crawl.due(1, site=TWO)
+    rest = sorted(dict(crawl.urgent._rested.items())[ONE].worth, reverse=True)
+    assert crawl.urgent.free(2, NOW + 2 * CHECK_S)[1] == rest[1], "those of a site whose turn it is do not count"
 
 
 def test_of_a_large_site_visits_are_kept_now_and_then_and_when_it_rests() -> None:

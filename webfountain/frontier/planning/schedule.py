@@ -29,7 +29,7 @@ import msgspec
 import numpy as np
 
 from webfountain.core.buckets import BUCKETS, interval_of
-from webfountain.core.site_urgency import TOLERANCE, Price
+from webfountain.core.site_urgency import MOST_AHEAD, TOLERANCE, Price
 from webfountain.errors import StoreVersion
 from webfountain.frontier.planning.plan import Bounds, bounds_of, decode_plan
 from webfountain.store.contract import ADVANCED, LANES
@@ -97,11 +97,29 @@ class Spending(NamedTuple):
     """Pages that are due by their urgency and not fetched yet."""
     starved: bool
     """Whether nothing was due at some moment; else more due pages would not have helped."""
+    owed: float = 0.0
+    """Fetches planned and not made since long, below 0 where more were made; bounded."""
+    made: int = 0
+    """Fetches made since the last check."""
+    top: float = inf
+    """What no page that does not wait is worth, s, as far as is known."""
+    level: float = 0.0
+    """What so many of them are worth as are still missing, s."""
 
     @property
     def short(self) -> bool:
         """Whether more pages must come due: what the plan meant for new pages that did not come is for known ones."""
-        return self.starved and self.unspent > 1.0 + TOLERANCE * self.planned
+        return self.starved and self.unspent > self._tolerated
+
+    @property
+    def late(self) -> bool:
+        """Whether that was so and did not help yet: else a plan of few fetches would lose one each time."""
+        is_less = self.planned - self.made > TOLERANCE * self.planned
+        return self.starved and is_less and self.owed - self.waiting > self._tolerated
+
+    @property
+    def _tolerated(self) -> float:
+        return 1.0 + TOLERANCE * self.planned
 
 
 class Schedule(Protocol):
@@ -256,7 +274,14 @@ class UrgencySchedule:
         return self._plan.weights_at(at)
 
     def correct(self, spending: Spending) -> None:
-        self._price.adjust(planned=spending.planned, waiting=spending.waiting, short=spending.short)
+        self._price.adjust(
+            planned=spending.planned,
+            waiting=spending.waiting,
+            owed=spending.owed,
+            short=spending.short or spending.late,
+            top=spending.top,
+            level=spending.level,
+        )
 
 
 logger = logging.getLogger(__name__)
@@ -278,10 +303,11 @@ class PlanFollower:
         self._follows = plans(collection, recrawl=recrawl)
         self._checked_at = start
         self._made = 0
-        self._unspent = 0.0
+        self._unspent, self._owed = 0.0, 0.0
         self._starved = False  # whether nothing was due at some moment since the last check
         self._price: float | None = None  # of an earlier crawl
         self._ranks, self._waiting = False, 0  # what the worker said of urgent pages
+        self._top, self._level = inf, 0.0
         self.share = 1.0
         """Which part of the plan's budget is this ant's."""
         self.plan: Plan | None = None
@@ -341,11 +367,21 @@ class PlanFollower:
         if price is not None and isinstance(self.schedule, UrgencySchedule):
             self.schedule.set_price(price)
 
-    def hand_over(self, *, ranks: bool, waiting: int) -> None:
-        """What the worker said with a batch: whether urgency decides, and how many pages are due by it and wait."""
-        self._ranks, self._waiting = ranks, waiting
+    def hand_over(self, *, ranks: bool, waiting: int, top: float = inf, level: float = 0.0) -> None:
+        """What the worker said with a batch: whether urgency decides, how many pages are due by it and wait, what no
+        other is worth, and what so many others are worth as were `missing`, s.
+        """
+        self._ranks, self._waiting, self._top, self._level = ranks, waiting, top, level
         if isinstance(self.schedule, UrgencySchedule):
             self.schedule.ranks = ranks
+
+    def missing(self) -> int:
+        """Pages that should be due and wait, and do not."""
+        plan = self.plan
+        if plan is None or not self._ranks:
+            return 0
+        planned = self.share * (plan.fetches_until(self.check_at()) - plan.fetches_until(self._checked_at))
+        return max(ceil(MOST_AHEAD * planned + self._owed) - self._waiting, 0)
 
     def count(self) -> None:
         """A page was handed out."""
@@ -367,12 +403,16 @@ class PlanFollower:
             return 0
         planned = self.share * (plan.fetches_until(at) - plan.fetches_until(self._checked_at))
         self._unspent = max(self._unspent + planned - self._made, 0.0)
-        spending = Spending(planned, self._unspent, self._waiting, self._starved)
+        most = 2.0 * (1.0 + TOLERANCE * planned)  # what was not to be had long ago is not made up for
+        self._owed = min(max(self._owed + planned - self._made, -CHECKS_PER_PERIOD * planned), most)
+        spending = Spending(
+            planned, self._unspent, self._waiting, self._starved, self._owed, self._made, self._top, self._level
+        )
         self._made, self._checked_at, self._starved = 0, at, False
         self.schedule.correct(spending)
         if self._unspent > 1.0 + TOLERANCE * planned:
             self._unspent = 0.0
         if not spending.short:
-            return 0
+            return ceil(spending.owed) if spending.late else 0
         self._metrics.inc("controller/corrected")
         return ceil(spending.unspent)

@@ -18,7 +18,10 @@ sooner when a change was found (`PAUSE`), for then others may outrank what waits
 from __future__ import annotations
 
 from dataclasses import replace
+from heapq import nlargest
+from itertools import chain
 from math import floor, inf, log
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
@@ -36,7 +39,7 @@ from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, ItemsView, Iterable, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -359,9 +362,7 @@ class UrgentSite:
         if self.is_known():
             self.most = self.best
             if self.waits:
-                free = self.worth.copy()
-                free[np.fromiter(self.waits, dtype=np.int64)] = 0.0
-                self.most = float(free.max())
+                self.most = float(self.worth_of_free().max(initial=0.0))
 
     def learned(self, at: float) -> None:
         """What was observed of it is in its urgencies."""
@@ -384,10 +385,11 @@ class UrgentSite:
         return pages, self.worth[pages]
 
     def demand(self, price: float, at: float) -> int:
-        """How many pages are worth the price, those that wait among them."""
+        """How many pages are worth the price or wait."""
         if price > self.best:
-            return 0
+            return len(self.waits)
         worth = self.worth >= price
+        worth[np.fromiter(self.waits, dtype=np.int64)] = True
         if self.terms.shortest:
             worth &= self.fetched <= at - self.terms.shortest
         return int(np.count_nonzero(worth))
@@ -395,6 +397,12 @@ class UrgentSite:
     def worth_of_waiting(self) -> Array:
         """Urgencies of the pages that wait, s."""
         return self.worth[np.fromiter(self.waits, dtype=np.int64)]
+
+    def worth_of_free(self) -> Array:
+        """Urgencies of the pages that may be fetched and do not wait for it, s."""
+        free = self.worth > 0.0
+        free[np.fromiter(self.waits, dtype=np.int64)] = False
+        return self.worth[free]
 
     def due_at(self, price: float) -> float | None:
         """From when a page is due that is worth the price already; None where none is that does not wait."""
@@ -540,17 +548,21 @@ class _Together:
 
 
 class _Rested:
-    """Sites that left lately, the last the newest, with what is the most that a page of each is worth, s."""
+    """Sites that left lately, the last the newest."""
 
     def __init__(self) -> None:
-        self._sites: dict[str, tuple[UrgentSite, float]] = {}
+        self._sites: dict[str, UrgentSite] = {}
         self._pages = 0
+
+    def items(self) -> ItemsView[str, UrgentSite]:
+        """Each by its name."""
+        return self._sites.items()
 
     def put(self, name: str, site: UrgentSite) -> None:
         """A site left; the oldest are forgotten."""
         self.take(name)
         site.rest()
-        self._sites[name] = site, site.most if site.is_known() else 0.0
+        self._sites[name] = site
         self._pages += len(site)
         while self._pages > RESTED:
             self.take(next(iter(self._sites)))
@@ -558,15 +570,9 @@ class _Rested:
     def take(self, name: str) -> UrgentSite | None:
         """A site comes back; None where it is not known here."""
         found = self._sites.pop(name, None)
-        if found is None:
-            return None
-        self._pages -= len(found[0])
-        return found[0]
-
-    def dearest(self, price: float) -> list[tuple[str, UrgentSite]]:
-        """The sites that had a page of this worth, the dearest first."""
-        found = [(most, name) for name, (_, most) in self._sites.items() if most >= price]
-        return [(name, self._sites[name][0]) for _, name in sorted(found, reverse=True)]
+        if found is not None:
+            self._pages -= len(found)
+        return found
 
 
 class UrgentPages:
@@ -598,6 +604,7 @@ class UrgentPages:
         self._sites: dict[str, UrgentSite] = {}
         self._rested = _Rested()
         self._recalled_at = 0.0
+        self._free, self._free_at = (inf, 0.0), 0.0  # what `free` answered last
         self._leases: dict[str, SiteLease] = {}
         self._cycle_s = periods * period
         self._forecast: CycleForecast | None = None
@@ -633,6 +640,24 @@ class UrgentPages:
             found = sum(self._sites[name].demand(price, at) for name in asked)
             self._demand = round(found * len(names) / max(len(asked), 1))
         return self._demand
+
+    def free(self, pages: int, at: float) -> tuple[float, float]:
+        """What no page that does not wait is worth, s, and what so many of them are worth: of the sites in memory.
+
+        The second of sites of which nothing waits, which could give them at once; 0 where there are not so many.
+        """
+        if at >= self._free_at:
+            self._free_at = at + self.check_s
+            sites = [
+                site
+                for site in map(itemgetter(1), chain(self._sites.items(), self._rested.items()))
+                if site.is_known() and site.most > 0.0
+            ]
+            first = nlargest(pages, [site for site in sites if not site.waits], key=attrgetter("most"))
+            worth = np.concatenate([np.zeros(0), *(site.worth_of_free() for site in first)])
+            level = float(np.partition(worth, -pages)[-pages]) if 0 < pages <= len(worth) else 0.0
+            self._free = max((site.most for site in sites), default=inf), level
+        return self._free
 
     def divide(self, pages: int, sites: int) -> None:
         """The store holds so many crawled pages of so many sites: the budget is for all of them."""
@@ -673,16 +698,18 @@ class UrgentPages:
         return learned
 
     def recalled(self, price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Pages of sites that rest and are worth the price, for it has fallen, where few others are.
+        """Pages of sites in memory that nobody asks for now and that are worth the price, where few others are.
 
-        Those of the sites that are kept in memory; the others come back in time (`next_at`).
+        It has fallen since they were asked; sites that are not in memory come back in time (`next_at`).
         """
         room = round(RECALLED * self._capacity / CHECKS_PER_PERIOD) + 1 - self._demand
         if at < self._recalled_at or room <= 0:
             return {}
         self._recalled_at = at + self.check_s
         due: dict[str, list[bytes]] = {}
-        for name, site in self._rested.dearest(price):
+        known = chain(self._sites.items(), self._rested.items())
+        called = [(name, site) for name, site in known if site.most >= price and not site.waits and site.is_known()]
+        for name, site in sorted(called, key=lambda each: -each[1].most):
             pages, urgency = site.urgent(price, at)
             if len(pages):
                 due[name] = site.send(pages[np.argsort(-urgency, kind="stable")[:room]], at)
