@@ -172,3 +172,10 @@ def test_only_fountain_s_own_schedule_has_a_price(name: str) -> None:
 
 def test_a_new_plan_goes_on_with_the_price_that_followed_the_budget() -> None:
     assert UrgencySchedule(planned(), bounds=Bounds(), price=0.25).price == 0.25
+
+
+def test_a_plan_of_a_fetch_in_many_checks_stays_late_until_what_it_owes_is_due() -> None:
+    late = Spending(planned=0.2, unspent=0.2, waiting=0, starved=True, owed=1.5)
+    assert late.late
+    assert not late.short, "that was reset when the price fell"
+    assert not any(late._replace(**more).late for more in ({"made": 1}, {"waiting": 1}, {"starved": False}))

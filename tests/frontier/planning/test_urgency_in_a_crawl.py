@@ -68,14 +68,6 @@ def test_a_release_of_a_directory_is_followed_within_a_day_by_what_its_siblings_
     assert least <= len({url for _, url in day if "/docs/" in url}) <= most
 
 
-def test_a_budget_of_a_few_fetches_a_period_is_used_where_a_step_lasts_a_period() -> None:
-    """All pages of a single site become more urgent at once, and a check is worth a fiftieth of a fetch."""
-    names = [f"{directory}/{page}" for page in range(19) for directory in ("docs", "blog")]
-    drive = drive_of(still(names), capacity=1)
-    run(drive, 20)
-    assert 11 <= sum(kind == "page" for at, kind, _ in drive.log if at >= START + 8 * DAY) <= 13
-
-
 def test_after_a_restart_a_site_goes_on_from_what_was_kept_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
     drive = drive_of(still())
     run(drive, 6)
