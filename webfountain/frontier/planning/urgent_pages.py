@@ -152,14 +152,13 @@ class UrgentSite:
     """One active site. Pages are numbered as they come; `begun` or `decode` makes one."""
 
     __slots__ = (
-        "_asked",
         "_encoded",
         "_keys",
         "_numbers",
         "_phase",
-        "_reaches",
         "_step_s",
         "_worth_step",
+        "asked",
         "believed",
         "best",
         "fetched",
@@ -169,6 +168,7 @@ class UrgentSite:
         "most",
         "news",
         "observed",
+        "reaches",
         "terms",
         "urgencies",
         "waits",
@@ -195,8 +195,10 @@ class UrgentSite:
         self.best, self.most = inf, inf
         """What the most urgent page is worth at most, s, as reckoned last; and the most urgent that does not wait."""
         self._worth_step = -1
-        self._asked = 0.0  # the price asked for when it was reckoned last
-        self._reaches: Sequence[float] = ()  # UTC s before which no other page is worth each of `RUNGS` of that
+        self.asked = 0.0
+        """The price asked for when it was reckoned last, s."""
+        self.reaches: Sequence[float] = ()
+        """UTC s before which no other page is worth each of `RUNGS` of that."""
         self._keys = keys
         self._numbers: dict[bytes, int] = {}
         self.fetched = fetched
@@ -311,7 +313,7 @@ class UrgentSite:
             since=np.array([self.step(record.last_crawled or 0.0) for record in records]),
             importance=np.array([_weight(record, self.terms) for record in records]),
         )
-        self._encoded, self._reaches = None, ()
+        self._encoded, self.reaches = None, ()
         self._keys += b"".join(fingerprint(record.url) for record in records)
         self._numbers.clear()
         fetched = [_candidate_since(record, self.terms) for record in records]
@@ -342,7 +344,7 @@ class UrgentSite:
 
     def is_stale(self, price: float, at: float, pause: float) -> bool:
         """Whether it must be reckoned to tell which pages are worth the price."""
-        if not self._reaches:
+        if not self.reaches:
             return True
         if self.observed:
             return not self.waits or self._worth_step != self.step(at) or self.should_learn(at, pause)
@@ -354,7 +356,7 @@ class UrgentSite:
     def reckoned(self, worth: Array, at: float, price: float, reaches: Sequence[float]) -> None:
         """How urgent all its pages are, s; and when others than those of this price reach `RUNGS` of it."""
         self.worth, self._worth_step, self.best = worth, self.step(at), float(worth.max(initial=0.0))
-        self._asked, self._reaches = price, reaches
+        self.asked, self.reaches = price, reaches
         self._find_most()
 
     def _find_most(self) -> None:
@@ -419,14 +421,12 @@ class UrgentSite:
 
         Or nearly so, if none is yet. None where that is not known of this price.
         """
-        if not self._reaches or (self._asked < price and self._asked <= self.most):
+        if not self.reaches or (self.asked < price and self.asked <= self.most):
             return None  # pages that were worth the price of then were left out
-        for rung, reach in zip(RUNGS, self._reaches, strict=True):
-            if rung * self._asked <= EARLY * price and reach > at:
+        for rung, reach in zip(RUNGS, self.reaches, strict=True):
+            if rung * self.asked <= EARLY * price and reach > at:
                 return reach
-        return next(
-            (each for rung, each in zip(RUNGS, self._reaches, strict=True) if rung * self._asked <= price), None
-        )
+        return next((each for rung, each in zip(RUNGS, self.reaches, strict=True) if rung * self.asked <= price), None)
 
     def rest(self) -> None:
         """It is not active for a while; what waits is asked for again then."""
@@ -449,7 +449,7 @@ class UrgentSite:
         self.kept = _SITE.encode(
             [
                 *(self.terms.interval, self.believed, self._keys, self.fetched.tobytes(), self._encoded),
-                *(self.observed, self.most, self._asked, self._reaches),
+                *(self.observed, self.most, self.asked, self.reaches),
             ]
         )
         return self.kept
@@ -472,7 +472,7 @@ class UrgentSite:
         site = cls(name, known, stored.keys, fetched, own, encoded=stored.urgencies)
         site.believed, site.observed = believed, stored.observed
         site.best = site.most = stored.most
-        site._asked, site._reaches = stored.asked, stored.reaches
+        site.asked, site.reaches = stored.asked, stored.reaches
         site.kept = data
         is_whole = site.fits(terms) and len(stored.keys) == _KEY_BYTES * len(site) == _KEY_BYTES * len(known)
         return site if is_whole else None, believed
