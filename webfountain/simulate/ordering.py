@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from webfountain.core.rank import PRIOR, LinkGraph, OnlineImportance, pagerank, wander
+from webfountain.core.rank import PRIOR, LinkGraph, LinksSeen, OnlineImportance, pagerank
 from webfountain.core.url_cache import (
     ClockCache,
     LruCache,
@@ -87,10 +87,21 @@ _STEPS: Final = 10
 """Links that a surfer of the fountain order follows from a page found since the last ranking."""
 
 _WARM_STEPS: Final = 5
-"""Steps from the last PageRank to the next one of the fountain order."""
+"""Steps from the last scores to the next ones of the fountain order."""
 
 _RETURNED: Final = 0.7
 """Part of its score that a page whose links are unknown is taken to give back to those that link to it."""
+
+_FIRST: Final = 0.0005
+_GROWTH: Final = 0.1
+"""The fountain order ranks first after this part of the web, then whenever the crawl has grown by this part of itself,
+at the latest by a hundredth of the web."""
+
+_PART_OF_CASH: Final = 0.5
+"""What cash counts beside rank in the fountain order's importance."""
+
+_TURNS: Final = (0, 1, 2, 0, 1, 2, 3)
+"""Whose turn it is in the fountain order: likeness, importance, cash, backlinks."""
 
 
 class GraphSeen:
@@ -270,88 +281,115 @@ class PageRank:
 
 
 class Fountain:
-    """Ours: two queues in turn, by importance and by cash alone; breadth first until the first ranking.
+    """Ours: four orders in turn; breadth first until the first ranking.
 
-    *Importance* is cash and estimated rank together. The rank is the mean of two. One is where surfers are who set out
-    ten links ago from what was found since the last ranking, and it takes pages not crawled to link back: so the menu
-    of a site of which many pages are known ranks high before they are crawled, and what is new counts more than what
-    the crawl has long been among. The other is PageRank of what is known, a few steps from the last one. *Cash*
-    leads where the crawl has not been: a ranking alone stays in the large sites it knows and finds the others' hot
-    pages late.
+    Each sees hot pages that the others are blind for, so that taking turns is a hedge: *importance*, cash and estimated
+    rank together; *likeness*, the rank where pages not crawled are taken to link as those that are linked beside them;
+    *cash* (OPIC), which leads where the crawl has not been, while a ranking alone stays in the large sites it knows;
+    and, half as often, *backlinks*. The rank within importance is the mean of two. One is where surfers are who set
+    out ten links ago from what was found since the last ranking, and it takes pages not crawled to link back, so that
+    what is new counts more than what the crawl has long been among. The other is PageRank of what is known.
+
+    Rankings read the crawled pages' links alone and cost the less the earlier they are: the first comes after
+    `_FIRST` of the web, the next whenever the crawl has grown by `_GROWTH` or a hundredth of the web.
     """
 
     def __init__(self, seen: GraphSeen) -> None:
         self._seen = seen
         self._online: OnlineImportance[int] = OnlineImportance()
-        self._first: deque[int] = deque()
-        self._ranked = False
+        self._waiting: deque[int] = deque()
+        self._crawled = 0
+        self._due = max(1.0, _FIRST * seen.graph.nodes)
         self._scores = np.zeros(seen.graph.nodes)
-        self._roaming = self._scores
-        self._pagerank: Array | None = None
+        self._roaming, self._pagerank, self._alike = self._scores, self._scores, self._scores
         self._rank: list[float] = []  # of the last ranking, relative to the mean; PRIOR of what it did not know
-        self._linked = seen.crawled  # what was crawled at that time
+        self._likeness: list[float] = []  # the same
+        self._more = [0.0] * seen.graph.nodes  # likeness gained since the last ranking
+        self._backlinks = [0] * seen.graph.nodes
         self._met = np.zeros(seen.graph.nodes, dtype=np.bool_)
-        self._by_importance: list[tuple[float, int]] = []
-        self._by_cash: list[tuple[float, int]] = []
-        self._turn = 1
+        self._linked = seen.crawled  # what was crawled at the last ranking
+        self._heaps: tuple[list[tuple[float, int]], ...] = ([], [], [], [])
+        self._turn = 0
         self.seconds = 0.0
 
     def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
         crawled, online = self._seen.crawled, self._online
         if not crawled[page]:
             online.seed(page, float(self._seen.graph.nodes))
-            self._first.append(page)
-            return
-        if not self._ranked:
-            online.credit(page, targets, score=PRIOR, linked=False)
-            self._first.extend(new)
+            self._waiting.append(page)
             return
         rank = self._rank
-        online.credit(page, targets, score=rank[page], linked=bool(self._linked[page]))
         for each in targets:
-            if not crawled[each]:
-                cash = online.cash(each)
-                heapq.heappush(self._by_importance, (-rank[each] - online.gain(each) - cash, each))
-                heapq.heappush(self._by_cash, (-cash, each))
+            self._backlinks[each] += 1
+        if rank:
+            part = 0.9 * (self._likeness[page] + self._more[page]) / max(1, len(targets))
+            for each in targets:
+                self._more[each] += part
+            online.credit(page, targets, score=rank[page], linked=bool(self._linked[page]))
+            for each in targets:
+                if not crawled[each]:
+                    for heap, worth in zip(self._heaps, self._worths(each), strict=True):
+                        heapq.heappush(heap, (-worth, each))
+        else:
+            online.credit(page, targets, score=PRIOR, linked=False)
+            self._waiting.extend(new)
+        self._crawled += 1
+        if self._crawled >= self._due:
+            self._due = self._crawled + max(1.0, min(_GROWTH * self._crawled, 0.01 * self._seen.graph.nodes))
+            self._rerank()
 
     def next(self) -> int | None:
-        if not self._ranked:
-            return self._first.popleft() if self._first else None
-        self._turn ^= 1
-        queues = (self._by_cash, self._by_importance) if self._turn else (self._by_importance, self._by_cash)
-        page = _pop(queues[0], self._seen)
-        return page if page is not None else _pop(queues[1], self._seen)
+        if not self._rank:
+            return self._waiting.popleft() if self._waiting else None
+        self._turn = (self._turn + 1) % len(_TURNS)
+        for heap in (self._heaps[_TURNS[self._turn]], *self._heaps):
+            page = _pop(heap, self._seen)
+            if page is not None:
+                return page
+        return None
 
     def rank(self) -> None:
+        """It ranks by a clock of its own."""
+
+    def estimates(self) -> Array:
+        return self._scores
+
+    def _worths(self, page: int) -> tuple[float, float, float, float]:
+        """Of a page by each order: likeness, importance, cash, backlinks."""
+        cash, gain = self._online.cash(page), self._online.gain(page)
+        importance = self._rank[page] + gain + _PART_OF_CASH * cash
+        return self._likeness[page] + self._more[page], importance, cash, self._backlinks[page]
+
+    def _rerank(self) -> None:
         begin = time.process_time()
         seen, online = self._seen, self._online
-        graph = seen.graph.crawled_only(seen.crawled).returning(seen.indptr, seen.indices, seen.crawled, _RETURNED)
+        links = LinksSeen(seen.indptr, seen.indices, seen.known, seen.crawled)
         known = np.flatnonzero(seen.known)
         found = known[~self._met[known]]
         self._met[found] = True
-        start = np.zeros(graph.nodes)
-        start[found] = [PRIOR + online.gain(page) for page in found.tolist()]
-        everywhere = seen.known.astype(np.float64)
-        setting_out = start if len(found) else self._roaming
-        self._roaming = wander(graph, setting_out, teleport=everywhere, steps=_STEPS)
-        last = everywhere if self._pagerank is None else self._pagerank
-        begun = np.where(seen.known & (last == 0), 1.0 / len(known), last)
-        plain = seen.graph.crawled_only(seen.crawled)
-        self._pagerank = wander(plain, begun, teleport=everywhere, steps=_WARM_STEPS)
+        if len(found):
+            self._roaming = np.zeros(seen.graph.nodes)
+            self._roaming[found] = PRIOR + online.gains_and_cash(found.tolist())[0]
+        self._roaming = links.wander(self._roaming, steps=_STEPS, returned=_RETURNED)
+        self._pagerank = links.wander(self._begun(self._pagerank), steps=_WARM_STEPS)
+        self._alike = links.wander_alike(self._begun(self._alike), steps=_WARM_STEPS)
         self._scores = 0.5 * (self._roaming + self._pagerank)
         self.seconds += time.process_time() - begin
         online.rank()
         self._rank = np.where(seen.known, self._scores * len(known), PRIOR).tolist()
+        self._likeness = np.where(seen.known, self._alike * len(known), PRIOR).tolist()
+        self._more = [0.0] * seen.graph.nodes
         self._linked = seen.crawled.copy()
         waiting = known[~seen.crawled[known]].tolist()
-        self._by_cash = [(-online.cash(page), page) for page in waiting]
-        self._by_importance = [(cash - self._rank[page], page) for cash, page in self._by_cash]
-        heapq.heapify(self._by_cash)
-        heapq.heapify(self._by_importance)
-        self._ranked = True
+        worths = zip(*map(self._worths, waiting), strict=True) if waiting else ((),) * len(self._heaps)
+        self._heaps = tuple([(-each, page) for each, page in zip(order, waiting, strict=True)] for order in worths)
+        for heap in self._heaps:
+            heapq.heapify(heap)
 
-    def estimates(self) -> Array:
-        return self._scores
+    def _begun(self, last: Array) -> Array:
+        """(n,) where to go on from: the last scores, and an average one of each page found since."""
+        known = self._seen.known
+        return np.where(known & (last == 0), 1.0 / np.count_nonzero(known), last)
 
 
 ORDERINGS = ("breadth-first", "random", "backlinks", "opic", "pagerank", "ideal", "fountain")
