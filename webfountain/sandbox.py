@@ -48,7 +48,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from webfountain.formats.content_type import ContentType
-from webfountain.formats.document import Document, LinkExtractor, PlainReader, ReadError
+from webfountain.formats.document import Document, LinkExtractor, LinksOf, PlainReader, ReadError
 from webfountain.formats.robots import MAX_ORDINARY_ROBOTS_BYTES, binding_part
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
 
@@ -228,12 +228,10 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
     kind: tuple[str, str | None] | None
     memory_bytes: int
     cpu_s: float
-    url: str | None = None
-    robots_header: str | None = None
+    links: LinksOf | None = None
     nofollow: bool = True
     robot: str = ""
     is_robots: bool = False
-    anchors: bool = False
 
 
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
@@ -285,7 +283,7 @@ def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: i
             latest = time.process_time() + job.cpu_s / 2
             return JobResult(sitemap=read_sitemap(body, go_on=lambda: time.process_time() < latest))
         kind = ContentType(*job.kind)
-        document = reader.read(body, kind, url=job.url, robots_header=job.robots_header, anchors=job.anchors)
+        document = reader.read(body, kind, job.links)
         return JobResult(document=document)
     except MemoryError:
         return JobResult(error="parse-memory")
@@ -363,43 +361,20 @@ class FencedReader:
         self._large = ThreadPoolExecutor(1, thread_name_prefix="webfountain-large")
         self._others = ThreadPoolExecutor(_THREADS, thread_name_prefix="webfountain-reader")
 
-    def read(
-        self,
-        body: bytes,
-        kind: ContentType,
-        *,
-        url: str | None = None,
-        robots_header: str | None = None,
-        anchors: bool = False,
-    ) -> Document:
+    def read(self, body: bytes, kind: ContentType, links: LinksOf | None = None) -> Document:
         """What a body says, in bounded time and memory; blocks for some seconds at worst."""
-        found = self.read_at_once(body, kind, url=url, robots_header=robots_header, anchors=anchors)
+        found = self.read_at_once(body, kind, links)
         if found is not None:
             return found
-        job = ReadJob(
-            (kind.kind, kind.charset),
-            _memory_for(body),
-            CPU_S,
-            url,
-            robots_header,
-            nofollow=self._extractor.nofollow,
-            robot=self._extractor.robot,
-            anchors=anchors,
-        )
+        extractor = self._extractor
+        told = (kind.kind, kind.charset)
+        job = ReadJob(told, _memory_for(body), CPU_S, links, nofollow=extractor.nofollow, robot=extractor.robot)
         answer = self._ask(job, body)
         return answer.document or Document(error=answer.error or "parse-crash")
 
-    def read_at_once(
-        self,
-        body: bytes,
-        kind: ContentType,
-        *,
-        url: str | None = None,
-        robots_header: str | None = None,
-        anchors: bool = False,
-    ) -> Document | None:
+    def read_at_once(self, body: bytes, kind: ContentType, links: LinksOf | None = None) -> Document | None:
         """As `read`, where that is short whatever the body holds; else None."""
-        return self._plain.read_at_once(body, kind, url=url, robots_header=robots_header, anchors=anchors)
+        return self._plain.read_at_once(body, kind, links)
 
     def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
         """As `formats.sitemap.read_sitemap`, in bounded time and memory; or why it could not be read."""

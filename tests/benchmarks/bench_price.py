@@ -35,7 +35,8 @@ from webfountain.core.change_rate import append
 from webfountain.frontier.batch import CensusTaken, Learned
 from webfountain.frontier.pages.examiner import Visit
 from webfountain.frontier.planning.plan import Controller, encode_plan
-from webfountain.frontier.planning.urgent_pages import UrgentPages, UrgentSite, urgent_pages_of
+from webfountain.frontier.planning.urgent_pages import UrgentPages, urgent_pages_of
+from webfountain.frontier.planning.urgent_site import UrgentSite
 from webfountain.policy.files import CollectionInForce
 from webfountain.records import STATES, Fetch, Fetched, Link, Outcome, PageRecord, SiteLease, SiteRecord, SiteState
 from webfountain.store import open_store

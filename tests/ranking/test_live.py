@@ -17,9 +17,9 @@ from tests.ranking.linked_web import LinkedWeb
 from webfountain.clock import ManualClock
 from webfountain.core.rank import combined, worth_of_waiting
 from webfountain.core.resemblance import HOT
+from webfountain.ranking import EpochScores
 from webfountain.ranking.link_log import LinkLogReader
 from webfountain.ranking.live import Job, RankerProcess, carry_out, live_importance
-from webfountain.ranking.scores import EpochScores
 from webfountain.records import PageRecord
 from webfountain.simulate.ordering import GraphFile
 from webfountain.simulate.ordering import crawl as virtual_crawl

@@ -10,10 +10,9 @@ import pytest
 
 from webfountain.cli import main
 from webfountain.core.rank import LinkGraph, pagerank
-from webfountain.ranking import ranker
+from webfountain.ranking import EpochScores, ranker
 from webfountain.ranking.link_log import NOFOLLOW, LinkLog, compact, fingerprint
 from webfountain.ranking.ranker import publish_ranking, ranked_log
-from webfountain.ranking.scores import EpochScores
 from webfountain.records import Link
 from webfountain.urls import fingerprint as page_key
 

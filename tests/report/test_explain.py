@@ -13,8 +13,8 @@ import pytest
 from tests.frontier.drive import Drive, collection_of
 from webfountain.cli import main
 from webfountain.errors import InputError
+from webfountain.ranking import publish_scores
 from webfountain.ranking.live import live_importance
-from webfountain.ranking.scores import publish_scores
 from webfountain.records import Link
 from webfountain.report.explain import Explanation, explain
 from webfountain.report.explain import collection_of as collection_in_force

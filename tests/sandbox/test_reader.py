@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from tests.formats.markup import BOMBS, MARKUP
 from webfountain.formats.content_type import ContentType
-from webfountain.formats.document import Document, LinkExtractor, PlainReader
+from webfountain.formats.document import Document, LinkExtractor, LinksOf, PlainReader
 from webfountain.formats.sitemap import SitemapFile
 from webfountain.sandbox import CPU_S, FencedReader
 
@@ -46,22 +46,22 @@ def children_cpu_s() -> float:
 
 def test_a_body_read_elsewhere_says_what_it_says_here(reader: FencedReader) -> None:
     body = b"<title>T</title><a href=x>one</a><a href=/y rel=nofollow>two</a>" + b"<p>word</p>" * 20_000
-    found = reader.read(body, HTML, url=URL, anchors=True)
-    assert found == PlainReader(LinkExtractor(robot="tester")).read(body, HTML, url=URL, anchors=True)
+    found = reader.read(body, HTML, LinksOf(URL, anchors=True))
+    assert found == PlainReader(LinkExtractor(robot="tester")).read(body, HTML, LinksOf(URL, anchors=True))
     assert (found.links, found.anchors) == (["http://a.example/folder/x"], ["one"])
-    assert reader.read_at_once(body, HTML, url=URL) is None
+    assert reader.read_at_once(body, HTML, LinksOf(URL)) is None
 
 
 def test_its_processes_find_the_package_that_the_crawl_runs_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONPATH", raising=False)  # of a checkout that is not installed
     reader = FencedReader(LinkExtractor())
-    found = reader.read(b"<title>T</title>" + b"<p>word</p>" * 20_000, HTML, url=URL)
+    found = reader.read(b"<title>T</title>" + b"<p>word</p>" * 20_000, HTML, LinksOf(URL))
     reader.close()
     assert (found.error, found.title) == (None, "T")
 
 
 def test_an_ordinary_body_is_read_here_and_at_once(reader: FencedReader) -> None:
-    found = reader.read_at_once(b"<title>T</title><a href=x>one</a>", HTML, url=URL)
+    found = reader.read_at_once(b"<title>T</title><a href=x>one</a>", HTML, LinksOf(URL))
     assert found == Document("T", "one", ["http://a.example/folder/x"])
 
 
@@ -69,10 +69,10 @@ def test_an_ordinary_body_is_read_here_and_at_once(reader: FencedReader) -> None
 def test_a_bomb_has_a_word_and_the_next_page_is_read(name: str) -> None:
     reader = FencedReader(LinkExtractor())
     before = children_cpu_s()
-    bomb = reader.read(MARKUP[name](1_000_000).encode(), HTML, url=URL)
+    bomb = reader.read(MARKUP[name](1_000_000).encode(), HTML, LinksOf(URL))
     assert bomb.error in ("parse-time", "parse-memory")
     assert (bomb.title, bomb.text, bomb.links) == (None, "", [])
-    good = reader.read(b"<p>good</p>" * 10_000, HTML, url=URL)
+    good = reader.read(b"<p>good</p>" * 10_000, HTML, LinksOf(URL))
     assert good.text.split()[:1] == ["good"]
     reader.close()
     # Not a race with the clock: the kernel counts what the children spent, and ends them at their bound.
@@ -86,11 +86,11 @@ def test_a_bomb_takes_no_more_memory_than_its_child_may(name: str) -> None:
         "import resource, sys\n"
         "from tests.formats.markup import MARKUP\n"
         "from webfountain.formats.content_type import ContentType\n"
-        "from webfountain.formats.document import LinkExtractor\n"
+        "from webfountain.formats.document import LinkExtractor, LinksOf\n"
         "from webfountain.sandbox import FencedReader\n"
         "reader = FencedReader(LinkExtractor())\n"
         "body = MARKUP[sys.argv[1]](1_000_000).encode()\n"
-        "assert reader.read(body, ContentType('text/html', 'utf-8'), url='http://a.example/').error\n"
+        "assert reader.read(body, ContentType('text/html', 'utf-8'), LinksOf('http://a.example/')).error\n"
         "reader.close()\n"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
     )
@@ -100,7 +100,7 @@ def test_a_bomb_takes_no_more_memory_than_its_child_may(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(MARKUP))
 def test_no_markup_of_60_kb_is_more_than_a_child_takes(reader: FencedReader, name: str) -> None:
-    found = reader.read(MARKUP[name](60_000).encode(), HTML, url=URL)
+    found = reader.read(MARKUP[name](60_000).encode(), HTML, LinksOf(URL))
     assert found.error in (None, "parse-time", "parse-memory")
 
 
@@ -147,7 +147,7 @@ def test_no_mixture_of_markup_takes_a_gigabyte() -> None:
     )
     def read(parts: list[tuple[str, int]], charset: str | None) -> None:
         body = "".join(MARKUP[name](size) for name, size in parts).encode(charset or "utf-8", "replace")
-        found = reader.read(body, ContentType("text/html", charset), url=URL)
+        found = reader.read(body, ContentType("text/html", charset), LinksOf(URL))
         assert found.error in (None, "parse-time", "parse-memory")
 
     try:

@@ -61,6 +61,7 @@ __all__ = [
     "DocumentReader",
     "Extracted",
     "LinkExtractor",
+    "LinksOf",
     "PlainReader",
     "ReadError",
     "capped",
@@ -272,33 +273,25 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     """What the page writes on each of its links, "" where nothing; empty where that was not asked for."""
 
 
+class LinksOf(msgspec.Struct, frozen=True, array_like=True):
+    """The page whose links are asked for, by its canonical `url`, and with `anchors` what is written on them.
+
+    `robots_header` is the answer's X-Robots-Tag, None without one.
+    """
+
+    url: str
+    robots_header: str | None = None
+    anchors: bool = False
+
+
 class DocumentReader(Protocol):
     """Whoever reads bodies."""
 
-    def read(
-        self,
-        body: bytes,
-        kind: ContentType,
-        *,
-        url: str | None = None,
-        robots_header: str | None = None,
-        anchors: bool = False,
-    ) -> Document:
-        """What a body says. Without the canonical `url` of its page its links are not asked for.
-
-        `anchors`: nor are their texts unless this is set.
-        """
+    def read(self, body: bytes, kind: ContentType, links: LinksOf | None = None) -> Document:
+        """What a body says, with its links where they are asked for."""
         ...
 
-    def read_at_once(
-        self,
-        body: bytes,
-        kind: ContentType,
-        *,
-        url: str | None = None,
-        robots_header: str | None = None,
-        anchors: bool = False,
-    ) -> Document | None:
+    def read_at_once(self, body: bytes, kind: ContentType, links: LinksOf | None = None) -> Document | None:
         """As `read`, where that is short whatever the body holds; else None."""
         ...
 
@@ -311,28 +304,12 @@ class PlainReader:
     def __init__(self, extractor: LinkExtractor) -> None:
         self._extractor = extractor
 
-    def read(
-        self,
-        body: bytes,
-        kind: ContentType,
-        *,
-        url: str | None = None,
-        robots_header: str | None = None,
-        anchors: bool = False,
-    ) -> Document:
+    def read(self, body: bytes, kind: ContentType, links: LinksOf | None = None) -> Document:
         if not kind.is_html:
             return text_of(body, kind)
-        return self._said(tree_of(body, kind.charset), url, robots_header, anchors)
+        return self._said(tree_of(body, kind.charset), links)
 
-    def read_at_once(
-        self,
-        body: bytes,
-        kind: ContentType,
-        *,
-        url: str | None = None,
-        robots_header: str | None = None,
-        anchors: bool = False,
-    ) -> Document | None:
+    def read_at_once(self, body: bytes, kind: ContentType, links: LinksOf | None = None) -> Document | None:
         if not kind.is_html:
             return text_of(body, kind) if len(body) <= (_MAX_XML_BYTES if kind.is_xml else MAX_ORDINARY_BYTES) else None
         if not is_ordinary_markup(body):
@@ -340,14 +317,12 @@ class PlainReader:
         encoding, mark = encoding_of(body, kind.charset)
         if encoding in _SHIFTING:
             return None
-        return self._said(LexborHTMLParser(_utf8(body, encoding, mark)), url, robots_header, anchors)
+        return self._said(LexborHTMLParser(_utf8(body, encoding, mark)), links)
 
-    def _said(self, tree: LexborHTMLParser, url: str | None, robots_header: str | None, anchors: bool) -> Document:
+    def _said(self, tree: LexborHTMLParser, links: LinksOf | None) -> Document:
         title = title_of(tree)
         # Links first: taking the text prunes the tree.
-        found = Extracted([])
-        if url is not None:
-            found = self._extractor.extract(tree, url, robots_header=robots_header, anchors=anchors)
+        found = Extracted([]) if links is None else self._extractor.extract(tree, links)
         language = tree.root.attributes.get("lang") if tree.root is not None else None
         return Document(
             title,
@@ -416,13 +391,9 @@ class LinkExtractor:
         self._join = functools.lru_cache(_JOIN_MEMO)(join)
         self._origin = functools.lru_cache(_JOIN_MEMO)(_canonical_origin)
 
-    def extract(
-        self, tree: LexborHTMLParser, url: str, *, robots_header: str | None = None, anchors: bool = False
-    ) -> Extracted:
-        """Canonical URLs that the page at canonical `url` leads to, without itself, at most MAX_LINKS.
-
-        `robots_header` is the answer's X-Robots-Tag, None without one. `anchors`: what is written on them, too.
-        """
+    def extract(self, tree: LexborHTMLParser, page: LinksOf) -> Extracted:
+        """Canonical URLs that a page leads to, without itself, at most MAX_LINKS."""
+        url, robots_header = page.url, page.robots_header
         if self.nofollow and robots_header and forbids_following(robots_header, self.robot):
             return Extracted([])
         nodes = tree.css(_SELECTOR)
@@ -432,7 +403,7 @@ class LinkExtractor:
         found.pop(url, None)
         canonical = None if named is None else next(iter(self._resolve([named], home)), None)
         links = list(found) if len(found) <= MAX_LINKS else list(found)[:MAX_LINKS]
-        texts = self._anchors(nodes, links, home) if anchors else []
+        texts = self._anchors(nodes, links, home) if page.anchors else []
         return Extracted(links, None if canonical == url else canonical, texts)
 
     def _anchors(self, nodes: Iterable[LexborNode], links: list[str], base: str) -> list[str]:

@@ -32,7 +32,7 @@ import numpy as np
 
 from webfountain.core.rank import DAMPING, METRICS, PRIOR, OnlineImportance, is_home, location, worth_of_waiting
 from webfountain.core.resemblance import Topics, is_hot, with_hot_first
-from webfountain.ranking.scores import EpochScores
+from webfountain.ranking import EpochScores, published_at
 from webfountain.records import PageRecord
 from webfountain.urls import fingerprint
 
@@ -173,7 +173,6 @@ def carry_out(job: Job) -> int | None:
     """
     from webfountain.ranking.link_log import compact  # noqa: PLC0415  (pyarrow and scipy, 0.6 s)
     from webfountain.ranking.ranker import publish_ranking  # noqa: PLC0415
-    from webfountain.ranking.scores import published_at  # noqa: PLC0415
 
     folder = Path(job.scores)
     folder.mkdir(parents=True, exist_ok=True)

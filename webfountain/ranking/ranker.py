@@ -21,8 +21,8 @@ import numpy as np
 
 from webfountain.core.rank import DAMPENING, DAMPING, LinkBlock, LinkGraph, Ranking, backlinks, pagerank, trustrank
 from webfountain.errors import InputError
+from webfountain.ranking import publish_scores
 from webfountain.ranking.link_log import NOFOLLOW, LinkLogReader, fingerprint
-from webfountain.ranking.scores import publish_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -22,7 +22,7 @@ from webfountain.frontier.planning.schedule import PlanFollower
 from webfountain.metrics import Metrics
 from webfountain.policy.files import CollectionInForce, read_collection
 from webfountain.policy.judge import Judge, Origin
-from webfountain.ranking.scores import EpochScores
+from webfountain.ranking import EpochScores
 from webfountain.store.contract import COLLECTION, PLAN, PRICE, recrawl_place
 from webfountain.urls import canonical, fingerprint, host_of, is_private_host, site_of
 

@@ -9,7 +9,8 @@ import pytest
 
 from tests.frontier.drive import Answer, Drive, Web, collection_of
 from tests.frontier.test_frontier import HTML, linked, site_of_pages
-from webfountain.frontier.planning.urgent_pages import UrgentSite, urgent_pages_of
+from webfountain.frontier.planning.urgent_pages import urgent_pages_of
+from webfountain.frontier.planning.urgent_site import UrgentSite
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:

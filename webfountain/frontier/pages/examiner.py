@@ -28,7 +28,7 @@ from webfountain.core.buckets import bucket_of
 from webfountain.core.resemblance import NEAR, Topics, links_from_hot, sketch, unified, verdict
 from webfountain.errors import RepositoryError
 from webfountain.formats.content_type import content_type, language_of
-from webfountain.formats.document import MAX_LINKS, ReadError
+from webfountain.formats.document import MAX_LINKS, LinksOf, ReadError
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
 from webfountain.frontier.sites.politeness import page_backoff
 from webfountain.policy.judge import Origin, Seen
@@ -352,7 +352,7 @@ class Examiner:
         """What a page says, by one of the reader's two ways."""
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
         anchors = self._judge.follows_topics(leased(fetched.fetch).policy)
-        return read(fetched.body, kind, url=fetched.fetch.url, robots_header=header, anchors=anchors)
+        return read(fetched.body, kind, LinksOf(fetched.fetch.url, header, anchors))
 
     def _seen(self, fetched: Fetched, document: Document, record: PageRecord) -> Seen:
         """What a page shows, as far as anybody asks."""

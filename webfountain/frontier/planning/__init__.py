@@ -5,7 +5,8 @@ made by a pure function, in a thread of its own, and kept in the store (`plan`).
 (`schedule.PlanFollower`): a schedule tells which lanes of a site's recrawl queue are due and how much of the budget is
 for new pages, and fetches made are held against fetches planned.
 
-Life of an urgent page. Under `strategy = "fountain"` what a site's visits found is learned in the worker thread, and
-the most urgent pages of all sites are made due as far as the plan's budget goes (`urgent_pages`); behind them stands
+Life of an urgent page. Under `strategy = "fountain"` what a site's visits found is learned in the worker thread; each
+site tells which of its pages are worth the price of a fetch (`urgent_site`), they are made due (`urgent_pages`), and
+the price follows the plan's budget (`core.price`); behind them stands
 an interval for each bucket (`schedule.UrgencySchedule`).
 """

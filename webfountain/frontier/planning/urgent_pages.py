@@ -20,23 +20,19 @@ from __future__ import annotations
 from dataclasses import replace
 from heapq import nlargest
 from itertools import chain
-from math import floor, inf, log
+from math import inf
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
-from urllib.parse import urlsplit
-from zlib import crc32
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 
 from webfountain.core.activity import Signals
-from webfountain.core.change_rate import decode
 from webfountain.core.forecast import Believed, BelievedTotal, CycleForecast, Outlook, Published, published
-from webfountain.core.rank import importance_by_depth
-from webfountain.core.site_urgency import Sites, SiteUrgency
+from webfountain.core.site_urgency import Sites
 from webfountain.frontier.planning.plan import bounds_of
 from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD
-from webfountain.urls import fingerprint
+from webfountain.frontier.planning.urgent_site import RUNGS, UrgencyTerms, UrgentSite
 
 if TYPE_CHECKING:
     from collections.abc import Callable, ItemsView, Iterable, Mapping, Sequence
@@ -51,14 +47,10 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
 
-__all__ = ["PAUSE", "UrgencyTerms", "UrgentPages", "UrgentSite", "urgent_pages_of"]
+__all__ = ["PAUSE", "UrgentPages", "urgent_pages_of"]
 
 FEWEST_CHOICES: Final = 2
 """Choices between two visits to a page, at least: with a budget that is larger there is no choice to make."""
-EARLY: Final = 0.8
-"""A site comes back when a page reaches this share of the price, once: the price may have fallen meanwhile."""
-RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
-"""Of the price at which a site is reckoned: for each it is kept when a page may be worth that."""
 PAUSE: Final = 0.25
 """Share of a step, or a check if that is longer, for which changes of a site are not learned from anew while pages of
 it wait: they come one by one, and each lesson costs what all its pages cost."""
@@ -79,15 +71,8 @@ RESTED: Final = 200_000
 than they were to, for the price has fallen."""
 RECALLED: Final = 2.0
 """Checks' worth of fetches below which pages of sites that rest are called."""
-STRANGE: Final = 1.5
-"""Factor by which the interval between visits may move before the steps are cut anew."""
-STEPS: Final = 36
-"""Steps between two visits to a page, where visits are that frequent."""
 COVERED: Final = 0.5
 """Share of the crawled pages that must have been reckoned before anything is said of all."""
-_KEY_BYTES: Final = len(fingerprint("http://a.example/"))
-_SEARCHED: Final = 4000
-"""Bytes of keys that are searched for one; of more a table is made."""
 _DAY_S: Final = 86_400.0
 
 
@@ -111,385 +96,6 @@ def urgent_pages_of(collection: Collection, *, recrawl: bool) -> UrgentPages | N
         rests={name: float(table.revisit.min_interval) for name, table in collection.policies.items()},
         weighed=signals.importance,
     )
-
-
-class UrgencyTerms(NamedTuple):
-    """What holds for all sites of a collection at a time."""
-
-    signals: Signals
-    """In periods."""
-    period: float
-    """s."""
-    interval: float
-    """Time between two visits to a page that the budget allows in the mean, s."""
-    shortest: float
-    """No page is due sooner after its last fetch, s."""
-    weighed: bool
-    """Whether a page's importance, or where it has none its depth, counts."""
-    rests: Mapping[str, float] = {}
-    """Policies whose pages are not due for longer than `shortest` after a fetch, and how long, s."""
-
-    @property
-    def step_s(self) -> float:
-        """Length of a step: what happens within one is at once, s."""
-        return self.period / self._steps
-
-    @property
-    def beliefs(self) -> Signals:
-        """The signals in steps."""
-        return self.signals.lasting(self.interval / self.period).spread(self._steps)
-
-    @property
-    def _steps(self) -> float:
-        return min(max(1.0, STEPS * self.period / self.interval), CHECKS_PER_PERIOD)
-
-    def rounded(self) -> UrgencyTerms:
-        """With an interval that many sites share, so that they can be reckoned together."""
-        return self._replace(interval=STRANGE ** round(log(self.interval) / log(STRANGE)))
-
-
-class UrgentSite:
-    """One active site. Pages are numbered as they come; `begun` or `decode` makes one."""
-
-    __slots__ = (
-        "_encoded",
-        "_keys",
-        "_numbers",
-        "_phase",
-        "_step_s",
-        "_worth_step",
-        "asked",
-        "believed",
-        "best",
-        "fetched",
-        "kept",
-        "learned_at",
-        "met",
-        "most",
-        "news",
-        "observed",
-        "reaches",
-        "terms",
-        "urgencies",
-        "waits",
-        "worth",
-    )
-
-    def __init__(
-        self,
-        name: str,
-        urgencies: SiteUrgency,
-        keys: bytes,
-        fetched: Array,
-        terms: UrgencyTerms,
-        *,
-        encoded: bytes | None = None,
-    ) -> None:
-        self.urgencies = urgencies
-        self.terms = terms
-        self._step_s = terms.step_s
-        self._phase = _phase(name)
-        self._encoded = encoded  # `urgencies`, while nothing is learned
-        self.worth = np.zeros(0)
-        """(pages,) urgency of each, s, as reckoned last."""
-        self.best, self.most = inf, inf
-        """What the most urgent page is worth at most, s, as reckoned last; and the most urgent that does not wait."""
-        self._worth_step = -1
-        self.asked = 0.0
-        """The price asked for when it was reckoned last, s."""
-        self.reaches: Sequence[float] = ()
-        """UTC s before which no other page is worth each of `RUNGS` of that."""
-        self._keys = keys
-        self._numbers: dict[bytes, int] = {}
-        self.fetched = fetched
-        """(pages,) UTC s; inf of a page that is no candidate: its tries fail, it is gone or refused."""
-        self.waits: dict[int, float] = {}
-        """Pages made due and not fetched yet, and when, oldest first."""
-        self.met: dict[bytes, PageRecord] = {}
-        """First copies since pages were added last."""
-        self.observed: dict[int, tuple[int, bool]] = {}
-        """Step and whether it was changed, of pages that were fetched: to be learned from."""
-        self.kept = b""
-        """What was encoded last."""
-        self.learned_at = -inf
-        """When it was learned from last."""
-        self.news = 0
-        """Visits and refusals since it was encoded last."""
-        self.believed: Believed | None = None
-        """What the collection's forecast holds of it."""
-
-    @classmethod
-    def begun(cls, name: str, records: Iterable[PageRecord], terms: UrgencyTerms, *, at: float) -> UrgentSite:
-        """From the crawled pages of a site as they stand in the store, with their histories."""
-        phase = _phase(name)
-        pages = [record for record in records if record.request is None and record.last_crawled is not None]
-        evidence = np.array([_evidence(record) for record in pages]).reshape(-1, 2)
-        urgencies = SiteUrgency.resumed(
-            [_path(record.url) for record in pages],
-            since=np.array([_step(record.last_crawled or 0.0, terms, phase) for record in pages], dtype=np.int64),
-            events=evidence[:, 0],
-            watched=evidence[:, 1] / terms.step_s,
-            importance=np.array([_weight(record, terms) for record in pages]),
-            signals=terms.beliefs,
-            step=_step(at, terms, phase),
-        )
-        fetched = np.array([_candidate_since(record, terms) for record in pages], dtype=np.float64)
-        return cls(name, urgencies, b"".join(fingerprint(record.url) for record in pages), fetched, terms)
-
-    def __len__(self) -> int:
-        return len(self.fetched)
-
-    def key(self, page: int) -> bytes:
-        """The key of a page."""
-        return self._keys[page * _KEY_BYTES : (page + 1) * _KEY_BYTES]
-
-    def number(self, key: bytes) -> int | None:
-        """The number of a page; None when it is not known here."""
-        if len(self._keys) > _SEARCHED:
-            if not self._numbers:
-                self._numbers = {self.key(page): page for page in range(len(self))}
-            return self._numbers.get(key)
-        place = self._keys.find(key)
-        while place % _KEY_BYTES and place >= 0:
-            place = self._keys.find(key, place + 1)
-        return place // _KEY_BYTES if place >= 0 else None
-
-    def fits(self, terms: UrgencyTerms) -> bool:
-        """Whether its steps still fit the interval between visits; else it should begin anew."""
-        return 1 / STRANGE < self.terms.interval / terms.interval < STRANGE
-
-    def observe(self, visit: Visit) -> None:
-        """A page was fetched and settled."""
-        self.news += 1
-        key = fingerprint(visit.record.url)
-        if visit.record.state != "crawled" or visit.kind == "failed":
-            self.drop(key)
-            return
-        at, page = visit.fetched.at, self.number(key)
-        since = _candidate_since(visit.record, self.terms)
-        if page is None:
-            self.met[key] = visit.record
-        elif self.fetched[page] != since:  # else its record was read with this visit in it
-            self.waits.pop(page, None)
-            self._fetched(page, since)
-            # A change found is not undone by a second fetch.
-            _, changed = self.observed.get(page, (0, False))
-            self.observed[page] = self.step(at), changed or visit.kind == "changed"
-
-    def drop(self, key: bytes) -> None:
-        """A page is no candidate until it is fetched well again."""
-        self.news += 1
-        self.met.pop(key, None)
-        page = self.number(key)
-        if page is not None:
-            self.waits.pop(page, None)
-            self._fetched(page, inf)
-
-    def _fetched(self, page: int, at: float) -> None:
-        if not self.fetched.flags.writeable:  # it is the stored bytes
-            self.fetched = self.fetched.copy()
-        self.fetched[page] = at
-        if page < len(self.worth):  # whatever was found, there is nothing to be saved on it for now
-            self.worth[page] = 0.0
-
-    def give_up(self, at: float) -> bool:
-        """A page that waited for a whole interval is not to be had; whether there was one."""
-        given_up = 0
-        for page, since in list(self.waits.items()):
-            if since >= at - self.terms.interval:
-                break
-            self.drop(self.key(page))
-            given_up += 1
-        return given_up > 0
-
-    def take_in(self) -> None:
-        """Pages that were fetched for the first time get numbers."""
-        records = [record for key, record in self.met.items() if self.number(key) is None]
-        self.met.clear()
-        if not records:
-            return
-        self.urgencies.add(
-            [_path(record.url) for record in records],
-            since=np.array([self.step(record.last_crawled or 0.0) for record in records]),
-            importance=np.array([_weight(record, self.terms) for record in records]),
-        )
-        self._encoded, self.reaches = None, ()
-        self._keys += b"".join(fingerprint(record.url) for record in records)
-        self._numbers.clear()
-        fetched = [_candidate_since(record, self.terms) for record in records]
-        self.fetched = np.concatenate([self.fetched, np.array(fetched, dtype=np.float64)])
-
-    # ------------------------------------------------------------- questions
-
-    def step(self, at: float) -> int:
-        """The step that a time lies in, counted as over."""
-        # The step that `at` is in counts as over: what is found now happened by now.
-        return floor(at / self._step_s + self._phase) + 1
-
-    def begin_of(self, step: int) -> float:
-        """When a step begins, s."""
-        return (step - 1 - self._phase) * self._step_s
-
-    def next_step_at(self, at: float) -> float:
-        """When the step after that of `at` begins, s."""
-        return self.begin_of(self.step(at) + 1)
-
-    def is_reckoned(self, at: float) -> bool:
-        """Whether `worth` is as it would be reckoned now."""
-        return not self.observed and self._worth_step == self.step(at) and self.is_known()
-
-    def is_known(self) -> bool:
-        """Whether it was reckoned with all its pages, if not now."""
-        return len(self.worth) == len(self)
-
-    def is_stale(self, price: float, at: float, pause: float) -> bool:
-        """Whether it must be reckoned to tell which pages are worth the price."""
-        if not self.reaches:
-            return True
-        if self.observed:
-            return not self.waits or self._worth_step != self.step(at) or self.should_learn(at, pause)
-        if price <= self.most:
-            return self._worth_step != self.step(at) or not self.is_known()
-        reach = self.reaches_at(price, at)
-        return (reach is None or reach <= at) and self._worth_step != self.step(at)
-
-    def reckoned(self, worth: Array, at: float, price: float, reaches: Sequence[float]) -> None:
-        """How urgent all its pages are, s; and when others than those of this price reach `RUNGS` of it."""
-        self.worth, self._worth_step, self.best = worth, self.step(at), float(worth.max(initial=0.0))
-        self.asked, self.reaches = price, reaches
-        self._find_most()
-
-    def _find_most(self) -> None:
-        """After some pages began to wait, or no longer do."""
-        if self.is_known():
-            self.most = self.best
-            if self.waits:
-                self.most = float(self.worth_of_free().max(initial=0.0))
-
-    def learned(self, at: float) -> None:
-        """What was observed of it is in its urgencies."""
-        self.observed.clear()
-        self.learned_at, self._encoded, self._worth_step = at, None, -1
-
-    def should_learn(self, at: float, pause: float) -> bool:
-        """Whether what was observed may turn the order of what waits, for `pause` and so long since it was learned."""
-        if not self.waits or at < max(self.learned_at, next(iter(self.waits.values()))) + pause:
-            return False
-        return any(new for _, new in self.observed.values())
-
-    def urgent(self, price: float, at: float) -> tuple[Ints, Array]:
-        """Pages that are worth the price, may be fetched, and do not wait for it; and their urgencies, s."""
-        pages = np.flatnonzero(self.worth >= price)
-        if len(pages):
-            pages = pages[self.fetched[pages] <= at - self.terms.shortest]
-            if self.waits:
-                pages = pages[~np.isin(pages, np.fromiter(self.waits, dtype=np.int64))]
-        return pages, self.worth[pages]
-
-    def demand(self, price: float, at: float) -> int:
-        """How many pages are worth the price or wait."""
-        if price > self.best:
-            return len(self.waits)
-        worth = self.worth >= price
-        worth[np.fromiter(self.waits, dtype=np.int64)] = True
-        if self.terms.shortest:
-            worth &= self.fetched <= at - self.terms.shortest
-        return int(np.count_nonzero(worth))
-
-    def worth_of_waiting(self) -> Array:
-        """Urgencies of the pages that wait, s."""
-        return self.worth[np.fromiter(self.waits, dtype=np.int64)]
-
-    def worth_of_free(self) -> Array:
-        """Urgencies of the pages that may be fetched and do not wait for it, s."""
-        free = self.worth > 0.0
-        free[np.fromiter(self.waits, dtype=np.int64)] = False
-        return self.worth[free]
-
-    def due_at(self, price: float) -> float | None:
-        """From when a page is due that is worth the price already; None where none is that does not wait."""
-        if price > self.most:
-            return None
-        pages = np.flatnonzero(self.worth >= price)
-        if self.waits:
-            pages = pages[~np.isin(pages, np.fromiter(self.waits, dtype=np.int64))]
-        since = float(self.fetched[pages].min()) if len(pages) else inf
-        return None if since == inf else since + self.terms.shortest
-
-    def reaches_at(self, price: float, at: float) -> float | None:
-        """Before when no page that is not worth the price becomes so, if nothing is found meanwhile; inf: never.
-
-        Or nearly so, if none is yet. None where that is not known of this price.
-        """
-        if not self.reaches or (self.asked < price and self.asked <= self.most):
-            return None  # pages that were worth the price of then were left out
-        for rung, reach in zip(RUNGS, self.reaches, strict=True):
-            if rung * self.asked <= EARLY * price and reach > at:
-                return reach
-        return next((each for rung, each in zip(RUNGS, self.reaches, strict=True) if rung * self.asked <= price), None)
-
-    def rest(self) -> None:
-        """It is not active for a while; what waits is asked for again then."""
-        if self.waits:
-            self.waits.clear()
-            self._find_most()
-
-    def send(self, pages: Ints, at: float) -> list[bytes]:
-        """Pages are due, and count as waiting from now on; their keys."""
-        numbers = pages.tolist()
-        self.waits.update(dict.fromkeys(numbers, at))
-        self._find_most()
-        return [self.key(page) for page in numbers]
-
-    def encode(self) -> bytes:
-        """To go on from later (`decode`): about 44 bytes a page. What waits is asked for again then."""
-        self.news = 0
-        if self._encoded is None:
-            self._encoded = self.urgencies.encode()
-        self.kept = _SITE.encode(
-            [
-                *(self.terms.interval, self.believed, self._keys, self.fetched.tobytes(), self._encoded),
-                *(self.observed, self.most, self.asked, self.reaches),
-            ]
-        )
-        return self.kept
-
-    @classmethod
-    def decode(cls, name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Believed | None]:
-        """The site that `encode` wrote, and what was believed of it.
-
-        There is none where it was cut for another interval, or cannot be read.
-        """
-        believed = None
-        try:
-            stored = _STORED.decode(data)
-            believed = stored.believed
-            own = terms.rounded()._replace(interval=stored.interval)
-            known = SiteUrgency.decode(stored.urgencies, signals=own.beliefs)
-        except ValueError:
-            return None, believed
-        fetched = np.frombuffer(stored.fetched, dtype=np.float64)
-        site = cls(name, known, stored.keys, fetched, own, encoded=stored.urgencies)
-        site.believed, site.observed = believed, stored.observed
-        site.best = site.most = stored.most
-        site.asked, site.reaches = stored.asked, stored.reaches
-        site.kept = data
-        is_whole = site.fits(terms) and len(stored.keys) == _KEY_BYTES * len(site) == _KEY_BYTES * len(known)
-        return site if is_whole else None, believed
-
-
-class _Stored(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept with a site."""
-
-    interval: float
-    believed: Believed | None
-    keys: bytes
-    fetched: bytes
-    urgencies: bytes
-    observed: dict[int, tuple[int, bool]]
-    most: float
-    asked: float
-    reaches: list[float]
 
 
 class _Together:
@@ -792,7 +398,7 @@ class UrgentPages:
         """To be published and to go on from (`resume`); None before there is any."""
         if self._forecast is None or self._standing is None:
             return None
-        return _SITE.encode(Published(self._forecast, self._standing))
+        return msgspec.msgpack.encode(Published(self._forecast, self._standing))
 
     def resume(self, data: bytes | None) -> None:
         """Go on with the forecast that `encode_forecast` wrote; another version's, or another cycle's, is left."""
@@ -860,40 +466,3 @@ class UrgentPages:
                 due = site.reaches_at(price, at)
             found[name] = max(min(latest, site.next_step_at(at) if due is None else due), at)
         return found
-
-
-_SITE: Final = msgspec.msgpack.Encoder()
-_STORED: Final = msgspec.msgpack.Decoder(_Stored)
-
-
-def _step(at: float, terms: UrgencyTerms, phase: float) -> int:
-    # The step that `at` is in counts as over: what is found now happened by now.
-    return floor(at / terms.step_s + phase) + 1
-
-
-def _phase(name: str) -> float:
-    """By which part of a step the steps of a site begin sooner: else all would be more urgent at once."""
-    return (crc32(name.encode()) & 1023) / 1024
-
-
-def _weight(record: PageRecord, terms: UrgencyTerms) -> float:
-    if not terms.weighed:
-        return 1.0
-    return record.importance or float(importance_by_depth([_path(record.url)])[0])
-
-
-def _candidate_since(record: PageRecord, terms: UrgencyTerms) -> float:
-    """`shortest` before a page may be due: its last fetch, later if its policy says so; inf while its tries fail."""
-    if record.failures or record.last_crawled is None:
-        return inf
-    return record.last_crawled + max(0.0, terms.rests.get(record.policy, 0.0) - terms.shortest)
-
-
-def _path(url: str) -> str:
-    return urlsplit(url).path
-
-
-def _evidence(record: PageRecord) -> tuple[float, float]:
-    """Changes found by a page's last checks, and seconds in which none was overlooked: half of those that found one."""
-    checks = decode(record.history)
-    return sum(check.changed for check in checks), sum(check.interval / (1 + check.changed) for check in checks)
