@@ -14,6 +14,7 @@ PARTS = {
     "Hand": SITES / "hand.py",
     "SiteRobots": SITES / "politeness.py",
     "Standing": SITES / "politeness.py",
+    "UrgentSite": SITES.parent / "planning" / "urgent_site.py",
 }
 FILES = sorted((ROOT / "webfountain" / "frontier").rglob("*.py")) + sorted(
     (ROOT / "webfountain" / "crawl").glob("*.py")

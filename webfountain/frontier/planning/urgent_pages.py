@@ -131,7 +131,7 @@ class _Together:
         """
         approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
-        wanted = np.isfinite(np.concatenate([site.fetched for site in self.sites]))
+        wanted = np.isfinite(np.concatenate([site.candidate_since for site in self.sites]))
         begins = self.urgencies.offset.tolist()
         worth[~wanted] = 0.0
         wanted &= worth < price
@@ -144,7 +144,7 @@ class _Together:
 
     def believed(self) -> list[Believed]:
         """What is believed of each site."""
-        candidates = np.isfinite(np.concatenate([site.fetched for site in self.sites]))
+        candidates = np.isfinite(np.concatenate([site.candidate_since for site in self.sites]))
         pages = np.bincount(self.urgencies.site[candidates], minlength=len(self.sites))
         rows = zip(pages.tolist(), *(each.tolist() for each in self.urgencies.reckon(candidates)), strict=True)
         return [
@@ -288,8 +288,7 @@ class UrgentPages:
         if found is None or not learned or found.kept != learned or not found.fits(self._terms):
             found, believed = UrgentSite.decode(lease.site, learned, self._terms) if learned else (None, None)
         if found is None:
-            found = UrgentSite.begun(lease.site, records(), self._terms.rounded(), at=at)
-            found.believed = believed
+            found = UrgentSite.begun(lease.site, records(), self._terms.rounded(), at=at, believed=believed)
         self._sites[lease.site] = found
         self._leases[lease.site] = lease
 
@@ -361,8 +360,7 @@ class UrgentPages:
         forecast, standing = self._forecasting(group.at)
         forecast.visit(lasted_s)
         for site, new in zip(group.sites, group.believed(), strict=True):
-            standing.replace(site.believed, new)
-            site.believed = new
+            standing.replace(site.believe(new), new)
 
     def _by_terms(self, names: Iterable[str], at: float) -> list[_Together]:
         """Sites of like terms, as they stand now."""

@@ -97,7 +97,7 @@ class UrgentSite:
         "asked",
         "believed",
         "best",
-        "fetched",
+        "candidate_since",
         "kept",
         "learned_at",
         "met",
@@ -119,13 +119,16 @@ class UrgentSite:
         fetched: Array,
         terms: UrgencyTerms,
         *,
-        encoded: bytes | None = None,
+        kept: bytes = b"",
+        stored: _Stored | None = None,
+        believed: Believed | None = None,
     ) -> None:
+        """`kept` and `stored` are what `encode` wrote, as bytes and read; `believed`: what the forecast holds of it."""
         self.urgencies = urgencies
         self.terms = terms
         self._step_s = terms.step_s
         self._phase = _phase(name)
-        self._encoded = encoded  # `urgencies`, while nothing is learned
+        self._encoded = None if stored is None else stored.urgencies  # `urgencies`, while nothing is learned
         self.worth = np.zeros(0)
         """(pages,) urgency of each, s, as reckoned last."""
         self.best, self.most = inf, inf
@@ -137,7 +140,7 @@ class UrgentSite:
         """UTC s before which no other page is worth each of `RUNGS` of that."""
         self._keys = keys
         self._numbers: dict[bytes, int] = {}
-        self.fetched = fetched
+        self.candidate_since = fetched
         """(pages,) UTC s; inf of a page that is no candidate: its tries fail, it is gone or refused."""
         self.waits: dict[int, float] = {}
         """Pages made due and not fetched yet, and when, oldest first."""
@@ -145,17 +148,29 @@ class UrgentSite:
         """First copies since pages were added last."""
         self.observed: dict[int, tuple[int, bool]] = {}
         """Step and whether it was changed, of pages that were fetched: to be learned from."""
-        self.kept = b""
+        self.kept = kept
         """What was encoded last."""
         self.learned_at = -inf
         """When it was learned from last."""
         self.news = 0
         """Visits and refusals since it was encoded last."""
-        self.believed: Believed | None = None
+        self.believed = believed
         """What the collection's forecast holds of it."""
+        if stored is not None:
+            self.believed, self.observed = stored.believed, stored.observed
+            self.best = self.most = stored.most
+            self.asked, self.reaches = stored.asked, stored.reaches
 
     @classmethod
-    def begun(cls, name: str, records: Iterable[PageRecord], terms: UrgencyTerms, *, at: float) -> UrgentSite:
+    def begun(
+        cls,
+        name: str,
+        records: Iterable[PageRecord],
+        terms: UrgencyTerms,
+        *,
+        at: float,
+        believed: Believed | None = None,
+    ) -> UrgentSite:
         """From the crawled pages of a site as they stand in the store, with their histories."""
         phase = _phase(name)
         pages = [record for record in records if record.request is None and record.last_crawled is not None]
@@ -170,10 +185,11 @@ class UrgentSite:
             step=_step(at, terms, phase),
         )
         fetched = np.array([_candidate_since(record, terms) for record in pages], dtype=np.float64)
-        return cls(name, urgencies, b"".join(fingerprint(record.url) for record in pages), fetched, terms)
+        keys = b"".join(fingerprint(record.url) for record in pages)
+        return cls(name, urgencies, keys, fetched, terms, believed=believed)
 
     def __len__(self) -> int:
-        return len(self.fetched)
+        return len(self.candidate_since)
 
     def key(self, page: int) -> bytes:
         """The key of a page."""
@@ -205,9 +221,9 @@ class UrgentSite:
         since = _candidate_since(visit.record, self.terms)
         if page is None:
             self.met[key] = visit.record
-        elif self.fetched[page] != since:  # else its record was read with this visit in it
+        elif self.candidate_since[page] != since:  # else its record was read with this visit in it
             self.waits.pop(page, None)
-            self._fetched(page, since)
+            self._came_back(page, since)
             # A change found is not undone by a second fetch.
             _, changed = self.observed.get(page, (0, False))
             self.observed[page] = self.step(at), changed or visit.kind == "changed"
@@ -219,12 +235,12 @@ class UrgentSite:
         page = self.number(key)
         if page is not None:
             self.waits.pop(page, None)
-            self._fetched(page, inf)
+            self._came_back(page, inf)
 
-    def _fetched(self, page: int, at: float) -> None:
-        if not self.fetched.flags.writeable:  # it is the stored bytes
-            self.fetched = self.fetched.copy()
-        self.fetched[page] = at
+    def _came_back(self, page: int, at: float) -> None:
+        if not self.candidate_since.flags.writeable:  # it is the stored bytes
+            self.candidate_since = self.candidate_since.copy()
+        self.candidate_since[page] = at
         if page < len(self.worth):  # whatever was found, there is nothing to be saved on it for now
             self.worth[page] = 0.0
 
@@ -253,7 +269,7 @@ class UrgentSite:
         self._keys += b"".join(fingerprint(record.url) for record in records)
         self._numbers.clear()
         fetched = [_candidate_since(record, self.terms) for record in records]
-        self.fetched = np.concatenate([self.fetched, np.array(fetched, dtype=np.float64)])
+        self.candidate_since = np.concatenate([self.candidate_since, np.array(fetched, dtype=np.float64)])
 
     # ------------------------------------------------------------- questions
 
@@ -302,6 +318,11 @@ class UrgentSite:
             if self.waits:
                 self.most = float(self.worth_of_free().max(initial=0.0))
 
+    def believe(self, new: Believed) -> Believed | None:
+        """What the collection's forecast holds of it from now on; what it held before."""
+        before, self.believed = self.believed, new
+        return before
+
     def learned(self, at: float) -> None:
         """What was observed of it is in its urgencies."""
         self.observed.clear()
@@ -317,7 +338,7 @@ class UrgentSite:
         """Pages that are worth the price, may be fetched, and do not wait for it; and their urgencies, s."""
         pages = np.flatnonzero(self.worth >= price)
         if len(pages):
-            pages = pages[self.fetched[pages] <= at - self.terms.shortest]
+            pages = pages[self.candidate_since[pages] <= at - self.terms.shortest]
             if self.waits:
                 pages = pages[~np.isin(pages, np.fromiter(self.waits, dtype=np.int64))]
         return pages, self.worth[pages]
@@ -329,7 +350,7 @@ class UrgentSite:
         worth = self.worth >= price
         worth[np.fromiter(self.waits, dtype=np.int64)] = True
         if self.terms.shortest:
-            worth &= self.fetched <= at - self.terms.shortest
+            worth &= self.candidate_since <= at - self.terms.shortest
         return int(np.count_nonzero(worth))
 
     def worth_of_waiting(self) -> Array:
@@ -349,7 +370,7 @@ class UrgentSite:
         pages = np.flatnonzero(self.worth >= price)
         if self.waits:
             pages = pages[~np.isin(pages, np.fromiter(self.waits, dtype=np.int64))]
-        since = float(self.fetched[pages].min()) if len(pages) else inf
+        since = float(self.candidate_since[pages].min()) if len(pages) else inf
         return None if since == inf else since + self.terms.shortest
 
     def reaches_at(self, price: float, at: float) -> float | None:
@@ -384,7 +405,7 @@ class UrgentSite:
             self._encoded = self.urgencies.encode()
         self.kept = _SITE.encode(
             [
-                *(self.terms.interval, self.believed, self._keys, self.fetched.tobytes(), self._encoded),
+                *(self.terms.interval, self.believed, self._keys, self.candidate_since.tobytes(), self._encoded),
                 *(self.observed, self.most, self.asked, self.reaches),
             ]
         )
@@ -404,12 +425,8 @@ class UrgentSite:
             known = SiteUrgency.decode(stored.urgencies, signals=own.beliefs)
         except ValueError:
             return None, believed
-        fetched = np.frombuffer(stored.fetched, dtype=np.float64)
-        site = cls(name, known, stored.keys, fetched, own, encoded=stored.urgencies)
-        site.believed, site.observed = believed, stored.observed
-        site.best = site.most = stored.most
-        site.asked, site.reaches = stored.asked, stored.reaches
-        site.kept = data
+        fetched = np.frombuffer(stored.candidate_since, dtype=np.float64)
+        site = cls(name, known, stored.keys, fetched, own, kept=data, stored=stored)
         is_whole = site.fits(terms) and len(stored.keys) == _KEY_BYTES * len(site) == _KEY_BYTES * len(known)
         return site if is_whole else None, believed
 
@@ -420,7 +437,7 @@ class _Stored(msgspec.Struct, frozen=True, array_like=True):
     interval: float
     believed: Believed | None
     keys: bytes
-    fetched: bytes
+    candidate_since: bytes
     urgencies: bytes
     observed: dict[int, tuple[int, bool]]
     most: float
