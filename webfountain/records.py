@@ -105,7 +105,11 @@ class Link(msgspec.Struct, frozen=True, gc=False):
 
 
 class Linked(msgspec.Struct, frozen=True, gc=False):
-    """A page as it was fetched `at`, and where it leads. `again`: it was fetched well before."""
+    """A page as it was fetched `at`, and where it leads. `again`: it was fetched well before.
+
+    `links` are followed; what its author takes back (`nofollow`) and what policy or detector leave out (`unfollowed`)
+    is logged only.
+    """
 
     page: PageRecord
     site: str
@@ -113,6 +117,8 @@ class Linked(msgspec.Struct, frozen=True, gc=False):
     at: float
     again: bool
     redirected: bool = False
+    nofollow: Sequence[Link] = ()
+    unfollowed: Sequence[Link] = ()
 
 
 class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -62,6 +62,16 @@ def test_a_ranking_holds_the_links_of_what_was_crawled() -> None:
     assert online.gain(2) == 0.0
 
 
+def test_backlinks_are_counted_that_no_ranking_has_each_page_once() -> None:
+    online: OnlineImportance[int] = OnlineImportance()
+    for page, targets in ((0, [1, 2]), (1, [2]), (0, [1, 2]), (3, [])):
+        credit(online, page, targets)
+    online.credit(4, [2], score=1.0, linked=True)
+    assert (online.backlinks([0, 1, 2, 9]).tolist(), online.links) == ([0.0, 1.0, 2.0, 0.0], 3)
+    online.rank()
+    assert (online.backlinks([2]).tolist(), online.links) == ([0.0], 0)
+
+
 def test_what_is_kept_is_bounded_and_those_with_least_go() -> None:
     online: OnlineImportance[int] = OnlineImportance(most=100)
     for page in range(1000, 3000):

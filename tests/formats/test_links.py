@@ -88,6 +88,23 @@ def test_nofollow_links_are_left_out_unless_the_setting_says_otherwise() -> None
     assert len(links(body, nofollow=False)) == 3
 
 
+@pytest.mark.parametrize(
+    ("body", "header", "nofollow"),
+    [
+        ('<a rel=nofollow href="/x">1</a><a href="/y">2</a><a rel=nofollow href="/y">3</a>', None, ["/x"]),
+        ('<base href="/z/"><a href="x">1</a><meta name="robots" content="none"><a href="y">', None, ["/z/x", "/z/y"]),
+        ('<a href="/x">1</a><iframe src="/y"></iframe>', "nofollow", ["/x", "/y"]),
+    ],
+)  # fmt: skip
+def test_what_is_not_to_be_followed_is_told_where_that_is_asked_for(
+    body: str, header: str | None, nofollow: list[str]
+) -> None:
+    for asked, wanted in ((True, [f"https://a.example{path}" for path in nofollow]), (False, [])):
+        found = LinkExtractor().extract(LexborHTMLParser(body), LinksOf(PAGE, header, nofollow=asked))
+        assert (found.links, found.canonical) == (links(body, robots_header=header), None)
+        assert list(found.nofollow) == wanted
+
+
 @pytest.mark.parametrize("name", ["robots", "ROBOTS", "webfountain"])
 @pytest.mark.parametrize("content", ["nofollow", "noindex, NOFOLLOW", "none"])
 def test_a_page_may_forbid_to_follow_its_links(name: str, content: str) -> None:

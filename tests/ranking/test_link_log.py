@@ -12,8 +12,8 @@ import pytest
 
 from webfountain import urls
 from webfountain.errors import RepositoryError
-from webfountain.ranking import link_log
-from webfountain.ranking.link_log import NOFOLLOW, LinkLog, LinkLogReader, compact, fingerprint, surt
+from webfountain.ranking import NOFOLLOW, link_log
+from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, fingerprint, surt
 from webfountain.records import Link
 from webfountain.urls import site_of
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import msgspec
 import numpy as np
 import pytest
@@ -17,7 +18,7 @@ from tests.ranking.linked_web import LinkedWeb
 from webfountain.clock import ManualClock
 from webfountain.core.rank import combined, worth_of_waiting
 from webfountain.core.resemblance import HOT
-from webfountain.ranking import EpochScores
+from webfountain.ranking import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores
 from webfountain.ranking.link_log import LinkLogReader
 from webfountain.ranking.live import Job, RankerProcess, carry_out, live_importance
 from webfountain.records import PageRecord
@@ -103,6 +104,49 @@ def test_each_fetched_page_is_a_row_of_the_log_with_its_known_targets(tmp_path: 
         wanted = [int.from_bytes(fingerprint(f"{HOME}{target}"), "big") for target in targets]
         assert rows[number[path]]["targets"] == wanted
     assert rows[number["/hot"]]["targets"] == []
+
+
+def test_what_is_not_followed_is_logged_with_the_reason_as_a_flag(tmp_path: Path) -> None:
+    """And is asked by nobody: a nofollow link, one that the policy denies, one out of scope, a redirect there."""
+    away = "http://away.example/"
+    body = f"<a href='/a'>x</a><a rel=nofollow href='/b'>x</a><a href='/c.zip'>x</a><a href='{away}'>x</a>"
+    answers = {
+        "/": (200, {"content-type": "text/html"}, body.encode(), 0.01),
+        "/a": (302, {"location": away}, b"", 0.01),
+    }
+
+    def answer(fetch: Fetch, at: float) -> Any:
+        return answers.get(fetch.url.removeprefix(HOME), (404, {}, b"", 0.01))
+
+    for every in ('[ranking]\nevery = "1m"\n', ""):
+        collection = collection_of([f"{HOME}/"], rest=f"{every}[policies.default]\ndeny = ['zip$']\n")
+        clock, links = ManualClock(1_000_000.0), tmp_path / "links"
+        importance = live_importance(collection, tmp_path, writer="ant", at=clock.now(), ranker=AtOnce())
+        crawl = Drive(collection, answer, clock=clock, importance=importance, recrawl=False)
+        crawl.run()
+        crawl.frontier.close()
+        assert paths(crawl) == ["/", "/a"]
+        assert crawl.metrics.get("judge/out_of_scope") == 2
+    pages, names = (f"read_parquet('{links}/segments/{kind}-*.parquet')" for kind in ("links", "names"))
+    query = f"""
+        with link as (select source, unnest(targets) as target, unnest(flags) as flag from {pages})
+        select one.url, other.url, flag from link join {names} one on source = one.fingerprint
+        join {names} other on target = other.fingerprint order by all
+    """
+    assert duckdb.execute(query).fetchall() == [
+        (f"{HOME}/", away, UNFOLLOWED),
+        (f"{HOME}/", f"{HOME}/a", FOLLOWED),
+        (f"{HOME}/", f"{HOME}/b", NOFOLLOW),
+        (f"{HOME}/", f"{HOME}/c.zip", UNFOLLOWED),
+        (f"{HOME}/a", away, REDIRECT | UNFOLLOWED),
+    ]
+
+
+@pytest.mark.parametrize("rest", [RANKING, ""])
+def test_by_backlinks_what_more_pages_link_is_asked_sooner_before_any_ranking_too(tmp_path: Path, rest: str) -> None:
+    crawl, _ = drive(tmp_path, LINKS, rest=f"{rest}[policies.default]\nscore = {{ backlinks = 1 }}\n", hand=2)
+    crawl.run()
+    assert crawl.asked().index(f"{HOME}/hot") < 10
 
 
 def test_a_page_that_many_link_is_asked_before_what_was_known_sooner(tmp_path: Path) -> None:

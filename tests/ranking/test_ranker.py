@@ -10,8 +10,8 @@ import pytest
 
 from webfountain.cli import main
 from webfountain.core.rank import LinkGraph, pagerank
-from webfountain.ranking import EpochScores, ranker
-from webfountain.ranking.link_log import NOFOLLOW, LinkLog, compact, fingerprint
+from webfountain.ranking import NOFOLLOW, UNFOLLOWED, EpochScores, ranker
+from webfountain.ranking.link_log import LinkLog, compact, fingerprint
 from webfountain.ranking.ranker import publish_ranking, ranked_log
 from webfountain.records import Link
 from webfountain.urls import fingerprint as page_key
@@ -33,15 +33,18 @@ def links(pages: list[int]) -> list[Link]:
 
 
 def write_log(url: str) -> None:
-    """Old rows in a shard, some of them again with other links, and newest rows in a segment; a nofollow link."""
+    """Old rows in a shard, some of them again with other links, and newest rows in a segment.
+
+    Each has two links that do not count, one of them to a page that no other link names.
+    """
     log = LinkLog(url, writer="ant")
     for page in LINKS:
         log.append(urls([page])[0], SITE, at=1.0, links=links([4, 3]))
     log.flush()
     compact(url, shards=2)
     for page, targets in LINKS.items():
-        flags = bytes(len(targets)) + bytes([NOFOLLOW])
-        log.append(urls([page])[0], SITE, at=2.0, links=links([*targets, 4]), flags=flags)
+        flags = bytes(len(targets)) + bytes([NOFOLLOW, UNFOLLOWED])
+        log.append(urls([page])[0], SITE, at=2.0, links=links([*targets, 4, 6]), flags=flags)
     log.flush()
 
 
@@ -75,6 +78,7 @@ def test_published_scores_are_relative_to_the_mean_and_name_pages_never_fetched(
     held = EpochScores(tmp_path / "scores")
     keys = np.array([fingerprint(each) for each in urls(list(range(6)))], dtype=np.uint64)
     assert held.names == ("backlinks", "crawled", "pagerank", "trust")
+    assert held.links == 7
     assert held.lookup("crawled", keys).tolist() == [1.0] * 5 + [0.0]
     for name in ("backlinks", "pagerank", "trust"):
         assert held.lookup(name, keys).mean() == pytest.approx(1.0, rel=1e-6)

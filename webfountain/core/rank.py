@@ -139,7 +139,8 @@ class OnlineImportance(Generic[_Page]):
     *Rank*: a fetched page credits its score, dampened, to its targets in equal parts, on top of what the last ranking
     gave them. *Cash*: a seed begins with some; a fetch hands all cash of the page to its targets and leaves it none,
     so that in the end cash lies where few paths end that were crawled already. A page that is fetched again hands on
-    only what it has got since: being fetched often inflates nobody.
+    only what it has got since: being fetched often inflates nobody. *Backlinks*: pages that credited a page since the
+    last ranking and whose links were not in that, each once.
 
     Each page has a row in a few arrays, so that a page with its links costs some array steps and a look-up a link.
 
@@ -153,6 +154,8 @@ class OnlineImportance(Generic[_Page]):
         self._damping = damping
         self._most = most
         self._row_of: dict[_Page, int] = {}
+        self.links = 0
+        """Backlinks that were counted since the last ranking, of all pages."""
         self._use(np.empty((len(_EMPTY_ROW), 0)))
 
     def __len__(self) -> int:
@@ -168,6 +171,8 @@ class OnlineImportance(Generic[_Page]):
         self._gained[:] = 0.0
         self._handed_on[:] = np.nan
         self._bounds[:] = np.inf
+        self._backlinks[:] = 0.0
+        self.links = 0
 
     def credit(
         self, page: _Page, targets: Sequence[_Page], *, score: float, linked: bool, scale: float = 1.0
@@ -188,6 +193,9 @@ class OnlineImportance(Generic[_Page]):
         if named:
             before = (score if linked else 0.0) if isnan(handed_on) else handed_on
             rows = np.array(named)
+            if isnan(handed_on) and not linked:
+                self._backlinks[rows] += 1.0
+                self.links += len(named)
             self._cash[rows] = np.fmax(self._cash[rows], 0.0) + spent / len(named)
             self._gained[rows] += self._damping * (score + gained - before) / len(named)
             worth = (self._ranks[rows] + self._gained[rows]) * self._cash[rows] * scale
@@ -211,6 +219,11 @@ class OnlineImportance(Generic[_Page]):
         rows = np.array([row_of.get(page, 0) for page in pages], dtype=np.intp)
         return self._gained[rows], self._cash[rows]
 
+    def backlinks(self, pages: Sequence[_Page]) -> Array:
+        """(n,) pages that were found to link each since the last ranking."""
+        row_of = self._row_of
+        return np.asarray(self._backlinks[[row_of.get(page, 0) for page in pages]])
+
     def expect(self, pages: Sequence[_Page], ranks: Array, bounds: Array) -> None:
         """Of pages that wait, (n,) each: rank by the last ranking, and a bound of the product of rank and cash."""
         rows = np.array(self._rows(pages), dtype=np.intp)
@@ -221,7 +234,7 @@ class OnlineImportance(Generic[_Page]):
         row_of = self._row_of
         rows = [row_of.setdefault(page, len(row_of) + 1) for page in pages]
         if len(row_of) >= len(self._cash):
-            self._use(np.stack([self._gained, self._cash, self._handed_on, self._ranks, self._bounds]))
+            self._use(self._columns)
         return rows
 
     def _use(self, columns: Array) -> None:
@@ -229,13 +242,14 @@ class OnlineImportance(Generic[_Page]):
         known = columns.shape[1]
         room = np.repeat(_EMPTY_ROW[:, np.newaxis], 2 * max(known, len(self._row_of) + 1, _FEW), axis=1)
         room[:, :known] = columns
-        self._gained, self._cash, self._handed_on, self._ranks, self._bounds = room
+        self._columns = room
+        self._gained, self._cash, self._handed_on, self._ranks, self._bounds, self._backlinks = room
 
     def _forget(self, part: int) -> None:
         """Let go of pages but for so many of each kind."""
         pages = list(self._row_of)
         keep = np.zeros(len(pages) + 1, dtype=np.bool_)
-        columns = np.stack([self._gained, self._cash, self._handed_on, self._ranks, self._bounds])[:, : len(keep)]
+        columns = self._columns[:, : len(keep)]
         for least_first in (np.argsort(columns[0]), np.argsort(np.fmax(columns[1], -1.0))):
             keep[least_first[-part:]] = True
         keep[np.flatnonzero(~np.isnan(columns[2]))[-part:]] = True
@@ -246,8 +260,8 @@ class OnlineImportance(Generic[_Page]):
 
 
 _FEW: Final = 500
-_EMPTY_ROW: Final = np.array([0.0, np.nan, np.nan, np.nan, np.inf])
-"""Of a page of which nothing is known: gained, cash, handed on, rank, bound."""
+_EMPTY_ROW: Final = np.array([0.0, np.nan, np.nan, np.nan, np.inf, 0.0])
+"""Of a page of which nothing is known: gained, cash, handed on, rank, bound, backlinks."""
 
 
 BLOCK_EDGES: Final = 1 << 20

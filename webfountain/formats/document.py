@@ -271,17 +271,20 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     """The language that the page declares, as ``de-AT``."""
     anchors: list[str] = []
     """What the page writes on each of its links, "" where nothing; empty where that was not asked for."""
+    nofollow: list[str] = []
+    """Other canonical URLs that it leads to and wants nobody to follow it to; empty where they were not asked for."""
 
 
 class LinksOf(msgspec.Struct, frozen=True, array_like=True):
     """The page whose links are asked for, by its canonical `url`, and with `anchors` what is written on them.
 
-    `robots_header` is the answer's X-Robots-Tag, None without one.
+    `robots_header` is the answer's X-Robots-Tag, None without one. `nofollow`: those that are not to be followed, too.
     """
 
     url: str
     robots_header: str | None = None
     anchors: bool = False
+    nofollow: bool = False
 
 
 class DocumentReader(Protocol):
@@ -331,6 +334,7 @@ class PlainReader:
             canonical=found.canonical,
             language=language,
             anchors=list(found.anchors),
+            nofollow=list(found.nofollow),
         )
 
 
@@ -369,12 +373,23 @@ _VALUED_DIRECTIVES: Final = frozenset({"unavailable_after", "max-snippet", "max-
 class Extracted(NamedTuple):
     """What a page leads to, and the other page that it calls its canonical form (``rel=canonical``), if any.
 
-    `anchors` are the texts of the links, one each, where they were asked for.
+    `anchors` are the texts of the links, one each, where they were asked for; `nofollow` what it leads to and does not
+    want followed, likewise.
     """
 
     links: list[str]
     canonical: str | None = None
     anchors: Sequence[str] = ()
+    nofollow: Sequence[str] = ()
+
+
+class _Taken(NamedTuple):
+    """Links as they are written: those to follow, first ``<base href>`` and canonical, those not to be followed."""
+
+    hrefs: list[str]
+    base: str | None
+    canonical: str | None
+    nofollow: list[str]
 
 
 class LinkExtractor:
@@ -394,17 +409,21 @@ class LinkExtractor:
     def extract(self, tree: LexborHTMLParser, page: LinksOf) -> Extracted:
         """Canonical URLs that a page leads to, without itself, at most MAX_LINKS."""
         url, robots_header = page.url, page.robots_header
-        if self.nofollow and robots_header and forbids_following(robots_header, self.robot):
+        is_barred = bool(self.nofollow and robots_header and forbids_following(robots_header, self.robot))
+        if is_barred and not page.nofollow:
             return Extracted([])
         nodes = tree.css(_SELECTOR)
-        hrefs, base, named = self._take(nodes)
-        home = url if base is None else join(url, base) or url
-        found = self._resolve(hrefs, home)
+        taken = self._take(nodes, is_barred=is_barred)
+        home = url if taken.base is None else join(url, taken.base) or url
+        found = self._resolve(taken.hrefs, home)
         found.pop(url, None)
-        canonical = None if named is None else next(iter(self._resolve([named], home)), None)
+        canonical = None if taken.canonical is None else next(iter(self._resolve([taken.canonical], home)), None)
         links = list(found) if len(found) <= MAX_LINKS else list(found)[:MAX_LINKS]
         texts = self._anchors(nodes, links, home) if page.anchors else []
-        return Extracted(links, None if canonical == url else canonical, texts)
+        barred: list[str] = []
+        if page.nofollow and taken.nofollow:
+            barred = [each for each in self._resolve(taken.nofollow, home) if each not in found and each != url]
+        return Extracted(links, None if canonical == url else canonical, texts, barred[: MAX_LINKS - len(links)])
 
     def _anchors(self, nodes: Iterable[LexborNode], links: list[str], base: str) -> list[str]:
         """The different texts of each link, one after the other, white space collapsed."""
@@ -424,28 +443,35 @@ class LinkExtractor:
                     texts[target] = f"{before} {text}"[:MAX_ANCHOR] if before else text
         return list(texts.values())
 
-    def _take(self, nodes: Iterable[LexborNode]) -> tuple[list[str], str | None, str | None]:
-        """The links as written, none when the page does not want them followed; first `<base href>` and canonical."""
+    def _take(self, nodes: Iterable[LexborNode], *, is_barred: bool) -> _Taken:
+        """The links of the elements, as written; `is_barred`: the answer's head wants none of them followed."""
         found: list[str] = []
+        taken_back: list[str] = []
         base: str | None = None
         canonical: str | None = None
         nofollow = self.nofollow
         for node in nodes:
             tag, attrs = node.tag, node.attributes
             # Nine of ten are plain anchors.
-            if tag == "a":
+            if tag == "a" or tag == "area":  # noqa: PLR1714  (a tuple costs a fiftieth of the whole)
                 href = attrs.get("href")
-                if href and not (nofollow and "rel" in attrs and _has(attrs["rel"], "nofollow")):
+                if not href:
+                    continue
+                if nofollow and "rel" in attrs and _has(attrs["rel"], "nofollow"):
+                    taken_back.append(href)
+                else:
                     found.append(href)
             elif tag == "meta" and nofollow and self._is_bar(attrs):
-                return [], None, None
+                is_barred = True
             elif tag == "base":
                 base = base or attrs.get("href")
             else:
-                found += _rare(tag, attrs, nofollow=nofollow)
+                found += _rare(tag, attrs)
                 if tag == "link" and canonical is None and _has(attrs.get("rel"), "canonical"):
                     canonical = attrs.get("href") or None
-        return found, base, canonical
+        if is_barred:
+            return _Taken([], base, None, [*found, *taken_back])
+        return _Taken(found, base, canonical, taken_back)
 
     def _is_bar(self, attrs: dict[str, str | None]) -> bool:
         """Whether a meta element forbids us to follow the page's links."""
@@ -485,7 +511,7 @@ def _canonical_origin(origin: str) -> str | None:
     return join(origin, "/") if _ORIGIN.fullmatch(origin) else None
 
 
-def _rare(tag: str | None, attrs: dict[str, str | None], *, nofollow: bool) -> Iterator[str]:
+def _rare(tag: str | None, attrs: dict[str, str | None]) -> Iterator[str]:
     """The link of an element that is no anchor, if it has one."""
     if tag in ("frame", "iframe"):
         href = attrs.get("src")
@@ -495,8 +521,6 @@ def _rare(tag: str | None, attrs: dict[str, str | None], *, nofollow: bool) -> I
     elif tag == "link":
         relations = (attrs.get("rel") or "").lower().split()
         href = attrs.get("href") if not _FOLLOWED_RELATIONS.isdisjoint(relations) else None
-    elif tag == "area":
-        href = None if nofollow and _has(attrs.get("rel"), "nofollow") else attrs.get("href")
     else:
         href = None
     if href:

@@ -743,8 +743,13 @@ def _without_copy(record: PageRecord) -> PageRecord:
 def _linked(visit: Visit, links: Sequence[Link]) -> Linked:
     """A visit and what is followed of it; a page that is gone has no links."""
     again = leased(visit.fetch).last_crawled is not None
-    redirected = visit.kind == "redirected"
-    return Linked(visit.record, visit.fetch.site, links, visit.fetched.at, again, redirected)
+    redirected, reading, unfollowed = visit.kind == "redirected", visit.reading, visit.reading.unfollowed
+    if len(links) < len(reading.links):  # it repeats another
+        followed = {link.key for link in links}
+        unfollowed += tuple(link for link in reading.links if link.key not in followed)
+    return Linked(
+        visit.record, visit.fetch.site, links, visit.fetched.at, again, redirected, reading.nofollow, unfollowed
+    )
 
 
 def _capture(visit: Visit) -> Capture:

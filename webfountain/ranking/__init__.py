@@ -2,11 +2,11 @@
 
 Life of a link
 --------------
-A page is fetched; its outlinks, known targets too, become one row of the link log (`link_log`), which replaces the
-page's older row when the log is compacted. The ranker (`ranker`), a process of its own beside the crawl, reads the
-compacted shards, turns them into in-links on disk and ranks all pages, also those that no one has fetched. The scores
-are published as an epoch, sorted files that the crawl maps into memory and looks up in batches; no record
-of the store is touched. Until the next epoch `core.rank.OnlineImportance` credits what is fetched.
+A page is fetched; its outlinks, known targets and those that nobody follows too, become one row of the link log
+(`link_log`), which replaces the page's older row when the log is compacted. The ranker (`ranker`), a process of its own
+beside the crawl, reads the compacted shards, turns them into in-links on disk and ranks all pages, also those that no
+one has fetched. The scores are published as an epoch, sorted files that the crawl maps into memory and looks up in
+batches; no record of the store is touched. Until the next epoch `core.rank.OnlineImportance` credits what is fetched.
 
 An epoch is a folder of arrays: sorted fingerprints and their scores. It is written as a whole before the file `EPOCH`
 is replaced to name it, so that a reader has the old epoch or the new one, whatever was killed. The crawl `refresh`es
@@ -15,12 +15,12 @@ when it may wait for a file's name. The epoch before the last is kept for reader
 
 from __future__ import annotations
 
-__all__ = ["EpochScores", "publish_scores", "published_at"]
+__all__ = ["FOLLOWED", "NOFOLLOW", "REDIRECT", "UNFOLLOWED", "EpochScores", "publish_scores", "published_at"]
 
 import os
 import shutil
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
@@ -36,9 +36,21 @@ if TYPE_CHECKING:
 
 _NAME: Final = "EPOCH"
 
+FOLLOWED: Final = 0
+NOFOLLOW: Final = 1
+REDIRECT: Final = 2
+UNFOLLOWED: Final = 4
+"""Flags of a link; they add up. NOFOLLOW: the page's author says not to follow it, and the crawl honours that.
+UNFOLLOWED: the policy refuses it, or the page repeats another whose links are followed."""
+
 
 def publish_scores(
-    folder: Path, fingerprints: Fingerprints, scores: Mapping[str, npt.NDArray[np.float64]], *, at: float = 0.0
+    folder: Path,
+    fingerprints: Fingerprints,
+    scores: Mapping[str, npt.NDArray[np.float64]],
+    *,
+    at: float = 0.0,
+    links: int = 0,
 ) -> int:
     """Publish scores of pages as the next epoch; its number.
 
@@ -47,6 +59,7 @@ def publish_scores(
     fingerprints : (n,) strictly ascending
     scores : name, as in a policy's `score` -> (n,) relative to the mean; kept in single precision
     at : time of the ranking, UTC seconds
+    links : that were counted
 
     Raises
     ------
@@ -61,7 +74,7 @@ def publish_scores(
         raise ValueError(f"scores must have one value for each of the {len(fingerprints)} fingerprints")
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        last = _epoch(folder)[0]
+        last = _epoch(folder).number
         made = folder / f"epoch-{last + 1:08d}"
         for each in folder.glob("epoch-*"):
             # A killed publication's, and those before the last.
@@ -73,7 +86,7 @@ def publish_scores(
             _save(made / f"score-{name}.npy", values.astype(np.float32))
         new = folder / f"{_NAME}.new"
         with new.open("w") as file:
-            file.write(f"{last + 1} {at!r}")
+            file.write(f"{last + 1} {at!r} {links}")
             file.flush()
             os.fsync(file.fileno())
         os.replace(new, folder / _NAME)
@@ -84,7 +97,7 @@ def publish_scores(
 
 def published_at(folder: Path) -> float:
     """Time of the ranking in force, UTC seconds; -inf before the first. RepositoryError when that cannot be read."""
-    return _epoch(folder)[1]
+    return _epoch(folder).at
 
 
 class EpochScores:
@@ -95,6 +108,8 @@ class EpochScores:
         self.epoch = 0
         self.at = -inf
         """Time of the ranking, UTC seconds."""
+        self.links = 0
+        """Links that it counted."""
         self._fingerprints: Fingerprints = np.zeros(0, dtype=np.uint64)
         self._scores: dict[str, npt.NDArray[np.float32]] = {}
         self.refresh()
@@ -109,10 +124,10 @@ class EpochScores:
 
     def refresh(self) -> bool:
         """Take a newer epoch, when there is one; True then. A publication that goes on at the time is no matter."""
-        epoch, at = _epoch(self._folder)
-        if epoch == self.epoch:
+        epoch = _epoch(self._folder)
+        if epoch.number == self.epoch:
             return False
-        made = self._folder / f"epoch-{epoch:08d}"
+        made = self._folder / f"epoch-{epoch.number:08d}"
         try:
             # Plain views: each step on a memmap would make another one.
             fingerprints = np.asarray(np.load(made / "fingerprints.npy", mmap_mode="r"))
@@ -122,7 +137,8 @@ class EpochScores:
             }
         except (OSError, ValueError) as error:
             raise RepositoryError(f"{made}: scores cannot be read: {error}") from error
-        self._fingerprints, self._scores, self.epoch, self.at = fingerprints, scores, epoch, at
+        self._fingerprints, self._scores = fingerprints, scores
+        self.epoch, self.at, self.links = epoch
         return True
 
     def lookup(self, name: str, fingerprints: Fingerprints, *, absent: float = 0.0) -> npt.NDArray[np.float64]:
@@ -147,13 +163,20 @@ class EpochScores:
         return places
 
 
-def _epoch(folder: Path) -> tuple[int, float]:
-    """(number, time) of the epoch in force."""
+class _Epoch(NamedTuple):
+    """The one in force: its number (0: there is none), its ranking's time, and how many links that counted."""
+
+    number: int = 0
+    at: float = -inf
+    links: int = 0
+
+
+def _epoch(folder: Path) -> _Epoch:
     try:
-        number, at = (folder / _NAME).read_text().split()
-        return int(number), float(at)
+        number, at, *links = (folder / _NAME).read_text().split()
+        return _Epoch(int(number), float(at), *map(int, links[:1]))
     except FileNotFoundError:
-        return 0, -inf
+        return _Epoch()
     except (OSError, ValueError) as error:
         raise RepositoryError(f"{folder / _NAME}: {error}") from error
 

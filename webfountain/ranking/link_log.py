@@ -9,12 +9,14 @@ the manifest's shards and every segment that it does not name, so a reader sees 
 a compaction, also one that is killed. Files that no manifest needs any longer stay until the next compaction, for
 readers that have just begun.
 
-Fingerprints are xxh3 of the canonical URL (of the site for sites), 8 bytes. It knows no ranking and judges no link.
+Fingerprints are xxh3 of the canonical URL (of the site for sites), 8 bytes. It knows no ranking and judges no link:
+what an author takes back or the crawl does not follow is logged with a flag that says so, for it is a link of the web,
+and another collection, or an edited policy, may think otherwise. Whoever ranks decides what counts.
 """
 
 from __future__ import annotations
 
-__all__ = ["FOLLOWED", "NOFOLLOW", "REDIRECT", "LinkLog", "LinkLogReader", "compact", "fingerprint", "surt"]
+__all__ = ["LinkLog", "LinkLogReader", "compact", "fingerprint", "surt"]
 
 import io
 import json
@@ -39,11 +41,6 @@ if TYPE_CHECKING:
 
     import fsspec
 
-
-FOLLOWED: Final = 0
-NOFOLLOW: Final = 1
-REDIRECT: Final = 2
-"""Flags of a link; they add up."""
 
 ROWS: Final = 20_000
 """Pages after which a segment is written though its period has not ended."""
@@ -126,7 +123,7 @@ class LinkLog:
         ----------
         url : canonical
         links : with the fingerprints of their URLs as keys
-        flags : one byte a link; empty: all FOLLOWED
+        flags : one byte a link, of those of `webfountain.ranking`; empty: all FOLLOWED
         anchors : one text a link, where a policy asks for them
 
         Raises RepositoryError when a segment that is full or of an earlier period cannot be written.

@@ -32,7 +32,7 @@ import numpy as np
 
 from webfountain.core.rank import DAMPING, METRICS, PRIOR, OnlineImportance, is_home, location, worth_of_waiting
 from webfountain.core.resemblance import Topics, is_hot, with_hot_first
-from webfountain.ranking import EpochScores, published_at
+from webfountain.ranking import NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores, published_at
 from webfountain.records import PageRecord
 from webfountain.urls import fingerprint
 
@@ -210,6 +210,7 @@ PROMISE: Final = 2.0
 """What a home page is worth at least before it is known what others came to be worth, relative to a mean page."""
 SAMPLE: Final = 1000
 """Home pages, fetched last, whose mean rank is what others promise."""
+_NOFOLLOW, _UNFOLLOWED = bytes((NOFOLLOW,)), bytes((UNFOLLOWED,))
 _MEMORY: Final = 1000.0
 """Scores that the mean of a metric is taken over, whose true mean is not known."""
 
@@ -359,10 +360,7 @@ class LiveImportance:
         self._rankings = rankings
         self._scores: EpochScores | None = None
         if rankings is not None:
-            from webfountain.ranking.link_log import REDIRECT  # noqa: PLC0415  (pyarrow, for those who log links only)
-
             self._scores = EpochScores(rankings.scores)
-            self._redirect = bytes((REDIRECT,))
         self.sites = WaitingSites(None if rankings is None else rankings.scores / "sites")
         """Which sites wait, and which of them is to be crawled first."""
         self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT)
@@ -398,17 +396,7 @@ class LiveImportance:
         linked = self._published("crawled", keys, 0.0).tolist()
         for one, key, score, was_linked in zip(fetched, keys, scores, linked, strict=True):
             if self._rankings is not None:
-                flags = self._redirect * len(one.links) if one.redirected else b""
-                anchors = [link.anchor for link in one.links] if self._topics else None
-                self._rankings.log.append(
-                    one.page.url,
-                    one.site,
-                    at=one.at,
-                    links=one.links,
-                    flags=flags,
-                    anchors=anchors if anchors and any(anchors) else None,
-                )
-                self._logged += 1
+                self._log(self._rankings.log, one)
             if not one.again:
                 self._endow(one, key, score)
                 if is_home(one.page.url):
@@ -418,6 +406,25 @@ class LiveImportance:
             # How much those are worth by now is asked when their site is refilled.
             for place in self._online.credit(key, targets, score=score, linked=bool(was_linked), scale=self._scale):
                 self._risen.setdefault(one.links[place].site, {})[targets[place]] = None
+
+    def _log(self, log: LinkLog, one: Linked) -> None:
+        """A row with all links of a page, also those that nobody follows."""
+        links, flags = one.links, b""
+        if one.nofollow or one.unfollowed:
+            links = [*links, *one.nofollow, *one.unfollowed]
+            flags = bytes(len(one.links)) + _NOFOLLOW * len(one.nofollow) + _UNFOLLOWED * len(one.unfollowed)
+        if one.redirected:
+            flags = bytes(flag | REDIRECT for flag in flags or bytes(len(links)))
+        anchors = [link.anchor for link in links] if self._topics else None
+        log.append(
+            one.page.url,
+            one.site,
+            at=one.at,
+            links=links,
+            flags=flags,
+            anchors=anchors if anchors and any(anchors) else None,
+        )
+        self._logged += 1
 
     def _endow(self, one: Linked, key: bytes, score: float) -> None:
         """Cash of a page at its first fetch: a seed's own, or what one is worth that waits since another run."""
@@ -569,7 +576,7 @@ class LiveImportance:
         """(n,) of each metric, relative to its mean."""
         scores: dict[str, Array] = {}
         if "backlinks" in wanted:
-            scores["backlinks"] = self._published("backlinks", keys, 0.0)
+            scores["backlinks"] = self._backlinks(keys)
         if "trust" in wanted:
             trust = np.array([page.trust for page in pages])
             inherited = self._relative("trust", trust)
@@ -623,6 +630,13 @@ class LiveImportance:
         worths = worth_of_waiting(ranks + gains, self._scale * cash)
         self._online.expect(keys, ranks, (RISE * worths) ** 2)
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
+
+    def _backlinks(self, keys: Sequence[bytes]) -> Array:
+        """(n,) backlinks by the last ranking and what came since, relative to those of a mean page."""
+        ranked, pages = (0, 0) if self._scores is None else (self._scores.links, len(self._scores))
+        mean = (ranked + self._online.links) / max(self._known, pages, len(self._online), 1)
+        counted = self._online.backlinks(keys) + self._published("backlinks", keys, 0.0) * ranked / max(pages, 1)
+        return np.asarray(counted / mean) if mean > 0 else counted
 
     def _published(self, name: str, keys: Sequence[bytes], absent: float) -> Array:
         scores = self._scores

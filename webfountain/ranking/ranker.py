@@ -21,8 +21,8 @@ import numpy as np
 
 from webfountain.core.rank import DAMPENING, DAMPING, LinkBlock, LinkGraph, Ranking, backlinks, pagerank, trustrank
 from webfountain.errors import InputError
-from webfountain.ranking import publish_scores
-from webfountain.ranking.link_log import NOFOLLOW, LinkLogReader, fingerprint
+from webfountain.ranking import NOFOLLOW, UNFOLLOWED, publish_scores
+from webfountain.ranking.link_log import LinkLogReader, fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -127,7 +127,7 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
             found["trust"] = trustrank(log.graph, seeds, weights=given).scores
         scores = {name: each * count for name, each in found.items()} | {"crawled": log.crawled.astype(np.float64)}
         _publish_sites(url, folder / "sites", at)
-        return publish_scores(folder, log.fingerprints, scores, at=at)
+        return publish_scores(folder, log.fingerprints, scores, at=at, links=log.graph.edges)
 
 
 def _publish_sites(url: str, folder: Path, at: float) -> None:
@@ -137,7 +137,7 @@ def _publish_sites(url: str, folder: Path, at: float) -> None:
     for table in LinkLogReader(url).rows():
         degree = np.diff(table["targets"].combine_chunks().offsets.to_numpy())
         pairs = np.stack([np.repeat(table["site"].to_numpy(), degree), _flat(table, "target_sites")], axis=1)
-        found.append(np.unique(pairs, axis=0))
+        found.append(np.unique(pairs[_counted(table)], axis=0))
         waiting += len(found[-1])
         if waiting > max(len(found[0]), 1 << 20):
             found, waiting = [np.unique(np.concatenate(found), axis=0)], 0
@@ -152,7 +152,8 @@ def _publish_sites(url: str, folder: Path, at: float) -> None:
 def ranked_log(url: str, scratch: Path) -> RankedLog:
     """The graph of a link log, its blocks in files of `scratch`, which must live as long as the graph is used.
 
-    Links that the page's author takes back (nofollow) do not count; a link that stands on a page twice counts once.
+    Links that the page's author takes back (nofollow) do not count, nor those that the crawl does not follow: a page's
+    score is divided among its valid outlinks (Policies 2006). A link that stands on a page twice counts once.
     """
     reader = LinkLogReader(url)
     pages = _all_pages(reader)
@@ -177,12 +178,12 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
 
 
 def _all_pages(reader: LinkLogReader) -> Fingerprints:
-    """(n,) fingerprints of all sources and targets, ascending."""
+    """(n,) fingerprints of all sources, and of all targets of links that count, ascending."""
     pages = np.zeros(0, dtype=np.uint64)
     fresh: list[Fingerprints] = []
     waiting = 0
     for table in reader.rows():
-        fresh += [table["source"].to_numpy(), _flat(table, "targets")]
+        fresh += [table["source"].to_numpy(), _flat(table, "targets")[_counted(table)]]
         waiting += len(fresh[-1]) + len(fresh[-2])
         # Merged when there are as many as are known, so that the whole costs a few sorts.
         if waiting > max(len(pages), 1 << 20):
@@ -211,8 +212,13 @@ def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Fingerprints, 
                 table = table.filter(newest)  # noqa: PLW2901
                 source = source[newest]
             degree = np.diff(table["targets"].combine_chunks().offsets.to_numpy())
-            counted = (_flat(table, "flags") & NOFOLLOW) == 0
+            counted = _counted(table)
             yield source, np.repeat(source, degree)[counted], _flat(table, "targets")[counted]
+
+
+def _counted(table: pa.Table) -> npt.NDArray[np.bool_]:
+    """Of each link of the rows whether it counts."""
+    return np.asarray((_flat(table, "flags") & (NOFOLLOW | UNFOLLOWED)) == 0)
 
 
 def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:

@@ -78,6 +78,10 @@ class Reading:
     refused: Mapping[str, int] = field(default_factory=dict)
     canonical: str | None = None
     """Another URL that the page says it is a form of."""
+    nofollow: tuple[Link, ...] = ()
+    """What it leads to and does not want followed; this and the next for the link log, where there is one."""
+    unfollowed: tuple[Link, ...] = ()
+    """The links that the policy refused."""
 
 
 _NOTHING = Reading()
@@ -183,6 +187,7 @@ class Examiner:
         self._fastest = collection.cycle.fastest_s
         self._min_change = collection.change.min_change
         self._diffs = collection.changes.diff
+        self._logs_links = collection.ranking.every is not None
 
     def examine(self, fetched: Fetched, prior: change_rate.Prior) -> Visit:
         """The visit that a fetch of a leased page amounts to; `prior` is what is believed of pages of its site.
@@ -311,7 +316,7 @@ class Examiner:
         target = urls.join(record.url, fetched.location) if fetched.location else None
         if target is None or target == record.url:
             return self._without_copy(fetched, "failed", "redirect-loop" if target else "bad-redirect")
-        links, refused = self._judged([target], fetched.fetch, "redirect", record)
+        links, refused, unfollowed = self._judged([target], fetched.fetch, "redirect", record)
         if record.scores:  # the same page elsewhere
             links = tuple(
                 link
@@ -319,7 +324,7 @@ class Examiner:
                 else msgspec.structs.replace(link, scores=record.scores)
                 for link in links
             )
-        reading = Reading(links=links, links_seen=1, refused=refused)
+        reading = Reading(links=links, links_seen=1, refused=refused, unfollowed=unfollowed)
         return self._without_copy(fetched, "redirected", None, reading, target)
 
     def _without_copy(
@@ -352,7 +357,7 @@ class Examiner:
         """What a page says, by one of the reader's two ways."""
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
         anchors = self._judge.follows_topics(leased(fetched.fetch).policy)
-        return read(fetched.body, kind, LinksOf(fetched.fetch.url, header, anchors))
+        return read(fetched.body, kind, LinksOf(fetched.fetch.url, header, anchors, self._logs_links))
 
     def _seen(self, fetched: Fetched, document: Document, record: PageRecord) -> Seen:
         """What a page shows, as far as anybody asks."""
@@ -391,20 +396,21 @@ class Examiner:
 
     def _reading(self, fetched: Fetched, document: Document, record: PageRecord) -> Reading:
         """What a page says, its links judged."""
-        links, refused = self._judged(document.links, fetched.fetch, "link", record)
+        links, refused, unfollowed = self._judged(document.links, fetched.fetch, "link", record)
         if document.anchors:
             links = self._promising(links, dict(zip(document.links, document.anchors, strict=True)), record)
         if len(document.links) >= MAX_LINKS:
             refused["links/too_many"] = 1
-        return Reading(document.title, document.text, links, len(document.links), refused, document.canonical)
+        seen, nofollow = len(document.links), tuple(map(_logged, document.nofollow))
+        return Reading(document.title, document.text, links, seen, refused, document.canonical, nofollow, unfollowed)
 
     def _judged(
         self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], record: PageRecord
-    ) -> tuple[tuple[Link, ...], dict[str, int]]:
-        """The links that the policy of the page lets in, and how many it refused by reason."""
+    ) -> tuple[tuple[Link, ...], dict[str, int], tuple[Link, ...]]:
+        """The links that the policy of the page lets in, how many it refused by reason, and these for the log."""
         depth = record.depth + (kind == "link")
         refused: dict[str, int] = {}
-        links = []
+        links, unfollowed = [], []
         fingerprint = urls.fingerprint
         source, home = fetch.url, fetch.site
         near = home + "/"
@@ -423,7 +429,9 @@ class Examiner:
                 links.append(Link(url, site, fingerprint(url), depth, policy, worth, source, None, trust))
             else:
                 refused[f"judge/{reason}"] = refused.get(f"judge/{reason}", 0) + 1
-        return tuple(links), refused
+                if self._logs_links:
+                    unfollowed.append(_logged(url))
+        return tuple(links), refused, tuple(unfollowed)
 
     def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
         """The links of a page with their texts, and what those under a policy with a topic promise by their words.
@@ -439,6 +447,11 @@ class Examiner:
             scores = (promised, far) if says else ()
             found.append(msgspec.structs.replace(link, scores=scores, anchor=anchor) if scores or anchor else link)
         return tuple(found)
+
+
+def _logged(url: str) -> Link:
+    """A link that nobody follows."""
+    return Link(url, urls.site_of(url), urls.fingerprint(url))
 
 
 def counts_of(visit: Visit) -> dict[str, float]:
