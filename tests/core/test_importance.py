@@ -90,11 +90,13 @@ def test_a_waiting_page_is_named_once_it_is_worth_what_was_not_expected_of_it() 
     assert cash[:2].tolist() == [1.0, 1.0]
     assert np.isnan(cash[2])
     online.expect([1, 2], np.array([1.0, 1.0]), np.array([4.0, 5.0]))
-    assert online.credit(5, [3, 2, 1, 9], score=0.0, linked=False, scale=1.9) == []
-    assert online.credit(5, [3, 2, 1, 9], score=0.0, linked=False, scale=2.0) == [2]
-    assert online.credit(4, [2], score=2.0, linked=False, scale=2.0) == [0]
+    assert not online.credit(5, [3, 2, 1, 9], score=0.0, linked=False, scale=1.9)
+    assert online.credit(5, [3, 2, 1, 9], score=0.0, linked=False, scale=2.0) == {2: pytest.approx(4.0)}
+    assert online.credit(4, [2], score=2.0, linked=False, scale=2.0) == {0: pytest.approx(6.0)}
+    assert online.credit(5, [2], score=0.0, linked=False, scale=7.9) == {}  # told again when it is worth twice as much
+    assert online.credit(5, [2], score=0.0, linked=False, scale=8.0) == {0: pytest.approx(24.0)}
     online.rank()
-    assert online.credit(5, [1, 2], score=0.0, linked=False, scale=100.0) == []
+    assert online.credit(5, [1, 2], score=0.0, linked=False, scale=100.0) == {}
 
 
 def test_rows_grow_with_what_is_known() -> None:

@@ -20,7 +20,7 @@ from webfountain.core.rank import combined, worth_of_waiting
 from webfountain.core.resemblance import HOT
 from webfountain.ranking import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores
 from webfountain.ranking.link_log import LinkLogReader
-from webfountain.ranking.live import Job, RankerProcess, carry_out, live_importance
+from webfountain.ranking.live import Job, RankerProcess, RisenPages, carry_out, live_importance
 from webfountain.records import PageRecord
 from webfountain.simulate.ordering import GraphFile
 from webfountain.simulate.ordering import crawl as virtual_crawl
@@ -157,6 +157,20 @@ def test_a_page_that_many_link_is_asked_before_what_was_known_sooner(tmp_path: P
     crawl.run()
     assert not ranker.jobs  # learned online alone
     assert crawl.asked().index(f"{HOME}/hot") < plain / 2
+
+
+def test_of_the_pages_of_a_site_that_gained_the_worthiest_are_told_each_once_and_none_that_was_fetched() -> None:
+    risen = RisenPages(most=100)
+    for key, worth in [(b"a", 2.0), (b"b", 8.0), (b"c", 4.0), (b"a", 16.0), (b"d", 1.0)]:
+        risen.add("s", key, worth)
+    risen.add("t", b"e", 32.0)
+    risen.drop("s", b"b")
+    assert risen.take("s", 1) == [b"a"]
+    assert risen.take("s", 9) == [b"c", b"d"]
+    assert risen.take("s", 9) == []
+    for number in range(100):
+        risen.add("u", bytes((number,)), 1.0)
+    assert len(risen.take("t", 9) + risen.take("u", 999)) <= 100
 
 
 def test_a_ranking_is_begun_in_time_and_brought_into_the_queues(tmp_path: Path) -> None:

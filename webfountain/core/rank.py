@@ -176,8 +176,10 @@ class OnlineImportance(Generic[_Page]):
 
     def credit(
         self, page: _Page, targets: Sequence[_Page], *, score: float, linked: bool, scale: float = 1.0
-    ) -> list[int]:
-        """A page was fetched and links to these targets, each named once; the places of those that outgrew their bound.
+    ) -> dict[int, float]:
+        """A page was fetched and links to these targets, each named once; places and products of the outgrown.
+
+        Those are the targets whose product of rank and cash is beyond their bound, which then is `_AGAIN` times it.
 
         Parameters
         ----------
@@ -189,17 +191,27 @@ class OnlineImportance(Generic[_Page]):
         gained, handed_on, spent = float(self._gained[own]), float(self._handed_on[own]), self.cash(page)
         self._cash[own] = np.nan
         self._handed_on[own] = score + gained
-        outgrown: list[int] = []
+        outgrown: dict[int, float] = {}
         if named:
             before = (score if linked else 0.0) if isnan(handed_on) else handed_on
-            rows = np.array(named)
+            rows = np.array(named, dtype=np.intp)
             if isnan(handed_on) and not linked:
                 self._backlinks[rows] += 1.0
                 self.links += len(named)
-            self._cash[rows] = np.fmax(self._cash[rows], 0.0) + spent / len(named)
-            self._gained[rows] += self._damping * (score + gained - before) / len(named)
-            worth = (self._ranks[rows] + self._gained[rows]) * self._cash[rows] * scale
-            outgrown = np.flatnonzero(worth >= self._bounds[rows]).tolist()
+            cash = np.fmax(self._cash.take(rows), 0.0)
+            cash += spent / len(named)
+            self._cash[rows] = cash
+            worth = self._gained.take(rows)
+            worth += self._damping * (score + gained - before) / len(named)
+            self._gained[rows] = worth
+            worth += self._ranks.take(rows)
+            worth *= cash
+            worth *= scale
+            places = (worth >= self._bounds.take(rows)).nonzero()[0]
+            if len(places):
+                products = worth[places]
+                self._bounds[rows[places]] = _AGAIN * products
+                outgrown = dict(zip(places.tolist(), products.tolist(), strict=True))
         if self._most is not None and len(self._row_of) > self._most:
             self._forget(self._most // 4)
         return outgrown
@@ -260,6 +272,7 @@ class OnlineImportance(Generic[_Page]):
 
 
 _FEW: Final = 500
+_AGAIN: Final = 4.0
 _EMPTY_ROW: Final = np.array([0.0, np.nan, np.nan, np.nan, np.inf, 0.0])
 """Of a page of which nothing is known: gained, cash, handed on, rank, bound, backlinks."""
 

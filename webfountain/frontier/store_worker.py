@@ -63,7 +63,8 @@ DISCOVERED: Final = 5000
 GRADED: Final = 2000
 """Waiting URLs, at most, that one batch looks up in a new ranking: some milliseconds."""
 RISEN: Final = 64
-"""Waiting URLs of a site, at most, that are weighed anew with a refill, for they have gained since."""
+"""Waiting URLs of a site, at most, that are weighed anew with a refill, for they have gained since: as many as it
+has room for, for no lease takes more of them."""
 
 
 class StoreWorker:
@@ -642,7 +643,7 @@ class StoreWorker:
     def _grade(self, importance: LiveImportance, refills: Sequence[Refill], result: BatchResult) -> None:
         """Bring what was learned of waiting URLs into the queues that are about to be leased from, a bounded part."""
         left, epoch = GRADED, importance.epoch
-        for lease in [refill.lease for refill in refills if refill.never_crawled]:
+        for lease, room in [(refill.lease, refill.never_crawled) for refill in refills if refill.never_crawled]:
             if epoch and self._graded.get(lease.site, lease.record.epoch) != epoch and left > 0:
                 graded = self._store.regrade(lease, importance.importance, epoch=epoch, n=left)
                 if graded is None:
@@ -651,7 +652,7 @@ class StoreWorker:
                 result.counts["ranking/moved"] += graded.moved
                 if graded.done:
                     self._graded[lease.site] = epoch
-            if keys := importance.risen(lease.site, RISEN):
+            if keys := importance.risen(lease.site, min(room, RISEN)):
                 result.counts["ranking/risen"] += self._store.reweigh(lease, keys, importance.importance) or 0
 
     def _without_mirrored(self, leases: list[Lease], at: float) -> list[Lease]:

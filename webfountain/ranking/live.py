@@ -23,6 +23,7 @@ import sys
 import time
 import weakref
 from collections import deque
+from heapq import heappop, heappush
 from math import isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
@@ -337,6 +338,51 @@ class WaitingSites:
         return list((self._scores.lookup("pagerank", keys, absent=PRIOR) + np.array(gained)).tolist())
 
 
+class RisenPages:
+    """Pages that wait and are worth more than their lane says, of each site the worthiest first.
+
+    What one is worth is what it was when it was told last. Of more than `most` pages none is remembered: they stay in
+    their lanes until they gain again.
+    """
+
+    def __init__(self, *, most: int = KEPT) -> None:
+        self._most = most
+        self._count = 0
+        self._worth: dict[str, dict[bytes, float]] = {}
+        self._heaps: dict[str, list[tuple[float, bytes]]] = {}  # an entry is stale whose worth is not the page's
+
+    def add(self, site: str, key: bytes, worth: float) -> None:
+        """A page is worth so much now."""
+        self._count += 1
+        if self._count > self._most:
+            self.clear()
+        self._worth.setdefault(site, {})[key] = worth
+        heappush(self._heaps.setdefault(site, []), (-worth, key))
+
+    def drop(self, site: str, key: bytes) -> None:
+        """A page waits no more."""
+        self._worth.get(site, {}).pop(key, None)
+
+    def take(self, site: str, most: int) -> list[bytes]:
+        """The worthiest of a site, at most so many; they are forgotten."""
+        worth, heap = self._worth.get(site, {}), self._heaps.get(site, [])
+        taken: list[bytes] = []
+        while heap and len(taken) < most:
+            value, key = heappop(heap)
+            self._count -= 1
+            if worth.get(key) == -value:
+                del worth[key]
+                taken.append(key)
+        if not heap:
+            self._worth.pop(site, None)
+            self._heaps.pop(site, None)
+        return taken
+
+    def clear(self) -> None:
+        """Forget all."""
+        self._worth, self._heaps, self._count = {}, {}, 0
+
+
 class LiveImportance:
     """What pages are worth, asked and told by the worker thread.
 
@@ -366,7 +412,7 @@ class LiveImportance:
         self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT)
         self.topics = Topics()
         """What is learned of words; who reads pages teaches it."""
-        self._risen: dict[str, dict[bytes, None]] = {}
+        self._risen = RisenPages()
         self._means: dict[str, float] = {}
         self._homes: deque[bytes] = deque(maxlen=SAMPLE)  # fetched last
         self._promise = PROMISE
@@ -404,8 +450,10 @@ class LiveImportance:
             self.sites.credit(one.site, one.links)
             targets = [link.key for link in one.links]
             # How much those are worth by now is asked when their site is refilled.
-            for place in self._online.credit(key, targets, score=score, linked=bool(was_linked), scale=self._scale):
-                self._risen.setdefault(one.links[place].site, {})[targets[place]] = None
+            outgrown = self._online.credit(key, targets, score=score, linked=bool(was_linked), scale=self._scale)
+            self._risen.drop(one.site, key)
+            for place, worth in outgrown.items():
+                self._risen.add(one.links[place].site, targets[place], worth)
 
     def _log(self, log: LinkLog, one: Linked) -> None:
         """A row with all links of a page, also those that nobody follows."""
@@ -465,16 +513,11 @@ class LiveImportance:
         return [msgspec.structs.replace(record, importance=value) for record, value in zip(records, found, strict=True)]
 
     def risen(self, site: str, most: int) -> list[bytes]:
-        """Pages of a site that have gained much since they were weighed, at most so many; told once."""
-        found = self._risen.get(site)
-        if not found:
-            return []
-        keys = list(found)[:most]
-        for key in keys:
-            del found[key]
-        if not found:
-            del self._risen[site]
-        return keys
+        """Pages of a site that have gained much since they were weighed, the worthiest, at most so many; told once.
+
+        The others wait until they are among them: a lease of so many pages takes none of those.
+        """
+        return self._risen.take(site, most)
 
     # ----------------------------------------------------------------- rankings
 

@@ -332,7 +332,9 @@ class RoundRobin(Generic[T]):
 
     def worth(self) -> float:
         """Of the next in turn, or while none is ready of whoever will be first."""
-        first = self._ready.first() or self._waiting.first()
+        if self._ready:
+            return self._ready.worth()
+        first = self._waiting.first()
         return -inf if first is None else first.worth()
 
     def next(self, at: float) -> T | None:
@@ -394,6 +396,11 @@ class _Turns(Generic[T]):
     def first(self) -> Sequencer[T] | None:
         return next(iter(self._members), None)
 
+    def worth(self) -> float:
+        """Of the next in turn; -inf while there is none."""
+        first = self.first()
+        return -inf if first is None else first.worth()
+
     def take(self) -> Sequencer[T]:
         return self._members.popitem(last=False)[0]
 
@@ -437,6 +444,10 @@ class _Worthiest(_Turns[T]):
                 return member
             heapq.heappop(self._heap)
         return None
+
+    def worth(self) -> float:
+        """Of the worthiest, as it was when it was put here; -inf while there is none."""
+        return -inf if self.first() is None else -self._heap[0][0]
 
     def take(self) -> Sequencer[T]:
         self._taken += 1
