@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from tests.store.stores import SITE
 from webfountain.records import STATES, Copy, Link, PageRecord, SiteState
 from webfountain.store.contract import class_of
-from webfountain.store.embedded.disk import NEVER, is_record, never_suffix, pack_link, pack_waiting, waiting_record
+from webfountain.store.embedded.disk import (
+    NEVER,
+    PAGE,
+    is_record,
+    never_suffix,
+    pack_links,
+    pack_waiting,
+    pointer,
+    waiting_record,
+)
 from webfountain.store.rules import (
     decode_page,
     decode_state,
@@ -81,9 +90,12 @@ def test_a_never_crawled_page_survives_its_queue_entry(
     start: str, rest: str, importance: float, key: bytes, request: bytes | None, trust: float, source: str
 ) -> None:
     link = Link(start + rest, SITE, key, 3, "favor", importance, source, request, trust)
-    entry = NEVER + bytes(8) + never_suffix(class_of(importance), 9)
+    page_key = PAGE + bytes(8) + key
+    [pointing], [(entry, value)] = pack_links({page_key: link}, arrival=9, first_seen=4.5)
     record = first_record(link, 4.5)
-    assert waiting_record(SITE, entry, pack_link(link, 4.5)) == (key, record)
+    suffix = never_suffix(class_of(importance), 9)
+    assert (pointing, entry) == ((page_key, pointer(suffix)), NEVER + bytes(8) + suffix)
+    assert waiting_record(SITE, entry, value) == (key, record)
     assert waiting_record(SITE, entry, pack_waiting(SITE, key, record)) == (key, record)
 
 

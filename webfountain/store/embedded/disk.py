@@ -29,11 +29,11 @@ from rocksdict import AccessType, BlockBasedOptions, Cache, DBCompressionType, O
 from webfountain.errors import StoreError, StoreHeld
 from webfountain.records import PageRecord
 from webfountain.store import Scratch, is_held
-from webfountain.store.contract import CLASSES
-from webfountain.store.rules import first_record, source_of, to_sortable
+from webfountain.store.contract import CLASSES, class_of
+from webfountain.store.rules import source_of, to_sortable
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from webfountain.records import Link
@@ -75,7 +75,7 @@ __all__ = [
     "number",
     "open_reading",
     "open_writing",
-    "pack_link",
+    "pack_links",
     "pack_time",
     "pack_waiting",
     "place_of",
@@ -216,30 +216,38 @@ def is_record(value: bytes | None) -> bool:
     return value is not None and value[0] >= 0x90
 
 
-def pack_link(link: Link, first_seen: float) -> bytes:
-    """The queue entry's value of a page that a link brings. Once a new URL: its steps are the fewest."""
-    url, site, source = link.url, link.site, source_of(link)
-    shared = len(site) if url.startswith(site) else 0
-    # An importance of nothing takes one byte as a whole number, nine as a fraction; so does a trust.
-    importance = link.importance or 0
-    if link.scores:
-        return pack_waiting(site, link.key, first_record(link, first_seen))
-    if source or link.trust:
-        return _encode(
+def pack_links(
+    links: Mapping[bytes, Link], *, arrival: int, first_seen: float
+) -> tuple[list[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]:
+    """What never-seen pages put under their page keys, by which the links come, and into their queue.
+
+    Keys and values, in the order of the links; `arrival` is the first's. One pass: most of what a link costs is here.
+    """
+    pointers: list[tuple[bytes, bytes]] = []
+    entries: list[tuple[bytes, bytes]] = []
+    for nth, (page_key, link) in enumerate(links.items(), arrival):
+        suffix = _turn.pack(class_of(link.importance), nth)
+        pointers.append((page_key, _POINTER + suffix))
+        url, site = link.url, link.site
+        shared = len(site) if url.startswith(site) else 0
+        value = _encode(
             (
                 link.key,
                 shared,
                 url[shared:],
                 first_seen,
-                importance,
+                # Nothing takes one byte as a whole number, nine as a fraction.
+                link.importance or 0,
                 link.depth,
                 link.policy,
                 link.request,
                 link.trust or 0,
-                source,
+                source_of(link),
+                link.scores,
             )
         )
-    return _encode((link.key, shared, url[shared:], first_seen, importance, link.depth, link.policy, link.request))
+        entries.append((NEVER + page_key[1:9] + suffix, value))
+    return pointers, entries
 
 
 def pack_waiting(site: str, key: bytes, record: PageRecord) -> bytes:
@@ -247,8 +255,7 @@ def pack_waiting(site: str, key: bytes, record: PageRecord) -> bytes:
     url = record.url
     shared = len(site) if url.startswith(site) else 0
     told = (key, shared, url[shared:], record.first_seen, record.importance or 0, record.depth, record.policy)
-    scores = (record.scores,) if record.scores else ()
-    return _encode((*told, record.request, record.trust or 0, record.source, *scores))
+    return _encode((*told, record.request, record.trust or 0, record.source, record.scores))
 
 
 def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRecord]:
@@ -294,11 +301,11 @@ BLOOM_BITS: Final = 10
 MEMTABLE_BLOOM: Final = 0.02
 """Share of a memtable that its Bloom filter takes: two bytes an entry at 100 bytes each."""
 LOG_BYTES: Final = 4 * MEBIBYTE
-"""A log of what was written is kept up to this size, or half of what lives in the tables if that is more."""
-TABLE_BYTES: Final = 16 * MEBIBYTE
-"""For each so many bytes that live there may be one overlapping table before they are merged."""
-FEWEST_TABLES: Final = 3
+"""The log may hold so many bytes that took others' place, or half of what lives in the tables if that is more."""
 MOST_TABLES: Final = 8
+"""Tables that overlap before they are merged."""
+FEWEST_TABLES: Final = 3
+"""The same once so many logs full of bytes that took others' place have become tables."""
 
 
 class Disk:
@@ -310,10 +317,14 @@ class Disk:
         self._secondary = secondary
         self._open = True
         self._taken_in: set[tuple[str, int]] = set()
-        self._logged = 0
-        self._log_most = LOG_BYTES
-        self._tables = MOST_TABLES
+        self._unchecked = 0
+        self._new = 0
+        self._replaced_in_log = 0
+        self._replaced_in_tables = 0
+        self._overlapping = 0
+        self._trigger = MOST_TABLES
         if secondary is None:
+            self._replaced_in_tables = self._number("live-sst-files-size") - self._number("estimate-live-data-size")
             self._bound_size()
 
     @property
@@ -383,6 +394,22 @@ class Disk:
             raise self._unreadable(error) from None
         del options  # RocksDB only points at the bound: without this name it would be freed during the scan
 
+    def first_of_each(self, start: bytes, end: bytes, *, width: int) -> Iterator[bytes]:
+        """Of the keys from `start` up to but without `end` that share their first `width` bytes, the first of each."""
+        options = ReadOptions()
+        options.set_iterate_upper_bound(end)
+        try:
+            found = self._db.iter(options)
+            found.seek(start)
+            while found.valid():
+                key = found.key()
+                yield key
+                found.seek(after(key[:width]))
+            found.status()
+        except Exception as error:
+            raise self._unreadable(error) from None
+        del options  # as in `scan`
+
     def write(self, batch: WriteBatch) -> None:
         """Write all of the batch or nothing of it.
 
@@ -393,34 +420,52 @@ class Disk:
         """
         if self.read_only:
             raise StoreError(f"{self.folder}: the store was opened for reading only")
-        self._logged += batch.size_in_bytes()
+        size = batch.size_in_bytes()
+        self._unchecked += size
+        self._replaced_in_log += size - self._new
+        self._new = 0
         try:
             self._db.write(batch)
         except Exception as error:
             raise StoreError(
                 f"{self.folder}: cannot write ({_first_line(error)}); nothing of this step is kept"
             ) from None
-        if self._logged > self._log_most:
-            self._logged = 0
+        if self._unchecked > LOG_BYTES:
+            self._unchecked = 0
             # What it cannot flush now RocksDB says at a later write.
             with suppress(Exception):
-                self._db.flush(False)
                 self._bound_size()
 
+    def expect_new(self, size_bytes: int) -> None:
+        """So many bytes of the batch that is written next take nothing's place: unknown URLs leave no garbage."""
+        self._new = size_bytes
+
     def _bound_size(self) -> None:
-        """Fit the log and the number of overlapping tables to what lives in the store.
+        """Flush the log and merge the tables when too much of them was replaced since.
 
         A small store whose pages are crawled again and again wrote 64 MB of log and eight tables of the same pages
         before they were merged: 100 MB for 6. With three tables and a log of half of what lives each it takes at most
-        four times that. One from 128 MB on is merged as seldom as filling it needs.
+        four times that. One that grows by new URLs is merged as seldom as filling it needs: it has nothing to drop.
         """
-        live = self._db.property_int_value("rocksdb.estimate-live-data-size") or 0
-        self._log_most = max(LOG_BYTES, live // 2)
-        tables = max(FEWEST_TABLES, min(live // TABLE_BYTES, MOST_TABLES))
-        if tables != self._tables:
-            self._db.set_options({"level0_file_num_compaction_trigger": str(tables)})
-            self._tables = tables
+        overlapping = self._number("num-files-at-level0")
+        if overlapping < self._overlapping:
+            self._replaced_in_tables = 0
+        self._overlapping = overlapping
+        # RocksDB's own estimate takes one of the tables that overlap for all of them.
+        lying, living = self._number("live-sst-files-size"), self._number("estimate-live-data-size")
+        log_most = max(LOG_BYTES, max(living, lying - self._replaced_in_tables) // 2)
+        if self._replaced_in_log > log_most:
+            self._db.flush(False)
+            self._replaced_in_tables += self._replaced_in_log
+            self._replaced_in_log = 0
+        trigger = FEWEST_TABLES if self._replaced_in_tables > FEWEST_TABLES * log_most else MOST_TABLES
+        if trigger != self._trigger:
+            self._db.set_options({"level0_file_num_compaction_trigger": str(trigger)})
+            self._trigger = trigger
         _make_private(self.folder)
+
+    def _number(self, name: str) -> int:
+        return self._db.property_int_value(f"rocksdb.{name}") or 0
 
     def _unreadable(self, error: Exception) -> StoreError:
         return StoreError(f"{self.folder}: cannot read the store ({_first_line(error)})")

@@ -73,44 +73,41 @@ class SiteQueues:
 
     def never_crawled(self, n: int, horizon: Sequence[float] | None) -> list[Entry]:
         """Up to `n` due entries of the never-crawled lanes, as `choose` takes them."""
-        lanes = [lane for lane in self._never.lanes() if lane < CLASSES]
         if horizon is None:
-            found: list[Item] = []
-            for lane in lanes:
-                found += self._never.first(lane, n - len(found))
-                if len(found) == n:
-                    break
-            return [self._waiting(item) for item in found]
+            return [self._waiting(item) for item in self._never.in_order(CLASSES, n)]
         _check(horizon, CLASSES)
         offered: dict[bytes, Entry] = {}
         due: list[Candidate] = []
-        for lane in lanes:
+        for lane in self._never.lanes(CLASSES):
             entries = map(self._waiting, self._never.first(lane, n))
             for one in takewhile(lambda one: _first_seen(one) <= horizon[_lane(one)], entries):
                 offered[one.key] = one
                 due.append(Candidate(lane, _first_seen(one), arrival_of(one.entry), one.key))
         return [offered[one.key] for one in choose(due, n, horizon)]
 
-    def recrawl(self, n: int, horizon: Sequence[float]) -> list[Entry]:
-        """Up to `n` due entries of the recrawl lanes, as `choose` takes them."""
+    def recrawl(self, n: int, horizon: Sequence[float]) -> tuple[list[Entry], list[tuple[int, float]]]:
+        """Up to `n` due entries of the recrawl lanes, as `choose` takes them; what they leave, as `recrawl_due`."""
         _check(horizon, LANES)
-        entries: dict[tuple[int, bytes], bytes] = {}
-        due: list[Candidate] = []
-        for lane in self._recrawl.lanes():
-            if lane < LANES and _order(self._recrawl.front(lane)) <= horizon[lane]:
-                for entry, _ in self._recrawl.first(lane, n, until=to_sortable(horizon[lane] + 0.0)):
-                    entries[lane, entry[_KEY_AT:]] = entry
-                    due.append(Candidate(lane, _order(entry), 0, entry[_KEY_AT:]))
-        return [Entry(entries[one.lane, one.key], one.key, None) for one in choose(due, n, horizon)]
+        entries: dict[Candidate, bytes] = {}
+        for lane in self._recrawl.lanes(LANES):
+            # One more than can be chosen, or the first that is not due: one of them is left, where any is.
+            for entry, _ in self._recrawl.first(lane, n + 1, until=to_sortable(horizon[lane] + 0.0)):
+                entries[Candidate(lane, _order(entry), 0, entry[_KEY_AT:])] = entry
+        chosen = choose([one for one in entries if one.order <= horizon[one.lane]], n, horizon)
+        taken, left = set(chosen), dict[int, float]()
+        for one in entries:
+            if one not in taken:
+                left.setdefault(one.lane, one.order)
+        return [Entry(entries[one], one.key, None) for one in chosen], list(left.items())
 
     def recrawl_due(self) -> list[tuple[int, float]]:
         """For each recrawl lane with an entry that is not hidden: (lane, order of the first)."""
-        heads = ((lane, self._recrawl.first(lane, 1)) for lane in self._recrawl.lanes() if lane < LANES)
+        heads = ((lane, self._recrawl.first(lane, 1)) for lane in self._recrawl.lanes(LANES))
         return [(lane, _order(head[0][0])) for lane, head in heads if head]
 
     def after(self, suffix: bytes, n: int) -> list[Entry]:
         """Up to `n` never-crawled entries of all classes behind the one with this suffix (b"": all), in order."""
-        return [self._waiting(item) for item in self._never.walk(suffix, CLASSES, n)]
+        return [self._waiting(item) for item in self._never.behind(suffix, CLASSES, n)]
 
     def _waiting(self, item: Item) -> Entry:
         key, record = waiting_record(self._site, *item)
@@ -118,60 +115,83 @@ class SiteQueues:
 
 
 class _Lanes:
-    """The lanes of one queue of a site: their keys are `prefix`, the lane in `width` bytes, the order within it."""
+    """The lanes of one queue of a site: their keys are `prefix`, the lane in `width` bytes, the order within it.
 
-    __slots__ = ("_disk", "_end", "_fronts", "_hidden", "_prefix", "_width")
+    A lane is *read* once a scan has come to it: from then on its front is kept. Lanes are read in order.
+    """
+
+    __slots__ = ("_disk", "_fronts", "_hidden", "_prefix", "_unread", "_width")
 
     def __init__(self, disk: Disk, prefix: bytes, width: int, hidden: Container[bytes]) -> None:
         self._disk = disk
         self._prefix = prefix
-        self._end = after(prefix)
         self._width = width
         self._hidden = hidden
-        self._fronts: dict[int, bytes] | None = None
+        self._fronts: dict[int, bytes] = {}
+        self._unread = 0
 
     def note(self, entry: bytes) -> None:
         """An entry was added."""
-        if self._fronts is not None:
-            lane = self._lane_of(entry)
+        lane = self._lane_of(entry)
+        if lane < self._unread or lane in self._fronts:
             self._fronts[lane] = min(self._fronts.get(lane, entry), entry)
 
-    def lanes(self) -> list[int]:
-        """The lanes that may hold entries, in order; found by one seek a lane when first asked for."""
-        return sorted(self._found())
-
-    def front(self, lane: int) -> bytes:
-        """A place in a lane that may hold entries, before which it has none."""
-        return self._found()[lane]
+    def lanes(self, below: int) -> list[int]:
+        """The lanes before `below` that may hold entries, in order; found by one seek a lane when first asked for."""
+        if self._unread < below:
+            for entry in self._disk.first_of_each(
+                self._start(self._unread), self._start(below), width=_LANE_AT + self._width
+            ):
+                self._fronts[self._lane_of(entry)] = entry
+            self._unread = below
+        return sorted(lane for lane in self._fronts if lane < below)
 
     def first(self, lane: int, n: int, *, until: bytes | None = None) -> list[Item]:
-        """Up to `n` entries of a lane that are not hidden, none behind the order `until`.
+        """Up to `n` entries of a lane that are not hidden, of those behind the order `until` only the first.
 
         A lane that turns out to be empty is struck from the list. One short scan.
         """
-        fronts = self._found()
-        if n <= 0 or lane not in fronts:
+        if n <= 0 or (lane < self._unread and lane not in self._fronts):
             return []
         start = self._start(lane)
-        end = after(start if until is None else start + until)
+        end = after(start)
+        behind = end if until is None else after(start + until)
         found: list[Item] = []
         first = None
-        for item in self._disk.scan(fronts[lane], end):
+        for item in self._disk.scan(self._fronts.get(lane, start), end):
             if first is None:
                 first = item[0]
-            if len(found) == n:
-                break
             if item[0] not in self._hidden:
                 found.append(item)
-        if first is not None:
-            fronts[lane] = first
-        elif until is None:
-            del fronts[lane]
+                if len(found) == n or item[0] >= behind:
+                    break
+        if first is None and lane < self._unread:
+            del self._fronts[lane]
         else:
-            fronts[lane] = end
+            self._fronts[lane] = first or end
         return found
 
-    def walk(self, suffix: bytes, below: int, n: int) -> list[Item]:
+    def in_order(self, below: int, n: int) -> list[Item]:
+        """Up to `n` entries of the lanes before `below` that are not hidden, lane after lane.
+
+        One short scan for each lane that was read, and one for all that were not.
+        """
+        found: list[Item] = []
+        for lane in sorted(lane for lane in self._fronts if lane < min(below, self._unread)):
+            found += self.first(lane, n - len(found))
+        if len(found) < n and self._unread < below:
+            for item in self._disk.scan(self._start(self._unread), self._start(below)):
+                lane = self._lane_of(item[0])
+                self._fronts.setdefault(lane, item[0])
+                if item[0] not in self._hidden:
+                    found.append(item)
+                    if len(found) == n:
+                        self._unread = lane + 1
+                        return found
+            self._unread = below
+        return found
+
+    def behind(self, suffix: bytes, below: int, n: int) -> list[Item]:
         """Up to `n` entries of the lanes before `below` that are not hidden, behind the one with this suffix."""
         start = self._prefix + suffix + b"\x00" if suffix else self._prefix
         found: list[Item] = []
@@ -181,17 +201,6 @@ class _Lanes:
             if item[0] not in self._hidden:
                 found.append(item)
         return found
-
-    def _found(self) -> dict[int, bytes]:
-        if self._fronts is None:
-            fronts: dict[int, bytes] = {}
-            start = self._prefix
-            while (head := next(iter(self._disk.scan(start, self._end)), None)) is not None:
-                lane = self._lane_of(head[0])
-                fronts[lane] = head[0]
-                start = self._start(lane + 1)
-            self._fronts = fronts
-        return self._fronts
 
     def _start(self, lane: int) -> bytes:
         return self._prefix + lane.to_bytes(self._width, "big")

@@ -45,7 +45,7 @@ from webfountain.store.embedded.disk import (
     is_record,
     never_suffix,
     number,
-    pack_link,
+    pack_links,
     pack_waiting,
     place_of,
     pointer,
@@ -139,15 +139,11 @@ class PageRows:
 
         In the order of the keys: a memtable looks for a key's place from where it put the last one.
         """
-        pointers: list[tuple[bytes, bytes]] = []
-        entries: list[tuple[bytes, bytes]] = []
-        for nth, (page_key, link) in enumerate(fresh.items(), arrival):
-            suffix = never_suffix(class_of(link.importance), nth)
-            pointers.append((page_key, pointer(suffix)))
-            entries.append((NEVER + page_key[1:9] + suffix, pack_link(link, at)))
-        put = batch.put
+        pointers, entries = pack_links(fresh, arrival=arrival, first_seen=at)
+        put, before = batch.put, batch.size_in_bytes()
         for key, value in (*sorted(pointers), *sorted(entries)):
             put(key, value)
+        self._disk.expect_new(batch.size_in_bytes() - before)
         return [entry for entry, _ in entries]
 
     def replace(self, batch: WriteBatch, place: PagePlace, record: PageRecord) -> bytes:

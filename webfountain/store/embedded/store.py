@@ -457,8 +457,8 @@ class EmbeddedStore:
         recrawl: list[Lease] = []
         lanes: list[tuple[int, float]] = []
         if refill.recrawl:
-            recrawl = self._hold(site, active, queues.recrawl(refill.recrawl, refill.horizon))
-            lanes = queues.recrawl_due()
+            waiting, lanes = queues.recrawl(refill.recrawl, refill.horizon)
+            recrawl = self._hold(site, active, waiting)
         active.hurried = active.hurried and len(urgent) >= refill.immediate
         overtaken = active.overtaken and refill.immediate > 0
         active.overtaken = active.overtaken and not overtaken
