@@ -44,6 +44,8 @@ STATS: Final[Mapping[str, Stat]] = {
     "ant/sites_parked": Stat("sites", "Sites that left the active list."),
     "ant/sites_handed_over": Stat("sites", "Sites that were left to the ant that has their address."),
     "ant/lapsed": Stat("pages", "Fetches given back: the ant could not tell in time that it lives."),
+    "ant/loans_given": Stat("loans", "Slots of a large site that were left to another ant."),
+    "ant/loans_taken": Stat("loans", "Slots of another ant's site that this one used."),
     "ant/sites_lost": Stat("sites", "Sites that another process took over: what was under way there is dropped."),
     "ant/unreachable": Stat("sites", "Host names without an address: the site waits, longer each time."),
     "ant/leased": Stat("URLs", "URLs leased into the hand."),

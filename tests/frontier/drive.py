@@ -73,6 +73,7 @@ class Drive:
         importance: LiveImportance | None = None,
         duplicates: DuplicateIndex | None = None,
         owner: str = "test",
+        cpu: Callable[[], float] = lambda: 0.0,
         **config: Any,
     ) -> None:
         self.clock = clock or ManualClock(1_000_000.0)
@@ -89,6 +90,7 @@ class Drive:
             store=self.store, repository=repository, collection=collection, config=FountainConfig(**config),
             clock=self.clock, rng=random.Random(seed), metrics=self.metrics, owner=owner, recrawl=recrawl,
             obey_robots=obey_robots, importance=importance, duplicates=duplicates, steady=self.clock.now,
+            cpu=cpu,
         )  # fmt: skip
         load_seeds(collection, self.frontier.judge, self.frontier.due.discover, at=self.clock.now())
         self.flying: list[tuple[float, int, Fetched]] = []

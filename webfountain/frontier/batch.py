@@ -18,6 +18,7 @@ from webfountain.records import SiteState  # noqa: TC001  (msgspec reads the typ
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from webfountain.frontier.inbox import Letter, Returned
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.sites.hand import SharesSeen
     from webfountain.policy.files import Collection
@@ -75,8 +76,8 @@ class Batch:
     """Addresses that are to be this ant's, by the names of their claims."""
     freed: dict[str, float] = field(default_factory=dict)
     """Claims that others may have, and from when on."""
-    letters: list[tuple[str, str]] = field(default_factory=list)
-    """Sites that other ants are to take: (ant, site)."""
+    letters: list[tuple[str, Letter]] = field(default_factory=list)
+    """(ant, what it is told)."""
     room: int = 0
     immediate: bool = False
     holds_sites: bool = True
@@ -211,6 +212,8 @@ class BatchResult:
     claims: list[Claim] = field(default_factory=list)
     """Whose the addresses are that were asked for."""
     renewed: list[SiteLease] = field(default_factory=list)
+    returned: list[Returned] = field(default_factory=list)
+    """What borrowers wrote."""
     lost: list[str] = field(default_factory=list)
     """Sites whose lease somebody took over."""
     immediate: dict[str, list[Lease]] = field(default_factory=dict)

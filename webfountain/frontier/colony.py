@@ -14,13 +14,37 @@ Life of an ant
 4. Before each request it looks at its *term*: the time until which everything that it holds is its own, counted by a
    clock that goes on while the process is stopped. When that is over (the store does not answer, the process was
    stopped) nothing is sent any more and what is under way is cut; what had been leased goes back.
-5. An ant that has many more sites than the others lets whole addresses go, which the others then find due.
+5. An ant that has many more sites than the others lets whole addresses go, which the others then find due. One whose
+   core is busy *lends* slots of a site that may be asked several times at once to ants that have little to do; see
+   below.
 6. One ant has the *controller's* role, again by a claim: it plans and says the price; what it says stands beside the
    claim, where all others read it at their heartbeat. When it is gone the next heartbeat of any other takes the role
    over; until then, and without one, the last plan stays in force.
 7. It leaves: parks its sites with what it knows of them, lets its addresses go from when politeness allows, and its
    name. Killed, it leaves nothing: its claims and leases run out within two heartbeats, others take its sites over with
    all their URLs, and wait out the delay of each before they ask, for nobody knows when it was last asked.
+
+Life of a loan
+--------------
+A very large site is split by its politeness: a gate has so many slots, each of which waits out its own delay, so ants
+that use different slots keep it together as one alone does.
+
+1. The holder takes some slots out of the gates of site and address (`ActiveSite.lend`), and claims ``loan/ANT/SITE``
+   with its next heartbeats, each time after the site lease was renewed and for as long, while the borrower lives.
+2. The borrower reads the loans that name it at its heartbeats, twice as often meanwhile. It makes a *part* of the site:
+   leases and settles under the holder's token, so that whoever takes the site over fences both; never renews, parks
+   or learns; asks neither robots.txt nor sitemaps. The loan's end bounds its term: what is under way then is cut.
+3. It gives the slots back (`Returned`) when nothing is due there or the loan is not there any more, as soon as nothing
+   of it is under way. Until that letter, or the last end that the holder claimed, the holder uses none of them, does
+   not park the site and keeps its address.
+4. Dead, or not heard of, the borrower is waited out; then the holder parks the site, as soon as nothing is under way,
+   which returns what the other had leased. A dead holder renews nothing: the borrower stops before the lease ends.
+5. At the first refusal or missing answer the borrower asks no more and says so at once; the holder backs off, recalls
+   all loans of the site and lends none for a while. What the others still send is bounded: until the letter is read
+   (half a second, and a batch) and, by other borrowers, until their next heartbeat, by their slots and delays.
+
+Slots are lent only where settling a page is all there is to be kept of it: where no budget, no ranking and no fixed
+size rule the choice, each of which has one writer for a site.
 
 Here is all of this for one ant; the active list has the sites and addresses, the store the claims. The loop thread
 makes a `Beat` when one is due (`Membership.beat`), a thread of its own carries it out against the store
@@ -43,17 +67,20 @@ from webfountain.store.contract import PLAN
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from webfountain.records import SiteLease
-    from webfountain.store.contract import Claims, FrontierStore
+    from webfountain.records import SiteLease, SiteRecord
+    from webfountain.store.contract import Claim, Claims, FrontierStore
 
 __all__ = [
     "ADDRESS",
     "GUEST",
+    "LOAN",
     "ROLE",
     "AntNote",
     "Beat",
     "Beaten",
+    "Borrowed",
     "Colony",
+    "Loan",
     "Membership",
     "Ruling",
     "ants_of",
@@ -75,6 +102,12 @@ would cost the server as much as the square of their number."""
 ADDRESS: Final = "address/"
 GUEST: Final = "guest/"
 """How the claims begin of an address, and of a site that is asked for files without a site lease."""
+LOAN: Final = "loan/"
+LOAN_BEATS: Final = 120
+"""A loan lasts so many heartbeats at most."""
+_BUSY: Final = 0.7
+_FREE: Final = 0.3
+"""An ant that used a larger share of a core since its last heartbeat has too much to do; one with less has time."""
 _SOON: Final = 0.1
 _BURIED_S: Final = 3600.0
 """An ant that was not heard of for so long is struck off the list."""
@@ -93,6 +126,38 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
     """Its metrics."""
     spent: Spent | None = None
     """What it fetched in the time period, where domains have shares of that."""
+    load: float = 1.0
+    """CPU seconds a second since the heartbeat before."""
+
+
+class Loan(msgspec.Struct, frozen=True, array_like=True):
+    """Slots of a site that its holder leaves to another ant: what stands beside the claim on ``loan/ANT/SITE``."""
+
+    site: str
+    borrower: str
+    token: int
+    """Of the holder's site lease."""
+    address: str
+    slots: int
+    opens_at: float
+    """No request before this time, UTC seconds."""
+    ends_at: float
+    """The holder renews it no longer than so."""
+
+    @property
+    def name(self) -> str:
+        """Of its claim."""
+        return f"{LOAN}{self.borrower}/{self.site}"
+
+
+class Borrowed(NamedTuple):
+    """A loan to this ant that is in force, and until when."""
+
+    loan: Loan
+    holder: str
+    until: float
+    record: SiteRecord | None
+    """The site; None where it was known already, or is gone."""
 
 
 class Colony(msgspec.Struct, frozen=True, array_like=True):
@@ -103,6 +168,8 @@ class Colony(msgspec.Struct, frozen=True, array_like=True):
     idle_since: float | None = None
     """A moment at which none of them had anything to do, UTC seconds; None where there was none."""
     spent: Spent | None = None
+    free: tuple[str, ...] = ()
+    """Ants that have little to do, a few of them."""
 
     @classmethod
     def of(cls, notes: Sequence[AntNote]) -> Colony:
@@ -133,6 +200,10 @@ class Beat(NamedTuple):
     knows_plan: int
     spent: Spent | None
     """What it tells of the domains' shares."""
+    loans: Sequence[Loan]
+    """That are to last longer."""
+    parts: frozenset[str] | None
+    """Sites of which it borrows; None where nobody lends."""
 
 
 class Beaten(NamedTuple):
@@ -153,6 +224,9 @@ class Beaten(NamedTuple):
     """The plan in force, where it is one that this ant does not know."""
     is_apart: bool
     """Whether some ant keeps its copies where this one cannot read them."""
+    over: list[Loan]
+    """Loans that were not prolonged: their borrower is gone, or the site."""
+    borrowed: list[Borrowed]
 
 
 def steady_clock() -> float:
@@ -185,6 +259,7 @@ class Membership:
         plans: bool = False,
         reaches: Callable[[int], bool] | None = None,
         steady: Callable[[], float] = steady_clock,
+        cpu: Callable[[], float] = time.process_time,
     ) -> None:
         self.owner = owner
         self.lease_s = LEASE_BEATS * heartbeat_s
@@ -195,6 +270,9 @@ class Membership:
         self._plans = plans
         self._reaches = reaches
         self._steady = steady
+        self._cpu = cpu
+        self._used = (steady(), cpu())  # at the last heartbeat
+        self._load = 1.0
         self._due = start
         self._out = False
         self._ends = steady() + self.lease_s  # the term
@@ -221,11 +299,19 @@ class Membership:
         self._ends = min(self._ends, ends)
         return True
 
+    def bound(self, until: float, *, at: float) -> None:
+        """What is under way must end by `until` (UTC; now is `at`), though that may be over: then it is cut."""
+        self._ends = min(self._ends, self._steady() + until - at)
+
     # -------------------------------------------------------- the heartbeat
 
     def next_at(self) -> float:
         """When the next heartbeat is due, UTC seconds."""
         return self._due
+
+    def is_due(self, at: float) -> bool:
+        """Whether one is, and the last is not on its way."""
+        return not self._out and at >= self._due
 
     def beat(
         self,
@@ -238,19 +324,31 @@ class Membership:
         counts: Mapping[str, float],
         ruling: Ruling,
         spent: Spent | None = None,
+        loans: Sequence[Loan] = (),
+        parts: frozenset[str] | None = None,
     ) -> Beat | None:
         """The heartbeat that is due; None when none is, or the last is still on its way. `ruling` is what this ant
-        says where it is the controller, and knows where it is not; `spent` is its part of the domains' shares."""
-        if self._out or at < self._due:
+        says where it is the controller, and knows where it is not; `spent` is its part of the domains' shares; `loans`
+        are those it gives, `parts` the sites of which it borrows, None where nobody lends."""
+        if not self.is_due(at):
             return None
-        self._out, self._due, self._sites = True, at + self._heartbeat_s, sites
-        note = AntNote(at, sites, in_flight, self._idle_since, dict(counts), spent)
+        self._out, self._sites = True, sites
+        self._due = at + self._heartbeat_s * (0.5 if parts else 1.0)
+        self._measure()
+        note = AntNote(at, sites, in_flight, self._idle_since, dict(counts), spent, self._load)
         notes = {f"ant/{self.owner}": note, COUNTING: self.colony} | ({ROLE: ruling} if self._plans else {})
         packed = {name: msgspec.msgpack.encode(each) for name, each in notes.items()}
-        return Beat(at, self._steady(), leases, claimed, packed, ruling.plan, spent)
+        return Beat(at, self._steady(), leases, claimed, packed, ruling.plan, spent, loans, parts)
+
+    def _measure(self) -> None:
+        """How much of a core was used since the last heartbeat."""
+        (steady, cpu), self._used = self._used, (self._steady(), self._cpu())
+        if (seconds := self._used[0] - steady) > 0.0:
+            self._load = (self._used[1] - cpu) / seconds
 
     def carry_out(self, beat: Beat) -> Beaten:
-        """Renew and tell; in a thread of its own. StoreError passes through. Three round trips, seven at most."""
+        """Renew and tell; in a thread of its own. StoreError passes through. Three round trips, seven at most, two more
+        where slots are lent."""
         claims, until = self._claims, beat.at + self.lease_s
         renewed = self._store.renew(beat.leases, until=until)
         kept = {lease.site for lease in renewed}
@@ -271,10 +369,38 @@ class Membership:
         if counts:
             notes = {COUNTING: msgspec.msgpack.encode(colony)}
             claims.claim([COUNTING], owner=self.owner, until=until, at=beat.at, notes=notes)
+        over = self._prolong(beat, kept, until)
+        borrowed = [] if beat.parts is None else self._borrowed(beat, beat.parts)
         lost = [lease for lease in beat.leases if lease.site not in kept]
         lost_claims = [claim.name for claim in held if claim.owner != self.owner]
         is_apart = self._is_apart or (colony.ants != self._looked_at and self._look_for_copies())
-        return Beaten(beat, renewed, lost, lost_claims, colony, rules, ruling, plan, is_apart)
+        return Beaten(beat, renewed, lost, lost_claims, colony, rules, ruling, plan, is_apart, over, borrowed)
+
+    def _prolong(self, beat: Beat, kept: set[str], until: float) -> list[Loan]:
+        """Claim the loans of sites that are ours still for ants that live still; those that are over now."""
+        if not beat.loans:
+            return []
+        lives = self._claims.holders([f"ant/{loan.borrower}" for loan in beat.loans], at=beat.at)
+        given = [
+            loan
+            for loan, ant in zip(beat.loans, lives, strict=True)
+            if ant is not None and loan.site in kept and loan.ends_at > beat.at
+        ]
+        notes = {loan.name: msgspec.msgpack.encode(loan) for loan in given}
+        self._claims.claim(list(notes), owner=self.owner, until=until, at=beat.at, notes=notes)
+        return [loan for loan in beat.loans if loan not in given]
+
+    def _borrowed(self, beat: Beat, parts: frozenset[str]) -> list[Borrowed]:
+        """What others lend this ant."""
+        found = []
+        for claim in self._claims.claims("loan"):
+            if claim.until <= beat.at:
+                self._bury(claim, beat.at)
+            elif claim.name.startswith(f"{LOAN}{self.owner}/") and claim.owner:
+                loan = msgspec.msgpack.decode(claim.note, type=Loan)
+                record = None if loan.site in parts else self._store.site(loan.site)
+                found.append(Borrowed(loan, claim.owner, claim.until, record))
+        return found
 
     def _look_for_copies(self) -> bool:
         """Whether some ant keeps copies where this one cannot read them."""
@@ -287,14 +413,20 @@ class Membership:
 
     def _count(self, at: float) -> Colony:
         """Read the notes of all; who was not heard of for long is struck off."""
-        claims, alive = self._claims, []
-        for claim in claims.claims("ant"):
+        alive = {}
+        for claim in self._claims.claims("ant"):
             if claim.until > at:
-                alive.append(msgspec.msgpack.decode(claim.note, type=AntNote))
-            elif claim.until < at - _BURIED_S:
-                claims.claim([claim.name], owner=self.owner, until=at, at=at)
-                claims.drop({claim.name: at}, owner=self.owner, at=at)
-        return Colony.of(alive)
+                alive[claim.owner] = msgspec.msgpack.decode(claim.note, type=AntNote)
+            else:
+                self._bury(claim, at)
+        free = tuple(owner for owner, note in alive.items() if note.load < _FREE)[:FEW]
+        return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
+
+    def _bury(self, claim: Claim, at: float) -> None:
+        """Strike a name off that ran out long ago."""
+        if claim.until < at - _BURIED_S:
+            self._claims.claim([claim.name], owner=self.owner, until=at, at=at)
+            self._claims.drop({claim.name: at}, owner=self.owner, at=at)
 
     def take_in(self, beaten: Beaten) -> None:
         """The heartbeat is through, and what was lost is dropped: the term lasts from when it began."""
@@ -330,6 +462,18 @@ class Membership:
     def fair(self) -> float:
         """How many sites each ant would have if all had the same number."""
         return self.colony.sites / max(self.colony.ants, 1)
+
+    def borrowers(self) -> tuple[str, ...]:
+        """Other ants that could do some of this one's work; none while its core has time."""
+        return tuple(ant for ant in self.colony.free if ant != self.owner) if self._load > _BUSY else ()
+
+    def loan_end(self, at: float) -> float:
+        """Until when a loan that begins now may last."""
+        return at + LOAN_BEATS * self._heartbeat_s
+
+    def ends_soon(self, loan: Loan, *, at: float) -> bool:
+        """Whether it is time to give a loan back."""
+        return loan.ends_at < at + 2 * self.lease_s
 
     def rest(self, *, resting: bool, at: float) -> None:
         """Whether this ant has nothing under way and nothing that comes due soon."""

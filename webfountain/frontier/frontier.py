@@ -102,6 +102,7 @@ class Frontier:
         robot: str | None = None,
         ignores_robots: Callable[[bytes], bool] = lambda _: False,
         steady: Callable[[], float] = steady_clock,
+        cpu: Callable[[], float] = time.process_time,
     ) -> None:
         self.owner = owner
         self._clock = clock
@@ -113,7 +114,7 @@ class Frontier:
         plans_here = plans(collection, recrawl=recrawl)
         reaches = None if repository is None else repository.reaches
         self._others = _membership(
-            store, config, owner=owner, start=start, plans=plans_here, reaches=reaches, steady=steady
+            store, config, owner=owner, start=start, plans=plans_here, reaches=reaches, steady=steady, cpu=cpu
         )
         lease_s = config.lease_seconds if self._others is None else self._others.lease_s
         self._plan_number = plan_number(store.value(PLAN))
@@ -190,6 +191,10 @@ class Frontier:
             detector=self._detector,
             replacement=self._replacement,
             review=review,
+        )
+        # Elsewhere what is learned of a site's pages, beside their records, has one writer (`colony`).
+        self._lends = collection.politeness.concurrency > 1 and not (
+            self._others is None or cycle.capacity_pages_per_period or importance or self._replacement
         )
         self._agenda = Agenda(chores(lease_s, cycle.period_s), start=start)
         self._chores = ("robots", "tidy") if self._others is not None else ("robots", "tidy", "renew")
@@ -510,8 +515,11 @@ class Frontier:
         others = self._others
         if others is None:
             return None
+        at = self._clock.now()
+        if not others.is_due(at):
+            return None
         beat = others.beat(
-            self._clock.now(),
+            at,
             leases=self._sites.leases(),
             claimed=self._sites.claimed(),
             sites=len(self._sites.leases()),
@@ -519,6 +527,8 @@ class Frontier:
             counts=self._metrics.snapshot(),
             ruling=Ruling(self._follower.schedule.price, self._plan_number),
             spent=None if self._shares is None else self._shares.spent(),
+            loans=self._sites.loans(at + others.lease_s) if self._lends else (),
+            parts=self._sites.parts() if self._lends else None,
         )
         return None if beat is None else partial(others.carry_out, beat)
 
@@ -526,8 +536,14 @@ class Frontier:
         """A heartbeat is through: drop what is others' now, and only then go on sending."""
         others = self._others
         assert others is not None
-        self._sites.heard(beaten, self._gathered())
+        batch = self._gathered()
+        self._sites.heard(beaten, batch)
         others.take_in(beaten)
+        if self._lends:
+            self._sites.borrow(beaten.borrowed, batch)
+            if borrowers := others.borrowers():
+                ends_at = others.loan_end(batch.at)
+                self._sites.lend(borrowers, at=batch.at, until=batch.at + others.lease_s, ends_at=ends_at)
         if self._shares is not None and beaten.beat.spent is not None:
             self._sites.wake(self._shares.take_in(beaten.colony.spent, beaten.beat.spent))
         self._follower.share = self._progress.share = others.share()
@@ -576,6 +592,8 @@ class Frontier:
         self._sites.leave_all(batch)
         self._store.release(batch.released)
         self._store.park(batch.parked, at=batch.at)
+        if self._store.claims is not None:
+            self._worker.post(self._store.claims, batch)
         if self._others is not None:
             self._others.leave(claimed, at=batch.at)
         if self._importance is not None:
@@ -598,6 +616,7 @@ def _membership(
     plans: bool,
     reaches: Callable[[int], bool] | None,
     steady: Callable[[], float],
+    cpu: Callable[[], float],
 ) -> Membership | None:
     """This process as one of several ants; None where the store is its alone."""
     if store.claims is None:
@@ -611,6 +630,7 @@ def _membership(
         plans=plans,
         reaches=reaches,
         steady=steady,
+        cpu=cpu,
     )
 
 

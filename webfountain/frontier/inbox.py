@@ -56,6 +56,7 @@ __all__ = [
     "Notes",
     "Now",
     "Received",
+    "Returned",
     "SeedsLoaded",
     "Take",
     "erase",
@@ -99,9 +100,23 @@ class Take(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
     site: str
 
 
+class Returned(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
+    """Of a borrower to the holder of a site (`colony`): its slots are back, or will be, for the site refused one."""
+
+    site: str
+    borrower: str
+    token: int
+    next_at: float
+    """No request in these slots before this time; where it is not `over`, in any of the site."""
+    failures: int = 0
+    """Refusals in a row."""
+    over: bool = True
+
+
 Note = Now | Forget
-Letter = Take | Forget
-"""What ants leave each other (`store.contract.Claims.post`): sites that follow their address, what is to be erased."""
+Letter = Take | Forget | Returned
+"""What ants leave each other (`store.contract.Claims.post`): sites that follow their address, what is to be erased,
+what became of a loan."""
 
 
 class Received(NamedTuple):

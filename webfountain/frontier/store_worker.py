@@ -19,7 +19,7 @@ from webfountain.core.resemblance import HOT
 from webfountain.errors import WebfountainError
 from webfountain.frontier.batch import Batch, BatchResult, CensusTaken, Ended, Learned, NamedSitemap, SitemapRead
 from webfountain.frontier.colony import GUEST
-from webfountain.frontier.inbox import Forget, Take, erase, letters_of
+from webfountain.frontier.inbox import Forget, Returned, Take, erase, letters_of
 from webfountain.frontier.pages.examiner import Judged, leased
 from webfountain.frontier.progress import IDLE_S
 from webfountain.frontier.sites.hand import SHARES
@@ -507,18 +507,24 @@ class StoreWorker:
         """What ants settle among themselves once sites that leave are free: addresses, and whose sites are whose."""
         if batch.freed:
             claims.drop(batch.freed, owner=self._owner, at=batch.at)
-        for owner in sorted({owner for owner, _ in batch.letters}):
-            claims.post(owner, [msgspec.json.encode(Take(site)) for to, site in batch.letters if to == owner])
+        self.post(claims, batch)
         until = batch.at + self._lease_s
         if batch.claims:
             result.claims = claims.claim(batch.claims, owner=self._owner, until=until, at=batch.at)
         if batch.inbox and (letters := list(letters_of(claims.collect(self._owner)))):
+            result.returned = [letter for letter in letters if isinstance(letter, Returned)]
             sites = sorted({letter.site for letter in letters if isinstance(letter, Take)})
             result.activated += self._store.enlist(sites, owner=self._owner, until=until, at=batch.at)
             barred = [letter for letter in letters if isinstance(letter, Forget)]
             if barred and self._repository is not None:
                 self._has_forgotten = True
                 erase(self._repository, barred, self._store)
+
+    @staticmethod
+    def post(claims: Claims, batch: Batch) -> None:
+        """Leave a batch's letters for those that they are to."""
+        for owner in sorted({owner for owner, _ in batch.letters}):
+            claims.post(owner, [msgspec.json.encode(letter) for to, letter in batch.letters if to == owner])
 
     def _guests(self, batch: Batch) -> list[tuple[str, SiteRecord | None]]:
         """What is known of sites that are to be asked for files; one that another ant has, or has as a guest, is busy.

@@ -17,9 +17,11 @@ import msgspec
 
 from webfountain.core.resemblance import HOT
 from webfountain.frontier.colony import ADDRESS, GUEST
+from webfountain.frontier.inbox import Take
 from webfountain.frontier.sites.politeness import Addresses
 from webfountain.frontier.sites.site import ActiveSite, remembered, state_of
-from webfountain.records import Fetch, Fetched, SiteState
+from webfountain.records import Fetch, Fetched, SiteLease, SiteState
+from webfountain.store.contract import Parked
 from webfountain.urls import is_private_host, site_of
 
 if TYPE_CHECKING:
@@ -27,12 +29,12 @@ if TYPE_CHECKING:
 
     from webfountain.core.change_rate import Prior
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.colony import Beaten, Membership
+    from webfountain.frontier.colony import Beaten, Borrowed, Loan, Membership
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.frontier.sites.hand import DomainShare, DomainShares
     from webfountain.frontier.sites.politeness import AddressStatistics, Group
     from webfountain.frontier.sites.site import Errand, SiteContext, SiteStatistics
-    from webfountain.records import Lease, LeaseId, SiteLease, SiteRecord
+    from webfountain.records import Lease, LeaseId, SiteRecord
     from webfountain.store.contract import Claim
 
 __all__ = ["ActiveList", "ActiveListStatistics"]
@@ -86,6 +88,7 @@ class ActiveList:
         self._in_flight: dict[int, tuple[ActiveSite, Group]] = {}
         self._kept: dict[LeaseId, str] = {}  # leases that are not settled for a while, and their sites
         self._askers: dict[str, list[str]] = {}  # URL of a file -> the sites that wait for it from another
+        self._given_back: set[Loan] = set()
         self._invited: dict[str, list[Errand]] = {}  # site -> errands, until the store has told what it knows of it
 
     # ------------------------------------------------------------ hot path
@@ -123,6 +126,8 @@ class ActiveList:
         fetch = fetched.fetch
         site, group = self._in_flight.pop(fetch.id)
         plain = site.landed(fetched, group, batch)
+        if site.borrowed is not None and not plain and not site.is_lost():
+            self._quit(site, fetched, batch)
         if group is not site.group or site.is_lost():
             self._addresses.wake_group(group)
         if fetched.address in site.fallbacks and not site.is_lost():
@@ -228,12 +233,7 @@ class ActiveList:
         for renewed in result.renewed:
             if (site := self._sites.get(renewed.site)) is not None:
                 site.renewed(renewed)
-        for lease in result.activated:
-            self._admit(lease, batch)
-        for claim in result.claims:
-            self._claimed(claim, batch)
-        for name, record in result.guests:
-            self._welcome(name, record, batch)
+        self._take_others(result, batch)
         self._take_leases(result, batch)
         # In order of name: the order of a set decides no turn.
         for name in sorted(result.hurried & self._sites.keys()):
@@ -248,6 +248,19 @@ class ActiveList:
             if (site := self._sites.get(read.site)) is not None:
                 self._send(site.name_sitemaps(read.children, batch), batch)
                 self._note(site, batch.at)
+
+    def _take_others(self, result: BatchResult, batch: Batch) -> None:
+        """What is this ant's now, and what others need of it."""
+        for letter in result.returned:
+            if (site := self._sites.get(letter.site)) is not None:
+                site.returned(letter, batch)
+                self._note(site, batch.at)
+        for lease in result.activated:
+            self._admit(lease, batch)
+        for claim in result.claims:
+            self._claimed(claim, batch)
+        for name, record in result.guests:
+            self._welcome(name, record, batch)
 
     def _take_leases(self, result: BatchResult, batch: Batch) -> None:
         """Leases go into the hands of their sites; those of a site that left meanwhile go back."""
@@ -287,6 +300,12 @@ class ActiveList:
         if self._others is not None and not self._others.hold_until(lease.until, at=batch.at):
             return  # it took longer to hear of it than it lasts: it runs out, and is somebody's again
         site = self._sites.get(lease.site)
+        if site is not None and site.borrowed is not None:
+            if site.is_under_way():  # under the lease of who had it before: not both at once
+                batch.park(Parked(lease, batch.at + _BLOCKED_S, remembered(lease.record)))
+                return
+            self._lose(lease.site, batch)
+            site = None
         if site is not None:
             if lease.site in self._guests and self._others is not None:
                 batch.freed[GUEST + lease.site] = batch.at
@@ -322,7 +341,7 @@ class ActiveList:
                 self._leave(site, until, batch)
                 continue
             if owner not in ("", self._others.owner):
-                batch.letters.append((owner, site.name))
+                batch.letters.append((owner, Take(site.name)))
                 self._context.metrics.inc("ant/sites_handed_over")
             self._leave(site, until, batch)
 
@@ -341,8 +360,8 @@ class ActiveList:
         return opens | {GUEST + each: self._sites[each].free_at(at) for each in sorted(self._guests)}
 
     def leases(self) -> list[SiteLease]:
-        """The site leases that are held."""
-        return [site.lease for site in self._sites.values() if site.lease is not None]
+        """The site leases that are held; those of which this ant borrows are not."""
+        return [site.lease for site in self._sites.values() if site.lease is not None and site.borrowed is None]
 
     def heard(self, beaten: Beaten, batch: Batch) -> None:
         """A heartbeat is through: leases last longer, some sites and addresses are others' now."""
@@ -358,6 +377,85 @@ class ActiveList:
                 self._lose(name.removeprefix(GUEST), batch)
             else:
                 self._strand(name.removeprefix(ADDRESS), "", batch.at, batch)
+        self._end_loans(beaten.over, batch)
+
+    # --------------------------------------------- parts of very large sites
+
+    def parts(self) -> frozenset[str]:
+        """The sites of which this ant borrows."""
+        return frozenset(name for name, site in self._sites.items() if site.borrowed is not None)
+
+    def loans(self, until: float) -> list[Loan]:
+        """What this ant lends others, and will until a time."""
+        return [loan for site in self._sites.values() for loan in site.loans(until)]
+
+    def lend(self, borrowers: Sequence[str], *, at: float, until: float, ends_at: float) -> None:
+        """Leave slots of the sites that have the most of them to others that have time, in equal parts."""
+        spare = {name: many for name, site in self._sites.items() if (many := site.spare_slots(at)) > 0}
+        parties = len(borrowers) + 1
+        for name in sorted(spare, key=lambda name: (-spare[name], name)):
+            site, left = self._sites[name], spare[name]
+            for borrower in borrowers:
+                slots = min(left, max(1, spare[name] // parties))
+                if slots and not site.lends_to(borrower):
+                    site.lend(borrower, slots, until=until, ends_at=ends_at)
+                    left -= slots
+                    self._context.metrics.inc("ant/loans_given")
+
+    def _end_loans(self, over: Iterable[Loan], batch: Batch) -> None:
+        """Loans that a heartbeat did not prolong are waited out; then their sites are parked, which returns leases."""
+        for loan in over:
+            if (site := self._sites.get(loan.site)) is not None:
+                site.loan_over(loan)
+        for site in self._sites.values():
+            if site.write_off(batch.at) and site.group is not None:
+                self._addresses.quit(site.group)
+
+    def borrow(self, borrowed: Sequence[Borrowed], batch: Batch) -> None:
+        """A heartbeat has told which sites' slots are this ant's, too; what is under way at others is cut in time."""
+        others = self._others
+        assert others is not None
+        given = {each.loan.site: each for each in borrowed}
+        for name in self.parts():
+            site, now = self._sites[name], given.pop(name, None)
+            group = site.group
+            assert site.borrowed is not None
+            assert group is not None
+            if now is not None and now.loan == site.borrowed.loan:
+                site.prolonged(now)
+            if now is None or now.loan != site.borrowed.loan or others.ends_soon(now.loan, at=batch.at):
+                self._addresses.quit(group)
+            if not group.is_leaving or site.is_under_way():
+                others.bound(site.borrowed.until, at=batch.at)
+        # A loan stands beside its claim until the holder has read that it was given back.
+        self._given_back &= {each.loan for each in given.values()}
+        for each in given.values():
+            if each.loan not in self._given_back and each.record is not None:
+                self._enter_part(each, each.record, batch)
+
+    def _enter_part(self, borrowed: Borrowed, record: SiteRecord, batch: Batch) -> None:
+        assert self._others is not None
+        loan, state = borrowed.loan, remembered(record)
+        state = msgspec.structs.replace(state, next_at=max(loan.opens_at, state.next_at if state.failures else 0.0))
+        lease = SiteLease(loan.site, loan.token, borrowed.until, record)
+        site = ActiveSite(loan.site, state, self._context, lease=lease, borrowed=borrowed)
+        if site.name in self._sites or site.lacks_robots(batch.at):
+            self._given_back.add(loan)
+            site.leave(batch.at, batch)
+            return
+        if not self._others.hold_until(borrowed.until, at=batch.at):
+            return
+        self._sites[site.name] = site
+        group = self._addresses.place_part(site, loan.address, loan.slots)
+        self._send(site.resolved(group, (), batch), batch)
+        self._note(site, batch.at)
+        self._context.metrics.inc("ant/loans_taken")
+
+    def _quit(self, site: ActiveSite, fetched: Fetched, batch: Batch) -> None:
+        """A site of another ant refused a request, or did not answer: that one decides what becomes of it."""
+        if site.group is not None and not site.group.is_leaving:
+            site.quit(fetched, batch)
+            self._addresses.quit(site.group)
 
     def shed(self, surplus: int) -> None:
         """Let whole addresses with about so many sites go to other ants, as soon as nothing is under way there."""
@@ -546,7 +644,7 @@ class ActiveList:
         for group in self._addresses.leaving() if self._others is not None else ():
             if not any(site.is_under_way() for site in group.sites):
                 # Not before the address is free: who takes a site sooner would hand it back.
-                free = max(at, group.gate.open_at()) + _FREED_S
+                free = max(at, group.gate.next_for_others(at, 0.0)) + _FREED_S
                 leaving = dict.fromkeys((site for site in group.sites if site.lease is not None), free) | leaving
         back = inf
         for site, due in leaving.items():
@@ -589,6 +687,9 @@ class ActiveList:
         """Take a site off the list; when it comes back."""
         self._remove(site)
         self._send(site.leave(due, batch), batch)
+        if site.borrowed is not None:
+            self._given_back.add(site.borrowed.loan)
+            return inf
         if site.lease is None:
             if self._others is not None:
                 batch.freed[GUEST + site.name] = site.free_at(batch.at)

@@ -108,6 +108,10 @@ class Hand:
         """Whether more should be leased."""
         return self._never.backlog() + self._recrawl.backlog() <= self._size // 4
 
+    def is_deep(self) -> bool:
+        """Whether it has grown as far as it may: the store always had more."""
+        return self._size == self._largest
+
     def room(self) -> tuple[int, int]:
         """How many never-crawled and known pages it has room for."""
         return self._size - self._never.backlog(), self._size - self._recrawl.backlog()

@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import email.utils
 import ipaddress
-from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -222,11 +221,20 @@ class Standing:
 
     __slots__ = ("_metrics", "_rng", "_rules", "crawl_delay", "failures", "gate", "rests_until")
 
-    def __init__(self, state: SiteState, rules: PolitenessTable, *, rng: random.Random, metrics: Metrics) -> None:
+    def __init__(
+        self,
+        state: SiteState,
+        rules: PolitenessTable,
+        *,
+        rng: random.Random,
+        metrics: Metrics,
+        slots: int | None = None,
+    ) -> None:
+        """`slots`: so many requests at once, where not as many as the rules allow."""
         self._rules = rules
         self._rng = rng
         self._metrics = metrics
-        self.gate = Gate(rules.concurrency, open_at=state.next_at)
+        self.gate = Gate(slots or rules.concurrency, open_at=state.next_at)
         self.crawl_delay = state.crawl_delay
         self.failures = state.failures
         """Refusals in a row (429, 503, no connection): the exponent of its back-off."""
@@ -239,9 +247,11 @@ class Standing:
 
     def next_at(self, at: float) -> float:
         """From when on another process may ask it, if this one ends `at`."""
-        opens = self.gate.open_at()
-        rules = self._rules
-        return opens if opens < inf else at + max(rules.min_delay, min(self.crawl_delay, rules.max_delay))
+        return self.gate.next_for_others(at, self.delay_s())
+
+    def delay_s(self) -> float:
+        """Seconds between two requests of a slot, at least."""
+        return max(self._rules.min_delay, min(self.crawl_delay, self._rules.max_delay))
 
     def obey(self, crawl_delay: float, *, at: float) -> None:
         """A robots.txt was read `at`; its Crawl-delay (0: none) also holds before the first page."""
@@ -291,6 +301,8 @@ class Standing:
     def join(self, state: SiteState) -> None:
         """Take over what another visit of the site learned: the more careful of both holds."""
         self.gate.hold(state.next_at)
+        if state.failures:
+            self.rests_until = max(self.rests_until, state.next_at)
         self.failures = max(self.failures, state.failures)
         self.crawl_delay = max(self.crawl_delay, state.crawl_delay)
 
@@ -312,13 +324,24 @@ _CLAIM_S: Final = 0.25
 class Group:
     """Active sites behind one address, or one site alone: the second tier, whose members are sites' sequencers."""
 
-    __slots__ = ("address", "gate", "is_leaving", "is_ours", "key", "ring", "sequencer", "sites")
+    __slots__ = ("address", "gate", "is_leaving", "is_lent", "is_ours", "key", "ring", "sequencer", "sites")
 
-    def __init__(self, key: str, address: str, concurrency: int, ring: RoundRobin[Fetch], *, is_ours: bool) -> None:
+    def __init__(
+        self,
+        key: str,
+        address: str,
+        concurrency: int,
+        ring: RoundRobin[Fetch],
+        *,
+        is_ours: bool,
+        is_lent: bool = False,
+    ) -> None:
         self.key = key
         self.address = address
         self.is_ours = is_ours
         """Whether this ant may ask there."""
+        self.is_lent = is_lent
+        """Whether its slots are those that the ant has lent that has the address."""
         self.is_leaving = False
         """Whether it is left to another ant: nothing new goes out, its sites are parked when they can be."""
         self.sites: dict[ActiveSite, None] = {}
@@ -383,6 +406,15 @@ class Addresses:
         self.ring.wake(group.sequencer)
         return group
 
+    def place_part(self, site: ActiveSite, address: str, slots: int) -> Group:
+        """A place for a site of another ant, which has lent so many slots there; other sites do not share it."""
+        group = Group(f"{site.name} {address}", address, slots, self._ring_type(), is_ours=True, is_lent=True)
+        self._groups[group.key] = group
+        self.ring.add(group.sequencer)
+        group.ring.add(site.sequencer)
+        group.sites[site] = None
+        return group
+
     def _group_at(self, site: ActiveSite, address: str) -> Group:
         key = address if self._rules.per_ip else site.name
         group = self._groups.get(key)
@@ -444,11 +476,11 @@ class Addresses:
         for group in self._empty:
             if len(group.ring) or self._groups.get(group.key) is not group:
                 continue
-            if group.gate.open_at() > at:
+            if max(group.gate.open_at(), group.gate.next_for_others(at, 0.0)) > at:
                 kept.append(group)
             else:
                 self._remove(group)
-                if self._shared and group.is_ours:
+                if self._shared and group.is_ours and not group.is_lent:
                     self._freed.append(group.key)
         self._empty = kept
 
@@ -466,7 +498,8 @@ class Addresses:
 
     def claimed(self) -> list[str]:
         """The addresses that are ours among others'."""
-        return [key for key, group in self._groups.items() if group.is_ours] if self._shared else []
+        ours = (group for group in self._groups.values() if group.is_ours and not group.is_lent)
+        return [group.key for group in ours] if self._shared else []
 
     def freed(self) -> list[str]:
         """Addresses that were ours and may be others' now; each is named once."""
@@ -497,10 +530,15 @@ class Addresses:
     def let_go(self, surplus: int) -> None:
         """Leave whole addresses with about so many sites to others, those with the fewest first."""
         for group in sorted(self._groups.values(), key=lambda group: len(group.sites)):
-            if group.is_ours and not group.is_leaving and 0 < len(group.sites) <= surplus:
-                self.ring.remove(group.sequencer)
-                group.is_leaving = True
+            if group.is_ours and not (group.is_leaving or group.is_lent) and 0 < len(group.sites) <= surplus:
+                self.quit(group)
                 surplus -= len(group.sites)
+
+    def quit(self, group: Group) -> None:
+        """Let nothing more out at an address: its sites leave when nothing of them is under way."""
+        if group.is_ours and not group.is_leaving:
+            self.ring.remove(group.sequencer)
+            group.is_leaving = True
 
     def leaving(self) -> list[Group]:
         """The addresses that are left to others and have sites still."""
@@ -508,9 +546,8 @@ class Addresses:
 
     def open_times(self, at: float) -> dict[str, float]:
         """From when on another ant may ask each of our addresses, if this one ends `at`."""
-        soonest = at + self._rules.min_delay
-        held = {key: self._groups[key].gate.open_at() for key in self.claimed()}
-        return {key: opens if opens < inf else soonest for key, opens in held.items()}
+        delay_s = self._rules.min_delay
+        return {key: self._groups[key].gate.next_for_others(at, delay_s) for key in self.claimed()}
 
     # ------------------------------------------------------------ whose turn
 

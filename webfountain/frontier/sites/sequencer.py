@@ -220,13 +220,17 @@ class WeightedRandom(Generic[T]):
 class Gate:
     """Politeness towards one site or one address: `concurrency` slots, each of which waits out its own delay.
 
-    Invariant: slots out + slots here = concurrency, so never more than `concurrency` requests are under way.
+    Invariant: slots out + slots here = concurrency, so never more than `concurrency` requests are under way; slots that
+    are lent to another ant are out.
     """
 
-    __slots__ = ("_free", "in_flight")
+    __slots__ = ("_free", "_shut_until", "in_flight", "lent_until")
 
     def __init__(self, concurrency: int = 1, *, open_at: float = 0.0) -> None:
         self._free = [open_at] * concurrency
+        self._shut_until = open_at
+        self.lent_until = 0.0
+        """Until when, at most, another ant uses slots of it."""
         self.in_flight = 0
 
     def open_at(self) -> float:
@@ -241,11 +245,40 @@ class Gate:
     def give(self, open_at: float) -> None:
         """Bring a slot back; it opens again at `open_at`."""
         self.in_flight -= 1
-        heapq.heappush(self._free, open_at)
+        heapq.heappush(self._free, max(open_at, self._shut_until))
 
     def hold(self, until: float) -> None:
-        """Keep every free slot shut at least until `until` (back-off)."""
+        """Keep every slot shut at least until `until` (back-off), those that are out now when they are back."""
+        self._shut_until = max(self._shut_until, until)
         self._free = sorted(max(slot, until) for slot in self._free)
+
+    # ------------------------------------------------------ to another ant
+
+    def spare(self) -> int:
+        """How many slots are here."""
+        return len(self._free)
+
+    def lend(self, many: int, *, until: float) -> float:
+        """Let that many of the slots here be another ant's until a time; from when on that may use them all."""
+        self._free.sort()
+        lent = [self._free.pop() for _ in range(many)]
+        self.in_flight += many
+        self.prolong(until)
+        return max(lent)
+
+    def prolong(self, until: float) -> None:
+        """What is lent is the other's until then."""
+        self.lent_until = max(self.lent_until, until)
+
+    def take_back(self, many: int, open_at: float) -> None:
+        """Lent slots are here again, and open at a time."""
+        for _ in range(many):
+            self.give(open_at)
+
+    def next_for_others(self, at: float, delay_s: float) -> float:
+        """From when on another process may use all slots, if this one ends `at`; those that are out wait too."""
+        opens = max(self._free, default=0.0)
+        return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
 
 
 class Polite(Generic[T]):

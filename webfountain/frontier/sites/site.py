@@ -19,6 +19,7 @@ LOST       somebody took it over             nothing: it is off the list, and wh
 
 A site that is *barred* (a private address, given up) stays OPEN or EMPTY: its pages are leased, and each ends unasked.
 A *guest* has no site lease: it is asked for files that other sites named, leases no page and is never parked.
+A *part* has that of another ant, which lent it some slots: it leases pages, asks no files, and is given back.
 """
 
 from __future__ import annotations
@@ -33,6 +34,8 @@ import msgspec
 from webfountain import urls
 from webfountain.core.change_rate import Prior
 from webfountain.frontier.batch import Learned
+from webfountain.frontier.colony import Loan
+from webfountain.frontier.inbox import Returned
 from webfountain.frontier.pages.examiner import acknowledged
 from webfountain.frontier.planning.schedule import within_policy
 from webfountain.frontier.sites import politeness
@@ -51,6 +54,7 @@ if TYPE_CHECKING:
     from webfountain.clock import Clock
     from webfountain.formats.robots import RobotsRules
     from webfountain.frontier.batch import Batch
+    from webfountain.frontier.colony import Borrowed
     from webfountain.frontier.pages.examiner import Examiner, Visit
     from webfountain.frontier.planning.schedule import PlanFollower
     from webfountain.frontier.sites.hand import DomainShares
@@ -78,6 +82,8 @@ _HAIR_S: Final = 1e-3
 """A site is looked at this much after a page comes due: `at - interval` may round to before the page's last crawl."""
 _KEPT_S: Final = 5.0
 """A site that must be left alone for longer is kept so in the store at once; a kill forgets less than this."""
+LOAN_PAUSE_S: Final = 60.0
+"""A site that refused one of several ants is one's alone for so long after its rest."""
 _PRIVATE: Final = "private-address"
 _NO_ROBOTS: Final = "robots.txt"
 _BARRED: Final[dict[str, OutcomeKind]] = {_PRIVATE: "refused", _NO_ROBOTS: "refused_by_robots"}
@@ -105,6 +111,15 @@ class Errand(NamedTuple):
     url: str
     asker: str
     error: str | None = None
+
+
+class _Lent(NamedTuple):
+    """A loan to another ant, and until when that may use it at most."""
+
+    loan: Loan
+    until: float
+    is_over: bool = False
+    """Whether it is not to be prolonged."""
 
 
 class SiteStatistics(msgspec.Struct, frozen=True):
@@ -170,6 +185,8 @@ class ActiveSite:
         "_hand",
         "_later",
         "_lease",
+        "_lends_from",
+        "_loans",
         "_ordered",
         "_refreshed",
         "_robots",
@@ -179,6 +196,7 @@ class ActiveSite:
         "_state",
         "_under_way",
         "_watched",
+        "borrowed",
         "domain",
         "fallbacks",
         "group",
@@ -187,13 +205,32 @@ class ActiveSite:
         "wake_at",
     )
 
-    def __init__(self, name: str, state: SiteState, context: SiteContext, *, lease: SiteLease | None) -> None:
+    def __init__(
+        self,
+        name: str,
+        state: SiteState,
+        context: SiteContext,
+        *,
+        lease: SiteLease | None,
+        borrowed: Borrowed | None = None,
+    ) -> None:
+        """`borrowed`: it is a part, under the lease of its holder."""
         self.name = name
+        self.borrowed = borrowed
+        """What was lent of it to this ant; None: it is none of another's."""
+        self._loans: dict[str, _Lent] = {}  # by borrower, until the slots are given back
+        self._lends_from = state.next_at + LOAN_PAUSE_S if state.failures else -inf
         self._context = context
         self._lease = lease
         self._state = State.RESOLVING
         self._barred: str | None = None
-        self._standing = Standing(state, context.collection.politeness, rng=context.rng, metrics=context.metrics)
+        self._standing = Standing(
+            state,
+            context.collection.politeness,
+            rng=context.rng,
+            metrics=context.metrics,
+            slots=None if borrowed is None else borrowed.loan.slots,
+        )
         self._robots = SiteRobots(state, context.parse_robots)
         self.domain = None if context.shares is None else context.shares.enter(name)
         """Its registered domain, where domains have shares."""
@@ -231,7 +268,7 @@ class ActiveSite:
     def is_idle(self) -> bool:
         """Nothing to ask, nothing under way, nothing ordered."""
         busy = self._state is State.RESOLVING or self._state is State.ROBOTS
-        return not (busy or self._under_way or self._ordered or self._hand.backlog())
+        return not (busy or self.is_under_way() or self._hand.backlog())
 
     def is_quiet(self) -> bool:
         """Idle, and no page of it is wanted before `wake_at`."""
@@ -251,8 +288,8 @@ class ActiveSite:
         return waits or self.is_under_way()
 
     def is_under_way(self) -> bool:
-        """Whether a fetch of it has not ended, or an end or an order is with the store."""
-        return bool(self._under_way or self._ordered)
+        """Whether a fetch of it has not ended, an end or an order is with the store, or another ant has slots of it."""
+        return bool(self._under_way or self._ordered or self._loans)
 
     def is_at_rest(self, at: float) -> bool:
         """Whether it asked to be left alone, or could not be reached, until after `at`."""
@@ -286,11 +323,11 @@ class ActiveSite:
     def has_before(self, until: float) -> bool:
         """Whether something of it may be asked before a time."""
         active = self._state is not State.EMPTY and self._state is not State.SHUT
-        return active or self._ordered or self.sequencer.wake_at() <= until
+        return active or self._ordered or bool(self._loans) or self.sequencer.wake_at() <= until
 
     def must_renew_robots(self, at: float) -> bool:
         """Whether its robots.txt has lived its time; with a refill out it must wait for that."""
-        bound = self._lease is None or self._ordered or self._barred is not None
+        bound = self._lease is None or self._ordered or self._barred is not None or self.borrowed is not None
         return not bound and (self._state is State.OPEN or self._state is State.EMPTY) and self._robots.is_outdated(at)
 
     def is_lost(self) -> bool:
@@ -369,7 +406,10 @@ class ActiveSite:
     def leave(self, due: float, batch: Batch) -> list[Errand]:
         """It leaves the active list, to come back at `due`; what others need of it they must do without."""
         given_up = self.give_files_up("busy")
-        if self._lease is not None:
+        if self.borrowed is not None:
+            batch.release(self._hand.flush())
+            self._write(batch, next_at=self._standing.next_at(batch.at), over=True)
+        elif self._lease is not None:
             batch.release(self._hand.flush())
             batch.park(Parked(self._lease, max(due, self._standing.next_at(batch.at)), self._remember(batch.at)))
         return given_up
@@ -392,7 +432,7 @@ class ActiveSite:
 
     def _keep(self, batch: Batch) -> None:
         """What was learned of it must outlive a kill."""
-        if self._lease is not None:
+        if self._lease is not None and self.borrowed is None:
             batch.remember(self._lease, self._remember(batch.at))
 
     def _remember(self, at: float) -> SiteState:
@@ -411,6 +451,106 @@ class ActiveSite:
             watched=self._watched,
         )
 
+    # ------------------------------------------- slots lent to and by other ants
+
+    def spare_slots(self, at: float) -> int:
+        """How many slots it could lend, one stays; 0 where little waits, or another site shares its address."""
+        group, standing = self.group, self._standing
+        is_own = group is not None and group.is_ours and len(group.sites) == 1 and not (group.is_lent or self.fallbacks)
+        is_well = self._state is State.OPEN and self._barred is None and not standing.failures
+        if group is None or not is_own or not is_well or not self._hand.is_deep() or group.is_leaving:
+            return 0
+        if self._lease is None or at < self._lends_from or self.lacks_robots(at):
+            return 0
+        least = 0 if standing.gate.in_flight > sum(each.loan.slots for each in self._loans.values()) else 1
+        return min(standing.gate.spare(), group.gate.spare()) - least
+
+    def lend(self, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
+        """Leave so many of its slots to another ant until a time, which `loans` prolongs, `ends_at` at most."""
+        assert self._lease is not None
+        assert self.group is not None
+        opens_at = max(gate.lend(slots, until=until) for gate in (self._standing.gate, self.group.gate))
+        loan = Loan(self.name, borrower, self._lease.token, self.group.address, slots, opens_at, ends_at)
+        self._loans[borrower] = _Lent(loan, until)
+
+    def lends_to(self, borrower: str) -> bool:
+        """Whether that ant has slots of it."""
+        return borrower in self._loans
+
+    def loans(self, until: float) -> list[Loan]:
+        """The loans that are in force and are to last until a time."""
+        group = self.group
+        if group is None or group.is_leaving:
+            return []
+        lent = [each.loan for each in self._loans.values() if not each.is_over and each.loan.ends_at > until]
+        for loan in lent:
+            self._loans[loan.borrower] = _Lent(loan, until)
+            self._standing.gate.prolong(until)
+            group.gate.prolong(until)
+        return lent
+
+    def loan_over(self, loan: Loan) -> None:
+        """It is not prolonged any more."""
+        if (lent := self._loans.get(loan.borrower)) is not None and lent.loan == loan:
+            self._loans[loan.borrower] = lent._replace(is_over=True)
+
+    def write_off(self, at: float) -> bool:
+        """Take the slots back of which the term is over and the borrower was not heard of: whether there were any.
+
+        What it had leased returns when the site is parked.
+        """
+        lost = [each for each in self._loans.values() if each.until <= at]
+        for each in lost:
+            self._take_back(each.loan, at + self._standing.delay_s())
+        return bool(lost)
+
+    def returned(self, letter: Returned, batch: Batch) -> None:
+        """A borrower gives its slots back, or was refused: all loans are recalled then, and none given for a while."""
+        lent = self._loans.get(letter.borrower)
+        if lent is None or letter.token != lent.loan.token:
+            return
+        if letter.failures:
+            self._standing.join(SiteState(next_at=letter.next_at, failures=letter.failures))
+            self._recall(batch)
+            self._keep(batch)
+        if letter.over:
+            self._take_back(lent.loan, letter.next_at)
+            batch.freed[lent.loan.name] = batch.at
+        self.refresh()
+
+    def quit(self, fetched: Fetched, batch: Batch) -> None:
+        """The site refused this part of it: the holder is to know at once."""
+        batch.release(self._hand.flush())
+        self._write(batch, next_at=max(self._standing.rests_until, fetched.at), over=False)
+
+    def _write(self, batch: Batch, *, next_at: float, over: bool) -> None:
+        assert self.borrowed is not None
+        loan = self.borrowed.loan
+        letter = Returned(self.name, loan.borrower, loan.token, next_at, self._standing.failures, over)
+        batch.letters.append((self.borrowed.holder, letter))
+
+    def prolonged(self, borrowed: Borrowed) -> None:
+        """This part of it may be asked for longer."""
+        self.borrowed = borrowed
+
+    def _recall(self, batch: Batch) -> None:
+        """Loans last no longer than they do, and the borrowers find at their next heartbeat that they are gone."""
+        self._lends_from = max(self._standing.rests_until, batch.at) + LOAN_PAUSE_S
+        for each in list(self._loans.values()):
+            batch.freed[each.loan.name] = batch.at
+            self.loan_over(each.loan)
+
+    def _take_back(self, loan: Loan, open_at: float) -> None:
+        assert self.group is not None
+        del self._loans[loan.borrower]
+        opens = max(open_at, self._standing.rests_until)
+        self._standing.gate.take_back(loan.slots, opens)
+        self.group.gate.take_back(loan.slots, opens)
+
+    def lacks_robots(self, at: float) -> bool:
+        """Whether its robots.txt must be asked before any page of it."""
+        return self._context.obey_robots and self._robots.is_needed(at)
+
     # ------------------------------------------------------ events: its fetches
 
     def sent(self) -> None:
@@ -428,6 +568,8 @@ class ActiveSite:
         Returns whether that was all: a page that the site answered as sites do.
         """
         refused = self._standing.landed(fetched, group)
+        if refused and self._loans:
+            self._recall(batch)
         if fetched.fetch.kind != "page":
             self._under_way -= 1
             return False
@@ -492,7 +634,7 @@ class ActiveSite:
 
         A sitemap obeys this site's robots.txt, which may have to be asked first; a robots.txt obeys none.
         """
-        if self._barred is not None or self._state is State.SHUT:
+        if self._barred is not None or self._state is State.SHUT or self.borrowed is not None:
             return [Errand(kind, url, self.name, self._barred or "busy")]
         if kind == "robots":
             self._fetch_file(kind, url)
@@ -521,7 +663,8 @@ class ActiveSite:
 
     def _needs_robots(self, at: float) -> bool:
         """A guest that is only asked for other sites' robots.txt needs none of its own."""
-        return (self._lease is not None or bool(self._later)) and self._robots.is_needed(at)
+        is_asked = self._lease is not None or bool(self._later)
+        return is_asked and self.borrowed is None and self._robots.is_needed(at)
 
     def _ask_robots(self, url: str) -> list[Errand]:
         if urls.site_of(url) != self.name:
@@ -552,7 +695,8 @@ class ActiveSite:
         """Rules are known: sitemaps are sent for, what waited goes on, leases may be ordered."""
         self._state = State.OPEN if self._lease is not None else State.EMPTY
         errands: list[Errand] = []
-        if self._lease is not None and self._context.collection.discovery.sitemaps and not self._barred:
+        is_own = self._lease is not None and self.borrowed is None
+        if is_own and self._context.collection.discovery.sitemaps and not self._barred:
             errands = self.name_sitemaps(self._robots.sitemaps, batch)
         later, self._later = self._later, []
         for url in later:
