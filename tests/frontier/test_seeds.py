@@ -9,8 +9,9 @@ import pytest
 
 from tests.policy.collections import collection_of
 from webfountain.errors import PolicyError
-from webfountain.frontier.inbox import SEED_BATCH, load_seeds
+from webfountain.frontier.inbox import SEED_BATCH, SeedsLoaded, load_seeds, load_seeds_once
 from webfountain.policy.judge import Judge
+from webfountain.store.memory import LocalClaims
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -94,3 +95,61 @@ def test_a_line_that_went_wrong_since_the_policy_file_was_read_is_named(tmp_path
     (tmp_path / "seeds.txt").write_text("https://a.example/\n\nnonsense\n", "utf-8")
     with pytest.raises(PolicyError, match=r"seeds\.txt:3: 'nonsense'"):
         load_seeds(collection, judge, Ledger().discover, at=1.0)
+
+
+class Starter:
+    """Ants that start together, one after the other, on a clock that moves while one waits."""
+
+    def __init__(self, collection: Collection) -> None:
+        self.now, self.rests, self.stopping = 1000.0, 0, False
+        self.ledger, self.claims, self.collection = Ledger(), LocalClaims(), collection
+
+    def rest(self) -> bool:
+        self.now, self.rests = self.now + 5.0, self.rests + 1
+        return not self.stopping
+
+    def start(self, owner: str) -> SeedsLoaded:
+        judge, discover = Judge(self.collection, year=2026), self.ledger.discover
+        return load_seeds_once(
+            self.collection, judge, discover, self.claims, owner=owner, now=lambda: self.now, rest=self.rest
+        )
+
+
+def test_of_ants_that_start_together_one_loads_the_seeds_and_an_hour_later_another(tmp_path: Path) -> None:
+    lines = [f"https://site{n}.example/" for n in range(2500)]
+    ants = Starter(from_file(tmp_path, lines))
+    assert [ants.start(f"ant{n}").read for n in range(3)] == [2500, 0, 0]
+    ants.now += 3600.0
+    assert ants.start("late").known == 2500
+    (tmp_path / "seeds.txt").write_text("\n".join([*lines, "https://new.example/"]), "utf-8")
+    assert ants.start("later").new == 1, "another list"
+    assert ants.rests == 0
+
+
+def test_seeds_of_a_loader_that_died_are_loaded_by_one_that_waits_for_it(tmp_path: Path) -> None:
+    ants = Starter(from_file(tmp_path, [f"https://site{n}.example/" for n in range(2500)]))
+    plain = ants.ledger.discover
+
+    def die(links: Sequence[Link], *, at: float) -> list[Link]:
+        if ants.ledger.batches:
+            raise KeyboardInterrupt
+        return plain(links, at=at)
+
+    ants.ledger.discover = die  # type: ignore[method-assign]
+    with pytest.raises(KeyboardInterrupt):
+        ants.start("dead")
+    ants.ledger.discover = plain  # type: ignore[method-assign]
+    heir = ants.start("heir")
+    assert (heir.new, heir.known) == (1500, 1000)
+    assert ants.rests > 0
+
+
+def test_an_ant_that_ends_waits_for_no_seeds(tmp_path: Path) -> None:
+    ants = Starter(from_file(tmp_path, ["https://a.example/"]))
+    ants.start("first")
+    [name] = [claim.name for claim in ants.claims.claims("seeds")]
+    ants.now += 100.0
+    ants.claims.claim([name], owner="other", until=9e9, at=ants.now)
+    ants.stopping = True
+    assert ants.start("second").read == 0
+    assert ants.rests == 1

@@ -120,6 +120,20 @@ def test_a_server_that_is_killed_loses_nothing_and_is_started_again(tmp_path: Pa
         assert store.statistics().pages["never-crawled"] == 3
 
 
+def test_a_server_that_hangs_is_killed_and_started_again_and_one_that_answers_is_left(tmp_path: Path) -> None:
+    with PrivateServer(tmp_path) as server, opened(tmp_path) as store:
+        store.discover(links(1, 2, 3), at=0.0)
+        process = process_of(tmp_path)
+        server.kill_hung(60.0)
+        assert process_of(tmp_path) == process
+        os.kill(process, signal.SIGSTOP)
+        server.kill_hung(0.1)
+        while not is_running(tmp_path):  # it may be on its way to its end
+            server.revive()
+        assert process_of(tmp_path) != process
+        assert store.statistics().pages["never-crawled"] == 3, "what was acknowledged is there"
+
+
 def test_an_owner_ends_its_server_once_those_who_joined_have_left(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

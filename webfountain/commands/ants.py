@@ -36,7 +36,8 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from webfountain.report.progress import Moment
-    from webfountain.store.contract import FrontierStore, Statistics
+    from webfountain.store.contract import Claims, FrontierStore, Statistics
+    from webfountain.store.shared.private import PrivateServer
 
 __all__ = ["PARENT", "added_up", "follow_parent", "run_ants", "shared_url", "write_whole"]
 
@@ -49,6 +50,8 @@ _STOP_S: Final = 10.0
 _ANTS_S: Final = 9.0
 """Ants that were told to end have so long of that; one that hangs is killed then: what it had not settled is asked
 again by the next that has its sites. The rest is the server's."""
+_HUNG_S: Final = 4.0
+"""A server of our own that does not answer for so long then hangs, and is started anew, in time for a good end."""
 _PARTS: Final = (
     "seconds",
     "startup_seconds",
@@ -137,7 +140,7 @@ def run_ants(
         command += ["--repository", str(repository), "--json", *options]
         shares = [None] * ants if max_pages is None else _shares(max_pages, ants)
         assert opened.claims is not None
-        troop = _Troop(command, folder, shares, told=partial(opened.claims.end_within, _ANTS_S))
+        troop = _Troop(command, folder, shares, told=partial(_end, opened.claims, server))
         stack.enter_context(troop)
         picture = stack.enter_context(_Picture(opened, title=tables.name)) if show else None
         while troop.is_alive():
@@ -159,6 +162,13 @@ def run_ants(
         if picture is not None:
             picture.end(report)
         return report
+
+
+def _end(claims: Claims, server: PrivateServer | None) -> None:
+    """All are told to end: nothing may hold them up for long."""
+    claims.end_within(_ANTS_S)
+    if server is not None:
+        threading.Thread(target=server.kill_hung, args=(_HUNG_S,), daemon=True, name="webfountain-hung").start()
 
 
 def _shares(pages: int, ants: int) -> list[int | None]:

@@ -60,7 +60,7 @@ from webfountain.download import terms_of
 from webfountain.download.budget import BodyBudget
 from webfountain.errors import InputError, RepositoryHeld, WebfountainError
 from webfountain.frontier.frontier import Frontier
-from webfountain.frontier.inbox import FOLDER, FeedInbox, Inbox, Notes, SeedsLoaded, load_seeds
+from webfountain.frontier.inbox import FOLDER, FeedInbox, Inbox, Notes, SeedsLoaded, load_seeds, load_seeds_once
 from webfountain.metrics import Metrics
 from webfountain.policy import (
     CollectionTable,
@@ -357,7 +357,15 @@ def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
     )
 
     def seeds(of: Collection) -> SeedsLoaded:
-        return load_seeds(of, frontier.judge, frontier.due.discover, at=clock.now())
+        judge, discover = frontier.judge, frontier.due.discover
+        if store.claims is None or of.seeds_file is None:
+            return load_seeds(of, judge, discover, at=clock.now())
+
+        def rest() -> bool:
+            time.sleep(POLL_S)
+            return not frontier.is_stopping
+
+        return load_seeds_once(of, judge, discover, store.claims, owner=owner, now=clock.now, rest=rest)
 
     return Built(frontier, collection, clock, metrics, seeds, endless=True)
 

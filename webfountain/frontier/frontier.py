@@ -384,6 +384,11 @@ class Frontier:
             self._others.end_within(_END_S)
         self._progress.stopped = True
 
+    @property
+    def is_stopping(self) -> bool:
+        """Whether `stop` was called."""
+        return self._progress.stopped
+
     def has_pending(self) -> bool:
         """Whether any URL is left to ask once: never-crawled, leased or offered."""
         return self._progress.has_pending(self._sites, self._batch)

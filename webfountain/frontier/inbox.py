@@ -28,6 +28,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
+import xxhash
 
 from webfountain.errors import StoreError, UrlError
 from webfountain.records import Link
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Judge, Reason
     from webfountain.repository import Erased
-    from webfountain.store.contract import Feed, FrontierStore
+    from webfountain.store.contract import Claim, Claims, Feed, FrontierStore
 
 __all__ = [
     "FOLDER",
@@ -62,6 +63,7 @@ __all__ = [
     "erase",
     "letters_of",
     "load_seeds",
+    "load_seeds_once",
     "seed_links",
 ]
 
@@ -376,6 +378,10 @@ def _is_barred(url: str, barred: Sequence[Forget]) -> bool:
 
 
 SEED_BATCH: Final = 1000
+_LOADING_S: Final = 30.0
+"""An ant that loads seeds and has not begun another batch of them for so long is dead, or as good as that."""
+_LOADED_S: Final = 60.0
+"""Ants that start so long after the seeds were loaded need not load them again."""
 
 
 class Discover(Protocol):
@@ -416,6 +422,51 @@ def load_seeds(collection: Collection, judge: Judge, discover: Discover, *, at: 
         new += found
         known += len(batch) - found
     return SeedsLoaded(new, known, refused)
+
+
+def load_seeds_once(
+    collection: Collection,
+    judge: Judge,
+    discover: Discover,
+    claims: Claims,
+    *,
+    owner: str,
+    now: Callable[[], float],
+    rest: Callable[[], bool],
+) -> SeedsLoaded:
+    """`load_seeds` for ants that start together: one loads a seeds file, the others wait for it and read none.
+
+    Parameters
+    ----------
+    now : UTC seconds
+    rest : waits for a moment; False: this ant ends, and needs no seeds any more
+    """
+    name = f"seeds/{_digest(collection)}"
+
+    def claim() -> Claim:
+        at = now()
+        return claims.claim([name], owner=owner, until=at + _LOADING_S, at=at)[0]
+
+    def claim_and_discover(links: Sequence[Link], *, at: float) -> Sequence[Link]:
+        claim()
+        return discover(links, at=at)
+
+    while (held := claim()).owner != owner:
+        # Who has loaded them leaves the name to nobody for a while; of who dies before that it runs out.
+        if not held.owner or not rest():
+            return SeedsLoaded(0, 0, {})
+    loaded = load_seeds(collection, judge, claim_and_discover, at=now())
+    claims.drop({name: now() + _LOADED_S}, owner=owner, at=now())
+    return loaded
+
+
+def _digest(collection: Collection) -> str:
+    """Of all that decides which seeds there are."""
+    digest = xxhash.xxh3_128(collection.text.encode())
+    if collection.seeds_file is not None:
+        with contextlib.suppress(OSError):  # `load_seeds` says why it cannot be read
+            digest.update(collection.seeds_file.read_bytes())
+    return digest.hexdigest()
 
 
 def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple[int, str]]) -> Iterator[Link]:

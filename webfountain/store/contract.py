@@ -540,7 +540,8 @@ class Claims(Protocol):
     """What the processes of one crawl share out among themselves by name, and the letters that they leave each other.
 
     A name is ``kind/rest``: ``ant/…`` a process that is alive, ``role/controller``, ``address/…``, ``guest/…`` a
-    site that is asked for a file without a site lease, ``repository/…``.
+    site that is asked for a file without a site lease, ``loan/…`` slots of a site that another ant uses,
+    ``seeds/…`` a list of seeds that is being loaded, ``repository/…``.
     A claim is held until its time, and claimed again to be held longer. Each name is one atomic step.
     """
 

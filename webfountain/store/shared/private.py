@@ -41,6 +41,8 @@ _GUESTS_S: Final = 4.0
 """So long the owner of a server that ends waits for crawls that joined: one that was told to end when it was has as
 long for what is under way (`crawl.scheduler.GRACE_S`). One that goes on would be waited for in vain."""
 _ANSWER_S: Final = 10.0
+_LEAST_S: Final = 1.0
+"""A server has so long to answer, or to end, whenever it is asked."""
 STARTS: Final = 5
 """A server that died is started anew so often on end: it may be killed while it starts, or want memory for a while."""
 _SETTINGS: Final = {"appendonly": "yes", "appendfsync": "no", "maxmemory-policy": "noeviction"}
@@ -112,13 +114,29 @@ class PrivateServer:
         if self._lock >= 0:
             self._await_guests()
             with contextlib.suppress(ValkeyServerError):
-                self._server.stop(timeout=_STOP_S)
+                self._server.stop(timeout=min(_STOP_S, max(_LEAST_S, self._end_by - time.monotonic())))
             os.close(self._lock)
             self._lock = -1
 
     def end_by(self, moment: float) -> None:
         """Let `close` wait for nobody after a moment, monotonic seconds."""
         self._end_by = moment
+
+    def kill_hung(self, within_s: float) -> None:
+        """Kill the server if it is there and does not answer in time, so that nobody waits for it; in any thread.
+
+        `revive` then starts it anew. What it acknowledged outlives that.
+        """
+        client = _client(self._data.parent, answer_s=within_s)
+        try:
+            client.ping()
+        except redis.exceptions.TimeoutError:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self._process, signal.SIGKILL)
+        except (redis.exceptions.RedisError, OSError):
+            pass
+        finally:
+            client.close()
 
     def __enter__(self) -> PrivateServer:
         return self
@@ -147,7 +165,8 @@ class PrivateServer:
             self._failed = 0
 
     def _await_guests(self) -> None:
-        client = _client(self._data.parent)
+        left = max(_LEAST_S, min(_ANSWER_S, self._end_by - time.monotonic()))
+        client = _client(self._data.parent, answer_s=left)
         until = min(time.monotonic() + _GUESTS_S, self._end_by)
         with contextlib.suppress(redis.exceptions.RedisError, OSError):
             while time.monotonic() < until and any(each["name"] == CRAWL for each in client.client_list()):
@@ -190,10 +209,10 @@ class PrivateServer:
                 raise StoreError(f"valkey://{folder}: the server died as soon as it ran: {error}") from None
 
 
-def _client(folder: Path) -> redis.Redis:
+def _client(folder: Path, *, answer_s: float = _ANSWER_S) -> redis.Redis:
     """A connection that is tried once: where nobody answers, that is the answer."""
     retry = Retry(NoBackoff(), 0)
-    return redis.Redis(unix_socket_path=str(socket_of(folder)), socket_timeout=_ANSWER_S, retry=retry)
+    return redis.Redis(unix_socket_path=str(socket_of(folder)), socket_timeout=answer_s, retry=retry)
 
 
 def _lives(process: int) -> bool:

@@ -13,7 +13,7 @@ end
 local names, answer = {}, {}
 for i = 5, #A do
   local row = site_of(A[i])
-  if row and (not row.owner or available(row) <= at) then names[#names + 1] = A[i] end
+  if row and (not row.owner or available(A[i], row) <= at) then names[#names + 1] = A[i] end
 end
 if most > 0 then names = call('ZRANGEBYSCORE', DUE, '-inf', keep(at), 'LIMIT', 0, most) end
 for _, name in ipairs(names) do
@@ -22,10 +22,10 @@ for _, name in ipairs(names) do
   if not row.owner then count('active', 1) end
   return_leases(name, row)
   row.due = keep(math.min(time_of(row.due), at))
-  row.owner, row.token, row.till = owner, new_token(), keep(till)
+  row.owner, row.token = owner, new_token()
   row.fresh, row.hurried, row.overtaken = nil, nil, nil
   touch(name)
-  schedule(name, row)
+  call('ZADD', DUE, keep(till), name)
   if row.imm > 0 then call('SADD', HURRY, name) end
   local one = site_answer(name, row)
   table.insert(one, 1, lost)

@@ -9,7 +9,7 @@ for i = 2, #A do
   if row then
     local returned = return_leases(name, row) > 0 and at or INF
     row.due = row.hurried and 0 or keep(math.min(due, time_of(row.fresh), returned))
-    row.owner, row.token, row.till = nil, nil, nil
+    row.owner, row.token = nil, nil
     row.fresh, row.hurried, row.overtaken = nil, nil, nil
     write(SITES, name .. '\0s', state)
     count('active', -1)

@@ -174,7 +174,7 @@ end
 -- Sites ---------------------------------------------------------------------------------------------------------------
 -- A row: id, first (seen), due, n (pages by state, from 1), imm (pages in the immediate lane, leased ones too), epoch,
 -- reg (epoch, lane and order that a regrade has come to), root, h (height) and last (node number) of the tree, w (bytes
--- of a page key); while it is somebody's: owner, token, till, fresh, hurried, overtaken, held (its leases, in order: of
+-- of a page key); while it is somebody's: owner, token, fresh, hurried, overtaken, held (its leases, in order: of
 -- each its number (8) and the page key).
 
 local rows, changed = {}, {}
@@ -193,13 +193,14 @@ local function touch(name)
   changed[name] = true
 end
 
-local function available(row)
-  if row.owner then return time_of(row.till) end
+-- While it is somebody's its deadline stands in DUE alone, so that a heartbeat writes no row.
+local function available(name, row)
+  if row.owner then return tonumber(call('ZSCORE', DUE, name)) end
   return time_of(row.due)
 end
 
 local function schedule(name, row)
-  call('ZADD', DUE, keep(available(row)), name)
+  call('ZADD', DUE, keep(time_of(row.due)), name)
 end
 
 local sooner = 0 -- 1 where a step let a site be due earlier than before
@@ -573,7 +574,7 @@ local function site_answer(name, row)
   local known = call('HMGET', SITES, name .. '\0s', name .. '\0l')
   return {
     name, text(time_of(row.due)), text(row.first), row.owner or false, row.imm, row.epoch, row.token or 0,
-    text(time_of(row.till)), known[1] or '', known[2] or '', unpack(row.n),
+    text(row.owner and available(name, row) or 0), known[1] or '', known[2] or '', unpack(row.n),
   }
 end
 

@@ -6,11 +6,7 @@ local answer = {}
 for i = 2, #A do
   local name, token = unpack(A[i])
   local row = holds(name, token)
-  if row then
-    row.till = keep(A[1])
-    touch(name)
-    schedule(name, row)
-  end
+  if row then call('ZADD', DUE, keep(A[1]), name) end
   answer[i - 1] = row and 1 or 0
 end
 return finish(answer)
