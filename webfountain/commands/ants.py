@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
     from webfountain.report.progress import Moment
     from webfountain.store.contract import Claims, FrontierStore, Statistics
-    from webfountain.store.shared.private import PrivateServer
 
 __all__ = ["PARENT", "added_up", "follow_parent", "run_ants", "shared_url", "write_whole"]
 
@@ -140,7 +139,9 @@ def run_ants(
         command += ["--repository", str(repository), "--json", *options]
         shares = [None] * ants if max_pages is None else _shares(max_pages, ants)
         assert opened.claims is not None
-        troop = _Troop(command, folder, shares, told=partial(_end, opened.claims, server))
+        troop = _Troop(
+            command, folder, shares, told=partial(_end, opened.claims, None if server is None else server.kill_hung)
+        )
         stack.enter_context(troop)
         picture = stack.enter_context(_Picture(opened, title=tables.name)) if show else None
         while troop.is_alive():
@@ -164,11 +165,11 @@ def run_ants(
         return report
 
 
-def _end(claims: Claims, server: PrivateServer | None) -> None:
-    """All are told to end: nothing may hold them up for long."""
+def _end(claims: Claims, kill_hung: Callable[[float], None] | None) -> None:
+    """All are told to end: nothing may hold them up for long, not a server of our own either."""
     claims.end_within(_ANTS_S)
-    if server is not None:
-        threading.Thread(target=server.kill_hung, args=(_HUNG_S,), daemon=True, name="webfountain-hung").start()
+    if kill_hung is not None:
+        threading.Thread(target=kill_hung, args=(_HUNG_S,), daemon=True, name="webfountain-hung").start()
 
 
 def _shares(pages: int, ants: int) -> list[int | None]:
