@@ -17,14 +17,15 @@ from tests.manual import README
 from tests.ranking.linked_web import LinkedWeb
 from webfountain.clock import ManualClock
 from webfountain.core.rank import combined, worth_of_waiting
-from webfountain.core.resemblance import HOT
+from webfountain.core.resemblance import HOT, WordCounts
 from webfountain.ranking import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores
 from webfountain.ranking.link_log import LinkLogReader
-from webfountain.ranking.live import Job, RankerProcess, RisenPages, carry_out, live_importance
+from webfountain.ranking.live import Job, RankerProcess, RisenPages, carry_out, live_importance, words_of
 from webfountain.records import PageRecord
 from webfountain.simulate.ordering import GraphFile
 from webfountain.simulate.ordering import crawl as virtual_crawl
 from webfountain.store import open_store
+from webfountain.store.contract import WORDS
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -345,6 +346,22 @@ def test_what_was_seen_tells_which_words_are_rare() -> None:
     assert learned is not None
     common, rare = (learned.topics.promise("data streams", f"{HOME}/", text) for text in ("some data", "some streams"))
     assert rare > 1.5 * common > 0
+
+
+def test_which_words_are_rare_is_known_after_a_kill_and_published_once_a_minute() -> None:
+    """A hundred pages, one a second."""
+    links = [(f"/page{number}", "more") for number in range(99)]
+    pages = {"/": ("data", links), **{path: (f"data {path}", list[tuple[str, str]]()) for path, _ in links}}
+    rest = "[policies.default]\ntopic = { query = 'data' }\n"
+    store = open_store("memory:", collection="test", period_s=86_400.0, fastest_s=900.0)
+    crawl_on_topic(pages, rest=rest, store=store).run()  # and nobody closes it
+    published = words_of(store)
+    assert 50 < published.texts == published.texts_with["data"] < 100
+    again = crawl_on_topic({}, rest=rest, store=store).frontier._importance
+    assert again is not None
+    assert again.topics.exchange(WordCounts()).texts == published.texts
+    store.put_value(WORDS, b"of another version")
+    assert words_of(store) == WordCounts()
 
 
 def test_link_texts_are_logged_where_the_policy_of_a_page_has_a_topic(tmp_path: Path) -> None:

@@ -45,16 +45,19 @@ import difflib
 import math
 import re
 from collections import Counter
+from contextlib import nullcontext
 from functools import cache, lru_cache
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
+import msgspec
 import numpy as np
 from xxhash import xxh3_64_intdigest
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from contextlib import AbstractContextManager
 
     import numpy.typing as npt
 
@@ -74,6 +77,7 @@ __all__ = [
     "Compared",
     "Topics",
     "Verdict",
+    "WordCounts",
     "band_keys",
     "exact_resemblance",
     "is_hot",
@@ -401,6 +405,10 @@ def _donors() -> npt.NDArray[np.int64]:
 
 MOST_WORDS: Final = 200_000
 """Different words that are counted, about 100 bytes each."""
+SHARED_WORDS: Final = 20_000
+"""Of these the commonest are published, 10 bytes each: what is rarer is in next to no text."""
+MOST_TEXTS: Final = 1 << 16
+"""Of more texts the counts are halved, so that words of long ago fade."""
 _LONGEST: Final = 20_000
 """Characters of a text that are read: some 3,000 words."""
 NEAR: Final = 3
@@ -410,26 +418,82 @@ HOT: Final = 32.0
 """Importance from which on there are hot pages alone, where a policy has a topic."""
 _HOTTEST: Final = 512.0
 """Importance of a hot page that else would have that of a mean page."""
-_WORD: Final = re.compile(r"[^\W_]{2,}")
+_WORD: Final = re.compile(r"[^\W_]{2,40}")
+"""Longer ones, which no query has, are counted in parts: a server may send them without end."""
+
+
+class WordCounts(msgspec.Struct, frozen=True, array_like=True):
+    """Of so many texts how many have each word; the commonest words, as they are published."""
+
+    texts: int = 0
+    texts_with: dict[str, int] = {}
 
 
 class Topics:
-    """What was learned of the words of the web that is crawled. Any thread may ask; one at a time teaches."""
+    """What was learned of the words of the web that is crawled. Any thread may ask.
 
-    def __init__(self, *, most_words: int = MOST_WORDS) -> None:
-        self._most = most_words
+    Parameters
+    ----------
+    teaching : held while something is learned, where several threads teach
+    most_words, most_shared, most_texts : as MOST_WORDS, SHARED_WORDS and MOST_TEXTS
+    """
+
+    def __init__(
+        self,
+        teaching: AbstractContextManager[object] | None = None,
+        *,
+        most_words: int = MOST_WORDS,
+        most_shared: int = SHARED_WORDS,
+        most_texts: int = MOST_TEXTS,
+    ) -> None:
+        self._most, self._most_shared, self._most_texts = most_words, most_shared, most_texts
         self._texts = 0
         self._texts_with: Counter[str] = Counter()
+        self._shared = WordCounts()  # as of the last exchange
         self._asked: tuple[str, int, dict[str, float]] = ("", -1, {})
+        self._teaching = nullcontext() if teaching is None else teaching
+
+    @property
+    def has_learned(self) -> bool:
+        """Whether any text came since the last exchange."""
+        return self._texts != self._shared.texts
 
     def learn(self, text: str) -> None:
         """One more text was seen."""
-        self._texts += 1
-        self._texts_with.update(dict.fromkeys(_counted(text), 1))
-        if len(self._texts_with) > self._most:
-            self._texts_with = Counter({word: n for word, n in self._texts_with.items() if n > 1})
+        with self._teaching:
+            self._texts += 1
+            self._texts_with.update(dict.fromkeys(_counted(text), 1))
             if len(self._texts_with) > self._most:
-                self._texts_with = Counter(dict(self._texts_with.most_common(self._most // 2)))
+                self._texts_with = Counter({word: n for word, n in self._texts_with.items() if n > 1})
+                if len(self._texts_with) > self._most:
+                    self._texts_with = Counter(dict(self._texts_with.most_common(self._most // 2)))
+
+    def exchange(self, published: WordCounts) -> WordCounts:
+        """Learn what others published, the crawls before among them; what is to be published in its place.
+
+        Each adds to what is published what it has seen itself since its last exchange. Should two publish at once, what
+        one of them saw since his last is not added to what others saw of the same words; the words come again.
+        """
+        with self._teaching:
+            before, texts, known = self._shared, self._texts, self._texts_with
+            self._texts = max(texts, published.texts + texts - before.texts)
+            is_whole = len(before.texts_with) < self._most_shared
+            for word, many in published.texts_with.items():
+                own = known[word]
+                known[word] = max(own, many + own - before.texts_with.get(word, 0 if is_whole else own))
+            if self._texts > self._most_texts:
+                self._texts //= 2
+                known = self._texts_with = Counter({word: n // 2 for word, n in known.items() if n > 1})
+            counts = np.fromiter(known.values(), dtype=np.int64, count=len(known))
+            if len(counts) > self._most_shared:
+                least = int(np.partition(counts, -self._most_shared)[-self._most_shared])
+                commonest = {word: n for word, n in known.items() if n >= least}
+                shared = dict(islice(sorted(commonest.items(), key=_by_count), self._most_shared))
+            else:
+                shared = dict(known)
+            self._shared = WordCounts(self._texts, shared)
+            self._asked = ("", -1, {})
+            return self._shared
 
     def promise(self, query: str, url: str, anchor: str) -> float:
         """What a page that nobody has seen promises by a link's text and the words of its canonical URL's path.
@@ -463,6 +527,11 @@ class Topics:
     def _weights(self, text: str) -> dict[str, float]:
         texts, known = self._texts, self._texts_with
         return {word: (1 + math.log(n)) * _idf(texts, known[word]) for word, n in _counted(text).items()}
+
+
+def _by_count(counted: tuple[str, int]) -> tuple[int, str]:
+    """The most first, and always in the same order."""
+    return -counted[1], counted[0]
 
 
 def links_from_hot(scores: Sequence[float]) -> float:

@@ -602,6 +602,7 @@ class Frontier:
         if self._others is not None:
             self._others.leave(claimed, at=batch.at)
         if self._importance is not None:
+            self._importance.share_words(self._store, at=inf)
             self._importance.close()
         if self._detector is not None:
             self._detector.close()

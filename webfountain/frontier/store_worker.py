@@ -115,6 +115,8 @@ class StoreWorker:
         self._foretell_at = -inf
         if urgent is not None:
             urgent.resume(store.value(FORECAST))
+        if importance is not None:
+            importance.share_words(store, at=-inf)
 
     def run(self, batch: Batch) -> BatchResult:
         """Do a batch. StoreError and RepositoryError pass through: what was not done is not acknowledged."""
@@ -162,6 +164,7 @@ class StoreWorker:
         """What comes round by the clock, of ranking and change log."""
         if batch.rank and self._importance is not None:
             result.counts["ranking/epochs"] += self._importance.tend(batch.at, known=sum(self._known().pages.values()))
+            self._importance.share_words(self._store, at=batch.at)
         if batch.tidy:
             self._store.trim_changes(before=batch.at - self._log.keep, most=self._log.max_entries)
 

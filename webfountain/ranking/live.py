@@ -20,11 +20,12 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 import weakref
 from collections import deque
 from heapq import heappop, heappush
-from math import isnan, nan
+from math import inf, isnan, nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -32,9 +33,10 @@ import msgspec
 import numpy as np
 
 from webfountain.core.rank import DAMPING, METRICS, PRIOR, OnlineImportance, is_home, location, worth_of_waiting
-from webfountain.core.resemblance import Topics, is_hot, with_hot_first
+from webfountain.core.resemblance import Topics, WordCounts, is_hot, with_hot_first
 from webfountain.ranking import NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores, published_at
 from webfountain.records import PageRecord
+from webfountain.store.contract import WORDS
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -46,6 +48,7 @@ if TYPE_CHECKING:
     from webfountain.policy.files import Collection
     from webfountain.ranking.link_log import LinkLog
     from webfountain.records import Link, Linked
+    from webfountain.store.contract import Board
 
     Array = npt.NDArray[np.float64]
 
@@ -58,6 +61,7 @@ __all__ = [
     "WaitingSites",
     "carry_out",
     "live_importance",
+    "words_of",
 ]
 
 logger = logging.getLogger(__name__)
@@ -196,7 +200,7 @@ def main() -> None:
 
 
 FLUSH_S: Final = 60.0
-"""The rows of so long, seconds, are what a kill forgets of the log."""
+"""The rows of so long, seconds, are what a kill forgets of the log, and of words."""
 FEWEST: Final = 1000
 """Pages that are logged before the first ranking; later ones wait for as many as were ranked, or for their time."""
 SHARE: Final = 0.05
@@ -410,8 +414,9 @@ class LiveImportance:
         self.sites = WaitingSites(None if rankings is None else rankings.scores / "sites")
         """Which sites wait, and which of them is to be crawled first."""
         self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT)
-        self.topics = Topics()
+        self.topics = Topics(threading.Lock())
         """What is learned of words; who reads pages teaches it."""
+        self._share_at = -inf
         self._risen = RisenPages()
         self._means: dict[str, float] = {}
         self._homes: deque[bytes] = deque(maxlen=SAMPLE)  # fetched last
@@ -518,6 +523,17 @@ class LiveImportance:
         The others wait until they are among them: a lease of so many pages takes none of those.
         """
         return self._risen.take(site, most)
+
+    def share_words(self, board: Board, *, at: float) -> None:
+        """Exchange what was learned of words with other ants and the crawls before and after this; once a minute."""
+        is_first = self._share_at == -inf
+        if not self._topics or at < self._share_at or not (is_first or self.topics.has_learned):
+            return
+        self._share_at = at + FLUSH_S
+        published = words_of(board)
+        made = self.topics.exchange(published)
+        if made != published:
+            board.put_value(WORDS, msgspec.msgpack.encode(made))
 
     # ----------------------------------------------------------------- rankings
 
@@ -695,6 +711,17 @@ class LiveImportance:
         mean = float(values.mean()) if mean is None else mean + share * (float(values.mean()) - mean)
         self._means[name] = mean
         return np.asarray(values / mean) if mean > 0 else np.ones(len(values))
+
+
+def words_of(board: Board) -> WordCounts:
+    """What is published of words; nothing before the first time, and where another version published it."""
+    try:
+        return msgspec.msgpack.decode(board.value(WORDS) or _NO_WORDS, type=WordCounts)
+    except msgspec.MsgspecError:
+        return WordCounts()
+
+
+_NO_WORDS: Final = msgspec.msgpack.encode(WordCounts())
 
 
 def _waits(page: Link | PageRecord) -> bool:

@@ -23,6 +23,7 @@ from webfountain.metrics import Metrics
 from webfountain.policy.files import CollectionInForce, read_collection
 from webfountain.policy.judge import Judge, Origin
 from webfountain.ranking import EpochScores
+from webfountain.ranking.live import words_of
 from webfountain.store.contract import COLLECTION, PLAN, PRICE, recrawl_place
 from webfountain.urls import canonical, fingerprint, host_of, is_private_host, site_of
 
@@ -274,7 +275,9 @@ class _Asked:
         if topic is None:
             return
         waits = record.state == "never-crawled"
-        scores = record.scores or ((Topics().promise(topic.query, record.url, ""),) if waits else ())
+        topics = Topics()
+        topics.exchange(words_of(self._store))
+        scores = record.scores or ((topics.promise(topic.query, record.url, ""),) if waits else ())
         by = "its links and URL" if waits else "its text"
         hot = is_hot(scores, topic.min_similarity, waits=waits)
         similarity, far = (scores[0] if scores else 0.0), links_from_hot(scores)

@@ -64,6 +64,7 @@ __all__ = [
     "PRICE",
     "RETRY",
     "RETRY_SHARE",
+    "WORDS",
     "Board",
     "BucketCensus",
     "CensusReader",
@@ -110,6 +111,8 @@ PLAN: Final = "plan"
 """Name of the published value that is the plan in force."""
 COLLECTION: Final = "collection"
 """Name of the published value that is the policy file in force (`policy.files.CollectionInForce`)."""
+WORDS: Final = "words"
+"""Name of the published value that tells which words are rare (`core.resemblance.WordCounts`)."""
 FORECAST: Final = "forecast"
 PRICE: Final = "price"
 """Name of the published price of a fetch."""

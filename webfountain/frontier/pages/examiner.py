@@ -163,7 +163,7 @@ class Examiner:
     old_text : the visible text of a page's newest stored copy, None when there is none to be had
     duplicates : share of a site's pages that repeat others
     sketches : whether a copy's sketch is kept with its record, for who cannot read the copy; asked at each copy
-    topics : what is learned of words, for policies that have a topic
+    topics : what is learned of words, for policies that have a topic; several threads may teach it
     """
 
     def __init__(
@@ -182,7 +182,7 @@ class Examiner:
         self._old_text = old_text
         self._duplicates = duplicates
         self._sketches = sketches
-        self._topics, self._teaching = Topics() if topics is None else topics, threading.Lock()
+        self._topics = Topics(threading.Lock()) if topics is None else topics
         self._period = collection.cycle.period_s
         self._fastest = collection.cycle.fastest_s
         self._min_change = collection.change.min_change
@@ -389,8 +389,7 @@ class Examiner:
             return record if not record.scores else msgspec.structs.replace(record, scores=())
         similarity = self._topics.similarity(topic.query, document.text)
         if record.digest is None:
-            with self._teaching:
-                self._topics.learn(document.text)
+            self._topics.learn(document.text)
         far = 0.0 if similarity >= topic.min_similarity else links_from_hot(record.scores)
         return msgspec.structs.replace(record, scores=(similarity, far))
 
