@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from webfountain.core.buckets import (
@@ -31,6 +31,7 @@ def fresh_share(rate: float, interval: float) -> float:
 
 
 @settings(max_examples=20, deadline=None)
+@example([(1, 0.0002), (2, 1e-07)], 0.0625)  # what is given up would come before what is not
 @given(classes, st.floats(0.05, 3.0))
 def test_intervals_at_the_price_of_a_budget_spend_exactly_the_budget(
     given_classes: list[tuple[int, float]], visits: float

@@ -392,6 +392,7 @@ def _weights(old: Array, new: Array) -> Array:
 
 
 _COHORTS: Final = 16
+_GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
 _HALVINGS: Final = 45
 
@@ -424,7 +425,8 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
     """(B,) interval at which a fetch of a page of each rate buys `price` of fresh time; s, `longest` where none does.
 
     Solves (1 - e^-x (1 + x)) / rate = price, x = rate * interval, by bisection. A page that changes so fast that no
-    fetch is worth the price is given up, as is one that never changes.
+    fetch is worth the price is given up, as is one that never changes; and at `_GIVEN_UP` of that, for nearer to it no
+    price that a float can have tells a fetch every 30 changes from one every 50.
     """
     low, high = np.zeros_like(rates), np.full_like(rates, _LARGEST_X)
     wanted = np.minimum(price * rates, 1.0)
@@ -432,7 +434,7 @@ def intervals_at_price(rates: Array, price: float, *, longest: float = inf) -> A
         x = (low + high) / 2
         short = _worth(x) < wanted
         low, high = np.where(short, x, low), np.where(short, high, x)
-    interval = np.divide(high, rates, out=np.full_like(rates, longest), where=(rates > 0) & (wanted < 1.0))
+    interval = np.divide(high, rates, out=np.full_like(rates, longest), where=(rates > 0) & (wanted < _GIVEN_UP))
     return np.asarray(np.minimum(interval, longest))
 
 
@@ -471,9 +473,15 @@ def interval_of_rest(pages: Array, rates: Array, price: float, fetches_per_s: fl
     """Interval of the pages that the price gives up, s: they share what the others leave; inf where nothing is left.
 
     Where even the slowest pages change many times between two fetches no price is worth paying, and the budget
-    would lie idle; a visit still finds a change and its links.
+    would lie idle; a visit still finds a change and its links. It is the longest of all pages' intervals: those that
+    the price would visit more seldom than that share with them.
     """
     intervals = intervals_at_price(rates, price)
-    left = fetches_per_s - float((pages / np.maximum(intervals, 1e-9)).sum())
-    given_up = float(pages[~np.isfinite(intervals)].sum())
-    return given_up / left if left > 1e-3 * fetches_per_s and given_up > 0 else inf
+    sharing, rest = np.zeros(len(rates), dtype=np.bool_), inf
+    while (more := (intervals > rest if np.isfinite(rest) else np.isinf(intervals)) & ~sharing).any():
+        sharing |= more
+        left = fetches_per_s - float((pages / np.maximum(intervals, 1e-9))[~sharing].sum())
+        if left <= 1e-3 * fetches_per_s:
+            return inf
+        rest = float(pages[sharing].sum()) / left
+    return rest
