@@ -8,15 +8,17 @@ import signal
 from contextlib import closing
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pytest
 
 from webfountain.core.resemblance import SKETCH_BYTES
 from webfountain.errors import RepositoryError
-from webfountain.ranking.duplicate_index import DuplicateIndex, IndexedPage, number_of
+from webfountain.ranking.duplicate_index import DuplicateIndex, IndexedPage, digest_number, number_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from multiprocessing.sharedctypes import Synchronized
     from pathlib import Path
 
     from webfountain.ranking.duplicate_index import Match
@@ -210,3 +212,62 @@ def test_a_folder_that_cannot_be_used_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RepositoryError, match=r"file.*cannot be opened"):
         DuplicateIndex(tmp_path / "file")
+
+
+def test_what_another_ant_keeps_is_found_beside(tmp_path: Path) -> None:
+    """In its runs and behind them, kept again with another sketch, once it was opened anew, and by its fingerprint."""
+    originals, later = drawn(40), drawn(40, seed=2)
+    copies = [near(each, 0.97, 1000 + number) for number, each in enumerate(originals)]
+    folders = [tmp_path / f"ant-{number:04d}" / "duplicates" for number in (1, 2)]
+    one, other = (DuplicateIndex(folder, beside=tmp_path, pages_a_run=16) for folder in folders)
+    with closing(other):
+        with closing(one):
+            for begin in range(0, 40, 5):
+                add(one, originals[begin : begin + 5])
+            told = [found for probe in other.probe(copies) if (found := other.nearest(probe))]
+            assert [found[0].url for found in told] == [page.url for page in originals]
+            assert {found[0].digest for found in told} == {digest_number(page.digest) for page in originals}
+            changed = [msgspec.structs.replace(page, url=url_of(k)) for k, page in enumerate(later)]
+            for probe in one.probe(changed):
+                assert not one.nearest(probe)
+                one.keep(probe)
+            changed = [near(each, 0.97, 2000 + number) for number, each in enumerate(later)]
+            assert [other.nearest(probe)[0].url for probe in other.probe(changed)] == [page.url for page in originals]
+            assert not any(other.nearest(probe) for probe in other.probe(copies))
+            assert [each.url for each in other.nearest(other.probe(later)[3])] == []  # it is that page
+            assert other.url_of(number_of(url_of(7))) == url_of(7)
+        with closing(DuplicateIndex(folders[0], beside=tmp_path, pages_a_run=16)) as one:
+            assert [other.nearest(probe)[0].url for probe in other.probe(changed)] == [page.url for page in originals]
+        (folders[0] / "FORM").write_text("another version")
+        with closing(DuplicateIndex(folders[0], beside=tmp_path)) as one:
+            assert not any(other.nearest(probe) for probe in other.probe(changed))
+            add(one, originals[:1])
+            assert [other.nearest(probe)[0].url for probe in other.probe(copies[:1])] == [url_of(0)]
+
+
+def test_what_is_read_beside_is_whole_while_another_process_writes(tmp_path: Path) -> None:
+    """Every page that was kept before a look is found at it; runs are written and merged meanwhile."""
+    folder = tmp_path / "ant-0001" / "duplicates"
+    context = multiprocessing.get_context("fork")
+    kept = context.Value("i", 0)
+    writer = context.Process(target=_keep_many, args=(folder, kept))
+    with closing(DuplicateIndex(tmp_path / "ant-0002" / "duplicates", beside=tmp_path)) as index:
+        writer.start()
+        pages, seen = drawn(1500), 0
+        copies = [near(each, 0.97, 5000 + number) for number, each in enumerate(pages)]
+        while seen < len(pages):
+            seen = kept.value
+            looked = [0, seen // 2, seen - 1] if seen else []
+            for _ in range(16):  # so that it has seen that the folder is there
+                probes = index.probe([copies[number] for number in looked])
+            assert [index.nearest(probe)[0].url for probe in probes] == [pages[number].url for number in looked]
+        writer.join()
+    assert writer.exitcode == 0
+
+
+def _keep_many(folder: Path, kept: Synchronized[int]) -> None:
+    with closing(DuplicateIndex(folder, pages_a_run=64)) as index:
+        pages = drawn(1500)
+        for begin in range(0, len(pages), 10):
+            add(index, pages[begin : begin + 10])
+            kept.value = begin + 10

@@ -353,7 +353,7 @@ def _build_own(config: FountainConfig, file: str, metrics: Metrics) -> Built:
         inbox=_inbox(store, folder),
         suspects=Suspects(folder if store.claims is None else place),
         importance=_importance(collection, config.repository_folder if folder is None else folder, owner, clock.now()),
-        duplicates=_duplicate_index(place) if collection.duplicates.detect else None,
+        duplicates=_duplicate_index(place, config.repository_folder) if collection.duplicates.detect else None,
     )
 
     def seeds(of: Collection) -> SeedsLoaded:
@@ -416,11 +416,11 @@ def _importance(collection: Collection, folder: Path, owner: str, at: float) -> 
     return live_importance(collection, folder, writer=owner, at=at)
 
 
-def _duplicate_index(repository: Path) -> DuplicateIndex:
-    """The index of duplicates, beside the copies that it tells of."""
+def _duplicate_index(place: Path, root: Path) -> DuplicateIndex:
+    """The index of duplicates, beside the copies that it tells of; other ants have theirs likewise."""
     from webfountain.ranking.duplicate_index import DuplicateIndex  # noqa: PLC0415  only where they are detected
 
-    return DuplicateIndex(repository / "duplicates")
+    return DuplicateIndex(place / "duplicates", beside=None if place == root else root)
 
 
 def _build_for_project(

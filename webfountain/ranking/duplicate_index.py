@@ -8,11 +8,16 @@ sketch, one for its digest, one for itself) wait in a dict and go, some ten thou
 force and the records whose keys are in them; it is replaced in one step. What is behind it, or written over since,
 is read again at opening, and where `INDEX` or a run is lost all of them are made anew from the records. `FORM` names
 the kind of the sketches: where it is another than ours the index is begun anew, for they compare with none of ours.
+
+Of a crawl by many ants each writes an index of its own and looks pages up in those of the others, too, which lie beside
+it: runs as they are, of what is behind them the keys in small sorted arrays, made as it comes. Nobody waits for
+anybody: what another writes in the same moment is seen at the next look, and what it wrote over, or what became of its
+site since, is for the caller to find out by the store (`Match.digest`).
 """
 
 from __future__ import annotations
 
-__all__ = ["DuplicateIndex", "IndexedPage", "Match", "Probe"]
+__all__ = ["DuplicateIndex", "IndexedPage", "Match", "Probe", "digest_number"]
 
 import errno
 import fcntl
@@ -21,6 +26,7 @@ import os
 import struct
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -66,6 +72,9 @@ _again: Final = struct.Struct("<I")
 _NO_SKETCH: Final = bytes(SKETCH_BYTES)
 _DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
 """What keys of digests and of pages themselves are mixed with, so that they are none of a band."""
+_LOOKS: Final = 16
+"""Looks at the others' indices after which it is looked whether there are more of them."""
+_FILES: Final = ("records", "urls", "again")
 _KEYS_A_PAGE: Final = BANDS + 2
 _ENTRY_BYTES: Final = 12
 _URL_BYTES: Final = 4096
@@ -88,21 +97,27 @@ class Match(NamedTuple):
     is_exact: bool
     names: int
     """Fingerprint of the URL that it calls canonical, 0: none but itself."""
+    digest: int
+    """The beginning of the digest that its page had when it was kept, as `digest_number` gives it."""
 
 
 class Probe:
-    """A page on its way through the index: its keys, the numbers of the records that share one, its own number."""
+    """A page on its way through the index: its keys, the numbers of the records that share one, its own number.
 
-    __slots__ = ("found", "keys", "number", "page", "record")
+    `beside`: of other ants' records, by their place among those.
+    """
+
+    __slots__ = ("beside", "found", "keys", "number", "page", "record")
 
     def __init__(self, page: IndexedPage) -> None:
         self.page = page
         self.keys: list[int] = []
         self.found: set[int] = set()
+        self.beside: dict[int, set[int]] = {}
         self.number: int | None = None
         self.record = (
             number_of(page.url),
-            _digest_of(page.digest),
+            digest_number(page.digest),
             0 if page.canonical is None else number_of(page.canonical),
         )
 
@@ -126,14 +141,20 @@ class _Run(NamedTuple):
 class DuplicateIndex:
     """An index in a folder of its own, with one writer. Not for several threads.
 
-    Memory: some ten thousand pages' keys (15 MB) and what one step of a merge holds (10 MB), beside what the system
-    keeps of the mapped files: 250 bytes a page on disk and its URL.
+    `beside` is the folder of copies of a crawl of many ants, in whose folders the others' indices lie; None: there are
+    no others. Memory: some ten thousand pages' keys (15 MB), 1 MB for each of the others, and what one step of a merge
+    holds (10 MB), beside what the system keeps of the mapped files: 250 bytes a page on disk and its URL.
     """
 
-    def __init__(self, folder: Path, *, pages_a_run: int = PAGES_A_RUN) -> None:
+    def __init__(self, folder: Path, *, beside: Path | None = None, pages_a_run: int = PAGES_A_RUN) -> None:
         """Raises RepositoryError when the folder cannot be used, or another process has it."""
         self._folder, self._pages_a_run = folder, pages_a_run
+        self._beside, self._looks = beside, 0
+        self._others: dict[Path, _Other] = {}
         self._fresh: dict[int, int | tuple[int, ...]] = {}
+        self._lately: dict[
+            int, int | tuple[int, ...]
+        ] = {}  # what went into runs since the last look-up, whose pages did not find it there
         self._merger = ThreadPoolExecutor(1, thread_name_prefix="webfountain-merge")
         self._merge: Future[str] | None = None
         self._merging: tuple[_Run, ...] = ()
@@ -142,9 +163,7 @@ class DuplicateIndex:
         flags = os.O_RDWR | os.O_CREAT
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            self._records, self._urls, self._again = (
-                os.open(folder / name, flags, 0o600) for name in ("records", "urls", "again")
-            )
+            self._records, self._urls, self._again = (os.open(folder / name, flags, 0o600) for name in _FILES)
             fcntl.lockf(self._records, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._begin_anew_where_old()
             self._urls_end = os.fstat(self._urls).st_size
@@ -160,6 +179,11 @@ class DuplicateIndex:
         """Representatives, those among them that are gone since."""
         return self._size
 
+    @property
+    def is_alone(self) -> bool:
+        """Whether there is no other ant whose index is read."""
+        return self._beside is None
+
     # ----------------------------------------------------------- the question
 
     def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
@@ -171,11 +195,15 @@ class DuplicateIndex:
             when the disk refuses. The pages of the batch may be looked up again then.
         """
         self._take_merge()
+        self._lately = {}
         probes = [Probe(page) for page in pages]
         drawn = b"".join([page.sketch or _NO_SKETCH for page in pages])
         keys = _keys([probe.record for probe in probes], np.frombuffer(drawn, dtype=np.uint8).reshape(-1, SKETCH_BYTES))
-        for place, number in self._in_runs(keys):
+        for place, number in _in_runs(self._runs, keys):
             probes[place // _KEYS_A_PAGE].found.add(number)
+        for nth, other in enumerate(self._look_beside()):
+            for place, number in _in_runs(other.runs, keys):
+                probes[place // _KEYS_A_PAGE].beside.setdefault(nth, set()).add(number)
         for probe, row in zip(probes, keys.tolist(), strict=True):
             probe.keys = row if probe.page.sketch is not None else row[BANDS:]
         return probes
@@ -185,27 +213,17 @@ class DuplicateIndex:
 
         It is none of itself: when it is a representative its number is noted, and `keep` writes over it.
         """
-        numbers = sorted(probe.found.union(*(self._at(key) for key in probe.keys)))
-        if not numbers:
-            return []
-        records = self._read(numbers)
-        page, digest, _ = probe.record
-        own = records["page"] == page
-        if own.any():
-            probe.number = numbers[int(own.argmax())]
-        exact = records["digest"] == digest
-        alike = exact.astype(np.float64)
-        if probe.page.sketch is not None:
-            drawn = np.frombuffer(probe.page.sketch, dtype=np.uint8)
-            alike = np.maximum(
-                alike, sketch_resemblance(np.broadcast_to(drawn, (len(records), SKETCH_BYTES)), records["sketch"])
-            )
-        near = np.flatnonzero((alike >= least) & ~own)
-        near = near[np.lexsort((near, -alike[near], ~exact[near]))]
-        return [
-            Match(self._url(int(records["url"][k])), float(alike[k]), bool(exact[k]), int(records["canonical"][k]))
-            for k in near.tolist()
-        ]
+        found: list[Match] = []
+        if numbers := sorted(probe.found.union(*(self._at(key) for key in probe.keys))):
+            records = self._read(numbers)
+            own = records["page"] == probe.record[0]
+            if own.any():
+                probe.number = numbers[int(own.argmax())]
+            found += _matches(probe, records, least, self._urls)
+        others = list(self._others.values())
+        for nth, beside in probe.beside.items():
+            found += _matches(probe, _read(others[nth].records, sorted(beside)), least, others[nth].urls)
+        return sorted(found, key=_most_alike)
 
     def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
         """Each page as it was kept last, and the fingerprint of what it calls canonical (0: none); None: it never was.
@@ -219,9 +237,16 @@ class DuplicateIndex:
         ]
 
     def url_of(self, name: int) -> str | None:
-        """The URL with this fingerprint, where its page was kept."""
+        """The URL with this fingerprint, where its page was kept, by whomever."""
         [record] = self._records_of([name])
-        return None if record is None else self._url(int(record["url"]))
+        if record is not None:
+            return _url(self._urls, int(record["url"]))
+        key = mixed(np.array([name], dtype=np.uint64) ^ _SELF)
+        for other in self._look_beside():
+            for each in _read(other.records, [number for _, number in _in_runs(other.runs, key)]):
+                if int(each["page"]) == name:
+                    return _url(other.urls, int(each["url"]))
+        return None
 
     # --------------------------------------------------------------- writing
 
@@ -256,8 +281,27 @@ class DuplicateIndex:
         self._merger.shutdown(wait=True)
         for file in (self._records, self._urls, self._again):
             os.close(file)
+        for other in self._others.values():
+            other.close()
 
     # --------------------------------------------------------------- look-ups
+
+    def _look_beside(self) -> Iterable[_Other]:
+        """The indices of the other ants, as they are now. RepositoryError when the disk refuses."""
+        if self._beside is None:
+            return ()
+        try:
+            if not self._looks % _LOOKS:
+                for folder in sorted({each / "duplicates" for each in self._beside.glob("ant-*")} - {self._folder}):
+                    if folder not in self._others:
+                        with suppress(FileNotFoundError):  # it is about to be made
+                            self._others[folder] = _Other(folder)
+            self._looks += 1
+            for other in self._others.values():
+                other.refresh()
+        except OSError as error:
+            raise RepositoryError(f"{self._beside}: another ant's duplicates cannot be read: {error}") from error
+        return self._others.values()
 
     def _records_of(self, names: Sequence[int]) -> list[np.void | None]:
         """Records of pages by their fingerprints."""
@@ -265,7 +309,7 @@ class DuplicateIndex:
             return []
         keys = mixed(np.array(names, dtype=np.uint64) ^ _SELF)
         numbers = [set(self._at(key)) for key in keys.tolist()]
-        for place, number in self._in_runs(keys):
+        for place, number in _in_runs(self._runs, keys):
             numbers[place].add(number)
         return [
             next((record for record in self._read(sorted(found)) if int(record["page"]) == name), None)
@@ -277,7 +321,11 @@ class DuplicateIndex:
     def _at(self, key: int) -> tuple[int, ...]:
         """Numbers of the records with this key that are in no run yet."""
         found = self._fresh.get(key, ())
-        return (found,) if isinstance(found, int) else found
+        numbers = (found,) if isinstance(found, int) else found
+        if self._lately:
+            found = self._lately.get(key, ())
+            numbers += (found,) if isinstance(found, int) else found
+        return numbers
 
     def _remember(self, keys: Iterable[int], number: int) -> None:
         fresh = self._fresh
@@ -290,36 +338,8 @@ class DuplicateIndex:
             elif len(others) < _CANDIDATES:
                 fresh[key] = (*others, number)
 
-    def _in_runs(self, keys: Keys) -> Iterator[tuple[int, int]]:
-        """(place in the keys, number of a record that has that key) for all that are found."""
-        flat = keys.ravel()
-        order = np.argsort(flat)  # neighbours in a run are then asked for one after the other
-        asked = flat[order]
-        for run in self._runs:
-            at = np.searchsorted(run.keys, asked)
-            places = np.arange(len(asked))
-            for _ in range(_CANDIDATES):
-                within = at < len(run.keys)
-                at, places = at[within], places[within]
-                hit = run.keys[at] == asked[places]
-                at, places = at[hit], places[hit]
-                if not len(at):
-                    break
-                yield from zip(order[places].tolist(), run.numbers[at].tolist(), strict=True)
-                at += 1
-
     def _read(self, numbers: Sequence[int]) -> npt.NDArray[np.void]:
-        """Some records."""
-        size = _RECORD.itemsize
-        return np.frombuffer(
-            b"".join([os.pread(self._records, size, number * size) for number in numbers]), dtype=_RECORD
-        )
-
-    def _url(self, at: int) -> str:
-        found = b""
-        while b"\n" not in found and (more := os.pread(self._urls, _URL_BYTES, at + len(found))):
-            found += more
-        return found.partition(b"\n")[0].decode()
+        return _read(self._records, numbers)
 
     # -------------------------------------------------------------------- runs
 
@@ -345,7 +365,7 @@ class DuplicateIndex:
             os.lseek(self._again, 0, os.SEEK_SET)
         except OSError as error:
             raise self._refused(error) from error
-        self._fresh.clear()
+        self._lately, self._fresh = {**self._lately, **self._fresh}, {}
         self._begin_merge()
 
     def _begin_merge(self) -> None:
@@ -434,11 +454,92 @@ class DuplicateIndex:
             self._size = size
 
     def _map(self, index: _Index) -> list[_Run]:
-        mapped = {run.name: run for run in self._runs}
-        return [mapped.get(name) or _mapped(self._folder / name) for name in index.runs]
+        return _runs_of(self._folder, index, self._runs)
 
     def _refused(self, error: OSError) -> RepositoryError:
         return RepositoryError(f"{self._folder}: duplicates cannot be kept: {error}")
+
+
+class _Other:
+    """Another ant's index, as far as it is written; never written here.
+
+    `records` and `urls` are open files, `runs` what is to be searched.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        # The one that is made last first.
+        self._again, self.urls, self.records = (os.open(folder / name, os.O_RDONLY) for name in reversed(_FILES))
+        self.runs: list[_Run] = []
+        self._mapped: list[_Run] = []
+        self._behind: list[_Run] = []  # of records that are in no run, in memory, the longest first
+        self._stamp = (0, 0)
+        self._forget()
+
+    def _forget(self) -> None:
+        self._size = self._written_over = 0  # records and bytes of `again` that are known
+        self._mapped, self._behind, self._stamp = [], [], (0, 0)
+
+    def refresh(self) -> None:
+        """See what came since. OSError when the disk refuses."""
+        size = os.fstat(self.records).st_size // _RECORD.itemsize
+        if size < self._size:  # it was begun anew
+            self._forget()
+        stamp, changed = self._index_stamp(), os.fstat(self._again).st_size // _again.size
+        if stamp != self._stamp:
+            self._take_index(stamp)
+        if changed < self._written_over:
+            self._written_over = 0
+        if size > self._size or changed > self._written_over:
+            over = os.pread(self._again, (changed - self._written_over) * _again.size, self._written_over * _again.size)
+            numbers = {number for (number,) in _again.iter_unpack(over[: len(over) // 4 * 4]) if number < self._size}
+            self._add([*sorted(numbers), *range(self._size, size)])
+            self._size, self._written_over = size, changed
+        self.runs = [*self._mapped, *self._behind]
+
+    def _index_stamp(self) -> tuple[int, int]:
+        try:
+            found = os.stat(self._folder / "INDEX")
+        except FileNotFoundError:
+            return 0, 0
+        return found.st_ino, found.st_mtime_ns
+
+    def _take_index(self, stamp: tuple[int, int]) -> None:
+        """Other runs are in force, where they are still there: else what is mapped goes on to hold them."""
+        if not self._is_ours():
+            return
+        try:
+            index = msgspec.json.decode((self._folder / "INDEX").read_bytes(), type=_Index)
+            runs = _runs_of(self._folder, index, self._mapped)
+        except (FileNotFoundError, ValueError, msgspec.MsgspecError):
+            return
+        self._mapped, self._behind, self._stamp = runs, [], stamp
+        self._size, self._written_over = index.records, 0
+
+    def _add(self, numbers: Sequence[int]) -> None:
+        """The keys of records that are in no run."""
+        if not self._is_ours():
+            return
+        for first in range(0, len(numbers), PAGES_A_RUN):
+            part = numbers[first : first + PAGES_A_RUN]
+            rows = _keys_of(_read(self.records, part))
+            keys = np.array([key for row in rows for key in row], dtype=np.uint64)
+            behind = _Run("", keys, np.repeat(np.array(part, dtype=np.uint32), [len(row) for row in rows]))
+            while self._behind and len(self._behind[-1].keys) < _RATIO * len(behind.keys):
+                last = self._behind.pop()
+                both = (np.concatenate([last.keys, behind.keys]), np.concatenate([last.numbers, behind.numbers]))
+                behind = _Run("", *both)
+            order = np.argsort(behind.keys, kind="stable")
+            self._behind.append(_Run("", behind.keys[order], behind.numbers[order]))
+
+    def _is_ours(self) -> bool:
+        """Whether its sketches compare with ours."""
+        form = self._folder / "FORM"
+        return form.exists() and form.read_text(encoding="ascii", errors="replace") == sketch_form()
+
+    def close(self) -> None:
+        for file in (self.records, self.urls, self._again):
+            os.close(file)
 
 
 class _Replacing:
@@ -471,8 +572,75 @@ def _page_of(url: str, record: np.void) -> IndexedPage:
     return IndexedPage(url, f"{int(record['digest']):016x}", None if drawn == _NO_SKETCH else drawn)
 
 
-def _digest_of(digest: str) -> int:
+def digest_number(digest: str) -> int:
+    """Of a hex digest what is kept of it: the first eight bytes."""
     return int(digest[:16], 16)
+
+
+def _most_alike(match: Match) -> tuple[bool, float]:
+    return not match.is_exact, -match.resemblance
+
+
+def _matches(probe: Probe, records: npt.NDArray[np.void], least: float, urls: int) -> list[Match]:
+    """Which of some records a page resembles by `least` or more; it is none of itself."""
+    page, digest, _ = probe.record
+    exact = records["digest"] == digest
+    alike = exact.astype(np.float64)
+    if probe.page.sketch is not None:
+        drawn = np.frombuffer(probe.page.sketch, dtype=np.uint8)
+        alike = np.maximum(
+            alike, sketch_resemblance(np.broadcast_to(drawn, (len(records), SKETCH_BYTES)), records["sketch"])
+        )
+    near = np.flatnonzero((alike >= least) & (records["page"] != page))
+    return [
+        Match(
+            _url(urls, int(records["url"][k])),
+            float(alike[k]),
+            bool(exact[k]),
+            int(records["canonical"][k]),
+            int(records["digest"][k]),
+        )
+        for k in near.tolist()
+    ]
+
+
+def _in_runs(runs: Sequence[_Run], keys: Keys) -> Iterator[tuple[int, int]]:
+    """(place in the keys, number of a record that has that key) for all that are found."""
+    flat = keys.ravel()
+    order = np.argsort(flat)  # neighbours in a run are then asked for one after the other
+    asked = flat[order]
+    for run in runs:
+        at = np.searchsorted(run.keys, asked)
+        places = np.arange(len(asked))
+        for _ in range(_CANDIDATES):
+            within = at < len(run.keys)
+            at, places = at[within], places[within]
+            hit = run.keys[at] == asked[places]
+            at, places = at[hit], places[hit]
+            if not len(at):
+                break
+            yield from zip(order[places].tolist(), run.numbers[at].tolist(), strict=True)
+            at += 1
+
+
+def _read(records: int, numbers: Sequence[int]) -> npt.NDArray[np.void]:
+    """Some records of an open file."""
+    size = _RECORD.itemsize
+    return np.frombuffer(b"".join([os.pread(records, size, number * size) for number in numbers]), dtype=_RECORD)
+
+
+def _url(urls: int, at: int) -> str:
+    """The URL that begins at this place of an open file."""
+    found = b""
+    while b"\n" not in found and (more := os.pread(urls, _URL_BYTES, at + len(found))):
+        found += more
+    return found.partition(b"\n")[0].decode()
+
+
+def _runs_of(folder: Path, index: _Index, mapped: Sequence[_Run]) -> list[_Run]:
+    """The runs in force, those that are mapped already as they are. FileNotFoundError when one is gone."""
+    known = {run.name: run for run in mapped}
+    return [known.get(name) or _mapped(folder / name) for name in index.runs]
 
 
 def _keys(records: Sequence[tuple[int, int, int]], drawn: npt.NDArray[np.uint8]) -> Keys:

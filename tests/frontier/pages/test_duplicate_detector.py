@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -22,11 +23,11 @@ from webfountain.formats.content_type import ContentType
 from webfountain.formats.document import text_of
 from webfountain.frontier.pages.duplicates import DuplicateDetector
 from webfountain.frontier.pages.examiner import Reading, Visit
-from webfountain.ranking.duplicate_index import DuplicateIndex
+from webfountain.ranking.duplicate_index import DuplicateIndex, number_of
 from webfountain.records import Fetch, Fetched, Link, Outcome
 from webfountain.repository import Repository
 from webfountain.store import open_store
-from webfountain.store.contract import Refill
+from webfountain.store.contract import LANES, Parked, Refill
 from webfountain.store.memory import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from webfountain.records import PageRecord
+    from webfountain.records import OutcomeKind, PageRecord
     from webfountain.store.contract import FrontierStore
 
 A, B, C = "http://a.example", "http://b.example", "http://c.example"
@@ -340,3 +341,85 @@ def real_texts(shared_data: Path) -> list[str]:
                 texts += [text_of(web.read(f"blobs/{sha}"), ContentType("text/html", None)).text for sha in kept]
     texts = [each for each in texts if len(each.split()) > 100]
     return texts + ["Mirror of the documentation, kindly hosted by example.net. " + each for each in texts[::3]]
+
+
+class Ants:
+    """Two ants' detectors over one store; each page is on a site of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.texts: dict[str, str] = {}
+        self.store = MemoryStore(period_s=DAY)
+        self._folder = folder
+        self._at = 1.0
+        self.open(beside=folder)
+
+    def open(self, *, beside: Path | None) -> None:
+        """Those of before are closed; without a folder `beside` neither sees the other."""
+        folders = [self._folder / f"ant-{number:04d}" / "duplicates" for number in range(2)]
+        self._indices = [DuplicateIndex(each, beside=beside) for each in folders]
+        self._detectors = [
+            DuplicateDetector(
+                index,
+                store=self.store,
+                text_of=lambda record: self.texts[record.url],
+                resemblance=0.9,
+                revisit_s=DAY,
+            )
+            for index in self._indices
+        ]
+
+    def close(self) -> None:
+        for index in self._indices:
+            index.close()
+
+    def fetch(self, ant: int, url: str, text: str | None = None) -> PageRecord:
+        """A page is fetched by an ant, changed to the text if one is given; its record."""
+        self._at += 2 * DAY
+        kind: OutcomeKind = "same" if text is None else "changed" if url in self.texts else "new"
+        self.texts[url] = self.texts[url] if text is None else text
+        self.store.discover([Link(url, site_of(url), fingerprint(url))], at=self._at)
+        self.store.advance(site_of(url), [fingerprint(url)], due=self._at, at=self._at)
+        [site] = self.store.enlist([site_of(url)], owner="x", until=self._at + DAY, at=self._at)
+        [dealt] = self.store.lease([Refill(site, never_crawled=1, recrawl=1, horizon=[self._at] * LANES)])
+        assert dealt is not None
+        [lease] = [*dealt.never_crawled, *dealt.recrawl]
+        digest = hashlib.sha1(self.texts[url].encode(), usedforsecurity=False).hexdigest()
+        record = msgspec.structs.replace(lease.record, state="crawled", last_crawled=self._at, digest=digest)
+        fetched = Fetched(Fetch(1, "page", url, site_of(url), None, lease), self._at, 0.1, 200)
+        [[judged], _] = self._detectors[ant].judge([Visit(fetched, kind, record, Reading(text=text or ""))])
+        self.store.settle([Outcome(lease.id, kind, judged.record)], at=self._at)
+        self.store.park([Parked(site, self._at, site.record.state)], at=self._at)
+        return judged.record
+
+
+@pytest.fixture
+def ants(tmp_path: Path) -> Iterator[Ants]:
+    with closing(Ants(tmp_path)) as made:
+        yield made
+
+
+def test_a_page_that_another_ant_fetched_is_repeated_too(ants: Ants) -> None:
+    """Equal and near ones; a page that changed since, or that went to the other ant, is not taken for what it was."""
+    first, again = ([f"http://{letter}{number}.example/" for number in range(5)] for letter in "ab")
+    for number, url in enumerate(first):
+        assert ants.fetch(0, url, text(number)).duplicate_of is None
+    assert ants.fetch(1, again[1], text(1)).duplicate_of == first[1]
+    assert ants.fetch(1, again[2], text(2, changed=2)).duplicate_of == first[2]
+    assert ants.fetch(1, first[3], text(33)).duplicate_of is None
+    assert ants.fetch(0, again[3], text(3)).duplicate_of is None
+    assert ants.fetch(0, f"{C}/", text(33)).duplicate_of == first[3]
+    assert ants.fetch(1, first[4]).duplicate_of is None
+
+
+def test_of_two_that_repeat_each_other_unseen_one_gives_way_when_it_is_fetched_again(
+    ants: Ants, tmp_path: Path
+) -> None:
+    urls = [f"{A}/", f"{B}/"]
+    ants.close()
+    ants.open(beside=None)
+    assert [ants.fetch(ant, url, text(1)).duplicate_of for ant, url in enumerate(urls)] == [None, None]
+    ants.close()
+    ants.open(beside=tmp_path)
+    records = [ants.fetch(ant, url) for _ in range(2) for ant, url in enumerate(urls)][2:]
+    lesser, greater = sorted(urls, key=number_of)
+    assert {record.url: record.duplicate_of for record in records} == {lesser: None, greater: lesser}

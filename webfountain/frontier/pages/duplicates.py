@@ -29,6 +29,12 @@ the duplicate is fetched. A page that the index does not know (it was lost, or s
 next fetch, from its copy. A site of which half of the pages repeat those of one other site is a *mirror* of it: pages
 that are known there are not asked for here.
 
+Of many ants each has an index of its own and reads those of the others that lie beside it. What another's says of a
+page may be older than the page: only one whose digest in the store is that of the index is named. Two ants that
+fetch a page and its duplicate in the same moment see neither, and keep both; so pages that did not change are looked
+up again when they are fetched, and of two such the one with the lesser fingerprint stays. Two that point to each other
+at once cannot be, for only the greater moves then.
+
 Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
 collections*, 2000.
 """
@@ -45,7 +51,7 @@ import msgspec
 from webfountain.core.resemblance import FAR, exact_resemblance, is_mirror, links_from_hot, sketch
 from webfountain.core.url_cache import LruCache, StaticCache
 from webfountain.frontier.pages.examiner import Judged
-from webfountain.ranking.duplicate_index import IndexedPage, Match, number_of
+from webfountain.ranking.duplicate_index import IndexedPage, Match, digest_number, number_of
 from webfountain.records import Discovered, Outcome
 from webfountain.store.rules import is_held, taken_over
 from webfountain.urls import fingerprint, site_of
@@ -317,7 +323,7 @@ class DuplicateDetector:
         self._revisit_s = revisit_s
         self._sites: dict[str, _Counted] = {}
         self._texts: dict[str, str] = {}  # of the batch, whose copies no record names yet
-        self._standing: dict[str, bool] = {}  # of the batch: what the store will say once it is settled
+        self._standing: dict[str, int | None] = {}  # of the batch: digests of pages that are held once it is settled
         self.counts: Counter[str] = Counter()
         """What was found since the caller took it."""
 
@@ -344,6 +350,8 @@ class DuplicateDetector:
         for (place, _), probe in zip(asked, self._index.probe([page for _, page in asked]), strict=True):
             visit = visits[place]
             match = self._choose(probe)
+            if match is not None and not self._index.is_alone and visit.kind in _UNREAD and _stays(probe.page, match):
+                match = None
             if match is not None and match.names == number_of(probe.page.url):
                 self.counts["duplicates/canonical"] += 1
                 outranked.append(match.url)
@@ -353,7 +361,7 @@ class DuplicateDetector:
                 self._index.keep(probe)
             else:
                 judged[place] = self._repeats(visit, match.url, canonical=probe.page.canonical)
-            self._standing[probe.page.url] = match is None
+            self._standing[probe.page.url] = digest_number(probe.page.digest) if match is None else None
         return judged, outranked
 
     def mirrors(self, site: str) -> str | None:
@@ -406,16 +414,19 @@ class DuplicateDetector:
             return record.duplicate_of
         found = known.get(record.url)
         if found is not None:
-            page, names = found
-            canonical = self._index.url_of(names) if names else None
-            return (
-                None if canonical is None else msgspec.structs.replace(page, digest=record.digest, canonical=canonical)
-            )
+            return self._kept(*found, record)
         text = self._text_of(visit.fetch.lease.record if visit.fetch.lease is not None else record)
         if text is None:
             return None
         self.counts["duplicates/taken_in"] += 1
         return self._read(record, text)
+
+    def _kept(self, page: IndexedPage, names: int, record: PageRecord) -> IndexedPage | None:
+        """A representative that did not change, where it may repeat what came since: what it names, another ant's."""
+        canonical = self._index.url_of(names) if names else None
+        if canonical is None and self._index.is_alone:
+            return None
+        return msgspec.structs.replace(page, digest=record.digest, canonical=canonical)
 
     def _read(self, record: PageRecord, text: str, *, canonical: str | None = None) -> IndexedPage:
         """A page as it is looked up; one without a word is like no other, for else all of those were alike."""
@@ -431,7 +442,7 @@ class DuplicateDetector:
         chosen: Match | None = None
         for match in self._index.nearest(probe, least=self._least - MARGIN):
             is_named = match.url == page.canonical
-            if (chosen is not None and not is_named) or not self._stands(match.url):
+            if (chosen is not None and not is_named) or self._digest(match.url) != match.digest:
                 continue
             near = not match.is_exact and abs(match.resemblance - self._least) < MARGIN and compared < _COMPARED
             compared += near
@@ -466,11 +477,15 @@ class DuplicateDetector:
 
     def _stands(self, url: str) -> bool:
         """Whether a page is held, and so may be named as the representative of others."""
-        standing = self._standing.get(url)
-        if standing is None:
+        return self._digest(url) is not None
+
+    def _digest(self, url: str) -> int | None:
+        """What is kept of the digest of a page that is held; None of one that is not."""
+        if url not in self._standing:
             record = self._store.page(site_of(url), fingerprint(url))
-            standing = self._standing[url] = record is not None and is_held(record)
-        return standing
+            digest = None if record is None or not is_held(record) else record.digest
+            self._standing[url] = None if digest is None else digest_number(digest)
+        return self._standing[url]
 
     def _repeats(self, visit: Visit, url: str, *, canonical: str | None = None) -> Judged:
         """A duplicate: its record, and of its links the one to what it calls its canonical form."""
@@ -491,6 +506,11 @@ class DuplicateDetector:
             if match is not None:
                 counted.repeats += 1
                 counted.originals[site_of(match.url)] += site_of(match.url) != site
+
+
+def _stays(page: IndexedPage, match: Match) -> bool:
+    """Whether of two pages that repeat each other this one stays what it is, for both were kept by different ants."""
+    return match.url != page.canonical and number_of(page.url) < number_of(match.url)
 
 
 def _without_pointer(visit: Visit) -> PageRecord:
