@@ -2,7 +2,8 @@
 
 The pages and commit times of `timeweb` (a virtual day is a second), capacity for a third of the pages a day, cycles of
 14 days, two of them to warm up. Policies: the model's strategies 1-3, `fountain`, and `uniform`: every page in turn,
-by ``min_interval = max_interval = pages/capacity``, with the same capacity and the same way with new pages. At
+by ``min_interval = max_interval = pages/capacity``, with the same capacity and the same way with new pages. Last
+comes ``clairvoyant``, who knows every change of the record: the best that could be done. At
 least once a virtual day the store is held against the truth. Beside it stands what the plan in force predicted for the
 day's end, by equation (2) and by the oldest-first selection actually used.
 
@@ -22,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.live_runs import POLICIES, Look, Setting, live, offline
+from tests.benchmarks.live_runs import POLICIES, Look, Setting, clairvoyant, live, offline
 from tests.benchmarks.live_webs import open_web
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "timeweb" / "timeweb.zip"
@@ -72,9 +73,11 @@ def _run(policy: str, min_change: float, options: argparse.Namespace) -> list[Lo
     without = tuple(name for name in options.without.split(",") if name)
     setting = Setting(policy, min_change, options.warm_up + options.days, options.share, without, options.seed)
     with tempfile.TemporaryDirectory(prefix="webfountain-live-") as folder:
+        if policy == "clairvoyant":
+            return clairvoyant(setting, web)
         if options.live:
-            return live(setting, options.archive, Path(folder), offset=options.offset)
-        return offline(setting, web, Path(folder))
+            return live(setting, options.archive, Path(folder), offset=options.offset).looks
+        return offline(setting, web, Path(folder)).looks
 
 
 def _tell(policy: str, min_change: str, days: list[Look], warm_up: int, cpu: float) -> None:

@@ -20,7 +20,7 @@ import numpy as np
 
 from tests.benchmarks.estimators import losses, shares
 from webfountain.simulate.revisit import PLANS, POLICIES, Replay, replay
-from webfountain.simulate.rivals import ABLATIONS, IMPORTANCE, SITEMAP, ChangeTrace, load_trace
+from webfountain.simulate.rivals import ABLATIONS, IMPORTANCE, RANKING, SITEMAP, ChangeTrace, load_trace
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "traces"
 SITES: dict[str, dict[str, Any]] = {
@@ -29,7 +29,7 @@ SITES: dict[str, dict[str, Any]] = {
     "druid": {},
 }
 RIVALS = ("uniform", "nutch-adaptive", "poisson-learned")
-LEARNING = (*RIVALS, "poisson-oracle", "fountain", "clairvoyant")
+LEARNING = (*RIVALS, "poisson-oracle", RANKING, "fountain", "clairvoyant")
 EXTRAS = (*ABLATIONS, IMPORTANCE, SITEMAP)
 ORDERS = 5
 OTHER_WINDOWS = (

@@ -1,6 +1,7 @@
 """One policy over one web, for `bench_live`: under a manual clock without network, or as a real crawl over HTTP.
 
-A virtual day is a second of the crawl's clock in both, so all waits and leases are in the same proportion.
+A virtual day is a second of the crawl's clock in both, so all waits and leases are in the same proportion. Beside them
+the best that could be done: a crawler that knows every change of the record, to come too, with the same budget.
 """
 
 from __future__ import annotations
@@ -13,27 +14,34 @@ from tests.benchmarks.live_webs import Judge, Recorded
 from tests.frontier.drive import Drive
 from tests.servers.timeweb import DAY, START, TimeServer
 from webfountain.clock import ManualClock
+from webfountain.core.forecast import published
 from webfountain.errors import InputError, StoreError
 from webfountain.frontier.pages.examiner import digest_of
 from webfountain.frontier.planning.plan import Plan, decode_plan
 from webfountain.policy.files import parse_collection
 from webfountain.repository import Repository
 from webfountain.store import open_store
-from webfountain.store.contract import PLAN
+from webfountain.store.contract import FORECAST, PLAN
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from tests.benchmarks.live_webs import Web
+    from webfountain.core.forecast import Cycle
     from webfountain.records import Fetch, PageRecord
+    from webfountain.store.contract import FrontierStore
 
-__all__ = ["LOOKS", "POLICIES", "Look", "Setting", "live", "offline"]
+__all__ = ["CYCLE", "LOOKS", "POLICIES", "Look", "Ran", "Setting", "clairvoyant", "live", "offline"]
 
-POLICIES = ("uniform", "1", "2", "3", "fountain")
+POLICIES = ("uniform", "1", "2", "3", "fountain", "clairvoyant")
+CYCLE = 14
+"""Days."""
 LATENCY_S = 0.002
 LOOKS = 4
 """Samples a virtual day under the manual clock; a live store is read once."""
+_TURNS = 24
+"""Times a day that the clairvoyant fetches."""
 
 
 class Setting(NamedTuple):
@@ -63,7 +71,15 @@ class Look(NamedTuple):
     predicted_oldest: float | None
 
 
-def offline(setting: Setting, web: Web, folder: Path) -> list[Look]:
+class Ran(NamedTuple):
+    """What a run showed."""
+
+    looks: list[Look]
+    cycles: list[tuple[float, Cycle]]
+    """Day of its begin, and what was foretold, shown and found of each cycle that was over."""
+
+
+def offline(setting: Setting, web: Web, folder: Path) -> Ran:
     """The frontier under a manual clock; the same every time."""
     start = 1_000_000.0
     bodies: dict[str, bytes] = {}
@@ -105,7 +121,55 @@ def offline(setting: Setting, web: Web, folder: Path) -> list[Look]:
         found = decode_plan(plan) if plan else None
         days.append(_look(day, truth, held, judge, fetches, found, clock.now()))
     drive.frontier.close()
-    return days
+    return Ran(days, _cycles(drive.store, start))
+
+
+def _cycles(store: FrontierStore, start: float) -> list[tuple[float, Cycle]]:
+    kept = published(store.value(FORECAST))
+    return [] if kept is None else [(cycle.begin - start, cycle) for cycle in kept.forecast.cycles]
+
+
+def clairvoyant(setting: Setting, web: Web) -> list[Look]:
+    """Greedy, with every change known: of the obsolete pages that exist those that stay as they are for longest.
+
+    `_TURNS` times a day it fetches its part of the day's budget; what it has no use for is lost. A page without a copy
+    is obsolete.
+    """
+    turns = setting.days * _TURNS
+    truths = [web.truth(turn / _TURNS) for turn in range(turns + 1)]
+    bodies: dict[str, bytes] = {}
+    judge = Judge(setting.min_change, bodies.__getitem__)
+    if setting.min_change:
+        sites = {base: number for number, base in enumerate(web.bases)}
+        for turn, truth in enumerate(truths):
+            _remember(bodies, web, truth, sites, turn / _TURNS)
+    capacity = round(len(truths[0]) * setting.share)
+    held: dict[str, str] = {}
+    looks: list[Look] = []
+    fetches, room = 0, 0.0
+    for turn, truth in enumerate(truths[1:], start=1):
+        room = room % 1.0 + capacity / _TURNS
+        stale = [url for url, live in truth.items() if url not in held or judge.obsolete(held[url], live)]
+        if len(stale) > int(room):
+            stale.sort(key=lambda url: _lasts(url, truths[turn:], judge), reverse=True)
+        for url in stale[: int(room)]:
+            held[url] = truth[url]
+            fetches, room = fetches + 1, room - 1.0
+        if turn % (_TURNS // LOOKS) == 0:
+            missing = sum(url not in held for url in truth)
+            obsolete = sum(url in held and judge.obsolete(held[url], live) for url, live in truth.items())
+            looks.append(Look(turn / _TURNS, len(truth), obsolete + missing, missing, fetches, None, None))
+            fetches = 0
+    return looks
+
+
+def _lasts(url: str, truths: Sequence[Mapping[str, str]], judge: Judge) -> int:
+    """Turns for which a copy of the page as it is in the first truth will do."""
+    copy = truths[0][url]
+    for turn, truth in enumerate(truths):
+        if url not in truth or judge.obsolete(copy, truth[url]):
+            return turn
+    return len(truths)
 
 
 def _remember(bodies: dict[str, bytes], web: Web, truth: dict[str, str], sites: Mapping[str, int], day: float) -> None:
@@ -116,7 +180,7 @@ def _remember(bodies: dict[str, bytes], web: Web, truth: dict[str, str], sites: 
             bodies[digest] = web.respond(sites[base], url[len(base) :], day).body
 
 
-def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> list[Look]:
+def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> Ran:
     """A crawl in a process of its own over HTTP, its store read from outside once a day."""
     store = folder / "store"
     with TimeServer(archive, rate=DAY, origin=START + offset * DAY, latency=LATENCY_S) as server:
@@ -138,7 +202,11 @@ def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> lis
             assert crawl.process.poll() is None, crawl.errors.read_text()
             crawl.terminate()
             assert crawl.wait(10) == 0
-    return days
+    opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
+    try:
+        return Ran(days, _cycles(opened, start))
+    finally:
+        opened.close()
 
 
 def _read(store: Path) -> tuple[Plan | None, dict[str, PageRecord]]:
@@ -164,7 +232,7 @@ def _policy(setting: Setting, seeds: Iterable[str], pages: int, folder: Path) ->
         strategy = int(setting.policy)
     if setting.policy == "uniform":
         tables["policies__default"] = {"revisit": {"min_interval": every, "max_interval": every}}
-    cycle = {"period": "1s", "periods": 14, "capacity_pages_per_period": capacity, "strategy": strategy}
+    cycle = {"period": "1s", "periods": CYCLE, "capacity_pages_per_period": capacity, "strategy": strategy}
     if setting.without:
         tables["signals"] = dict.fromkeys(setting.without, False)
     tables["politeness"] = {"user_agent": "webfountain-bench/1.0 (+https://example.org/bench)"}

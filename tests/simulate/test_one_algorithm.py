@@ -1,4 +1,7 @@
-"""The crawl and `simulate revisit` choose by one algorithm: the same objects, asked the same way."""
+"""The crawl and `simulate revisit` choose by one algorithm: the same objects, asked the same way.
+
+`ranking` is what came before the price, and has the crawl's urgencies too.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,10 @@ import pytest
 from tests.frontier.town import DAY, NOW, ONE, Crawl, crawled
 from webfountain.core.activity import Signals
 from webfountain.core.site_urgency import Sites, SiteUrgency
-from webfountain.simulate.rivals import Fetches, UrgencyPolicy
+from webfountain.frontier.planning.schedule import PlanFollower, UrgencySchedule
+from webfountain.frontier.planning.urgent_pages import UrgentPages
+from webfountain.simulate.revisit import replay_at_a_price
+from webfountain.simulate.rivals import MODIFIED, AtAPrice, ChangeTrace, Fetches, UrgencyPolicy
 
 if TYPE_CHECKING:
     from webfountain.records import OutcomeKind
@@ -36,7 +42,7 @@ def both() -> tuple[Crawl, UrgencyPolicy]:
     return crawl, simulated
 
 
-def test_the_crawl_finds_pages_as_urgent_as_the_simulation_does() -> None:
+def test_the_crawl_finds_pages_as_urgent_as_the_ranking_does() -> None:
     crawl, simulated = both()
     since = np.full(PAGES, FIRST)
     for days, pages, changed in ((5, [0, 2, 4], True), (9, [1, 3], False), (12, [6, 8, 1], True)):
@@ -66,3 +72,42 @@ def test_at_the_price_of_the_last_of_a_ranking_the_pages_of_that_ranking_are_due
     due = crawl.due(PAGES, price=price, at=at)
     assert set(due[:most]) <= {URLS[page] for page in np.flatnonzero(worth >= price)}
     assert len(due) == np.count_nonzero(worth >= price)
+
+
+def test_the_simulation_is_made_of_the_crawl_s_own_objects_and_its_price_follows_the_budget() -> None:
+    """Every page changes on every twentieth day: a third of the pages each day, then a thirtieth."""
+    days = 40
+    events = [(day, page) for day in range(days) for page in range(PAGES) if (day + page) % 20 == 0]
+    day, page = np.array(events, dtype=np.int64).T
+    everywhere = np.ones(PAGES, dtype=np.bool_)
+    kind = np.full(len(page), MODIFIED, dtype=np.int8)
+    trace = ChangeTrace(
+        [url.removeprefix(ONE) for url in URLS], everywhere, np.zeros(PAGES, int), day, page, kind, days
+    )
+    prices = []
+    for capacity in (13, 2):
+        crawl = AtAPrice(trace, capacity, signals=Signals())
+        assert type(crawl.urgent) is UrgentPages
+        assert type(crawl.follower) is PlanFollower
+        assert type(crawl.follower.schedule) is UrgencySchedule
+        fetches = replay_at_a_price(trace, capacity, crawl).fetches
+        assert 0.9 * capacity * days <= fetches.sum() <= capacity * days
+        assert crawl.follower.schedule.price is not None
+        prices.append(crawl.follower.schedule.price)
+    assert prices[0] < prices[1]
+
+
+def test_where_a_section_was_released_its_other_pages_go_before_what_waits() -> None:
+    """One fetch of the section comes upon the change; what is fetched then is of it."""
+    days, release = 60, 45
+    struck = np.flatnonzero(np.arange(PAGES) % 2 == 0)
+    kind = np.full(len(struck), MODIFIED, dtype=np.int8)
+    everywhere, at = np.ones(PAGES, dtype=np.bool_), np.full(len(struck), release)
+    trace = ChangeTrace(
+        [url.removeprefix(ONE) for url in URLS], everywhere, np.zeros(PAGES, int), at, struck, kind, days
+    )
+    crawl = AtAPrice(trace, 4, signals=Signals())
+    replayed = replay_at_a_price(trace, 4, crawl)
+    found = np.flatnonzero(replayed.found)
+    assert replayed.found.sum() == len(struck)
+    assert found[-1] - found[0] <= 7, "twenty pages at four a day, not the ten days of all in turn"

@@ -5,6 +5,10 @@ at the start are known and freshly crawled then; a page born later, or again, is
 fetched, and every policy but ``clairvoyant`` fetches such pages first (the lowest page first), so that the table
 compares recrawling. A page found deleted is dropped. The policies are in `rivals`, and the model's plans here.
 
+`fountain` chooses at a price by the crawl's own objects (`rivals.AtAPrice`) and spends its day in `ROUNDS`, as a crawl
+spends its budget evenly; each round learns of those before. What a round finds no page for that is worth the price is
+made up for within a day: so a day may have up to twice K fetches, all days together never more than K each.
+
 The model's plans in the simulation: histories to buckets, buckets to a plan per cycle, the plan to due pages. Plans
 are made by the same `make_plan` as the crawl's, from the same estimates; a period is a day, a cycle 14. Days are
 counted from the start, the clocks' seconds from its midnight.
@@ -30,7 +34,9 @@ from webfountain.simulate.rivals import (
     ADDED,
     DELETED,
     IMPORTANCE,
+    RANKING,
     SITEMAP,
+    AtAPrice,
     ChangeTrace,
     Clairvoyant,
     Fetches,
@@ -56,6 +62,7 @@ if TYPE_CHECKING:
     Pages = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
     _Choice = Callable[["_Web", int, Learner, int], Pages]
+    _Day = Callable[["_Web", int], tuple[int, int]]
 
 __all__ = [
     "PLANS",
@@ -64,8 +71,8 @@ __all__ = [
     "Replay",
     "policy_names",
     "replay",
+    "replay_at_a_price",
     "replay_learner",
-    "signals_of",
     "simulate_revisit",
 ]
 
@@ -177,12 +184,16 @@ POLICIES = (
     "poisson-oracle",
     "poisson-learned",
     *PLANS,
+    RANKING,
     *ABLATIONS,
     IMPORTANCE,
     SITEMAP,
     "clairvoyant",
 )
 """Every name that ``--policies`` takes; ``all`` stands for those without a signal switched off or on."""
+
+ROUNDS: Final = 4
+"""Times a day that `fountain` asks which pages are worth the price: with 20 the shares differ by 3 % at most."""
 
 _DAILY_FORMATS = (".npz", ".csv", ".parquet")
 
@@ -267,32 +278,72 @@ def simulate_revisit(
 
 def replay(trace: ChangeTrace, fetches_per_day: int, policy: str, *, seed: int = 0) -> Replay:
     """Replay a trace under one policy of `POLICIES`."""
+    if policy in ABLATIONS or policy == IMPORTANCE:
+        signals = ABLATIONS.get(policy, Signals())
+        crawl = AtAPrice(trace, fetches_per_day, signals=signals, weighed=policy == IMPORTANCE)
+        return replay_at_a_price(trace, fetches_per_day, crawl)
     learner = _learner(policy, trace, fetches_per_day, seed)
     if policy == "clairvoyant":
-        return _replayed(trace, _Web.obsolete_pages_first, learner, fetches_per_day)
+        return _replayed(trace, _Ranked(_Web.obsolete_pages_first, learner, fetches_per_day, errands=0))
     errands = int(policy == SITEMAP)  # the sitemap costs a fetch
     return replay_learner(trace, fetches_per_day, learner, errands=errands)
 
 
 def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner, *, errands: int = 0) -> Replay:
     """Replay a trace under a policy of one's own; `errands` of each day's fetches go for what is no page."""
-    return _replayed(trace, _Web.never_crawled_first, learner, fetches_per_day, errands=errands)
+    return _replayed(trace, _Ranked(_Web.never_crawled_first, learner, fetches_per_day, errands=errands))
 
 
-def _replayed(
-    trace: ChangeTrace, choose: _Choice, learner: Learner, fetches_per_day: int, *, errands: int = 0
-) -> Replay:
+def replay_at_a_price(trace: ChangeTrace, fetches_per_day: int, crawl: AtAPrice) -> Replay:
+    """Replay a trace under a price; `crawl` is at its begin."""
+    return _replayed(trace, _Priced(crawl, fetches_per_day))
+
+
+def _replayed(trace: ChangeTrace, spend: _Day) -> Replay:
     web = _Web(trace)
     counts = np.zeros((4, trace.days), dtype=np.int64)
     weights = np.zeros((2, trace.days))
     for day in range(trace.days):
-        chosen = choose(web, day, learner, fetches_per_day - errands)
-        fetches = web.fetch(day, chosen)
-        learner.learn(day, fetches)
+        spent = spend(web, day)
         web.live(day)
-        counts[:, day] = (*web.census(), errands + len(chosen), np.count_nonzero(fetches.changed))
+        counts[:, day] = (*web.census(), *spent)
         weights[:, day] = web.importance()
     return Replay(*counts, *weights)
+
+
+class _Ranked:
+    """A day's fetches at once, those of the greatest score; how many there were, and how many found a change."""
+
+    def __init__(self, choose: _Choice, learner: Learner, fetches_per_day: int, *, errands: int) -> None:
+        self._choose, self._learner = choose, learner
+        self._fetches, self._errands = fetches_per_day, errands
+
+    def __call__(self, web: _Web, day: int) -> tuple[int, int]:
+        fetches = web.fetch(day, self._choose(web, day, self._learner, self._fetches - self._errands))
+        self._learner.learn(day, fetches)
+        return self._errands + len(fetches.pages), int(np.count_nonzero(fetches.changed))
+
+
+class _Priced:
+    """The same in rounds, of pages that are worth the price."""
+
+    def __init__(self, crawl: AtAPrice, fetches_per_day: int) -> None:
+        self._crawl, self._fetches = crawl, fetches_per_day
+        self._room = 0.0
+
+    def __call__(self, web: _Web, day: int) -> tuple[int, int]:
+        made = found = 0
+        for number in range(ROUNDS):
+            self._room = min(self._room + self._fetches / ROUNDS, self._fetches)
+            at = (day + number / ROUNDS) * _PERIOD
+            never = web.never_crawled(int(self._room))
+            chosen = self._crawl.choose(at, int(self._room) - len(never))
+            fetches = web.fetch(day, np.concatenate([never, chosen]))
+            self._crawl.learn(at, fetches)
+            self._room -= len(fetches.pages)
+            made += len(fetches.pages)
+            found += int(np.count_nonzero(fetches.changed))
+        return made, found
 
 
 class _Web:
@@ -307,8 +358,11 @@ class _Web:
         self._importance = importance_by_depth(trace.urls)
         self._first_event = np.searchsorted(trace.day, np.arange(trace.days + 1))
 
+    def never_crawled(self, count: int) -> Pages:
+        return np.flatnonzero(self._never)[:count]
+
     def never_crawled_first(self, day: int, learner: Learner, count: int) -> Pages:
-        never = np.flatnonzero(self._never)[:count]
+        never = self.never_crawled(count)
         candidates = np.flatnonzero(self._known & ~self._never)
         chosen = self._best(day, learner, candidates, count - len(never))
         return np.concatenate([never, chosen])
@@ -357,19 +411,11 @@ class _Web:
         return float(self._importance[obsolete].sum()), float(self._importance[self._alive].sum())
 
 
-def signals_of(policy: str, trace: ChangeTrace, capacity: int) -> Signals:
-    """What a policy listens to, at so many fetches a day; a step is a day."""
-    return ABLATIONS.get(policy, Signals()).lasting(int(trace.alive.sum()) / capacity)
-
-
 def _learner(policy: str, trace: ChangeTrace, capacity: int, seed: int) -> Learner:
-    pages, signals = len(trace.urls), signals_of(policy, trace, capacity)
-    if policy in ABLATIONS:
-        return UrgencyPolicy(trace.urls, signals=signals)
-    if policy == IMPORTANCE:
-        return UrgencyPolicy(trace.urls, signals=signals, importance=importance_by_depth(trace.urls))
+    pages = len(trace.urls)
+    ranking = UrgencyPolicy(trace.urls, signals=Signals().lasting(int(trace.alive.sum()) / capacity))
     if policy == SITEMAP:
-        return SitemapReader(UrgencyPolicy(trace.urls, signals=signals), Sitemap(trace, seed=seed))
+        return SitemapReader(ranking, Sitemap(trace, seed=seed))
     if policy in PLANS:
         return Planned(pages, PLANS[policy], capacity=capacity, seed=seed)
     simple: dict[str, Learner] = {
@@ -378,6 +424,7 @@ def _learner(policy: str, trace: ChangeTrace, capacity: int, seed: int) -> Learn
         "nutch-adaptive": NutchAdaptive(pages),
         "poisson-oracle": PoissonOracle(trace),
         "poisson-learned": PoissonLearned(pages),
+        RANKING: ranking,
         "clairvoyant": Clairvoyant(trace),
     }
     return simple[policy]

@@ -13,9 +13,10 @@ A site's sitemap in the simulation: it names the last modification of half of th
 page. It is honest and exact: it tells of the changes that count and of no others, and of a day's events from the next
 day on. Real ones are worse, so what it gains here is the most that one can.
 
-Our own policy in the simulation: the live crawler's urgency of a site's pages, from what fetches found. Two more of
-its signals need what a bare trace does not have, and are policies of their own here: the importance of pages, and a
-sitemap.
+Our own policy in the simulation is the crawl's own code at the crawl's own price (`AtAPrice`): the frontier's objects,
+without queues, politeness and network. Two more of its signals need what a bare trace does not have, and are policies
+of their own here: the importance of pages, and a sitemap. What came before the price, all pages ranked together each
+day, stays as `RANKING`, to compare with.
 """
 
 from __future__ import annotations
@@ -23,18 +24,32 @@ from __future__ import annotations
 import datetime
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from heapq import nsmallest
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 import numpy as np
 
 from webfountain.core.activity import Signals, urgency_of_known_rate
-from webfountain.core.site_urgency import Found, Reckoning, Sites, SiteUrgency
+from webfountain.core.buckets import BUCKETS, price_of_budget
+from webfountain.core.change_rate import append
+from webfountain.core.site_urgency import Sites, SiteUrgency
 from webfountain.errors import InputError
+from webfountain.frontier.pages.examiner import Visit
+from webfountain.frontier.planning.plan import Forecast, Plan
+from webfountain.frontier.planning.schedule import PlanFollower
+from webfountain.frontier.planning.urgent_pages import urgent_pages_of
+from webfountain.metrics import Metrics
+from webfountain.policy.files import parse_collection
+from webfountain.records import STATES, Fetch, Fetched, PageRecord, SiteLease, SiteRecord, SiteState
+from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Iterable
 
     import numpy.typing as npt
+
+    from webfountain.records import OutcomeKind, State
 
     Pages = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
@@ -46,7 +61,9 @@ __all__ = [
     "DELETED",
     "IMPORTANCE",
     "MODIFIED",
+    "RANKING",
     "SITEMAP",
+    "AtAPrice",
     "ChangeTrace",
     "Clairvoyant",
     "Fetches",
@@ -353,20 +370,149 @@ IMPORTANCE = "fountain+importance"
 """Its urgency is weighted with the importance of the page."""
 
 SITEMAP = "fountain+sitemap"
-"""It reads a sitemap once a day, in place of a page."""
+"""It reads a sitemap once a day, in place of a page; ranked."""
+
+RANKING = "ranking"
+"""The same urgency, all pages ranked together each day in place of a price."""
+
+_SITE: Final = "http://trace.example"
+_POLICY: Final = """
+[collection]
+name = "replay"
+seeds = ["{site}/"]
+[politeness]
+user_agent = "webfountain-replay/1.0 (+https://example.org/)"
+[cycle]
+period = "1d"
+capacity_pages_per_period = {capacity}
+strategy = "fountain"
+[signals]
+{signals}
+"""
+_SWITCHES: Final = ("siblings", "sections", "history", "forgetting", "weekdays")
+_NEVER_S: Final = 1e12
+_LATENCY_S: Final = 0.1
+
+
+class AtAPrice:
+    """A crawl of the trace's pages as one site: the worker's `UrgentPages` and the loop's `PlanFollower`, no others.
+
+    The plan is the budget alone, with the first price of a collection of which nothing is known; the interval of each
+    bucket that stands behind the urgencies is left out. A period is a day; times are seconds since the start, when all
+    pages that live were fetched.
+    """
+
+    def __init__(self, trace: ChangeTrace, capacity: int, *, signals: Signals, weighed: bool = False) -> None:
+        """`weighed`: urgency counts a page's importance."""
+        switches = {name: getattr(signals, name) for name in _SWITCHES} | {"importance": weighed}
+        table = "\n".join(f"{name} = {str(value).lower()}" for name, value in switches.items())
+        text = _POLICY.format(site=_SITE, capacity=capacity, signals=table)
+        collection = parse_collection(text, Path("replay.toml"))
+        urgent = urgent_pages_of(collection, recrawl=True)
+        assert urgent is not None
+        self.urgent = urgent
+        self.follower = PlanFollower(collection, metrics=Metrics(), start=0.0)
+        urls = [f"{_SITE}/{path.lstrip('/')}" for path in trace.urls]
+        self._urls, self._keys = urls, [fingerprint(url) for url in urls]
+        self._page = {key: page for page, key in enumerate(self._keys)}
+        alive = np.flatnonzero(trace.alive).tolist()
+        self._crawled = {page: PageRecord(urls[page], state="crawled", last_crawled=0.0) for page in alive}
+        self.follower.adopt(_budget(len(alive), capacity, float(collection.cycle.period_s), signals))
+        self._lease = SiteLease(_SITE, 1, _NEVER_S, SiteRecord(_SITE, (0,) * len(STATES), 0.0, 0.0, SiteState()))
+        self._due: dict[bytes, tuple[float, int]] = {}  # when it was due, and the order in which they were made due
+        self._made_due = 0
+        self._never_crawled = 0
+        self._starved = self._changed = False
+        self._learned = b""
+
+    def choose(self, at: float, many: int) -> Pages:
+        """At most so many pages that are due; as the frontier and its worker do with a batch."""
+        urgent, follower = self.urgent, self.follower
+        follower.check(at, starved=self._starved)
+        self._starved = False
+        price = follower.schedule.price
+        assert price is not None
+        urgent.divide(len(self._crawled), 1)
+        if urgent.wants(self._lease):
+            urgent.admit(self._lease, self._learned, self._crawled.values, at=at)
+        hand = max(many, 1)  # as a site's, which holds a page for when the budget has room for it
+        if _SITE in urgent:
+            self._make_due(price, hand, at)
+        urgent.look(at, crawled=len(self._crawled), never_crawled=self._never_crawled)
+        first = nsmallest(many, self._due.items(), key=lambda item: item[1])
+        self._starved = len(self._due) < hand
+        return np.array([self._page[key] for key, _ in first], dtype=np.int64)
+
+    def _make_due(self, price: float, hand: int, at: float) -> None:
+        urgent = self.urgent
+        room = {_SITE: max(hand - len(self._due), 0)}
+        changed = [_SITE] if self._changed else []
+        self._changed = False
+        urgent.prepare(room, changed, price, at=at)
+        for keys in urgent.outranking(changed, price, at=at).values():
+            self._put(keys, at - urgent.interval)
+        for keys in urgent.due(room, price, at=at).values():
+            self._put(keys, at)
+        waiting = urgent.demand(price, at)
+        top, level = urgent.free(self.follower.missing(), at)
+        for keys in urgent.recalled(price, at=at).values():
+            self._put(keys, at)
+        self.follower.hand_over(ranks=urgent.ranks, waiting=waiting, top=top, level=level)
+
+    def _put(self, keys: Iterable[bytes], due: float) -> None:
+        for key in keys:
+            self._made_due += 1
+            self._due[key] = (due, self._made_due)
+
+    def learn(self, at: float, fetches: Fetches) -> None:
+        """Take in what fetches found; of `fetches` the days since the last one are not used."""
+        visits = [
+            self._visit(at, *each)
+            for each in zip(
+                fetches.pages.tolist(), fetches.first.tolist(), fetches.changed.tolist(), fetches.gone.tolist(),
+                strict=True,
+            )
+        ]  # fmt: skip
+        self._never_crawled = fetches.waiting
+        for _, kept in self.urgent.observe(visits, at=at):
+            self._learned = kept
+
+    def _visit(self, at: float, page: int, first: bool, changed: bool, gone: bool) -> Visit:
+        self.follower.count()
+        self._due.pop(self._keys[page], None)
+        before = self._crawled.pop(page, None)
+        kind: OutcomeKind = "gone" if gone else "new" if first else "changed" if changed else "same"
+        history = b""
+        if before is not None and before.last_crawled is not None and not first:
+            history = append(before.history, at - before.last_crawled, changed)
+        state: State = "gone" if gone else "crawled"
+        record = PageRecord(self._urls[page], state=state, last_crawled=at, history=history)
+        if not gone:
+            self._crawled[page] = record
+        self._changed |= kind == "changed"
+        fetch = Fetch(1, "page", record.url, _SITE, None)
+        return Visit(Fetched(fetch, at, _LATENCY_S, 404 if gone else 200), kind, record)
+
+
+def _budget(pages: int, capacity: int, period_s: float, signals: Signals) -> Plan:
+    """A plan of one period that goes on: recrawls alone, and the price at which pages ask for them."""
+    known = np.array([float(max(pages, 1))])
+    return Plan(
+        start=0.0, period=period_s, strategy=3, fountain=True, weights=(0.0,), recrawl=(capacity,), fresh=(0,),
+        buckets=(), pages=(), rates=(), quotas=((),), forecast=Forecast((0.0,), (0.0,), (0.0,), (0.0,)),
+        objective=0.0, bound=0.0, gap=0.0, message="", seconds=0.0,
+        price=price_of_budget(known, np.array([signals.prior_rate / period_s]), capacity / period_s),
+        intervals=(_NEVER_S,) * BUCKETS, phases=b"",
+    )  # fmt: skip
 
 
 class UrgencyPolicy:
-    """The live crawler's urgency of one site's pages (`core.site_urgency`), a day being a step; the greatest first."""
+    """The crawl's urgency of one site's pages (`core.site_urgency`), a day being a step; the greatest first."""
 
-    def __init__(self, urls: list[str], *, signals: Signals, importance: Array | None = None) -> None:
-        """`importance` is (n,), a factor of each page's urgency; None: all pages are as important."""
+    def __init__(self, urls: list[str], *, signals: Signals) -> None:
         self._urls = urls
-        self._importance = np.ones(len(urls)) if importance is None else importance
         self._site = SiteUrgency(signals=signals)
         self._today = Sites([self._site], step=0)
-        self.found: Found | None = None
-        """What the last day's fetches showed of what had been believed."""
         self._number = np.full(len(urls), -1, dtype=np.int64)  # in `_site`, of the pages met so far
 
     def score(self, day: int, pages: Pages, tau: Pages) -> Array:
@@ -381,14 +527,8 @@ class UrgencyPolicy:
         self._today.renew(numbers[fetches.first], step=day)
         seen = ~fetches.first & ~fetches.gone
         steps = np.full(np.count_nonzero(seen), day)
-        self.found = self._today.observe(numbers[seen], fetches.changed[seen], steps)
+        self._today.observe(numbers[seen], fetches.changed[seen], steps)
         self._today.keep()
-
-    def reckon(self, day: int, pages: Pages) -> Reckoning:
-        """How many of these pages, met before, are believed to be obsolete."""
-        wanted = np.zeros(len(self._site), dtype=np.bool_)
-        wanted[self._number[pages]] = True
-        return Sites([self._site], step=day).reckon(wanted)
 
     def fresh_time(self, pages: Pages) -> Array:
         """Days that these pages, met before, may be expected to stay as they are."""
@@ -400,7 +540,7 @@ class UrgencyPolicy:
             self._number[pages[new]] = self._site.add(
                 [self._urls[page] for page in pages[new].tolist()],
                 since=since[new],
-                importance=self._importance[pages[new]],
+                importance=np.ones(np.count_nonzero(new)),
             )
         return self._number[pages]
 
