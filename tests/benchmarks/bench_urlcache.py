@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webfountain.core.url_cache import ClockCache, InfiniteCache, LruCache, RandomCache
+from webfountain.core.url_cache import ClockCache, LruCache, RandomCache
 from webfountain.simulate.ordering import crawl_trace, load_graph, simulate_urlcache
 
 if TYPE_CHECKING:
@@ -49,7 +49,6 @@ def main() -> None:
         "lru": LruCache(ENTRIES),
         "clock": ClockCache(ENTRIES),
         "random": RandomCache(ENTRIES, random.Random(1)),
-        "infinite": InfiniteCache(),
     }
     for name, cache in caches.items():
         begin = time.process_time()

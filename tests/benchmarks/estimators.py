@@ -13,6 +13,7 @@ import math
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.optimize import brentq
 
 from webfountain.core.activity import urgency_of_known_rate
 from webfountain.core.change_rate import (
@@ -21,15 +22,12 @@ from webfountain.core.change_rate import (
     Prior,
     Totals,
     append,
-    bias_corrected_interval,
     estimate_interval,
-    likelihood_interval,
-    naive_interval,
 )
 from webfountain.simulate.revisit import replay_learner
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
@@ -85,6 +83,51 @@ class _Ruled:
             self._watched += tau * DAY * (0.5 if changed else 1.0)
             interval = self._estimate(self._checks[page][-HISTORY_CHECKS:], Prior(self._watched / self._changes))
             self._rate[page] = 1 / max(interval, 0.1 * DAY)
+
+
+def naive_interval(checks: Sequence[Check]) -> float:
+    """Time watched / changes seen, s; infinite when none was. Misses all but one of the changes between two checks.
+
+    Source: Cho 2000, section 3 (average change interval).
+    """
+    changes = sum(check.changed for check in checks)
+    return sum(check.interval for check in checks) / changes if changes else math.inf
+
+
+def bias_corrected_interval(checks: Sequence[Check]) -> float:
+    """Cho's estimator for regular checks, -mean interval / ln((n - X + .5)/(n + .5)), s; infinite without a change.
+
+    Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003, section 4.2, equation for -ln((n - X +
+    0.5)/(n + 0.5)). Irregular checks enter by their mean interval, which is where it loses to the likelihood.
+    """
+    count, changes = len(checks), sum(check.changed for check in checks)
+    if not changes:
+        return math.inf
+    mean = sum(check.interval for check in checks) / count
+    return -mean / math.log((count - changes + 0.5) / (count + 0.5))
+
+
+def likelihood_interval(checks: Sequence[Check]) -> float:
+    """Maximum likelihood for irregular checks, s: infinite without a change, 0 when every check found one.
+
+    Solves sum over unchanged t = sum over changed t/(exp(r t) - 1).
+
+    Source: as `core.change_rate.estimate_interval`, without the prior.
+    """
+    still = sum(check.interval for check in checks if not check.changed)
+    found = [check.interval for check in checks if check.changed]
+    if not found:
+        return math.inf
+    if not still:
+        return 0.0
+
+    def excess(log_rate: float) -> float:
+        rate = math.exp(log_rate)
+        return sum(t / math.expm1(min(rate * t, 700.0)) for t in found) - still
+
+    # Each term lies between 1/r - t and 1/r.
+    lowest, highest = math.log(len(found) / (still + sum(found))), math.log(len(found) / still)
+    return math.exp(-float(brentq(excess, lowest - 1e-9, highest + 1e-9)))
 
 
 def _bayesian(checks: list[Check], prior: Prior) -> float:

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.benchmarks.estimators import bias_corrected_interval, likelihood_interval, naive_interval
 from webfountain.core.change_rate import (
     HISTORY_CHECKS,
     NO_HISTORY,
@@ -17,11 +18,8 @@ from webfountain.core.change_rate import (
     Prior,
     Totals,
     append,
-    bias_corrected_interval,
     decode,
     estimate_interval,
-    likelihood_interval,
-    naive_interval,
 )
 
 DAY = 86400.0

@@ -1,19 +1,11 @@
-"""Importance between rankings, combined, and by the URL alone."""
+"""Importance between rankings, and by the URL alone."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
-from webfountain.core.rank import PRIOR, OnlineImportance, combined, location
-
-
-def test_scores_are_combined_by_a_policys_weights() -> None:
-    scores = {"pagerank": np.array([1.0, 2.0]), "trust": np.array([4.0, 0.0]), "location": np.array([9.0, 9.0])}
-    assert combined(scores, {"pagerank": 3.0, "trust": 1.0}).tolist() == [1.75, 1.5]
-    for wrong in ({"depth": 1.0}, {"trust": -1.0}, {"trust": 0.0}, {}):
-        with pytest.raises(ValueError, match="weights"):
-            combined(scores, wrong)
+from webfountain.core.rank import PRIOR, OnlineImportance, location
 
 
 def test_a_home_page_counts_more_than_what_lies_deep_or_answers_a_query() -> None:

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from webfountain.core.rank import LinkGraph, LinksSeen, backlinks, in_links, pagerank, site_graph, trustrank
+from webfountain.core.rank import LinkGraph, LinksSeen, backlinks, in_links, pagerank, trustrank
 from webfountain.errors import NotConverged
 
 if TYPE_CHECKING:
@@ -81,24 +81,6 @@ def test_backlinks_are_counted() -> None:
     for target in lists[1].tolist():
         expected[target] += 1
     np.testing.assert_allclose(backlinks(LinkGraph.from_csr(*lists, block_edges=7)).scores, expected / expected.sum())
-
-
-def test_the_rank_of_sites_is_that_of_the_graph_between_them() -> None:
-    lists = drawn_lists(80, 5)
-    site = np.random.default_rng(1).integers(0, 9, 80)
-    pairs = sorted(
-        {
-            (int(site[page]), int(site[target]))
-            for page in range(80)
-            for target in lists[1][lists[0][page] : lists[0][page + 1]].tolist()
-            if site[page] != site[target]
-        }
-    )
-    degree = np.bincount([source for source, _ in pairs], minlength=9)
-    reference = (np.concatenate([[0], np.cumsum(degree)]).astype(np.int32), np.array([target for _, target in pairs]))
-    graph = site_graph(*lists, site, sites=9)
-    assert graph.edges == len(pairs)
-    np.testing.assert_allclose(pagerank(graph).scores, dense_pagerank(reference, 0.9, np.full(9, 1 / 9)), atol=1e-10)
 
 
 def test_an_earlier_ranking_needs_fewer_steps() -> None:

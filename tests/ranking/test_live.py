@@ -16,7 +16,7 @@ from tests.frontier.drive import Drive, collection_of
 from tests.manual import README
 from tests.ranking.linked_web import LinkedWeb
 from webfountain.clock import ManualClock
-from webfountain.core.rank import combined, worth_of_waiting
+from webfountain.core.rank import worth_of_waiting
 from webfountain.core.resemblance import HOT, WordCounts
 from webfountain.ranking import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores
 from webfountain.ranking.link_log import LinkLogReader
@@ -399,9 +399,8 @@ def test_a_policy_weighs_what_its_pages_are_worth_by(tmp_path: Path, score: str)
 
 def test_the_importance_that_the_readme_works_out_is_that_of_the_formulas() -> None:
     """`score = { pagerank = 3, location = 1 }`, rank 2, cash .5, location .8."""
-    worth = worth_of_waiting(np.array([2.0]), np.array([0.5]))
-    made = combined({"pagerank": worth, "location": np.array([0.8])}, {"pagerank": 3, "location": 1})
-    assert made == pytest.approx([0.95])
+    [worth] = worth_of_waiting(np.array([2.0]), np.array([0.5]))
+    assert (3 * worth + 0.8) / 4 == pytest.approx(0.95)
     assert "√(2 × .5) + 1 × .8) / 4 = .95" in README.read_text(encoding="utf-8")  # noqa: RUF001
 
 

@@ -7,7 +7,6 @@ import pytest
 
 from webfountain.report.findings import (
     Findings,
-    edwards_figures,
     findings,
     findings_text,
     missed_figures,
@@ -64,12 +63,3 @@ def test_emt2_with_all_its_buckets_reproduces_both_tables_within_five_per_cent()
     assert max(abs(row["error"]) for row in found["rows"]) <= 0.05
     # The ninth, strategies 1 and 3 compared period by period, holds in 12 or 13 of 13: plans of equal worth differ.
     assert sum(each["held"] for each in found["findings"]) >= 8
-
-
-def test_the_figures_have_a_value_for_each_bucket_and_period() -> None:
-    figures = edwards_figures(packaged_instance("emt1"), buckets=3)
-    assert {name: each.size for name, each in figures.items()} == {
-        **{f"figure3_strategy{name}": 3 for name in "123"},
-        **{f"figure4_strategy{name}": 14 for name in "123"},
-        "figure5_v1": 14, "figure5_v2": 14, "figure6_v1": 28, "figure6_v3": 28,
-    }  # fmt: skip

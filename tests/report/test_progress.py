@@ -48,12 +48,6 @@ def test_a_table_leaves_out_what_did_not_happen() -> None:
     assert "94.1% of the pages (estimate)" in text
 
 
-def test_what_the_server_told_goes_before_the_estimate() -> None:
-    moment = msgspec.structs.replace(MOMENT, measured=0.5)
-    assert "50.0% by the server's own truth" in drawn(moment)
-    assert "50.0% fresh by the server's truth" in line(moment, title="demo", rate=0.0)
-
-
 def test_an_unknown_freshness_and_plan_are_not_mentioned() -> None:
     moment = msgspec.structs.replace(MOMENT, freshness=None, plan=None, waiting=0)
     for text in (drawn(moment), line(moment, title="demo", rate=0.0)):

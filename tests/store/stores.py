@@ -106,6 +106,13 @@ def lease(
     return [] if dealt is None else dealt.immediate + dealt.never_crawled + dealt.recrawl
 
 
+def recrawl_due(store: FrontierStore, site: SiteLease) -> list[tuple[int, float]]:
+    """Each recrawl lane's first order, as a lease tells it that finds nothing due."""
+    (dealt,) = store.lease([Refill(site, recrawl=1, horizon=[-1.0] * LANES)])
+    assert dealt is not None
+    return dealt.lanes
+
+
 def numbers(leases: Sequence[Lease]) -> list[int]:
     """The pages' numbers, as `link` took them."""
     return [int.from_bytes(one.key, "big") for one in leases]

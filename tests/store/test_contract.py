@@ -21,6 +21,7 @@ from tests.store.stores import (
     make_store,
     numbers,
     outcome,
+    recrawl_due,
     refill,
 )
 from webfountain.errors import CursorLost, InputError
@@ -213,7 +214,7 @@ def test_a_settled_page_waits_in_the_lane_of_its_bucket(store: FrontierStore) ->
     site = active(store)
     for one, at in zip(lease(store, site, 2), (9.0, 4.0), strict=True):
         store.settle([outcome(one, at, bucket=17)], at=at)
-    assert store.recrawl_due(SITE) == [(17, 4.0)]
+    assert recrawl_due(store, site) == [(17, 4.0)]
     assert lease(store, site, 9) == []
     assert numbers(lease(store, site, 9, queue="recrawl", horizon=[4.0] * LANES)) == [2]
 
@@ -249,7 +250,7 @@ def test_advanced_pages_go_before_the_buckets(store: FrontierStore) -> None:
     crawl(store, site, 5.0)
     assert store.advance(SITE, [link(3).key, link(3).key, link(9).key], due=6.0, at=6.0) == 1
     assert store.advance(SITE, [], due=6.0, at=6.0) == 0
-    assert store.recrawl_due(SITE) == [(5, 5.0), (ADVANCED, 6.0)]
+    assert recrawl_due(store, site) == [(5, 5.0), (ADVANCED, 6.0)]
     assert numbers(lease(store, site, 2, queue="recrawl")) == [3, 1]
 
 
@@ -311,7 +312,7 @@ def test_what_is_leased_keeps_its_policy_and_what_was_crawled_keeps_all_else(sto
     after = store.page(SITE, fourth.key)
     assert after is not None
     assert after.policy == "default"
-    assert store.recrawl_due(SITE) == [(5, 3.0), (7, 2.0)]
+    assert recrawl_due(store, site) == [(5, 3.0), (7, 2.0)]
 
 
 def test_an_inactive_site_is_due_with_its_advanced_page(store: FrontierStore) -> None:
@@ -345,7 +346,7 @@ def test_a_failed_try_of_a_crawled_page_waits_among_the_retries(store: FrontierS
     crawl(store, site, 5.0)
     (one,) = lease(store, site, 1, queue="recrawl")
     store.settle([Outcome(one.id, "failed", msgspec.structs.replace(one.record, failures=1, due=99.0))], at=6.0)
-    assert store.recrawl_due(SITE) == [(RETRY, 99.0)]
+    assert recrawl_due(store, site) == [(RETRY, 99.0)]
 
 
 # ---------------------------------------------------------------------------------------------- immediate URLs
@@ -359,7 +360,7 @@ def test_an_immediate_url_goes_in_order_and_leaves_its_queue(store: FrontierStor
     assert store.immediate([], at=2.0) == 0
     assert numbers(lease(store, site, 9)) == [3]
     assert lease(store, site, 9, queue="recrawl") == []
-    assert store.recrawl_due(SITE) == []
+    assert recrawl_due(store, site) == []
     assert store.statistics().immediate == 3
     assert numbers(lease(store, site, 9, queue="immediate")) == [2, 7, 1]
     assert store.statistics().immediate == 0
@@ -401,7 +402,7 @@ def test_the_settle_of_a_leased_url_that_became_immediate_ends_that(store: Front
     (one,) = lease(store, site, 1)
     store.immediate(links(1), at=3.0)
     store.settle([outcome(one, 4.0)], at=4.0)
-    assert (store.statistics().immediate, store.recrawl_due(SITE)) == (0, [(5, 4.0)])
+    assert (store.statistics().immediate, recrawl_due(store, site)) == (0, [(5, 4.0)])
 
 
 def test_an_immediate_url_that_was_settled_waits_no_more(store: FrontierStore) -> None:
@@ -944,7 +945,6 @@ def test_statistics_count_every_url_in_its_state(store: FrontierStore) -> None:
 def test_what_is_unknown_has_no_record(store: FrontierStore) -> None:
     assert store.page(SITE, link(1).key) is None
     assert store.site(SITE) is None
-    assert store.recrawl_due(SITE) == []
     assert store.advance(SITE, [link(1).key], due=1.0, at=1.0) == 0
     assert store.relocate([Move(SITE, link(1).key, Copy(1, 0, 1), Copy(2, 0, 1))]) == 0
     assert store.relocate([]) == 0

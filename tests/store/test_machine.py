@@ -326,8 +326,6 @@ class Race(RuleBasedStateMachine):
         assert theirs.next_site_due() == ours.next_site_due()
         for owner in OWNERS:
             assert [one.site for one in theirs.urgent(owner)] == [one.site for one in ours.urgent(owner)]
-        for site in SITES:
-            assert theirs.recrawl_due(site) == ours.recrawl_due(site)
 
 
 @st.composite

@@ -63,7 +63,6 @@ __all__ = [
     "Phases",
     "Quotas",
     "bucket_of",
-    "buckets_of",
     "instance_from",
     "interval_of",
     "interval_of_rest",
@@ -109,13 +108,6 @@ def bucket_of(interval: float, fastest: float) -> int:
 def interval_of(bucket: int, fastest: float) -> float:
     """Mean change interval, s, at the centre of a bucket: the inverse of `bucket_of`."""
     return float(fastest * RATIO**bucket)
-
-
-def buckets_of(intervals: npt.ArrayLike, fastest: float) -> npt.NDArray[np.uint8]:
-    """`bucket_of` for an array of intervals, s, of any shape."""
-    with np.errstate(divide="ignore"):
-        classes = np.rint(np.log(np.maximum(np.asarray(intervals, dtype=np.float64) / fastest, 0.0)) / _LN_RATIO)
-    return np.clip(classes, 0, BUCKETS - 1).astype(np.uint8)
 
 
 def intervals_of(buckets: npt.ArrayLike, fastest: float) -> npt.NDArray[np.float64]:

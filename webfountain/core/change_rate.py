@@ -3,9 +3,8 @@
 A check says only whether a page changed since the last fetch, not how often: with changes as a Poisson process of
 rate r, a check after t seconds finds one with probability 1 - exp(-r t) (Cho 2000 finds pages well described so).
 `append` keeps a page's last 24 checks in 24 bytes, beside its record; `estimate_interval` is what the crawler calls
-after each fetch, on that history, the page's totals and the prior of its site; `naive_interval`,
-`bias_corrected_interval` and `likelihood_interval` are what it was compared with (tests/core/test_change_rate.py).
-The bucket byte is made from the result in `buckets`.
+after each fetch, on that history, the page's totals and the prior of its site. What it was compared with stands in
+`tests.benchmarks.estimators`. The bucket byte is made from the result in `buckets`.
 
 How fresh a collection is believed to be, from its census alone: the figure of `status` and of the progress line.
 Pages of a bucket are taken to be evenly aged, since each lane is served oldest first, and to change as a Poisson
@@ -20,7 +19,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping
 
 __all__ = [
     "HISTORY_CHECKS",
@@ -30,13 +29,10 @@ __all__ = [
     "Prior",
     "Totals",
     "append",
-    "bias_corrected_interval",
     "decode",
     "estimate_interval",
     "fresh_share",
     "freshness",
-    "likelihood_interval",
-    "naive_interval",
 ]
 
 HISTORY_CHECKS = 24
@@ -110,46 +106,6 @@ def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Pr
     if totals is not None and totals.checks > len(history):
         still = _add_older(groups, still, history, totals)
     return 1.0 / _mode(still + prior.weight * prior.interval, list(groups.items()), prior.weight)
-
-
-def naive_interval(checks: Sequence[Check]) -> float:
-    """Time watched / changes seen, s; infinite when none was. Misses all but one of the changes between two checks.
-
-    Source: Cho 2000, section 3 (average change interval).
-    """
-    changes = sum(check.changed for check in checks)
-    return sum(check.interval for check in checks) / changes if changes else math.inf
-
-
-def bias_corrected_interval(checks: Sequence[Check]) -> float:
-    """Cho's estimator for regular checks, -mean interval / ln((n - X + .5)/(n + .5)), s; infinite without a change.
-
-    Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003, section 4.2, equation for -ln((n - X +
-    0.5)/(n + 0.5)). Irregular checks enter by their mean interval, which is where it loses to the likelihood.
-    """
-    count, changes = len(checks), sum(check.changed for check in checks)
-    if not changes:
-        return math.inf
-    mean = sum(check.interval for check in checks) / count
-    return -mean / _log((count - changes + 0.5) / (count + 0.5))
-
-
-def likelihood_interval(checks: Iterable[Check]) -> float:
-    """Maximum likelihood for irregular checks, s: infinite without a change, 0 when every check found one.
-
-    Solves sum over unchanged t = sum over changed t/(exp(r t) - 1).
-
-    Source: as `estimate_interval`, without the prior.
-    """
-    still, groups = 0.0, dict[float, float]()
-    for interval, changed in checks:
-        if changed:
-            groups[interval] = groups.get(interval, 0.0) + 1.0
-        else:
-            still += interval
-    if not groups:
-        return math.inf
-    return 1.0 / _mode(still, list(groups.items()), 0.0) if still else 0.0
 
 
 def _sufficient(history: bytes) -> tuple[float, dict[float, float]]:

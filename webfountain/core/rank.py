@@ -38,7 +38,7 @@ import numpy as np
 from webfountain.errors import NotConverged
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping, Sequence
+    from collections.abc import Hashable, Sequence
 
     import numpy.typing as npt
 
@@ -58,13 +58,11 @@ __all__ = [
     "OnlineImportance",
     "Ranking",
     "backlinks",
-    "combined",
     "importance_by_depth",
     "in_links",
     "is_home",
     "location",
     "pagerank",
-    "site_graph",
     "trustrank",
     "worth_of_waiting",
 ]
@@ -82,18 +80,6 @@ _SHARE: Final = 0.5
 
 _HOME: Final = 2.0
 """Importance of a home page relative to another page of its directory."""
-
-
-def combined(scores: Mapping[str, Array], weights: Mapping[str, float]) -> Array:
-    """(n,) mean of several scores, each (n,) relative to its mean, by the weights of a policy.
-
-    Raises ValueError when a weight names no score, is negative, or all are 0.
-    """
-    absent = sorted(weights.keys() - scores.keys())
-    if absent or min(weights.values(), default=0.0) < 0 or sum(weights.values()) <= 0:
-        raise ValueError(f"weights {dict(weights)} must be >= 0, not all 0, of {', '.join(scores)}")
-    total = sum(weights.values())
-    return np.asarray(sum(scores[name] * (weight / total) for name, weight in weights.items()))
 
 
 def importance_by_depth(paths: Sequence[str]) -> Array:
@@ -350,24 +336,6 @@ def in_links(indptr: Ints, indices: Ints, columns: int) -> tuple[Ints, Ints]:
     return turned.indptr, turned.indices
 
 
-def site_graph(indptr: Ints, indices: Ints, site: Ints, *, sites: int) -> LinkGraph:
-    """The graph of sites: one link from a site to another that any of its pages links to; links within a site go.
-
-    Parameters
-    ----------
-    indptr, indices : successor lists of n pages
-    site : (n,) number of each page's site, below `sites`
-
-    Source: Cho 2000, section 2.1 (hypernodes, by whose PageRank the 270 sites were chosen).
-    """
-    sources = np.repeat(site, np.diff(indptr)).astype(np.int64)
-    targets = site[indices].astype(np.int64)
-    pairs = np.unique(sources[sources != targets] * sites + targets[sources != targets])
-    degree = np.bincount(pairs // sites, minlength=sites)
-    starts = np.concatenate([[0], np.cumsum(degree)])
-    return LinkGraph.from_csr(starts, pairs % sites)
-
-
 def _shares(degree: Ints) -> Array:
     return np.divide(1.0, degree, out=np.zeros(len(degree)), where=degree > 0)
 
@@ -500,7 +468,7 @@ class LinksSeen:
         self._inner_share = _shares(np.diff(self._inner.indptr))
         self._outer_share = _shares(np.bincount(targets[~inner], minlength=len(known)))
 
-    def wander(self, start: Array, *, steps: int, returned: float = 0.0, damping: float = DAMPING) -> Array:
+    def wander(self, start: Array, *, steps: int, returned: float = 0.0) -> Array:
         """(n,) where surfers are who set out from `start`; pages not crawled send `returned` of them back.
 
         That a page links to where it is linked from (home page, menu) is a better guess than that it links to every
@@ -514,15 +482,15 @@ class LinksSeen:
         """
         at: Array = start / start.sum()
         for _ in range(steps):
-            given = at[self._rows] * (damping * self._share)
-            back = (damping * returned) * (self._outer @ (at * self._outer_share)) if returned else None
+            given = at[self._rows] * (DAMPING * self._share)
+            back = (DAMPING * returned) * (self._outer @ (at * self._outer_share)) if returned else None
             at = self._follow(given)
             if back is not None:
                 at[self._rows] += back
             self._go_on(at)
         return at
 
-    def wander_alike(self, start: Array, *, steps: int, damping: float = DAMPING) -> Array:
+    def wander_alike(self, start: Array, *, steps: int) -> Array:
         """(n,) the same; who is on a page not crawled goes on as from a crawled page that is linked beside it.
 
         Pages that one page links to, the articles of a list, the home pages of a directory, mostly link alike: their
@@ -535,7 +503,7 @@ class LinksSeen:
             beside = self._outer @ (at * self._outer_share)
             acting = at[self._rows] + (self._inner.T @ (beside * self._inner_share))[self._rows]
             acting[alone] += beside[alone]
-            at = self._follow(acting * (damping * self._share))
+            at = self._follow(acting * (DAMPING * self._share))
             self._go_on(at)
         return at
 

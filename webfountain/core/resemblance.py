@@ -344,12 +344,9 @@ def mixed(numbers: Hashes) -> Hashes:
     return np.asarray(numbers ^ (numbers >> np.uint64(31)))
 
 
-def is_mirror(duplicates: int, pages: int, *, share: float = 0.5, least: int = 10) -> bool:
-    """Whether a site is a mirror of another: so many of its pages are duplicates of that one's.
-
-    `share` of its pages must be, and `least` of them.
-    """
-    return duplicates >= least and duplicates >= share * pages
+def is_mirror(duplicates: int, pages: int) -> bool:
+    """Whether a site is a mirror of another: half of its pages are duplicates of that one's, and ten of them."""
+    return duplicates >= 10 and duplicates >= 0.5 * pages
 
 
 def _shingles(data: bytes) -> Words:

@@ -12,7 +12,6 @@ from __future__ import annotations
 __all__ = [
     "BYTES_PER_URL",
     "ClockCache",
-    "InfiniteCache",
     "LruCache",
     "MinCache",
     "RandomCache",
@@ -217,30 +216,6 @@ class StaticCache:
 
     def clear(self) -> None:
         """Nothing, likewise."""
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-
-class InfiniteCache:
-    """Lets nothing go."""
-
-    def __init__(self) -> None:
-        self._held: set[int] = set()
-
-    def missing(self, urls: Sequence[int]) -> list[int]:
-        absent = []
-        for url in urls:
-            if url not in self._held:
-                self._held.add(url)
-                absent.append(url)
-        return absent
-
-    def drop(self, urls: Iterable[int]) -> None:
-        self._held.difference_update(urls)
-
-    def clear(self) -> None:
-        self._held.clear()
 
     def __len__(self) -> int:
         return len(self._held)

@@ -171,7 +171,6 @@ _WORDS: Final[tuple[tuple[type[Exception], ErrorWord], ...]] = (
 )
 ABORT: Final = object()
 """Signal: end all downloads at once (the crawl stops)."""
-_UNLIMITED: Final = 1 << 62
 
 
 def download_error(word: str, url: str) -> Exception:

@@ -215,15 +215,15 @@ class LinkLogReader:
         self.shards = manifest.rows
         self.name_files = self._files.live("names")[1]
 
-    def rows(self, *, files: Sequence[str] | None = None, batch: int = 20_000) -> Iterator[pa.Table]:
-        """Tables of rows of these of the live `files`, all unless given, shards first; at most `batch` pages each."""
+    def rows(self, *, files: Sequence[str] | None = None) -> Iterator[pa.Table]:
+        """Tables of rows of these of the live `files`, all unless given, shards first; at most 20,000 pages each."""
         for file in self.files if files is None else files:
-            yield from self._files.read_batches(file, batch)
+            yield from self._files.read_batches(file, 20_000)
 
-    def names(self, *, batch: int = 200_000) -> Iterator[pa.Table]:
+    def names(self) -> Iterator[pa.Table]:
         """Tables of fingerprint, site, url; a name may come twice where it is not compacted."""
         for file in self.name_files:
-            yield from self._files.read_batches(file, batch)
+            yield from self._files.read_batches(file, 200_000)
 
 
 def compact(url: str, *, shards: int | None = None) -> int:

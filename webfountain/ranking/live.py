@@ -40,7 +40,7 @@ from webfountain.store.contract import WORDS
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Container, Iterable, Sequence
+    from collections.abc import Container, Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -273,12 +273,12 @@ class WaitingSites:
     Parameters
     ----------
     scores : folder in which sites are ranked; None: there are no rankings
-    most : sites that are remembered, and links between sites; beyond that all are forgotten
+
+    Of more than `KEPT` sites, or links between sites, all are forgotten.
     """
 
-    def __init__(self, scores: Path | None, *, most: int = KEPT) -> None:
+    def __init__(self, scores: Path | None) -> None:
         self._scores = None if scores is None else EpochScores(scores)
-        self._most = most
         self._waiting: dict[str, None] = {}
         self._active: set[str] = set()
         self._gained: dict[str, float] = {}
@@ -304,7 +304,7 @@ class WaitingSites:
         part = DAMPING * self._worth([site])[0] / len(linked)
         for other in others:
             self._gained[other] = self._gained.get(other, 0.0) + part
-        if max(self._links, len(self._gained)) > self._most:
+        if max(self._links, len(self._gained)) > KEPT:
             self._linked, self._gained, self._links = {}, {}, 0
 
     def joined(self, sites: Iterable[str]) -> None:
@@ -320,7 +320,7 @@ class WaitingSites:
     def wait(self, sites: Iterable[str]) -> None:
         """These have pages that are due."""
         self._waiting.update(dict.fromkeys(site for site in sites if site not in self._active))
-        if len(self._waiting) > self._most:
+        if len(self._waiting) > KEPT:
             self._waiting.clear()
 
     def take(self, most: int) -> list[str]:
@@ -395,7 +395,6 @@ class LiveImportance:
     collection : whose policies weigh the metrics
     rankings : where rankings come from; None: there are none, and what links say is what was learned online
     at : now, UTC seconds
-    spent : CPU seconds of the crawl until now, whatever it counts from
     """
 
     def __init__(
@@ -404,7 +403,6 @@ class LiveImportance:
         *,
         rankings: Rankings | None = None,
         at: float,
-        spent: Callable[[], float] = time.process_time,
     ) -> None:
         self.adopt(collection)
         self._rankings = rankings
@@ -425,7 +423,7 @@ class LiveImportance:
         self._flush_at = at + FLUSH_S
         self._logged, self._ranked_pages = 0, 0  # since the last ranking, and before it
         self._started_at = at  # when the last ranking was begun, or we were
-        self._spent, self._spent_before = spent, 0.0  # before the last ranking was begun
+        self._spent_before = 0.0  # before the last ranking was begun
 
     @property
     def epoch(self) -> int:
@@ -557,7 +555,7 @@ class LiveImportance:
             if self._is_time(at, self._rankings):
                 log.flush()
                 self._ranked_pages, self._logged = self._ranked_pages + self._logged, 0
-                self._started_at, self._spent_before = at, self._spent()
+                self._started_at, self._spent_before = at, time.process_time()
                 ranker.start(Job(links, str(scores), at, self._trusted(), newer_than=self._scores.at))
         if not self._scores.refresh():
             return False
@@ -583,7 +581,7 @@ class LiveImportance:
             return False
         price = rankings.ranker.cost_s() / SHARE
         has_doubled = self._logged >= max(FEWEST, self._ranked_pages)
-        if has_doubled and self._spent() - self._spent_before >= price:
+        if has_doubled and time.process_time() - self._spent_before >= price:
             return True
         return at >= max(self._scores.at, self._started_at) + max(rankings.every, price)
 

@@ -43,7 +43,6 @@ __all__ = [
     "Findings",
     "Version",
     "draw_plans",
-    "edwards_figures",
     "findings",
     "findings_text",
     "missed_figures",
@@ -266,17 +265,6 @@ def missed_figures(rows: list[FigureRow]) -> list[str]:
             which = ", ".join(f"{row['figure']} of strategy {row['strategy']} ({row['error']:+.0%})" for row in off)
             sentences.append(f"{table} is not reproduced by this instance: {which}.")
     return sentences or ["Both tables are reproduced within 5 % by this instance."]
-
-
-def edwards_figures(path: str | Path, *, quality: Quality = "normal", buckets: int | None = None) -> dict[str, Array]:
-    """The data of Figures 3-6: crawls per bucket (B,), and obsolete pages at the end of each period (T,)."""
-    runs = _runs(read_table(path), quality, buckets)
-    figures = {f"figure3_strategy{name}": runs[name, "v1"].crawls for name in "123"}
-    figures |= {f"figure4_strategy{name}": runs[name, "v1"].obsolete for name in "123"}
-    figures |= {f"figure5_{version}": runs["1", version].obsolete for version in ("v1", "v2")}
-    figures["figure6_v1"] = runs["1", "v1 long"].obsolete
-    figures["figure6_v3"] = runs["1", "v3 long"].obsolete
-    return figures
 
 
 def _runs(table: Mapping[str, object], quality: Quality, buckets: int | None) -> dict[tuple[str, str], _SolvedRun]:

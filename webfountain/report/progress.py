@@ -46,6 +46,7 @@ LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
 """The rate shown is that of the last so many seconds."""
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
+_BAR_WIDTH: Final = 30
 _COLOURS: Final = {
     "new": "green",
     "changed": "cyan",
@@ -76,8 +77,6 @@ class Moment(msgspec.Struct, frozen=True):
     """Processes that crawl together; None for one that crawls alone."""
     freshness: float | None = None
     """Estimated share of the known pages whose copy is as they are now, 0 to 1."""
-    measured: float | None = None
-    """That share as the server itself tells it (the demonstration), 0 to 1."""
     plan: str | None = None
     """The plan in force, in a few words."""
 
@@ -93,7 +92,6 @@ def moment_of(
     *,
     seconds: float,
     freshness: float | None = None,
-    measured: float | None = None,
     plan: str | None = None,
 ) -> Moment:
     """A moment from the frontier's snapshot and the counts of `Metrics.snapshot`."""
@@ -107,7 +105,6 @@ def moment_of(
         in_flight=statistics.in_flight,
         waiting=statistics.store.pages.get("failed", 0),
         freshness=freshness,
-        measured=measured,
         plan=plan,
     )
 
@@ -175,9 +172,7 @@ def line(moment: Moment, *, title: str, rate: float) -> str:
     ]
     if moment.waiting:
         parts.append(f"{moment.waiting:,} waiting")
-    if moment.measured is not None:
-        parts.append(f"{moment.measured:.1%} fresh by the server's truth")
-    elif moment.freshness is not None:
+    if moment.freshness is not None:
         parts.append(f"about {moment.freshness:.1%} fresh")
     if moment.plan is not None:
         parts.append(moment.plan)
@@ -199,11 +194,7 @@ def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = (
     drawn.add_row("outcomes", _counts(moment.outcomes))
     drawn.add_row("known", _counts(moment.pages))
     drawn.add_row("sites", _sites(moment))
-    if moment.measured is not None:
-        drawn.add_row(
-            "fresh", Text.assemble(_bar(moment.measured), f" {moment.measured:.1%} by the server's own truth")
-        )
-    elif moment.freshness is not None:
+    if moment.freshness is not None:
         drawn.add_row(
             "fresh", Text.assemble(_bar(moment.freshness), f" {moment.freshness:.1%} of the pages (estimate)")
         )
@@ -242,11 +233,11 @@ def _word(kind: str) -> str:
     return kind.replace("_", " ")
 
 
-def _bar(share: float, *, width: int = 30) -> Text:
+def _bar(share: float) -> Text:
     from rich.text import Text  # noqa: PLC0415
 
-    full = round(share * width)
-    return Text.assemble(("━" * full, "green"), ("━" * (width - full), "dim"))
+    full = round(share * _BAR_WIDTH)
+    return Text.assemble(("━" * full, "green"), ("━" * (_BAR_WIDTH - full), "dim"))
 
 
 def _curve(rates: Sequence[float]) -> str:

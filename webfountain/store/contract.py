@@ -305,10 +305,6 @@ class UrlQueues(Protocol):
         """
         ...
 
-    def recrawl_due(self, site: str) -> list[tuple[int, float]]:
-        """For each non-empty recrawl lane of the site its first order: (lane, time), unleased URLs only."""
-        ...
-
 
 class SiteList(Protocol):
     """Sites: who has which, and when the others are due."""

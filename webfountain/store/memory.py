@@ -305,14 +305,6 @@ class MemoryStore:
                 put += 1
         return Reassigned(put, tuple(leased))
 
-    def recrawl_due(self, site: str) -> list[tuple[int, float]]:
-        """See `UrlQueues.recrawl_due`."""
-        home = self._sites.get(site)
-        lanes = {} if home is None else home.lanes
-        return sorted(
-            (lane, entries[0][0]) for (queue, lane), entries in lanes.items() if queue == "recrawl" and entries
-        )
-
     # ------------------------------------------------------------------ sites
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
@@ -625,7 +617,10 @@ class MemoryStore:
         ]
         horizon = refill.horizon if refill.recrawl else None
         recrawl = [self._hold(site, key) for key in first_due(home, "recrawl", refill.recrawl, horizon)]
-        lanes = self.recrawl_due(site) if refill.recrawl else []
+        heads = (
+            (lane, entries[0][0]) for (queue, lane), entries in home.lanes.items() if queue == "recrawl" and entries
+        )
+        lanes = sorted(heads) if refill.recrawl else []
         holder.hurried = holder.hurried and len(urgent) >= refill.immediate
         overtaken = holder.overtaken and refill.immediate > 0
         holder.overtaken = holder.overtaken and not overtaken

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.store.stores import SITE, link, links
-from webfountain.core.url_cache import InfiniteCache, LruCache, RandomCache, UrlCache
+from webfountain.core.url_cache import LruCache, RandomCache, UrlCache
 from webfountain.errors import StoreError
 from webfountain.frontier.pages.duplicates import DuplicateEliminator, Eliminated
 from webfountain.store.memory import MemoryStore
@@ -40,7 +40,7 @@ def test_what_left_the_cache_is_a_duplicate_by_the_store() -> None:
     assert dedupe.statistics() == Eliminated(new=4, duplicates_by_cache=0, duplicates_by_store=1)
 
 
-@pytest.mark.parametrize("cache", [LruCache(2), RandomCache(3, random.Random(1)), InfiniteCache()])
+@pytest.mark.parametrize("cache", [LruCache(2), RandomCache(3, random.Random(1))])
 def test_any_cache_serves(cache: UrlCache) -> None:
     dedupe = DuplicateEliminator(MemoryStore(period_s=10.0), cache=cache)
     for number in (1, 2, 1, 1):

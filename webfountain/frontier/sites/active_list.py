@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ActiveList", "ActiveListStatistics"]
 
+_QUANTUM: Final = 1000
+"""Fetches of a site after which others that wait may have its place."""
 _PATIENCE_S: Final = 1.0
 """A quiet site whose next page comes due within this time stays active; parking it would cost more."""
 _FREED_S: Final = 0.5
@@ -63,19 +65,13 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
 class ActiveList:
     """The active list of one crawling process: at most `size` sites, and their guests.
 
-    Parameters
-    ----------
-    quantum : fetches of a site after which others that wait may have its place
-    others : the ants that it shares sites and addresses with
+    `others`: the ants that it shares sites and addresses with.
     """
 
-    def __init__(
-        self, context: SiteContext, *, size: int, quantum: int = 1000, others: Membership | None = None
-    ) -> None:
+    def __init__(self, context: SiteContext, *, size: int, others: Membership | None = None) -> None:
         self._context = context
         self._others = others
         self._size = size
-        self._quantum = quantum
         self._sites: dict[str, ActiveSite] = {}
         self._guests: set[str] = set()
         rules = context.collection.politeness
@@ -675,7 +671,7 @@ class ActiveList:
         """Whether a busy site gives its place to one that waits."""
         if site.lease is None or site.is_bound():
             return False
-        return not site.is_busy(at + _BLOCKED_S) or site.has_served(self._quantum)
+        return not site.is_busy(at + _BLOCKED_S) or site.has_served(_QUANTUM)
 
     def _back_at(self, site: ActiveSite, at: float) -> float:
         """When a site that gives its place away may have it again: at once, but where its domain had its share."""

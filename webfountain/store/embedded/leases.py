@@ -86,7 +86,7 @@ class SiteQueues:
         return [offered[one.key] for one in choose(due, n, horizon)]
 
     def recrawl(self, n: int, horizon: Sequence[float]) -> tuple[list[Entry], list[tuple[int, float]]]:
-        """Up to `n` due entries of the recrawl lanes, as `choose` takes them; what they leave, as `recrawl_due`."""
+        """Up to `n` due entries of the recrawl lanes, as `choose` takes them; and what each lane then begins with."""
         _check(horizon, LANES)
         entries: dict[Candidate, bytes] = {}
         for lane in self._recrawl.lanes(LANES):
@@ -99,11 +99,6 @@ class SiteQueues:
             if one not in taken:
                 left.setdefault(one.lane, one.order)
         return [Entry(entries[one], one.key, None) for one in chosen], list(left.items())
-
-    def recrawl_due(self) -> list[tuple[int, float]]:
-        """For each recrawl lane with an entry that is not hidden: (lane, order of the first)."""
-        heads = ((lane, self._recrawl.first(lane, 1)) for lane in self._recrawl.lanes(LANES))
-        return [(lane, _order(head[0][0])) for lane, head in heads if head]
 
     def after(self, suffix: bytes, n: int) -> list[Entry]:
         """Up to `n` never-crawled entries of all classes behind the one with this suffix (b"": all), in order."""

@@ -195,11 +195,6 @@ class EmbeddedStore:
         with self._step() as batch:
             return self._steps.reassign(batch, site, keys, revised)
 
-    def recrawl_due(self, site: str) -> list[tuple[int, float]]:
-        """See `UrlQueues.recrawl_due`. One seek a non-empty lane."""
-        self._refresh()
-        return self._queues(site).recrawl_due()
-
     # ------------------------------------------------------------------ sites
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
@@ -491,10 +486,6 @@ class EmbeddedStore:
         row = self._sites.row(site)
         assert row, f"{site} is in use and has no row"
         return row
-
-    def _queues(self, site: str) -> SiteQueues:
-        active = self._leases.active.get(site)
-        return SiteQueues(self._disk, site, site_id(site), self._leases.hidden) if active is None else active.queues
 
     def _take(self, names: Sequence[str], owner: str, until: float, at: float) -> list[SiteLease]:
         """Put sites on the owner's active list."""

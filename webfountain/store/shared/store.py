@@ -195,10 +195,6 @@ class SharedStore:
         put, leased = self._of(site, "reassign", [site, *entries])
         return Reassigned(int(put), tuple(leased))
 
-    def recrawl_due(self, site: str) -> list[tuple[int, float]]:
-        """See `UrlQueues.recrawl_due`. One round trip."""
-        return [(lane, float(order)) for lane, order in self._of(site, "read", ["heads", site])]
-
     # ------------------------------------------------------------------ sites
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:

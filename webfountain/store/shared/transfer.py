@@ -53,7 +53,6 @@ def server_rows(
     *,
     values: bytes,
     changes: Iterable[Change],
-    now: Any = time.monotonic,
 ) -> Iterator[Row]:
     """See `Portable.rows`. A round trip for two thousand pages; `changes` is read last.
 
@@ -62,11 +61,11 @@ def server_rows(
     InputError
         when sites are being crawled and the server does not let this user pause it.
     """
-    until = _paused(connection, shards, now())
+    until = _paused(connection, shards, time.monotonic())
     try:
         for row in _rows(connection, shards, head, values, changes):
-            if now() > until:
-                until = _paused(connection, shards, now())
+            if time.monotonic() > until:
+                until = _paused(connection, shards, time.monotonic())
             yield row
     finally:
         connection.resume_writes()
