@@ -4,23 +4,39 @@ All are given the graph in the form they rank (CSR, igraph's own) and run in tur
 to a ranking of tolerance 1e-13. Generated graphs (power-law targets, sites of 1000 pages, ten links a page) of 10^5 to
 10^7 links, with ``--full`` 10^8, tell time and memory per link; memory is the graph's arrays. The dominating cost is
 one gather per link and step.
+
+``--parquet LINKS...``: instead, the same graphs as a compacted link log, a power of time per link fitted through them.
+Each is ranked in a process of its own, whose peak memory is told (that of a process which has ranked nothing taken
+off, files that are mapped counted). What is laid on the disk is 30 bytes a link.
 """
 
 from __future__ import annotations
 
 import argparse
+import resource
+import tempfile
 import time
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from webfountain.core.rank import LinkGraph, pagerank
+from webfountain.core.resemblance import mixed
+from webfountain.ranking.link_log import compact
+from webfountain.ranking.ranker import ranked_log
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import numpy.typing as npt
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "graph" / "cnr-2000.npz"
 ROUNDS = 3
@@ -30,7 +46,12 @@ def main() -> None:
     """A line for each library, then one for each size."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="also 10^8 links: 1.5 GB")
-    full = parser.parse_args().full
+    parser.add_argument("--parquet", type=float, nargs="+", metavar="LINKS")
+    options = parser.parse_args()
+    if options.parquet:
+        _from_parquet([int(links) for links in options.parquet])
+        return
+    full = options.full
     if DATA.exists():
         with np.load(DATA) as arrays:
             _beside_others(arrays["indptr"], arrays["indices"])
@@ -84,15 +105,8 @@ def _networkx(matrix: object) -> npt.NDArray[np.float64]:
 
 
 def _grow(links: int) -> None:
-    rng = np.random.default_rng(1)
-    nodes = links // 10
-    sources = np.sort(rng.integers(0, nodes, links, dtype=np.int32))
-    near = rng.random(links, dtype=np.float32) < 0.8
-    targets = (nodes * rng.random(links, dtype=np.float32) ** 3).astype(np.int32)
-    homes = sources // 1000 * 1000
-    targets[near] = np.minimum(homes[near] + (1000 * rng.random(int(near.sum())) ** 2).astype(np.int32), nodes - 1)
-    indptr = np.searchsorted(sources, np.arange(nodes + 1)).astype(np.int32)
-    del sources, homes, near
+    indptr, targets = _generated(links)
+    nodes = len(indptr) - 1
     graph = LinkGraph.from_csr(indptr, targets)
     size = sum(block.sources.nbytes + block.indptr.nbytes for block in graph.blocks) + indptr.nbytes + targets.nbytes
     begin = time.process_time()
@@ -103,6 +117,97 @@ def _grow(links: int) -> None:
         f"{links:.0e} links: {seconds:.2f} s, {found.steps} steps, {per_link * 1e9:.2f} ns a link and step,"
         f" graph {size / links:.1f} bytes a link, vectors {84 * nodes / links:.1f}"
     )
+
+
+def _generated(links: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
+    """Successor lists."""
+    rng = np.random.default_rng(1)
+    nodes = links // 10
+    sources = np.sort(rng.integers(0, nodes, links, dtype=np.int32))
+    near = rng.random(links, dtype=np.float32) < 0.8
+    targets = (nodes * rng.random(links, dtype=np.float32) ** 3).astype(np.int32)
+    homes = sources // 1000 * 1000
+    targets[near] = np.minimum(homes[near] + (1000 * rng.random(int(near.sum())) ** 2).astype(np.int32), nodes - 1)
+    indptr = np.searchsorted(sources, np.arange(nodes + 1)).astype(np.int32)
+    return indptr, targets
+
+
+class Ranked(NamedTuple):
+    """CPU seconds of reading a log and of ranking it, steps, pages that were ranked, bytes at most."""
+
+    read_s: float
+    rank_s: float
+    steps: int
+    pages: int
+    peak: int
+
+
+def _from_parquet(sizes: list[int]) -> None:
+    """A line for each size, and the power of its links by which time grows."""
+    seconds = []
+    for links in sizes:
+        with tempfile.TemporaryDirectory(prefix="webfountain-bench-") as folder:
+            url = f"{folder}/links"
+            _alone(_write_log, links, url)
+            found = _alone(_ranked, url, folder)
+        seconds.append(found.read_s + found.rank_s)
+        step = found.rank_s / found.steps / links
+        print(
+            f"{links:.0e} links in Parquet: read {found.read_s:.1f} s, {found.read_s / links * 1e9:.0f} ns a link;"
+            f" ranked {found.rank_s:.1f} s, {found.steps} steps, {step * 1e9:.2f} ns a link and step;"
+            f" at most {found.peak / links:.1f} bytes a link",
+            flush=True,
+        )
+    if len(sizes) > 1:
+        power, _ = np.polyfit(np.log(sizes), np.log(seconds), 1)
+        print(f"time grows by links^{power:.2f}")
+
+
+def _alone(act: Callable[P, T], *args: P.args, **options: P.kwargs) -> T:
+    """Done in a process of its own."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(act, *args, **options).result()
+
+
+def _write_log(links: int, url: str) -> None:
+    """Segments of 100,000 pages, compacted; fingerprints are spread as hashes are."""
+    indptr, targets = _generated(links)
+    nodes = len(indptr) - 1
+    numbers = np.arange(nodes, dtype=np.uint64)
+    keys, sites = mixed(numbers), mixed(numbers[: nodes // 1000 + 1] << np.uint64(32))
+    (Path(url) / "segments").mkdir(parents=True)
+    for first in range(0, nodes, 100_000):
+        last = min(nodes, first + 100_000)
+        pages, linked = np.arange(first, last), targets[indptr[first] : indptr[last]]
+        ends = pa.array(indptr[first : last + 1] - indptr[first])
+        rows = {
+            "source": keys[pages],
+            "site": sites[pages // 1000],
+            "time": np.ones(len(pages)),
+            "sequence": pages.astype(np.uint64),
+            "targets": pa.ListArray.from_arrays(ends, pa.array(keys[linked])),
+            "target_sites": pa.ListArray.from_arrays(ends, pa.array(sites[linked // 1000])),
+            "flags": pa.ListArray.from_arrays(ends, pa.array(np.zeros(len(linked), dtype=np.uint8))),
+            "anchors": pa.nulls(len(pages), pa.list_(pa.string())),
+        }
+        urls = [f"http://s{page // 1000}.example/{page}" for page in pages.tolist()]
+        names = {"fingerprint": keys[pages], "site": sites[pages // 1000], "url": urls}
+        stem = f"00000000-bench-{first:016d}.parquet"
+        pq.write_table(pa.table(names), f"{url}/segments/names-{stem}", compression="zstd")
+        pq.write_table(pa.table(rows), f"{url}/segments/links-{stem}", compression="zstd")
+    assert compact(url) == nodes
+
+
+def _ranked(url: str, scratch: str) -> Ranked:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    begin = time.process_time()
+    log = ranked_log(url, Path(scratch))
+    read = time.process_time()
+    found = pagerank(log.graph)
+    ranked = time.process_time()
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
+    assert log.crawled.all()
+    return Ranked(read - begin, ranked - read, found.steps, len(found.scores), 1024 * peak)
 
 
 if __name__ == "__main__":

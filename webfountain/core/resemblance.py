@@ -48,7 +48,7 @@ from collections import Counter
 from contextlib import nullcontext
 from functools import cache, lru_cache
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
 from urllib.parse import unquote
 
 import msgspec
@@ -65,6 +65,8 @@ if TYPE_CHECKING:
     Hashes = npt.NDArray[np.uint64]
     Words = npt.NDArray[np.uint32]
 
+_Number = TypeVar("_Number", bound="np.integer[Any]")
+
 __all__ = [
     "BANDS",
     "DIFF_BYTES",
@@ -79,6 +81,7 @@ __all__ = [
     "Verdict",
     "WordCounts",
     "band_keys",
+    "distinct",
     "exact_resemblance",
     "is_hot",
     "is_mirror",
@@ -172,7 +175,7 @@ def resemblance_near(text_a: str, text_b: str, threshold: float) -> float:
 
 
 def _jaccard(a: npt.NDArray[np.uint64], b: npt.NDArray[np.uint64]) -> float:
-    a, b = np.unique(a), np.unique(b)
+    a, b = distinct(a), distinct(b)
     if not len(a) and not len(b):
         return 1.0
     common = len(np.intersect1d(a, b, assume_unique=True))
@@ -335,6 +338,18 @@ def sketch_resemblance(a: Sketches, b: Sketches) -> npt.NDArray[np.float64]:
     """(n,) estimated resemblance of pairs of sketches (n, 128), 0..1; standard error .027 at .9."""
     equal = np.count_nonzero(a == b, axis=1) / SKETCH_BYTES
     return np.asarray(np.maximum(0.0, (equal - _CHANCE) / (1.0 - _CHANCE)))
+
+
+def distinct(numbers: npt.NDArray[_Number]) -> npt.NDArray[_Number]:
+    """The different ones of (n,) numbers, ascending.
+
+    `numpy.unique` of numpy 2.4 puts them into a hash table: of 2,000 numbers that takes 18 times as long as to sort
+    them, of a million 100 times.
+    """
+    ordered = np.sort(numbers)
+    first = np.ones(len(ordered), dtype=np.bool_)
+    np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
+    return ordered[first]
 
 
 def mixed(numbers: Hashes) -> Hashes:

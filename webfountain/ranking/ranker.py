@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from webfountain.core.rank import DAMPENING, DAMPING, LinkBlock, LinkGraph, Ranking, backlinks, pagerank, trustrank
+from webfountain.core.resemblance import distinct
 from webfountain.errors import InputError
 from webfountain.ranking import NOFOLLOW, UNFOLLOWED, publish_scores
 from webfountain.ranking.link_log import LinkLogReader, fingerprint
@@ -136,17 +137,27 @@ def _publish_sites(url: str, folder: Path, at: float) -> None:
     waiting = 0
     for table in LinkLogReader(url).rows():
         degree = np.diff(table["targets"].combine_chunks().offsets.to_numpy())
-        pairs = np.stack([np.repeat(table["site"].to_numpy(), degree), _flat(table, "target_sites")], axis=1)
-        found.append(np.unique(pairs[_counted(table)], axis=0))
-        waiting += len(found[-1])
+        home, linked = table["site"].to_numpy(), _flat(table, "target_sites")
+        sites = distinct(np.concatenate([home, linked]))
+        both = np.repeat(np.searchsorted(sites, home), degree) * len(sites) + np.searchsorted(sites, linked)
+        both = distinct(both[_counted(table)])
+        found.append(np.stack([sites[both // len(sites)], sites[both % len(sites)]], axis=1))
+        waiting += len(both)
         if waiting > max(len(found[0]), 1 << 20):
-            found, waiting = [np.unique(np.concatenate(found), axis=0)], 0
-    pairs = np.unique(np.concatenate(found), axis=0)
-    sites = np.unique(pairs)
+            found, waiting = [_distinct_pairs(np.concatenate(found))], 0
+    pairs = _distinct_pairs(np.concatenate(found))
+    sites = distinct(pairs.ravel())
     between = pairs[pairs[:, 0] != pairs[:, 1]]
     starts = np.append(np.searchsorted(between[:, 0], sites), len(between))
     graph = LinkGraph.from_csr(starts, np.searchsorted(sites, between[:, 1]))
     publish_scores(folder, sites, {"pagerank": pagerank(graph).scores * len(sites)}, at=at)
+
+
+def _distinct_pairs(pairs: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
+    ordered = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+    first = np.ones(len(ordered), dtype=np.bool_)
+    first[1:] = (ordered[1:] != ordered[:-1]).any(axis=1)
+    return ordered[first]
 
 
 def ranked_log(url: str, scratch: Path) -> RankedLog:
@@ -168,7 +179,7 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
         home = pairs[:, 1] // _TARGETS_A_BLOCK
         order = np.argsort(home, kind="stable")
         ends = np.searchsorted(home[order], np.arange(blocks + 1))
-        for block in np.unique(home).tolist():
+        for block in np.flatnonzero(np.diff(ends)).tolist():
             with files[block].open("ab") as file:
                 pairs[order[ends[block] : ends[block + 1]]].tofile(file)
     degree = np.zeros(nodes, dtype=np.int64)
@@ -187,8 +198,8 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
         waiting += len(fresh[-1]) + len(fresh[-2])
         # Merged when there are as many as are known, so that the whole costs a few sorts.
         if waiting > max(len(pages), 1 << 20):
-            pages, fresh, waiting = np.unique(np.concatenate([pages, *fresh])), [], 0
-    return np.unique(np.concatenate([pages, *fresh])) if fresh else pages
+            pages, fresh, waiting = distinct(np.concatenate([pages, *fresh])), [], 0
+    return distinct(np.concatenate([pages, *fresh])) if fresh else pages
 
 
 def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Fingerprints, Fingerprints]]:
@@ -230,7 +241,7 @@ def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)
     pairs = np.fromfile(file, dtype=np.int32).reshape(-1, 2) if file.exists() else np.zeros((0, 2), dtype=np.int32)
-    keys = np.unique((pairs[:, 1].astype(np.int64) - first) * nodes + pairs[:, 0])
+    keys = distinct((pairs[:, 1].astype(np.int64) - first) * nodes + pairs[:, 0])
     sources = (keys % nodes).astype(np.int32)
     indptr = np.concatenate([[0], np.cumsum(np.bincount(keys // nodes, minlength=rows))]).astype(np.int32)
     degree += np.bincount(sources, minlength=nodes)
