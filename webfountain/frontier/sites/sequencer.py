@@ -446,7 +446,7 @@ class _Worthiest(_Turns[T]):
     the ideal order's importance on generated sites, with every second turn even 0.90 to 0.95, all even 0.85 to 0.95.
     """
 
-    __slots__ = ("_heap", "_numbers", "_taken", "_worth")
+    __slots__ = ("_heap", "_numbers", "_taken", "_unvalued", "_worth")
 
     EVEN: Final = 2
 
@@ -454,33 +454,36 @@ class _Worthiest(_Turns[T]):
         super().__init__()
         self._heap: list[tuple[float, int, Sequencer[T]]] = []
         self._worth: dict[Sequencer[T], tuple[float, int]] = {}
+        self._unvalued: dict[Sequencer[T], None] = {}  # what they are worth is asked when there is a choice
         self._numbers = itertools.count()
         self._taken = 0
 
     def put(self, member: Sequencer[T]) -> None:
         super().put(member)
-        worth = -member.worth()
-        held = self._worth.get(member)
-        if held is None or held[0] != worth:
-            # Of equals the one goes first that was ready first, also where it was worth something else meanwhile.
-            entry = self._worth[member] = (worth, next(self._numbers) if held is None else held[1])
-            heapq.heappush(self._heap, (*entry, member))
+        self._unvalued[member] = None
 
     def drop(self, member: Sequencer[T]) -> None:
         super().drop(member)
         self._worth.pop(member, None)
+        self._unvalued.pop(member, None)
 
     def first(self) -> Sequencer[T] | None:
+        if len(self._members) < 2:
+            return super().first()
+        for member in self._unvalued:
+            worth = -member.worth()
+            held = self._worth.get(member)
+            if held is None or held[0] != worth:
+                # Of equals the one goes first that was ready first, also where it was worth something else meanwhile.
+                entry = self._worth[member] = (worth, next(self._numbers) if held is None else held[1])
+                heapq.heappush(self._heap, (*entry, member))
+        self._unvalued.clear()
         while self._heap:
             worth, number, member = self._heap[0]
             if self._worth.get(member) == (worth, number):
                 return member
             heapq.heappop(self._heap)
         return None
-
-    def worth(self) -> float:
-        """Of the worthiest, as it was when it was put here; -inf while there is none."""
-        return -inf if self.first() is None else -self._heap[0][0]
 
     def take(self) -> Sequencer[T]:
         self._taken += 1
