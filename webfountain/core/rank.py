@@ -161,7 +161,14 @@ class OnlineImportance(Generic[_Page]):
         self.links = 0
 
     def credit(
-        self, page: _Page, targets: Sequence[_Page], *, score: float, linked: bool, scale: float = 1.0
+        self,
+        page: _Page,
+        targets: Sequence[_Page],
+        *,
+        score: float,
+        linked: bool,
+        endowed: float = 0.0,
+        scale: float = 1.0,
     ) -> dict[int, float]:
         """A page was fetched and links to these targets, each named once; places and products of the outgrown.
 
@@ -171,10 +178,12 @@ class OnlineImportance(Generic[_Page]):
         ----------
         score : of the page by the last ranking, PRIOR where that did not know it
         linked : whether its links were in that ranking: then its targets have had their parts of that score
+        endowed : cash that the page has if it has got none
         scale : what cash is multiplied with, where the product of rank and cash is compared with a bound (`expect`)
         """
         own, *named = self._rows([page, *targets])
-        gained, handed_on, spent = float(self._gained[own]), float(self._handed_on[own]), self.cash(page)
+        cash, gained, handed_on = float(self._cash[own]), float(self._gained[own]), float(self._handed_on[own])
+        spent = endowed if isnan(cash) else cash
         self._cash[own] = np.nan
         self._handed_on[own] = score + gained
         outgrown: dict[int, float] = {}
@@ -184,14 +193,14 @@ class OnlineImportance(Generic[_Page]):
             if isnan(handed_on) and not linked:
                 self._backlinks[rows] += 1.0
                 self.links += len(named)
-            cash = np.fmax(self._cash.take(rows), 0.0)
-            cash += spent / len(named)
-            self._cash[rows] = cash
+            held = np.fmax(self._cash.take(rows), 0.0)
+            held += spent / len(named)
+            self._cash[rows] = held
             worth = self._gained.take(rows)
             worth += self._damping * (score + gained - before) / len(named)
             self._gained[rows] = worth
             worth += self._ranks.take(rows)
-            worth *= cash
+            worth *= held
             worth *= scale
             places = (worth >= self._bounds.take(rows)).nonzero()[0]
             if len(places):
@@ -230,7 +239,10 @@ class OnlineImportance(Generic[_Page]):
     def _rows(self, pages: Sequence[_Page]) -> list[int]:
         """Where the pages stand, new ones after all others; row 0 is that of a page of which nothing is known."""
         row_of = self._row_of
-        rows = [row_of.setdefault(page, len(row_of) + 1) for page in pages]
+        # Most are known, and the look-ups are most of what a page's credit costs.
+        rows: list[int] = list(map(row_of.get, pages))  # type: ignore[arg-type]
+        if None in rows:
+            rows = [row_of.setdefault(page, len(row_of) + 1) for page in pages]
         if len(row_of) >= len(self._cash):
             self._use(self._columns)
         return rows

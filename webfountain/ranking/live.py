@@ -25,7 +25,8 @@ import time
 import weakref
 from collections import deque
 from heapq import heappop, heappush
-from math import inf, isnan, nan
+from math import inf
+from operator import attrgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
@@ -66,6 +67,8 @@ __all__ = [
 
 logger = logging.getLogger(__name__)
 
+_KEY: Final = attrgetter("key")
+_SITE: Final = attrgetter("site")
 _ROOT: Final = Path(__file__).resolve().parents[2]
 _NICE: Final = 19
 
@@ -295,7 +298,7 @@ class WaitingSites:
 
     def credit(self, site: str, links: Sequence[Link]) -> None:
         """A page of a site has these links: another site that it links to for the first time gains by it."""
-        others = {link.site for link in links} - self._linked.get(site, set()) - {site}
+        others = set(map(_SITE, links)) - self._linked.get(site, set()) - {site}
         if not others:
             return
         linked = self._linked.setdefault(site, set())
@@ -446,14 +449,17 @@ class LiveImportance:
         for one, key, score, was_linked in zip(fetched, keys, scores, linked, strict=True):
             if self._rankings is not None:
                 self._log(self._rankings.log, one)
+            endowed = 0.0
             if not one.again:
-                self._endow(one, key, score)
+                endowed = self._endow(one, key, score)
                 if is_home(one.page.url):
                     self._homes.append(key)
             self.sites.credit(one.site, one.links)
-            targets = [link.key for link in one.links]
+            targets = list(map(_KEY, one.links))
             # How much those are worth by now is asked when their site is refilled.
-            outgrown = self._online.credit(key, targets, score=score, linked=bool(was_linked), scale=self._scale)
+            outgrown = self._online.credit(
+                key, targets, score=score, linked=bool(was_linked), endowed=endowed, scale=self._scale
+            )
             self._risen.drop(one.site, key)
             for place, worth in outgrown.items():
                 self._risen.add(one.links[place].site, targets[place], worth)
@@ -477,13 +483,15 @@ class LiveImportance:
         )
         self._logged += 1
 
-    def _endow(self, one: Linked, key: bytes, score: float) -> None:
-        """Cash of a page at its first fetch: a seed's own, or what one is worth that waits since another run."""
+    def _endow(self, one: Linked, key: bytes, score: float) -> float:
+        """Cash at its first fetch of a page that got none: what one is worth that waits since another run.
+
+        A seed is given its own.
+        """
         if not one.page.depth:
             self._online.seed(key, 1.0)
             self._seeded += 1
-        elif isnan(self._online.cash(key, nan)):
-            self._online.seed(key, score / self._scale)
+        return score / self._scale
 
     @property
     def _scale(self) -> float:
