@@ -3,8 +3,8 @@
 ``--beside N``: instead, pages per second and per CPU second of a crawl beside which N pages are ranked and published,
 over those of the same crawl whose rankings are of its own few pages; goal .8 at 10^7. Told are also the seconds in
 which the epoch's files were written (goal 60), and those from the ranking's start to the epoch. A ranking begins once
-the crawl has spent 12 s of CPU and the crawl must outlast it: ``--pages 1000 18000`` for 10^6, 80,000 for 10^7. The dominating cost is the
-ranker's own process, which has the lowest priority.
+the crawl has spent 12 s of CPU, and the crawl must outlast it: ``--pages 1000 18000`` for 10^6, 80,000 for 10^7. The
+dominating cost is the ranker's own process, which has the lowest priority.
 
 CPU milliseconds of a page, as the slope between a short and a long run of the whole process on the web of
 `bench_crawl`, with duplicate detection, with ranking and scores, with both, and with neither; all in turn, twice. The
