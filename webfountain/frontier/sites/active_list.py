@@ -125,11 +125,11 @@ class ActiveList:
         if site.borrowed is not None and not plain and not site.is_lost():
             self._quit(site, fetched, batch)
         if group is not site.group or site.is_lost():
-            self._addresses.wake_group(group)
+            self._addresses.ring.wake(group.turns)
         if fetched.address in site.fallbacks and not site.is_lost():
             self._addresses.move(site, fetched.address)  # it answered, but its turn there did not come
         if plain:
-            self._addresses.wake(site)
+            self._wake(site)
             return
         if fetch.kind != "page" and not site.is_lost():
             if fetch.kind == "robots":
@@ -141,8 +141,8 @@ class ActiveList:
         """A fetch that `next` gave was not requested: the gates it passed are open as before."""
         site, group = self._in_flight.pop(fetch.id)
         site.unasked(group, at)
-        self._addresses.wake_group(group)
-        self._addresses.wake(site)
+        self._addresses.ring.wake(group.turns)
+        self._wake(site)
 
     def detour(self, fetch: Fetch, address: str, at: float) -> float:
         """Seconds that a fetch under way must wait before it may ask another address; see `Addresses.detour`."""
@@ -210,9 +210,8 @@ class ActiveList:
         """The addresses of a host, or none and why; a public one is taken where there is one."""
         if not self._context.collection.network.allow_private:
             addresses = [address for address in addresses if not is_private_host(address)] or addresses
-        for site in self._addresses.waiting_for(host):
-            if addresses:
-                group = self._addresses.place(site, addresses[0])
+        for site, group in self._addresses.resolved(host, addresses[0] if addresses else None):
+            if group is not None:
                 self._send(site.resolved(group, tuple(addresses[1:]), batch), batch)
             else:
                 self._send(site.unreachable(error, batch), batch)
@@ -544,7 +543,7 @@ class ActiveList:
     def wake(self, names: Iterable[str]) -> None:
         """These sites may be asked again: their domain has its share no longer."""
         for name in names:
-            self._addresses.wake(self._sites[name])
+            self._wake(self._sites[name])
 
     def refill(self, batch: Batch) -> None:
         """Order leases for the hungry sites, but for those that are to leave."""
@@ -604,15 +603,21 @@ class ActiveList:
 
     def _note(self, site: ActiveSite, at: float) -> None:
         """See what a site needs after an event, and when it is available again."""
-        if site.is_hungry():
+        hungry, quiet, rests = site.needs(at + _BLOCKED_S)
+        if hungry:
             self._hungry[site.name] = site
-        if site.is_quiet():
+        if quiet:
             self._quiet[site.name] = site
-        if site.is_at_rest(at + _BLOCKED_S):
+        if rests:
             self._resting[site.name] = site
         if site.wake_at < self._timer_of.get(site.name, inf):
             self._remind(site)
-        self._addresses.wake(site)
+        self._wake(site)
+
+    def _wake(self, site: ActiveSite) -> None:
+        """Look again when a site is available, and whether it is in a hurry."""
+        if site.group is not None:
+            site.group.turns.wake(site.sequencer)
 
     def _remind(self, site: ActiveSite) -> None:
         """Have a site looked at when something of it comes due."""

@@ -127,8 +127,9 @@ class Hand:
 
     # ---------------------------------------------------------------- files
 
-    def add_file(self, robots: Fetch) -> None:
-        """A robots.txt is to be asked, before all others where immediate URLs wait for it."""
+    def add_robots(self, robots: Fetch) -> None:
+        """A robots.txt is to be asked, before all others where immediate URLs wait: its rules decide of them."""
+        self.held += self._take_urgent()
         (self.urgent if self.held else self.files).load([robots])
 
     def hasten_files(self) -> None:
@@ -142,10 +143,6 @@ class Hand:
     def hold(self, urgent: Iterable[Fetch]) -> None:
         """Immediate URLs came."""
         self.held += urgent
-
-    def hold_urgent(self) -> None:
-        """Immediate URLs must wait for a robots.txt."""
-        self.held += self._take_urgent()
 
     def take_held(self) -> list[Fetch]:
         """What was held, to be judged."""

@@ -15,8 +15,8 @@ Addresses: where each active site stands, and who is polite to ask now. The two 
 2001: a round robin over addresses, under each a round robin over its sites, every address and every site behind its
 own gate. A site enters once its address is known: at once where its name is one, else when its host is resolved.
 Whoever takes a fetch out of `ring` shuts the gates it passed; the site opens them again when its fetch has landed
-(`politeness.Standing`), and is then to be looked at again (`wake`). Where an address does not answer, a site stands
-at the next of its host that does (`detour`).
+(`politeness.Standing`), and is then to be looked at again (`Tier.wake`). Where an address does not answer, a site
+stands at the next of its host that does (`detour`).
 
 Among several ants (`shared`) an address is asked by one ant alone. One that a site is placed at is claimed first
 (`unclaimed`); until that is `granted` nothing goes out there, and where it is `refused` its sites have to leave.
@@ -32,7 +32,7 @@ import msgspec
 
 from webfountain import urls
 from webfountain.formats.robots import MAX_ROBOTS_BYTES, RobotsRules, robots_verdict
-from webfountain.frontier.sites.sequencer import ByWorth, Gate, Polite, RoundRobin
+from webfountain.frontier.sites.sequencer import ByWorth, Gate, RoundRobin, Tier
 from webfountain.urls import host_of
 
 if TYPE_CHECKING:
@@ -114,8 +114,10 @@ class SiteRobots:
         """Whether what is known of it has lived its time."""
         return self.asked_at is not None and at - self.asked_at >= ROBOTS_LIFE_S
 
-    def ask(self, site: str) -> str:
-        """Begin to ask; the URL to fetch."""
+    def begin(self, site: str, at: float) -> str | None:
+        """Begin to ask, where that must be done before any page goes out: the URL to fetch."""
+        if not self.is_needed(at):
+            return None
         self._hops = 0
         self.asking = f"{site}/robots.txt"
         return self.asking
@@ -324,14 +326,13 @@ _CLAIM_S: Final = 0.25
 class Group:
     """Active sites behind one address, or one site alone: the second tier, whose members are sites' sequencers."""
 
-    __slots__ = ("address", "gate", "is_leaving", "is_lent", "is_ours", "key", "ring", "sequencer", "sites")
+    __slots__ = ("address", "gate", "is_leaving", "is_lent", "is_ours", "key", "sites", "turns")
 
     def __init__(
         self,
         key: str,
         address: str,
-        concurrency: int,
-        ring: RoundRobin[Fetch],
+        turns: Tier[Fetch],
         *,
         is_ours: bool,
         is_lent: bool = False,
@@ -345,9 +346,8 @@ class Group:
         self.is_leaving = False
         """Whether it is left to another ant: nothing new goes out, its sites are parked when they can be."""
         self.sites: dict[ActiveSite, None] = {}
-        self.ring = ring
-        self.gate = Gate(concurrency)
-        self.sequencer: Polite[Fetch] = Polite(self.ring, self.gate)
+        self.turns = turns
+        self.gate = turns.gate
 
 
 class AddressStatistics(msgspec.Struct, frozen=True):
@@ -364,8 +364,7 @@ class Addresses:
         """`by_worth`: the sites are served whose next page is the most important, not all evenly."""
         self._rules = rules
         self._shared = shared and rules.per_ip
-        self._ring_type: type[RoundRobin[Fetch]] = ByWorth if by_worth else RoundRobin
-        self.ring: RoundRobin[Fetch] = self._ring_type()
+        self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, Group] = {}
         self._empty: list[Group] = []
         self._waiting: dict[str, list[ActiveSite]] = {}
@@ -389,29 +388,29 @@ class Addresses:
         return self.place(site, address)
 
     def unresolved(self) -> list[str]:
-        """Hosts whose address is needed; each is named once until `waiting_for` it is asked."""
+        """Hosts whose address is needed; each is named once until it is `resolved`."""
         hosts, self._unresolved = self._unresolved, []
         return hosts
 
-    def waiting_for(self, host: str) -> list[ActiveSite]:
-        """The sites that waited for the address of a host, and no longer do."""
-        return self._waiting.pop(host, [])
+    def resolved(self, host: str, address: str | None) -> list[tuple[ActiveSite, Group | None]]:
+        """The sites that waited for the address of a host, each with its place there; None: the host has none."""
+        waiting = self._waiting.pop(host, [])
+        return [(site, None if address is None else self.place(site, address)) for site in waiting]
 
     def place(self, site: ActiveSite, address: str) -> Group:
         """A site's place under its address, or alone where addresses are told apart by `per_ip = false`."""
         group = self._group_at(site, address)
         group.address = address
-        group.ring.add(site.sequencer)
+        group.turns.add(site.sequencer)
         group.sites[site] = None
-        self.ring.wake(group.sequencer)
         return group
 
     def place_part(self, site: ActiveSite, address: str, slots: int) -> Group:
         """A place for a site of another ant, which has lent so many slots there; other sites do not share it."""
-        group = Group(f"{site.name} {address}", address, slots, self._ring_type(), is_ours=True, is_lent=True)
+        group = Group(f"{site.name} {address}", address, Tier(self.ring, slots), is_ours=True, is_lent=True)
         self._groups[group.key] = group
-        self.ring.add(group.sequencer)
-        group.ring.add(site.sequencer)
+        self.ring.add(group.turns)
+        group.turns.add(site.sequencer)
         group.sites[site] = None
         return group
 
@@ -419,16 +418,16 @@ class Addresses:
         key = address if self._rules.per_ip else site.name
         group = self._groups.get(key)
         if group is None:
-            ring, ours = self._ring_type(), not self._shared
-            group = self._groups[key] = Group(key, address, self._rules.concurrency, ring, is_ours=ours)
+            turns = Tier(self.ring, self._rules.concurrency)
+            group = self._groups[key] = Group(key, address, turns, is_ours=not self._shared)
             if group.is_ours:
-                self.ring.add(group.sequencer)
+                self.ring.add(group.turns)
             else:
                 self._unclaimed.append(key)
             self._empty.append(group)  # until `sweep` finds somebody there
         elif group.is_leaving and not group.sites:
             group.is_leaving = False  # nobody else came for it
-            self.ring.add(group.sequencer)
+            self.ring.add(group.turns)
         return group
 
     def detour(self, site: ActiveSite, group: Group, address: str, at: float) -> float:
@@ -444,7 +443,7 @@ class Addresses:
                 return opens - at
             there.gate.take()
             group.gate.give(at)  # nothing was asked there
-            self.ring.wake(group.sequencer)
+            self.ring.wake(group.turns)
         self.move(site, address)
         return 0.0
 
@@ -461,9 +460,9 @@ class Addresses:
         """A site is active no more. Its address is remembered until `sweep` finds it free."""
         group = site.group
         if group is not None:
-            group.ring.remove(site.sequencer)
+            group.turns.remove(site.sequencer)
             del group.sites[site]
-            if not len(group.ring):
+            if not group.sites:
                 self._empty.append(group)
             return
         waiting = self._waiting.get(host_of(site.name), [])
@@ -474,7 +473,7 @@ class Addresses:
         """Forget addresses without a site whose gate is open again: until then the next site there must wait too."""
         kept = []
         for group in self._empty:
-            if len(group.ring) or self._groups.get(group.key) is not group:
+            if group.sites or self._groups.get(group.key) is not group:
                 continue
             if max(group.gate.open_at(), group.gate.next_for_others(at, 0.0)) > at:
                 kept.append(group)
@@ -486,7 +485,7 @@ class Addresses:
 
     def _remove(self, group: Group) -> None:
         if group.is_ours and not group.is_leaving:
-            self.ring.remove(group.sequencer)
+            self.ring.remove(group.turns)
         del self._groups[group.key]
 
     # ------------------------------------------------------ among several ants
@@ -513,9 +512,9 @@ class Addresses:
             return False
         if not group.is_ours:
             group.is_ours = True
-            self.ring.add(group.sequencer)
+            self.ring.add(group.turns)
         group.gate.hold(open_at)
-        self.ring.wake(group.sequencer)
+        self.ring.wake(group.turns)
         return True
 
     def refused(self, key: str) -> list[ActiveSite]:
@@ -537,7 +536,7 @@ class Addresses:
     def quit(self, group: Group) -> None:
         """Let nothing more out at an address: its sites leave when nothing of them is under way."""
         if group.is_ours and not group.is_leaving:
-            self.ring.remove(group.sequencer)
+            self.ring.remove(group.turns)
             group.is_leaving = True
 
     def leaving(self) -> list[Group]:
@@ -548,19 +547,6 @@ class Addresses:
         """From when on another ant may ask each of our addresses, if this one ends `at`."""
         delay_s = self._rules.min_delay
         return {key: self._groups[key].gate.next_for_others(at, delay_s) for key in self.claimed()}
-
-    # ------------------------------------------------------------ whose turn
-
-    def wake(self, site: ActiveSite) -> None:
-        """Look again when a site is available, and whether it is in a hurry."""
-        group = site.group
-        if group is not None:
-            group.ring.wake(site.sequencer)
-            self.ring.wake(group.sequencer)
-
-    def wake_group(self, group: Group) -> None:
-        """Look again when an address is available, whose gate was given back."""
-        self.ring.wake(group.sequencer)
 
     def statistics(self) -> AddressStatistics:
         """A frozen snapshot."""

@@ -36,6 +36,7 @@ __all__ = [
     "Polite",
     "RoundRobin",
     "Sequencer",
+    "Tier",
     "Valued",
     "WeightedRandom",
 ]
@@ -407,6 +408,34 @@ class RoundRobin(Generic[T]):
         hurry = inf if due == inf else member.hurry_at()
         if hurry < inf or self._hurried.times:
             self._hurried.put(member, hurry)
+
+
+class Tier(Polite[T]):
+    """A ring behind a gate of its own, for a place in the ring `above`, of whose kind it is.
+
+    What changes in it is seen above at once, where it is a member there.
+    """
+
+    __slots__ = ("_above", "_ring")
+
+    def __init__(self, above: RoundRobin[T], concurrency: int) -> None:
+        self._above = above
+        self._ring = type(above)()
+        super().__init__(self._ring, Gate(concurrency))
+
+    def add(self, member: Sequencer[T]) -> None:
+        """Let a member join the ring at its end."""
+        self._ring.add(member)
+        self._above.wake(self)
+
+    def remove(self, member: Sequencer[T]) -> None:
+        """Let a member leave; what it holds stays with it."""
+        self._ring.remove(member)
+
+    def wake(self, member: Sequencer[T]) -> None:
+        """Look again when a member is available, and whether it is in a hurry."""
+        self._ring.wake(member)
+        self._above.wake(self)
 
 
 class _Turns(Generic[T]):

@@ -291,9 +291,9 @@ class ActiveSite:
         """Whether a fetch of it has not ended, an end or an order is with the store, or another ant has slots of it."""
         return bool(self._under_way or self._ordered or self._loans)
 
-    def is_at_rest(self, at: float) -> bool:
-        """Whether it asked to be left alone, or could not be reached, until after `at`."""
-        return self._standing.rests_until > at
+    def needs(self, until: float) -> tuple[bool, bool, bool]:
+        """After an event: whether it is hungry, whether it is quiet, whether it must be left alone until a time."""
+        return self.is_hungry(), self.is_quiet(), self._standing.rests_until > until
 
     def opens_at(self) -> float:
         """From when on it may be asked again; inf while it is asked."""
@@ -654,22 +654,20 @@ class ActiveSite:
         context = self._context
         if not context.obey_robots or self._barred:
             self._robots.waive()
-        elif self._needs_robots(batch.at):
+        elif self._needs_robots() and (url := self._robots.begin(self.name, batch.at)) is not None:
             self._state = State.ROBOTS
-            self._hand.hold_urgent()  # the new rules decide, not those that were in force when they came
-            self._hand.add_file(self._fetch("robots", self._robots.ask(self.name)))
+            self._hand.add_robots(self._fetch("robots", url))
             return []
         return self._open(batch)
 
-    def _needs_robots(self, at: float) -> bool:
+    def _needs_robots(self) -> bool:
         """A guest that is only asked for other sites' robots.txt needs none of its own."""
-        is_asked = self._lease is not None or bool(self._later)
-        return is_asked and self.borrowed is None and self._robots.is_needed(at)
+        return self.borrowed is None and (self._lease is not None or bool(self._later))
 
     def _ask_robots(self, url: str) -> list[Errand]:
         if urls.site_of(url) != self.name:
             return [Errand("robots", url, self.name)]
-        self._hand.add_file(self._fetch("robots", url))
+        self._hand.add_robots(self._fetch("robots", url))
         return []
 
     def _robots_answered(self, fetched: Fetched, batch: Batch) -> list[Errand]:
