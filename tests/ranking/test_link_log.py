@@ -181,3 +181,21 @@ def test_a_reader_that_began_before_a_compaction_reads_to_its_end(tmp_path: Path
     reader = LinkLogReader(str(tmp_path))
     compact(str(tmp_path))
     assert sum(table.num_rows for table in reader.rows()) == 60
+
+
+def test_who_links_a_page_is_told_by_the_newest_rows(tmp_path: Path) -> None:
+    """One page took its link back, another says nofollow now; in shards and in segments."""
+    log, target = LinkLog(str(tmp_path), writer="ant"), f"{OTHER}/x"
+    for page in ("/", "/a", "/b"):
+        append(log, page, 1.0, [f"{OTHER}/y", target])
+    log.flush()
+    compact(str(tmp_path), shards=2)
+    append(log, "/a", 2.0, [f"{OTHER}/y"])
+    append(log, "/b", 2.0, [target], flags=bytes([NOFOLLOW]))
+    append(log, "/c", 2.0, [f"{OTHER}/y", target])
+    log.flush()
+    for _ in range(2):
+        found = LinkLogReader(str(tmp_path)).sources_of(fingerprint(target))
+        assert found == {f"{SITE}/": 0, f"{SITE}/b": NOFOLLOW, f"{SITE}/c": 0}
+        compact(str(tmp_path))
+    assert LinkLogReader(str(tmp_path)).sources_of(fingerprint(f"{OTHER}/z")) == {}

@@ -12,6 +12,7 @@ import pytest
 
 from tests.frontier.drive import Drive, collection_of
 from webfountain.cli import main
+from webfountain.clock import ManualClock
 from webfountain.errors import InputError
 from webfountain.ranking import publish_scores
 from webfountain.ranking.live import live_importance
@@ -171,6 +172,38 @@ def test_what_its_importance_is_made_of_is_told_with_what_the_last_ranking_has_o
     publish_scores(tmp_path / "scores", keys, {"pagerank": np.array([1.5])})
     assert why("/a") == [made_of, "Ranking 1 has of it: pagerank 1.5."]
     assert why("/a/b") == [made_of, "Ranking 1 has of it: nothing, for it came later."]
+
+
+def test_an_unknown_url_names_the_pages_that_link_it_where_the_link_log_has_them(tmp_path: Path) -> None:
+    """And what became of each link: nofollow, refused under its policy; three pages are named, the rest counted."""
+    pages = {
+        f"{HOME}/": f"<a href='/a'></a><a href='/b'></a><a href='{FAR}/'></a><a rel=nofollow href='/mine'></a>",
+        f"{FAR}/": "<a href='/more'></a>",
+        **{f"{HOME}/{name}": "<a href='/x.zip'></a><a href='/a'></a><a href='/b'></a><a href='/c'></a><a href='/d'></a>"
+           for name in "abcd"},
+    }  # fmt: skip
+
+    def answer(fetch: Fetch, at: float) -> Answer:
+        body = pages.get(fetch.url)
+        return (404, {}, b"", 0.01) if body is None else (200, {"content-type": "text/html"}, body.encode(), 0.01)
+
+    rest = '[ranking]\nevery = "1d"\n[policies.default]\ndeny = ["zip$"]\nspread = "site"\notherwise = "distrust"\n'
+    collection, clock = collection_of([f"{HOME}/"], collection='scope = "any"\n', rest=rest), ManualClock(1_000_000.0)
+    importance = live_importance(collection, tmp_path, writer="ant", at=clock.now())
+    assert importance is not None
+    driven = Drive(collection, answer, clock=clock, importance=importance, recrawl=False)
+    driven.run()
+    importance.close()
+
+    def why(url: str) -> tuple[str, ...]:
+        return explain(driven.store, collection, url, at=clock.now(), links=str(tmp_path / "links")).why
+
+    assert why(f"{HOME}/mine") == (f"{HOME}/ links it, and wants nobody to follow that link (nofollow).",)
+    denied = "links it, under 'default': refused, a pattern denies it (policies.default.deny[0] = 'zip$')."
+    assert why(f"{HOME}/x.zip") == (*(f"{HOME}/{name} {denied}" for name in "abc"), "So do 1 more pages.")
+    [refused] = why(f"{FAR}/more")
+    assert refused.startswith(f"{FAR}/ links it, under 'distrust': refused, links under its policy are not followed")
+    assert why(f"{HOME}/none")[0].startswith("Nothing keeps it out")
 
 
 def test_what_a_page_has_to_do_with_its_topic_is_told_by_its_text_or_by_its_links() -> None:

@@ -440,7 +440,9 @@ def explain(url: str, store: str, collection: str | None, linked_by: str | None,
         rules = explaining.collection_of(opened, collection)
         home = folder_of(store)
         scores = None if home is None else home / "scores"
-        found = explaining.explain(opened, rules, url, at=SystemClock().now(), linked_by=linked_by, scores=scores)
+        links = rules.ranking.links or (None if home is None else str(home / "links"))
+        at = SystemClock().now()
+        found = explaining.explain(opened, rules, url, at=at, linked_by=linked_by, scores=scores, links=links)
     commands.print_json(found) if as_json else print("\n".join(map(shown, (found.url or found.given, *found.why))))
 
 

@@ -220,6 +220,32 @@ class LinkLogReader:
         for file in self.files if files is None else files:
             yield from self._files.read_batches(file, 20_000)
 
+    def sources_of(self, target: int) -> dict[str, int]:
+        """URLs of the pages that link a page, by its fingerprint, when they were fetched last; the flags of each link.
+
+        All of the log is read.
+        """
+        found: dict[int, tuple[float, int]] = {}
+        for table in self.rows():
+            targets, sources = table["targets"].combine_chunks(), table["source"].to_numpy()
+            times, starts = table["time"].to_numpy(), targets.offsets.to_numpy()
+            hits = np.flatnonzero(targets.flatten().to_numpy() == np.uint64(target))
+            flags = table["flags"].combine_chunks().flatten().to_numpy()
+            at = dict(
+                zip((np.searchsorted(starts, hits, side="right") - 1).tolist(), flags[hits].tolist(), strict=True)
+            )
+            for row in np.flatnonzero(np.isin(sources, np.array(list(found), dtype=np.uint64))).tolist():
+                if times[row] >= found[int(sources[row])][0]:
+                    del found[int(sources[row])]  # it was fetched again
+            found |= {int(sources[row]): (float(times[row]), flag) for row, flag in at.items()}
+        urls: dict[str, int] = {}
+        for table in self.names():
+            prints = table["fingerprint"].to_numpy()
+            rows = np.flatnonzero(np.isin(prints, np.array(list(found), dtype=np.uint64)))
+            for row, url in zip(rows.tolist(), table["url"].take(rows).to_pylist(), strict=True):
+                urls[url] = found[int(prints[row])][1]
+        return urls
+
     def names(self) -> Iterator[pa.Table]:
         """Tables of fingerprint, site, url; a name may come twice where it is not compacted."""
         for file in self.name_files:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import time
 from math import isinf, isnan, nan
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 import numpy as np
@@ -22,13 +22,13 @@ from webfountain.frontier.planning.schedule import PlanFollower
 from webfountain.metrics import Metrics
 from webfountain.policy.files import CollectionInForce, read_collection
 from webfountain.policy.judge import Judge, Origin
-from webfountain.ranking import EpochScores
+from webfountain.ranking import NOFOLLOW, REDIRECT, EpochScores
 from webfountain.ranking.live import words_of
 from webfountain.store.contract import COLLECTION, PLAN, PRICE, recrawl_place
 from webfountain.urls import canonical, fingerprint, host_of, is_private_host, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from webfountain.policy.files import Collection
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 __all__ = ["Explained", "Explanation", "Hop", "Robots", "Rule", "collection_of", "explain"]
 
 _KEY_BYTES: Final = len(fingerprint(""))
+_SHOWN: Final = 3
+"""Pages that link an unknown URL."""
 _MOST_HOPS: Final = 10_000
 """`collection.limits.depth` allows no more; a path is walked no further."""
 
@@ -129,10 +131,11 @@ def explain(
     at: float,
     linked_by: str | None = None,
     scores: Path | None = None,
+    links: str | None = None,
 ) -> Explanation:
     """What is to be said of a URL, `at` UTC seconds; of an unknown one as the known page `linked_by` links it.
 
-    `scores` is the folder of the crawl's rankings, where it can be read.
+    `scores` is the folder of the crawl's rankings, `links` its link log, where they can be read.
 
     Raises
     ------
@@ -145,7 +148,13 @@ def explain(
         return Explanation(given, None, known=False, why=(f"It has no canonical form: {error}.",))
     asked = _Asked(store, collection, url, at=at, linking=None if linked_by is None else _known_page(store, linked_by))
     record = store.page(asked.site, fingerprint(url))
-    return asked.unknown(given) if record is None else asked.known(given, record, scores)
+    return asked.unknown(given, links) if record is None else asked.known(given, record, scores)
+
+
+def _sources_of(links: str, url: str) -> dict[str, int]:
+    from webfountain.ranking.link_log import LinkLogReader, fingerprint  # noqa: PLC0415  (pyarrow, 0.3 s)
+
+    return LinkLogReader(links).sources_of(fingerprint(url))
 
 
 def _known_page(store: FrontierStore, given: str) -> PageRecord:
@@ -335,8 +344,8 @@ class _Asked:
 
     # ---------------------------------------------------------------- unknown
 
-    def unknown(self, given: str) -> Explanation:
-        """Of a URL that the store does not have."""
+    def unknown(self, given: str, links: str | None) -> Explanation:
+        """Of a URL that the store does not have; by the pages that link it, if the link log has any."""
         verdicts, named = self._verdicts(), _seed(self._collection, self._url)
         robots = self._robots()
         alike = tuple(self._alike())
@@ -347,6 +356,10 @@ class _Asked:
             why.append(f"It is a seed ({named[0]}) {end}{'' if seed.reason is None else ': ' + _verdict_words(seed)}.")
         elif self._linking is not None:
             why.append(self._link_words(self._linking, verdicts[0]))
+        elif linked := {} if links is None else _sources_of(links, self._url):
+            why += itertools.islice(self._linked_words(linked), _SHOWN)
+            if len(linked) > _SHOWN:
+                why.append(f"So do {len(linked) - _SHOWN} more pages.")
         elif all(verdict.reason is not None for verdict in verdicts):
             why.append(f"It was never taken in: {_verdict_words(verdicts[0])}.")
         else:
@@ -373,6 +386,24 @@ class _Asked:
         if _seed(self._collection, self._url) is not None:
             return tuple(self._verdict(Origin("seed", 0, name)) for name in names)
         return tuple(self._verdict(Origin("link", 1, name)) for name in names)
+
+    def _linked_words(self, linked: Mapping[str, int]) -> Iterator[str]:
+        """What became of the links to it that were met."""
+        for url, flag in sorted(linked.items()):
+            page = self._store.page(site_of(url), fingerprint(url))
+            if flag & NOFOLLOW:
+                yield f"{url} links it, and wants nobody to follow that link (nofollow)."
+            elif page is None:
+                yield f"{url} links it, which is not known any more."
+            elif page.duplicate_of is not None:
+                yield f"{url} links it, whose links are not followed, for it repeats {page.duplicate_of}."
+            else:
+                is_redirect = bool(flag & REDIRECT)
+                depth = page.depth + (not is_redirect)
+                kind: Literal["link", "redirect"] = "redirect" if is_redirect else "link"
+                verdict = self._verdict(Origin(kind, depth, page.policy, page.trust, page.url))
+                end = "it was forgotten, or is taken in when that page changes" if verdict.reason is None else ""
+                yield f"{url} links it, under {verdict.policy!r}: {end or 'refused, ' + _verdict_words(verdict)}."
 
     def _link_words(self, page: PageRecord, verdict: Explained) -> str:
         """What comes of a link on a known page, which is asked for by name."""
