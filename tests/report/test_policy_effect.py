@@ -2,9 +2,22 @@
 
 from __future__ import annotations
 
+import json
+from typing import TYPE_CHECKING
+
 from tests.policy.collections import collection_of
+from webfountain.cli import main
 from webfountain.policy.judge import Judge, policy_effect
-from webfountain.records import PageRecord
+from webfountain.ranking import NOFOLLOW, UNFOLLOWED
+from webfountain.ranking.link_log import LinkLog
+from webfountain.records import Link, PageRecord
+from webfountain.store import open_store
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
 
 SITE = "https://docs.example.org"
 
@@ -40,3 +53,29 @@ def test_a_url_is_judged_under_its_own_policy_and_another_projects_request_not_a
         PageRecord(f"{SITE}/x", policy="favor", depth=1, request=b"{}"),
     ]
     assert policy_effect(judge, records).dropped == {"denied": 1}
+
+
+def test_links_that_were_refused_are_told_where_the_file_takes_them_in(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By the newest rows of the link log; not what is known by now, nor links of a page that is not."""
+    names = ("a.zip", "b.pdf", "c.zip", "known.zip")
+    links = [Link(f"{SITE}/{name}", SITE, fingerprint(f"{SITE}/{name}")) for name in names]
+    log = LinkLog(str(tmp_path / "links"), writer="ant")
+    for page in ("", "again", "spam"):
+        other = [Link(f"{SITE}/{page}.zip", SITE, fingerprint(f"{SITE}/{page}.zip"))]
+        log.append(f"{SITE}/{page}", SITE, at=1.0, links=[*links, *other], flags=bytes([UNFOLLOWED] * 5))
+    log.append(f"{SITE}/spam", SITE, at=2.0, links=links[2:3], flags=bytes([NOFOLLOW]))
+    log.flush()
+    store = open_store(f"rocksdb://{tmp_path}", collection="test", period_s=86_400.0, fastest_s=900.0)
+    known = [Link(f"{SITE}/{page}", SITE, fingerprint(f"{SITE}/{page}")) for page in ("", "known.zip", "spam")]
+    store.discover(known, at=1.0)
+    store.close()
+    (tmp_path / "new.toml").write_text(
+        f'[collection]\nname = "test"\nseeds = ["{SITE}/"]\n[policies.default]\ndeny = ["pdf$"]\n'
+        '[politeness]\nuser_agent = "tester/1.0 (+http://example.org/bot)"\n'
+    )
+    assert main(["policy", "check", str(tmp_path / "new.toml"), "--against", f"rocksdb://{tmp_path}", "--json"]) == 0
+    [effect] = [each["effect"] for each in json.loads(capsys.readouterr().out)]
+    assert effect["sample_followed"] == [f"{SITE}/.zip", f"{SITE}/a.zip", f"{SITE}/c.zip"]
+    assert (effect["followed"], effect["known"], effect["dropped"]) == (3, 3, {})

@@ -22,7 +22,7 @@ from webfountain.errors import InputError, PolicyError, StoreError, shown, shown
 from webfountain.frontier.colony import ants_of
 from webfountain.frontier.inbox import seed_links
 from webfountain.policy.files import describe, read_collection
-from webfountain.policy.judge import Judge, policy_effect
+from webfountain.policy.judge import Judge, newly_followed, policy_effect
 from webfountain.records import STATES
 from webfountain.report import state as collected
 from webfountain.report.state import examine_store, mend_copies
@@ -38,13 +38,15 @@ from webfountain.store import (
 )
 from webfountain.store.contract import PLAN
 from webfountain.store.transfer import Tally, read_rows, write_rows
+from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from webfountain.errors import RepositoryError
     from webfountain.policy.files import Collection
     from webfountain.policy.judge import Reason
+    from webfountain.records import PageRecord
     from webfountain.report.state import Wholeness
     from webfountain.repository.warc import Stored
     from webfountain.store.contract import FrontierStore
@@ -55,6 +57,8 @@ __all__ = ["cat", "changes", "check", "explain", "export", "import_", "pages", "
 SHORTEST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 2.0
 """Between two looks of `changes --follow`: the quieter the log, the longer."""
+_SAMPLE: Final = 10
+"""URLs shown of those that an edited policy file would take in."""
 _FEW_ANTS: Final = 16
 """The sites of so many ants are told one by one."""
 
@@ -440,8 +444,7 @@ def explain(url: str, store: str, collection: str | None, linked_by: str | None,
         rules = explaining.collection_of(opened, collection)
         home = folder_of(store)
         scores = None if home is None else home / "scores"
-        links = rules.ranking.links or (None if home is None else str(home / "links"))
-        at = SystemClock().now()
+        links, at = _link_log(rules, store), SystemClock().now()
         found = explaining.explain(opened, rules, url, at=at, linked_by=linked_by, scores=scores, links=links)
     commands.print_json(found) if as_json else print("\n".join(map(shown, (found.url or found.given, *found.why))))
 
@@ -459,7 +462,27 @@ def _effect(collection: Collection, store_url: str) -> dict[str, Any]:
     judge = Judge(collection, year=time.gmtime().tm_year)
     with commands.reading(store_url) as store:
         effect: dict[str, Any] = msgspec.to_builtins(policy_effect(judge, (record for _, record in store.pages())))
-    return effect
+        links = _link_log(collection, store_url)
+        found = [] if links is None else sorted(_newly_followed(judge, store, links))
+    return effect | {"followed": len(found), "sample_followed": found[:_SAMPLE]}
+
+
+def _link_log(collection: Collection, store_url: str) -> str | None:
+    """Where the links lie that a crawl has logged, if it has."""
+    home = folder_of(store_url)
+    return collection.ranking.links or (str(home / "links") if home is not None and (home / "links").is_dir() else None)
+
+
+def _newly_followed(judge: Judge, store: FrontierStore, links: str) -> Iterator[str]:
+    """Links that the crawl refused, and would not under this judge."""
+    from webfountain.ranking.link_log import LinkLogReader  # noqa: PLC0415  (pyarrow, 0.3 s)
+
+    def known(url: str) -> PageRecord | None:
+        return store.page(site_of(url), fingerprint(url))
+
+    refused = ((known(url), found) for url, found in LinkLogReader(links).unfollowed().items())
+    pages = ((page, found) for page, found in refused if page is not None and page.duplicate_of is None)
+    yield from (url for url in newly_followed(judge, pages) if known(url) is None)
 
 
 def _print_policy(found: list[dict[str, Any]]) -> None:
@@ -489,6 +512,10 @@ def _print_effect(effect: dict[str, Any]) -> None:
         print(f"    - {url}")
     print(f"  of those refused before {effect['taken']:,} would be taken in again")
     for url in effect["sample_taken"]:
+        print(f"    + {url}")
+    if effect["followed"]:
+        print(f"  of links that were refused {effect['followed']:,} would be taken in when their pages change")
+    for url in effect["sample_followed"]:
         print(f"    + {url}")
 
 

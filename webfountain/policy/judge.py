@@ -76,6 +76,7 @@ __all__ = [
     "is_repeated",
     "judge_again",
     "leaves_calendar",
+    "newly_followed",
     "policy_effect",
     "year_of",
 ]
@@ -550,8 +551,8 @@ class PolicyEffect(msgspec.Struct, frozen=True):
 def policy_effect(judge: Judge, records: Iterable[PageRecord]) -> PolicyEffect:
     """What the judge says of every record.
 
-    URLs that the policy never let in are not in a store; new ones show themselves only as their pages are fetched
-    again. Requests of other projects are not judged.
+    URLs that the policy never let in are not in a store: `newly_followed` judges what the link log has of them. They
+    are taken in as the pages that link them are fetched again. Requests of other projects are not judged.
     """
     known = taken = 0
     dropped: Counter[str] = Counter()
@@ -568,6 +569,15 @@ def policy_effect(judge: Judge, records: Iterable[PageRecord]) -> PolicyEffect:
                 taken += 1
                 _keep(samples[1], page.url)
     return PolicyEffect(known, dict(dropped.most_common()), taken, tuple(samples[0]), tuple(samples[1]))
+
+
+def newly_followed(judge: Judge, pages: Iterable[tuple[PageRecord, Sequence[str]]]) -> set[str]:
+    """Links of known pages that were refused when these were fetched, as the judge would take them in now."""
+    found: set[str] = set()
+    for page, urls in pages:
+        verdicts = judge.judge(urls, Origin("link", page.depth + 1, page.policy, page.trust, page.url))
+        found.update(url for url, verdict in zip(urls, verdicts, strict=True) if verdict.reason is None)
+    return found
 
 
 def judge_again(judge: Judge, records: Sequence[PageRecord]) -> Iterator[tuple[PageRecord, Verdict]]:

@@ -33,6 +33,7 @@ import pyarrow.parquet as pq
 from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 from webfountain.errors import RepositoryError
+from webfountain.ranking import UNFOLLOWED
 from webfountain.records import Link
 from webfountain.urls import site_of
 
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import fsspec
+    import numpy.typing as npt
 
 
 ROWS: Final = 20_000
@@ -245,6 +247,31 @@ class LinkLogReader:
             for row, url in zip(rows.tolist(), table["url"].take(rows).to_pylist(), strict=True):
                 urls[url] = found[int(prints[row])][1]
         return urls
+
+    def unfollowed(self) -> dict[str, list[str]]:
+        """URL of each page that had links which were refused when it was fetched last, and their URLs.
+
+        All of the log is read; what is told is held in memory.
+        """
+        found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
+        for table in self.rows():
+            targets, times = table["targets"].combine_chunks(), table["time"].to_numpy()
+            starts, flags = targets.offsets.to_numpy(), table["flags"].combine_chunks().flatten().to_numpy()
+            refused, flat = (flags & UNFOLLOWED) > 0, targets.flatten().to_numpy()
+            for row, source in enumerate(table["source"].to_numpy().tolist()):
+                if source not in found or times[row] >= found[source][0]:
+                    part = slice(starts[row], starts[row + 1])
+                    found[source] = float(times[row]), flat[part][refused[part]]
+        kept = {source: links for source, (_, links) in found.items() if len(links)}
+        if not kept:
+            return {}
+        wanted = np.unique(np.concatenate([np.array(list(kept), dtype=np.uint64), *kept.values()]))
+        urls: dict[int, str] = {}
+        for table in self.names():
+            prints = table["fingerprint"].to_numpy()
+            rows = np.flatnonzero(np.isin(prints, wanted))
+            urls |= zip(prints[rows].tolist(), table["url"].take(rows).to_pylist(), strict=True)
+        return {urls[source]: [urls[link] for link in links.tolist()] for source, links in kept.items()}
 
     def names(self) -> Iterator[pa.Table]:
         """Tables of fingerprint, site, url; a name may come twice where it is not compacted."""
