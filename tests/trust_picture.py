@@ -7,7 +7,7 @@ it.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.frontier.drive import Drive
 from webfountain.policy.files import parse_collection
@@ -89,6 +89,8 @@ def draw(pages: dict[str, Shown], file: Path) -> None:
     """A column for each hop, a disc for each page: its area is its trust, its colour its policy."""
     from webfountain.report.evolution import COLOURS, figure
 
+    behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
+    plain: dict[str, Any] = {"fontsize": 8, "zorder": 3, "bbox": behind}
     drawn, [axes] = figure("How trust spreads from one favored seed", 1)
     drawn.set_size_inches(9.6, 5.2)
     colours = {"favor": COLOURS[2], "default": COLOURS[0], "distrust": COLOURS[5]}
@@ -108,16 +110,18 @@ def draw(pages: dict[str, Shown], file: Path) -> None:
         x, y = places[url]
         beside = x + 0.06 + 0.08 * page.trust
         axes.scatter([x], [y], s=40 + 1500 * page.trust, color=colours[page.policy], zorder=2)
-        axes.text(beside, y + 0.17, url, fontsize=8, color="#333333", zorder=3)
-        axes.text(beside, y - 0.34, f"{page.trust:.3f}", fontsize=8, color=colours[page.policy], zorder=3)
+        axes.text(beside, y + 0.17, url, color="#333333", **plain)
+        axes.text(beside, y - 0.34, f"{page.trust:.3f}", color=colours[page.policy], **plain)
     for url in left_out:
         x, y = places[url]
         axes.scatter([x], [y], s=40, facecolors="white", edgecolors="#999999", zorder=2)
-        axes.text(x + 0.08, y + 0.17, url, fontsize=8, color="#999999", zorder=3)
-        axes.text(x + 0.08, y - 0.32, "not taken in", fontsize=8, color="#999999", zorder=3)
+        axes.text(x + 0.08, y + 0.17, url, color="#999999", **plain)
+        axes.text(x + 0.08, y - 0.32, "not taken in", color="#999999", **plain)
     for policy, colour in colours.items():
         axes.scatter([], [], s=60, color=colour, label=policy)
-    axes.legend(loc="upper left", frameon=False, fontsize=9, title="policy", alignment="left")
+    for style, meaning in (("-", "link by which it was found"), (":", "other link")):
+        axes.plot([], [], style, color="#bbbbbb", label=meaning)
+    axes.legend(loc="upper left", frameon=False, fontsize=8, title="policy of the page", alignment="left")
     axes.set_xlim(-0.3, 3.9)
     axes.set_ylim(-0.9, 7.5)
     axes.set_xticks(range(4), ["seed", "1 hop", "2 hops", "3 hops"])

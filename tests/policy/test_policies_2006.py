@@ -34,7 +34,10 @@ SCENARIOS: list[tuple[str, list[str]]] = [
     ),
     (
         "Several collections live in one database and share its link information",
-        ["frontier/test_policies.py::test_several_collections_in_one_store_have_each_its_own_rules"],
+        [
+            "frontier/test_policies.py::test_several_collections_in_one_store_have_each_its_own_rules",
+            "ranking/test_link_log.py::test_rankers_of_two_collections_may_share_a_log",
+        ],
     ),
     (
         "Inheritance can be limited to pages of the same domain",
@@ -45,6 +48,7 @@ SCENARIOS: list[tuple[str, list[str]]] = [
         [
             "frontier/test_policies.py::test_favor_raises_what_it_links_distrust_lowers_it",
             "policy/test_judge.py::test_links_of_a_page_whose_policy_does_not_follow_are_refused_by_that_word",
+            "ranking/test_live.py::test_what_is_not_followed_is_logged_with_the_reason_as_a_flag",
             "policy/test_spam_farm.py::test_with_favor_and_distrust_few_fetches_go_to_spam",
         ],
     ),
@@ -90,6 +94,7 @@ SCENARIOS: list[tuple[str, list[str]]] = [
         "Krugler: a score from content, domain and OPIC, divided among the valid outlinks and summed into the targets",
         [
             "core/test_importance.py::test_cash_flows_to_where_nobody_was_and_none_is_made",
+            "ranking/test_ranker.py::test_the_graph_of_the_log_is_that_of_the_newest_rows",
             "ranking/test_live.py::test_a_page_that_many_link_is_asked_before_what_was_known_sooner",
         ],
     ),
@@ -114,7 +119,10 @@ SCENARIOS: list[tuple[str, list[str]]] = [
     ),
     (
         "Lesson 4: keep several scores per page",
-        ["core/test_importance.py::test_scores_are_combined_by_a_policys_weights"],
+        [
+            "ranking/test_live.py::test_a_policy_weighs_what_its_pages_are_worth_by",
+            "ranking/test_ranker.py::test_published_scores_are_relative_to_the_mean",
+        ],
     ),
     (
         "Lesson 5: when the ratio of busy to blocked drops below a threshold, end the round",
@@ -131,6 +139,7 @@ BY_TOPIC: list[tuple[str, list[str]]] = [
         [
             "core/test_topic.py::test_a_rare_word_in_common_counts_for_more_than_one_that_every_text_has",
             "ranking/test_live.py::test_what_was_seen_tells_which_words_are_rare",
+            "ranking/test_live.py::test_which_words_are_rare_is_known_after_a_kill_and_published_once_a_minute",
         ],
     ),
     (

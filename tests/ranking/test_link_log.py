@@ -199,3 +199,27 @@ def test_who_links_a_page_is_told_by_the_newest_rows(tmp_path: Path) -> None:
         assert found == {f"{SITE}/": 0, f"{SITE}/b": NOFOLLOW, f"{SITE}/c": 0}
         compact(str(tmp_path))
     assert LinkLogReader(str(tmp_path)).sources_of(fingerprint(f"{OTHER}/z")) == {}
+
+
+def _write_and_compact(url: str, writer: str) -> None:
+    log = LinkLog(url, writer=writer)
+    for page in range(16):
+        append(log, f"/{writer}/{page}", 1.0, [f"{OTHER}/{page}"])
+        log.flush()
+        if page % 4 == 3:
+            compact(url, shards=2)
+
+
+def test_rankers_of_two_collections_may_share_a_log(tmp_path: Path) -> None:
+    """Each compacts when it likes, while both write: no row is lost, and none comes twice."""
+    context = multiprocessing.get_context("fork")
+    crawls = [context.Process(target=_write_and_compact, args=(str(tmp_path), name)) for name in ("one", "other")]
+    for each in crawls:
+        each.start()
+    for each in crawls:
+        each.join()
+    assert [each.exitcode for each in crawls] == [0, 0]
+    rows = [row["source"] for table in LinkLogReader(str(tmp_path)).rows() for row in table.to_pylist()]
+    assert sorted(rows) == sorted(
+        fingerprint(f"{SITE}/{name}/{page}") for name in ("one", "other") for page in range(16)
+    )

@@ -18,11 +18,13 @@ from __future__ import annotations
 
 __all__ = ["LinkLog", "LinkLogReader", "compact", "fingerprint", "surt"]
 
+import fcntl
 import io
 import json
 import os
 import secrets
 from array import array
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -282,12 +284,18 @@ class LinkLogReader:
 def compact(url: str, *, shards: int | None = None) -> int:
     """Merge all live segments into the shards, one after the other; the number of rows that are held now.
 
-    One compaction at a time (the controller's). Memory is needed for what came since the last one, and one shard.
-    `shards` is fixed by the first compaction (16 unless given).
+    One compaction at a time: in a folder the second waits for the first; elsewhere it is for the callers to see to
+    that, where several crawls share a log. Memory is needed for what came since the last one, and one shard. `shards`
+    is fixed by the first compaction (16 unless given).
 
     Raises RepositoryError when a file cannot be read or written; what was in force stays in force.
     """
     files = _Files(url)
+    with files.lock():
+        return _compacted(files, shards)
+
+
+def _compacted(files: _Files, shards: int | None) -> int:
     manifest = files.manifest()
     if not manifest.generation:
         manifest = Manifest(shards=shards or manifest.shards)
@@ -369,6 +377,23 @@ class _Files:
         self._fs, root = fsspec.url_to_fs(url)
         self._root = root.rstrip("/")
         self._local = "file" in self._fs.protocol
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """No other process compacts, where that can be had; a killed one's lock is gone with it."""
+        if not self._local:
+            yield
+            return
+        try:
+            self._fs.makedirs(self._root, exist_ok=True)
+            lock = os.open(self._path("LOCK"), os.O_WRONLY | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise RepositoryError(f"{self._path('LOCK')}: {error}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
 
     def manifest(self) -> Manifest:
         """The one in force; an empty one before the first compaction."""
