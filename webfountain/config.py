@@ -100,6 +100,15 @@ class FountainConfig(
     rotate_bytes: Annotated[
         int, _meta("bytes", "A WARC file is closed and the next one begun at this size.", ge=1, le=10**12)
     ] = 1_000_000_000
+    least_free_bytes: Annotated[
+        int,
+        _meta(
+            "bytes",
+            "While the disk of the copies has less, nothing is fetched; among several ants the others go on.",
+            ge=0,
+            le=10**15,
+        ),
+    ] = 200_000_000
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> FountainConfig:

@@ -10,7 +10,8 @@ is about; on a busy machine the others' next heartbeat comes late.
 *Growth*: so many ants crawl a web of 60 pages a site, each linking to all of its site, through a handler without I/O,
 as far as they come in a time: CPU a page of ants and server, its commands and round trips a page, its bytes a URL.
 
-``python -m tests.benchmarks.bench_ants [--only takeover|growth] [--ants N] [--sites N] [--seconds S]``
+``python -m tests.benchmarks.bench_ants [--only takeover|growth] [--ants N] [--sites N] [--seconds S] [--shards N]
+[--beat S]``
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def _busiest(folder: Path) -> int:
     return int(max(ants, key=lambda name: ants[name].sites).rsplit("-", 2)[1])
 
 
-def growth(ants: int, sites: int, seconds: float) -> dict[str, float]:
-    """What a page cost, of a crawl of so many sites by so many ants without I/O."""
+def growth(ants: int, sites: int, seconds: float, *, shards: int, beat_s: float) -> dict[str, float]:
+    """What a page cost, of a crawl of so many sites by so many ants without I/O, on a store of so many shards."""
     with tempfile.TemporaryDirectory() as name, single(save="") as (url, client):
         folder = Path(name)
         (folder / "seeds.txt").write_text("".join(f"{site(n)}\n" for n in range(sites)))
@@ -81,8 +82,18 @@ def growth(ants: int, sites: int, seconds: float) -> dict[str, float]:
             "DOWNLOAD_HANDLERS": json.dumps({**door.DOWNLOAD_HANDLERS, **HANDLERS}),
             "TEST_COUNTS": folder / "counts",
             "TEST_PAGES": PAGES,
+            "WEBFOUNTAIN_HEARTBEAT_SECONDS": beat_s,
         }
-        command = [sys.executable, "-m", "webfountain", "crawl", str(collection), "--store", url, "--json"]
+        command = [
+            sys.executable,
+            "-m",
+            "webfountain",
+            "crawl",
+            str(collection),
+            "--store",
+            f"{url}?shards={shards}",
+            "--json",
+        ]
         command += [option for key, value in chosen.items() for option in ("-s", f"{key}={value}")]
         command += [f"--repository={folder}/copies", f"--ants={ants}", f"--max-seconds={seconds}"]
         command += [f"--report={folder}/report", "--until-idle"]
@@ -111,10 +122,13 @@ def main() -> None:
     parser.add_argument("--only", choices=("takeover", "growth"))
     parser.add_argument("--ants", type=int, default=16)
     parser.add_argument("--sites", type=int, default=17_000)
+    parser.add_argument("--shards", type=int, default=16, help="of the store; as many as a private server's has")
+    parser.add_argument("--beat", type=float, default=5.0, help="s; many ants on few cores are late for a short one")
     parser.add_argument("--seconds", type=float, default=600.0)
     chosen = parser.parse_args()
+    limits = {"ants": chosen.ants, "sites": chosen.sites, "seconds": chosen.seconds}
     if chosen.only != "takeover":
-        print(json.dumps(growth(chosen.ants, chosen.sites, chosen.seconds), indent=1))
+        print(json.dumps(growth(**limits, shards=chosen.shards, beat_s=chosen.beat), indent=1))
     for beat_s in (5.0, 1.0) if chosen.only != "growth" else ():
         waits, ended_s = measured(beat_s)
         print(

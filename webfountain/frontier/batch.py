@@ -227,6 +227,8 @@ class BatchResult:
     census: CensusTaken | None = None
     ranks: bool = False
     """Whether known pages are due by their urgency."""
+    lacks_room: bool = False
+    """Whether the disk of the copies has too little room for more."""
     reviewing: bool = False
     """Whether pages are left that were not judged by the policy file in force."""
     waiting: int = 0

@@ -16,7 +16,7 @@ Life of an ant
    stopped) nothing is sent any more and what is under way is cut; what had been leased goes back.
 5. An ant that has many more sites than the others lets whole addresses go, which the others then find due. One whose
    core is busy *lends* slots of a site that may be asked several times at once to ants that have little to do; see
-   below.
+   below. One whose disk is short of room fetches nothing and lets all of its sites go; who counts all says so once.
 6. One ant has the *controller's* role, again by a claim: it plans and says the price; what it says stands beside the
    claim, where all others read it at their heartbeat. When it is gone the next heartbeat of any other takes the role
    over; until then, and without one, the last plan stays in force.
@@ -128,6 +128,8 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
     """What it fetched in the time period, where domains have shares of that."""
     load: float = 1.0
     """CPU seconds a second since the heartbeat before."""
+    lacks_room: bool = False
+    """Whether it fetches nothing, for want of room on its disk."""
 
 
 class Loan(msgspec.Struct, frozen=True, array_like=True):
@@ -170,6 +172,8 @@ class Colony(msgspec.Struct, frozen=True, array_like=True):
     spent: Spent | None = None
     free: tuple[str, ...] = ()
     """Ants that have little to do, a few of them."""
+    short: int = 0
+    """Ants that fetch nothing, for want of room on their disks."""
 
     @classmethod
     def of(cls, notes: Sequence[AntNote]) -> Colony:
@@ -177,7 +181,13 @@ class Colony(msgspec.Struct, frozen=True, array_like=True):
         latest = max((-inf if note.idle_since is None else note.idle_since for note in notes), default=-inf)
         idle = all(note.idle_since is not None and note.at >= latest for note in notes)
         spent = Spent.of(note.spent for note in notes if note.spent is not None)
-        return cls(len(notes), sum(note.sites for note in notes), latest if idle and notes else None, spent)
+        sites, short = sum(note.sites for note in notes), sum(note.lacks_room for note in notes)
+        return cls(len(notes), sites, latest if idle and notes else None, spent, short=short)
+
+    @property
+    def takers(self) -> int:
+        """Ants that share the sites out."""
+        return max(self.ants - self.short, 1)
 
 
 class Ruling(msgspec.Struct, frozen=True, array_like=True):
@@ -224,6 +234,8 @@ class Beaten(NamedTuple):
     """The plan in force, where it is one that this ant does not know."""
     is_apart: bool
     """Whether some ant keeps its copies where this one cannot read them."""
+    counts: bool
+    """Whether it is this ant that says what all come to."""
     over: list[Loan]
     """Loans that were not prolonged: their borrower is gone, or the site."""
     borrowed: list[Borrowed]
@@ -279,6 +291,8 @@ class Membership:
         self._idle_since: float | None = None
         self.rules = False
         """Whether this ant is the controller."""
+        self.counts = False
+        """Whether this ant says what all come to."""
         self.colony = Colony()
         self._is_apart = False
         self._looked_at = 0  # how many ants there were
@@ -326,16 +340,18 @@ class Membership:
         spent: Spent | None = None,
         loans: Sequence[Loan] = (),
         parts: frozenset[str] | None = None,
+        lacks_room: bool = False,
     ) -> Beat | None:
         """The heartbeat that is due; None when none is, or the last is still on its way. `ruling` is what this ant
         says where it is the controller, and knows where it is not; `spent` is its part of the domains' shares; `loans`
-        are those it gives, `parts` the sites of which it borrows, None where nobody lends."""
+        are those it gives, `parts` the sites of which it borrows, None where nobody lends; `lacks_room` says that its
+        disk has no room for more."""
         if not self.is_due(at):
             return None
         self._out, self._sites = True, sites
         self._due = at + self._heartbeat_s * (0.5 if parts else 1.0)
         self._measure()
-        note = AntNote(at, sites, in_flight, self._idle_since, dict(counts), spent, self._load)
+        note = AntNote(at, sites, in_flight, self._idle_since, dict(counts), spent, self._load, lacks_room)
         notes = {f"ant/{self.owner}": note, COUNTING: self.colony} | ({ROLE: ruling} if self._plans else {})
         packed = {name: msgspec.msgpack.encode(each) for name, each in notes.items()}
         return Beat(at, self._steady(), leases, claimed, packed, ruling.plan, spent, loans, parts)
@@ -374,7 +390,7 @@ class Membership:
         lost = [lease for lease in beat.leases if lease.site not in kept]
         lost_claims = [claim.name for claim in held if claim.owner != self.owner]
         is_apart = self._is_apart or (colony.ants != self._looked_at and self._look_for_copies())
-        return Beaten(beat, renewed, lost, lost_claims, colony, rules, ruling, plan, is_apart, over, borrowed)
+        return Beaten(beat, renewed, lost, lost_claims, colony, rules, ruling, plan, is_apart, counts, over, borrowed)
 
     def _prolong(self, beat: Beat, kept: set[str], until: float) -> list[Loan]:
         """Claim the loans of sites that are ours still for ants that live still; those that are over now."""
@@ -419,7 +435,7 @@ class Membership:
                 alive[claim.owner] = msgspec.msgpack.decode(claim.note, type=AntNote)
             else:
                 self._bury(claim, at)
-        free = tuple(owner for owner, note in alive.items() if note.load < _FREE)[:FEW]
+        free = tuple(owner for owner, note in alive.items() if note.load < _FREE and not note.lacks_room)[:FEW]
         return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
 
     def _bury(self, claim: Claim, at: float) -> None:
@@ -433,6 +449,7 @@ class Membership:
         self._out = False
         self._ends = beaten.beat.steady + self.lease_s
         self.rules = beaten.rules
+        self.counts = beaten.counts
         self.colony = beaten.colony
         self._is_apart = beaten.is_apart
         self._looked_at = beaten.colony.ants
@@ -461,7 +478,7 @@ class Membership:
 
     def fair(self) -> float:
         """How many sites each ant would have if all had the same number."""
-        return self.colony.sites / max(self.colony.ants, 1)
+        return self.colony.sites / self.colony.takers
 
     def borrowers(self) -> tuple[str, ...]:
         """Other ants that could do some of this one's work; none while its core has time."""

@@ -186,6 +186,7 @@ class Frontier:
             claims=store.claims,
             log=collection.changes,
             unkept=self._examiner.unkept,
+            least_free=config.least_free_bytes,
             urgent=urgent_pages_of(collection, recrawl=recrawl),
             importance=importance,
             detector=self._detector,
@@ -203,6 +204,7 @@ class Frontier:
         self._batch = Batch(start)
         self._sites_due = -inf  # when the first site that is not active is due, as the store said last
         self._taken: CensusTaken | None = None
+        self._short = 0  # ants without room, as this one said last
 
     # ---------------------------------------------------------- loop thread
 
@@ -478,9 +480,11 @@ class Frontier:
     def _room(self) -> int:
         """How many sites more: where there are other ants, not many more than their part."""
         others, room = self._others, self._sites.room()
+        if self._progress.lacks_room:
+            return 0
         if others is None or others.colony.ants < 2:
             return room
-        part = max(others.fair(), self._progress.stored.sites / others.colony.ants)
+        part = max(others.fair(), self._progress.stored.sites / others.colony.takers)
         return max(min(room, int(part * _UNEVEN) + _FEW - len(self._sites.leases())), 0)
 
     def _follow_plan(self, batch: Batch) -> None:
@@ -534,6 +538,7 @@ class Frontier:
             spent=None if self._shares is None else self._shares.spent(),
             loans=self._sites.loans(at + others.lease_s) if self._lends else (),
             parts=self._sites.parts() if self._lends else None,
+            lacks_room=self._progress.lacks_room,
         )
         return None if beat is None else partial(others.carry_out, beat)
 
@@ -556,7 +561,12 @@ class Frontier:
             self._plan_number = plan_number(beaten.plan)
         self._follower.obey(beaten.plan, None if beaten.ruling is None else beaten.ruling.price)
         mine = len(self._sites.leases())
-        if mine > others.fair() * _UNEVEN + _FEW:
+        if others.counts and others.colony.short != self._short:
+            self._short = others.colony.short
+            logger.warning("Of %d ants %d have no room left on their disks", others.colony.ants, self._short)
+        if self._progress.lacks_room and others.colony.short < others.colony.ants:
+            self.share_out(mine)
+        elif mine > others.fair() * _UNEVEN + _FEW:
             self.share_out(mine - int(others.fair()))
 
     def share_out(self, surplus: int) -> None:

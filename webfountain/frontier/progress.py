@@ -188,12 +188,14 @@ class Progress:
         """Whether a batch is with the worker."""
         self.stopped = False
         """Whether nothing more may go out, because somebody said so."""
+        self.lacks_room = False
+        """Whether there is no room on the disk for what would come."""
 
     # -------------------------------------------------------------- the budget
 
     def open_at(self) -> float:
         """From when on one more fetch may go out; inf: by time alone none may."""
-        if self.stopped or self._handed_out >= self._most or self.congested():
+        if self.stopped or self.lacks_room or self._handed_out >= self._most or self.congested():
             return inf
         return self._pace.open_at()
 
@@ -234,6 +236,7 @@ class Progress:
     def absorb(self, result: BatchResult) -> None:
         """A batch came back."""
         self.working = False
+        self.lacks_room = result.lacks_room
         visits = [ended.visit for ended in result.batch.ended if ended.visit is not None]
         self._pending_visits -= len(visits)
         self._written_visits += len(visits)

@@ -58,6 +58,11 @@ _NEVER_CRAWLED, _CRAWLED = STATES.index("never-crawled"), STATES.index("crawled"
 _WRITTEN = frozenset({"new", "changed", "minor", "same", "not_modified"})
 _LINKING = frozenset({"new", "changed", "minor", "redirected", "gone"})
 """Ends after which the links of a page are others than were known."""
+_SHORT: Final = (
+    "The disk of the copies has %.0f MB left: nothing is fetched here below %.0f (WEBFOUNTAIN_LEAST_FREE_BYTES)"
+)
+_ROOM: Final = 1.1
+"""Fetching goes on with so many times the room below which it stopped."""
 DISCOVERED: Final = 5000
 """Links, at most, that are discovered in one step of the store: some tens of milliseconds."""
 GRADED: Final = 2000
@@ -83,6 +88,7 @@ class StoreWorker:
         lease_s: float,
         log: ChangesTable,
         unkept: Callable[[Lease, float], Outcome],
+        least_free: int,
         urgent: UrgentPages | None = None,
         claims: Claims | None = None,
         importance: LiveImportance | None = None,
@@ -101,6 +107,8 @@ class StoreWorker:
         self._lease_s = lease_s
         self._log = log
         self._unkept = unkept
+        self._least_free = least_free  # bytes of the disk of the copies
+        self._lacks_room = False
         self._urgent = urgent
         self._importance = importance
         self._graded: dict[str, int] = {}  # of active sites: the ranking that their queues are in order by
@@ -145,8 +153,10 @@ class StoreWorker:
         is_asked = self._activate(batch, result)
         self._lease(batch, result)
         result.guests = self._guests(batch)
-        if self._repository is not None and (batch.tidy or self._repository.is_untidy()):
-            result.counts["repository/deleted"] += self._repository.tidy(self._store).files
+        if self._repository is not None:
+            if batch.tidy or self._repository.is_untidy():
+                result.counts["repository/deleted"] += self._repository.tidy(self._store).files
+            self._check_disk(self._repository, result)
         self._do_chores(batch, result)
         self._publish(batch)
         if batch.census_since is not None:
@@ -167,6 +177,18 @@ class StoreWorker:
             self._importance.share_words(self._store, at=batch.at)
         if batch.tidy:
             self._store.trim_changes(before=batch.at - self._log.keep, most=self._log.max_entries)
+
+    def _check_disk(self, repository: Repository, result: BatchResult) -> None:
+        """See how much room is left, said once, and once when there is more; what is superseded makes some."""
+        if repository.free_bytes() < self._least_free:
+            if not self._lacks_room:
+                result.counts["repository/deleted"] += repository.tidy(self._store).files
+                logger.warning(_SHORT, repository.free_bytes() / 1e6, self._least_free / 1e6)
+            self._lacks_room = True
+        elif self._lacks_room and repository.free_bytes() >= _ROOM * self._least_free:
+            logger.warning("The disk of the copies has room again: fetching goes on")
+            self._lacks_room = False
+        result.lacks_room = self._lacks_room
 
     def _each(
         self,

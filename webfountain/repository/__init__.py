@@ -28,6 +28,8 @@ from __future__ import annotations
 
 import contextlib
 import math
+import shutil
+import sys
 import threading
 import time
 from collections import Counter
@@ -570,6 +572,13 @@ class Repository:
     def bytes_on_disk(self) -> int:
         """Size of the folder, in bytes."""
         return self._folder.bytes_on_disk()
+
+    def free_bytes(self) -> int:
+        """Bytes left on the disk where it lies; all there could be where that cannot be told: who writes says why."""
+        try:
+            return shutil.disk_usage(self._folder.directory).free
+        except OSError:
+            return sys.maxsize
 
     def close(self) -> None:
         """Make all durable and let other processes write. A second call has no effect."""

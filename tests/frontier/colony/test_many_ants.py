@@ -532,6 +532,49 @@ def test_a_file_on_a_site_of_another_ant_is_not_asked_by_a_second_one() -> None:
     ants.store.check_valid()
 
 
+class _Disk(Repository):
+    """A repository on a disk whose room is told."""
+
+    left = 10**12
+
+    def free_bytes(self) -> int:
+        return self.left
+
+
+def test_an_ant_without_room_leaves_its_sites_to_the_others_and_all_wait_where_none_has_any(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    ants = Ants(collection_of(seeds(SITES), min_delay="4s"), site_of_pages(PAGES), 0)
+    disks = []
+    with ExitStack() as stack:
+        for number in (1, 2):
+            disks.append(stack.enter_context(closing(_Disk(folder_of_ant(tmp_path, number), number=number))))
+            ants.join(repository=disks[-1], least_free_bytes=10**9)
+        ants.run(30.0)
+        first = ants.all[0]
+        disks[0].left = 10**9 - 1
+        ants.run(6.0)
+        asked = len(first.log)
+        ants.run(30.0)
+        assert len(first.log) == asked, "it takes nothing in"
+        assert first.frontier.statistics().active_sites == 0
+        assert {site for _, site, ant in ants.requests()[-30:] if ant == "ant1"} == set(SITES), "the other has all"
+        disks[1].left = 0
+        ants.run(6.0)
+        asked = len(ants.requests())
+        ants.run(30.0)
+        assert len(ants.requests()) == asked, "they wait"
+        disks[0].left = disks[1].left = 10**12
+        ants.run(until=lambda: done(ants, len(SITES)))
+        assert done(ants, len(SITES))
+        assert set(ants.asked().values()) == {1}
+    said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
+    assert sum("MB left" in line for line in said) == sum("has room again" in line for line in said) == 2
+    assert [line for line in said if "have no room" in line] == [
+        f"Of 2 ants {many} have no room left on their disks" for many in (1, 2, 0)
+    ]
+
+
 @pytest.mark.parametrize("notes", [b"", b"\xff"])
 def test_letters_that_nobody_understands_are_left(notes: bytes) -> None:
     ants = Ants(collection_of(seeds(SITES[:1])), site_of_pages(PAGES), 1)

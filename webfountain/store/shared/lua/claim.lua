@@ -5,17 +5,24 @@
 -- Atomic: who has a name and until when are one question.
 local A = cmsgpack.unpack(ARGV[1])
 local owner, till, at = A[1], A[2], A[3]
+local AT_ONCE = 1000 -- arguments of one command: Lua's stack is bounded
 local answer = {}
-for i = 4, #A do
-  local name, note = A[i][1], A[i][2]
-  local raw = redis.call('HGET', KEYS[1], name)
-  local held = raw and cmsgpack.unpack(raw)
-  if held and held[1] ~= owner and tonumber(held[2]) > tonumber(at) then
-    answer[#answer + 1] = { held[1], held[2], held[3], false }
-  else
-    redis.call('HSET', KEYS[1], name, cmsgpack.pack({ owner, till, note }))
-    local lost = held and held[1] ~= '' and held[1] ~= owner and held[1]
-    answer[#answer + 1] = { owner, till, note, lost or false }
+for from = 4, #A, AT_ONCE do
+  local to = math.min(from + AT_ONCE - 1, #A)
+  local names, sent = {}, {}
+  for i = from, to do names[i - from + 1] = A[i][1] end
+  for i, raw in ipairs(redis.call('HMGET', KEYS[1], unpack(names))) do
+    local note = A[from + i - 1][2]
+    local held = raw and cmsgpack.unpack(raw)
+    if held and held[1] ~= owner and tonumber(held[2]) > tonumber(at) then
+      answer[#answer + 1] = { held[1], held[2], held[3], false }
+    else
+      sent[#sent + 1] = names[i]
+      sent[#sent + 1] = cmsgpack.pack({ owner, till, note })
+      local lost = held and held[1] ~= '' and held[1] ~= owner and held[1]
+      answer[#answer + 1] = { owner, till, note, lost or false }
+    end
   end
+  if #sent > 0 then redis.call('HSET', KEYS[1], unpack(sent)) end
 end
 return answer
