@@ -13,6 +13,7 @@ off, files that are mapped counted). What is laid on the disk is 30 bytes a link
 from __future__ import annotations
 
 import argparse
+import os
 import resource
 import tempfile
 import time
@@ -60,6 +61,8 @@ def main() -> None:
 
 
 def _beside_others(indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]) -> None:
+    # With two threads on a busy machine PRPACK spends three to nine seconds, most of it waiting for each other.
+    os.environ["OMP_NUM_THREADS"] = "1"
     import igraph
     from scipy.sparse import csr_array
 
