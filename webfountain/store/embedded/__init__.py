@@ -74,7 +74,6 @@ logger = logging.getLogger(__name__)
 
 TOLERANCE_S: Final = 60.0
 """A clock may differ by so much between two runs without a word."""
-_MENDED_AT_ONCE: Final = 1000
 
 
 def read_every_entry(disk: Disk) -> int:
@@ -133,7 +132,7 @@ def recount(disk: Disk) -> None:
 def _in_groups(sites: SiteRows) -> Iterator[list[tuple[str, SiteRow]]]:
     """All sites with their rows, some at a time."""
     name = ""
-    while found := sites.after(name, _MENDED_AT_ONCE):
+    while found := sites.after(name, _AT_ONCE):
         name = found[-1].site
         yield [(record.site, row) for record in found if (row := sites.row(record.site))]
 
@@ -152,25 +151,31 @@ def _set_back_sites(disk: Disk, at: float, ahead: float) -> None:
 
 
 def _set_back_pages(disk: Disk, at: float, ahead: float) -> None:
+    for batch, _ in _revised_pages(disk, PAGE, lambda _, record: _earlier_record(record, at, ahead)):
+        disk.write(batch)
+
+
+def _revised_pages(
+    disk: Disk, start: bytes, revised: Callable[[bytes, PageRecord], PageRecord]
+) -> Iterator[tuple[WriteBatch, bytes]]:
+    """Batches, to be written in turn, that replace the records from `start` on, and how far each comes.
+
+    `revised`: site id and record to the record that it is from now on, in the same state.
+    """
     counts = Counts(disk)
     ignored = [0.0] * (len(STATES) + 4)  # how many pages a site has does not change
-    start = PAGE
-    while found := list(islice(disk.scan(start, after(PAGE)), _MENDED_AT_ONCE)):
+    while found := list(islice(disk.scan(start, after(PAGE)), _AT_ONCE)):
         batch = WriteBatch(raw_mode=True)
         for key, value in found:
-            if not is_record(value):
-                continue
-            record = decode_page(value)
-            earlier = _earlier_record(record, at, ahead)
-            if earlier != record:
-                counts.remove(ignored, record)
-                counts.add(ignored, earlier)
-                batch.delete(recrawl_key(key[1:9], *recrawl_place(record), key[9:]))
-                batch.put(recrawl_key(key[1:9], *recrawl_place(earlier), key[9:]), b"")
-                batch.put(key, encode_page(earlier))
+            if is_record(value) and (now := revised(key[1:9], before := decode_page(value))) != before:
+                counts.remove(ignored, before)
+                counts.add(ignored, now)
+                batch.delete(recrawl_key(key[1:9], *recrawl_place(before), key[9:]))
+                batch.put(recrawl_key(key[1:9], *recrawl_place(now), key[9:]), b"")
+                batch.put(key, encode_page(now))
         counts.stage(batch)
-        disk.write(batch)
         start = found[-1][0] + b"\x00"
+        yield batch, start
 
 
 def _earlier_record(record: PageRecord, at: float, ahead: float) -> PageRecord:
@@ -216,7 +221,7 @@ def open_embedded(
 ) -> EmbeddedStore:
     """Open the store in a folder; see `open_store` for what it raises."""
     disk = open_reading(folder) if read_only else open_writing(folder)
-    with _closing_on_error(disk):
+    try:
         if fresh:
             _empty(disk)
         meta = _agreed(disk, collection, period_s, fastest_s)
@@ -237,24 +242,15 @@ def open_embedded(
                 )
                 return _store(disk, meta)  # what the first has read is another now
         return store
+    except BaseException:
+        disk.close()
+        raise
 
 
 def _store(disk: Disk, meta: Meta) -> EmbeddedStore:
     return EmbeddedStore(
         disk, period_s=meta.period_s, fastest_s=meta.fastest_s, generation=meta.generation, log=meta.log
     )
-
-
-class _closing_on_error:  # noqa: N801  reads as the statement that it is
-    def __init__(self, disk: Disk) -> None:
-        self._disk = disk
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is not None:
-            self._disk.close()
 
 
 def _empty(disk: Disk) -> None:
@@ -322,22 +318,12 @@ def _rebucket(disk: Disk, meta: Meta) -> Meta:
     assert meta.unit is not None
     logger.info("bucket bytes are made anew: bucket 0 is %g s now and was %g s", meta.fastest_s, meta.unit)
     bucket_of = _rule(disk, meta.unit, meta.fastest_s)
-    counts = Counts(disk)
-    ignored = [0.0] * (len(STATES) + 4)  # the site's counts do not change
-    while found := list(islice(disk.scan(meta.come_to, after(PAGE)), _AT_ONCE)):
-        batch = WriteBatch(raw_mode=True)
-        for key, value in found:
-            if is_record(value):
-                record = decode_page(value)
-                moved = msgspec.structs.replace(record, bucket=bucket_of(key[1:9], record))
-                counts.remove(ignored, record)
-                counts.add(ignored, moved)
-                if moved != record:
-                    batch.delete(recrawl_key(key[1:9], *recrawl_place(record), key[9:]))
-                    batch.put(recrawl_key(key[1:9], *recrawl_place(moved), key[9:]), b"")
-                    batch.put(key, encode_page(moved))
-        counts.stage(batch)
-        meta = msgspec.structs.replace(meta, come_to=found[-1][0] + b"\x00")
+
+    def rebucketed(sid: bytes, record: PageRecord) -> PageRecord:
+        return msgspec.structs.replace(record, bucket=bucket_of(sid, record))
+
+    for batch, come_to in _revised_pages(disk, meta.come_to, rebucketed):
+        meta = msgspec.structs.replace(meta, come_to=come_to)
         _write_meta(disk, meta, batch)
     meta = msgspec.structs.replace(meta, unit=None, come_to=PAGE)
     _write_meta(disk, meta, WriteBatch(raw_mode=True))
