@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
-from tests.store.stores import PERIOD_S, SITE, active, crawled, lease, link, links, outcome, recrawl_due
+from tests.store.stores import PERIOD_S, SITE, active, crawled, lease, link, links, numbers, outcome, recrawl_due
 from webfountain.core.buckets import bucket_of, interval_of
 from webfountain.core.change_rate import Prior, Totals, append, estimate_interval
 from webfountain.errors import StoreBound, StoreError, StoreHeld, StoreVersion
@@ -479,6 +479,35 @@ def test_a_small_store_stays_small_while_its_pages_are_written_again_and_again(t
         most = max(most, bytes_of(tmp_path))
     disk.close()
     assert most < 35 * live, "of the log at most 17, and four tables of the same pages"
+
+
+def test_a_store_that_grows_by_new_urls_is_neither_flushed_nor_merged_for_its_size(tmp_path: Path) -> None:
+    disk = open_writing(tmp_path)
+    for number in range(30):
+        batch = WriteBatch(raw_mode=True)
+        for page in range(1000):
+            batch.put(b"P%02d%03d" % (number, page), bytes(1000))
+        disk.expect_new(batch.size_in_bytes())
+        disk.write(batch)
+    assert not list((tmp_path / "db").glob("*.sst"))
+    disk.close()
+
+
+def test_lanes_that_a_lease_has_not_come_to_are_found_by_the_next(tmp_path: Path) -> None:
+    stores = [opened(tmp_path), open_store("memory:", collection="tests", period_s=PERIOD_S)]
+    leased: list[list[int]] = []
+    for store in stores:
+        store.discover([link(number, importance=2.0**-number) for number in (1, 3, 3, 5, 7)], at=1.0)
+        site = active(store)
+        found = numbers(lease(store, site, 2))
+        # Into lanes before, at, between and behind those that were read.
+        store.discover([link(10 + n, importance=2.0**-n) for n in (0, 3, 4, 9)], at=2.0)
+        for n in (1, 2, 9):
+            found += numbers(lease(store, site, n))
+        leased.append(found)
+        store.close()
+    assert leased[0] == leased[1]
+    assert sorted(leased[0]) == [1, 3, 5, 7, 10, 13, 14, 19]
 
 
 def bytes_of(folder: Path) -> int:

@@ -247,8 +247,8 @@ _COLD_STARTS = {"normal": 2, "high": 8}
 class Solution:
     """A plan and what is known about it.
 
-    ``x`` (T, B) and ``z`` (T,) are pages, ``f`` and ``g`` the same as fractions. ``slack`` (T,) is unused crawling
-    time, ``excess`` its violation (0 but for rounding). ``bound`` holds for every plan with these z, ``gap`` is
+    ``x`` (T, B) and ``z`` (T,) are pages, ``f`` and ``g`` the same as fractions. ``excess`` is
+    crawling time beyond the capacity (0 but for rounding). ``bound`` holds for every plan with these z, ``gap`` is
     (objective - bound) / objective. ``status`` is "solved", or "fallback" where no solver got further than the
     uniform plan; ``message`` names the route that found it. ``prices`` (T,) is what one more second saves.
     """
@@ -258,7 +258,6 @@ class Solution:
     f: Array
     g: Array
     objective: float
-    slack: Array
     excess: float
     bound: float
     gap: float
@@ -421,7 +420,6 @@ def _solution(instance: Instance, scaled: Instance, held: _Held, factors: Array)
         f=f,
         g=g,
         objective=path.objective,
-        slack=np.maximum(instance.C - path.used, 0.0),
         excess=float(np.maximum(path.used - instance.C, 0.0).max()),
         bound=bound,
         gap=(path.objective - bound) / path.objective if path.objective > 0.0 else 0.0,
