@@ -148,11 +148,10 @@ def run_ants(
             troop.wait(_LOOK_S)
             troop.cut_late()
             if server is not None:
+                server.end_by(troop.told_at + _STOP_S)
                 server.revive()
             if picture is not None:
                 picture.show(time.monotonic() - began)
-        if server is not None:
-            server.end_by(troop.told_at + _STOP_S)
         report = added_up(
             troop.reports(),
             opened.statistics(),

@@ -116,7 +116,10 @@ def test_the_holder_dies_and_the_borrower_stops_before_anybody_takes_the_site_ov
     ants.run(3.0)
     ants.stopped.add(holder)
     died = ants.clock.now()
+    assert ants.living[0].store.claims is not None
+    [ends, _] = [claim.until for claim in ants.living[0].store.claims.claims("loan")]
     ants.fetch_all()
+    assert [at for at, _, _ in ants.requests() if ends - 0.2 * BEAT <= at < ends + DELAY] == []
     ants.check_polite()
     assert sum(counted(heir, "ant/sites_activated") for heir in ants.living) == 1
     assert all(many <= 2 for many in ants.asked().values())
@@ -174,8 +177,7 @@ def test_a_refusal_that_the_holder_sees_ends_all_loans_within_a_heartbeat(ants: 
     ants.run(refused_at + 90.0 - ants.clock.now())
     after = [at for at, _, _ in ants.requests() if at > refused_at + 0.05]
     assert all(at <= refused_at + BEAT for at in after)
-    ants.fetch_all()
-    assert set(ants.asked().values()) <= {1, 2}
+    assert set(ants.asked().values()) == {1}
 
 
 @pytest.mark.parametrize("leaver", [0, 1])
@@ -196,7 +198,7 @@ def test_nothing_is_lent_of_one_slot_or_where_a_budget_rules(tmp_path: Path, val
     for i in range(2):
         ants.join(cpu=(lambda: 0.9 * ants.clock.now()) if i == 0 else (lambda: 0.0))
         ants.run(until=lambda: len(ants.all[0].log) > 2)
-    ants.run(60.0)
-    assert len(ants.all[0].log) > 20
+    ants.run(30.0)
+    assert len(ants.all[0].log) > 8
     assert ants.all[1].log == []
     ants.ends()

@@ -119,7 +119,7 @@ class PrivateServer:
             self._lock = -1
 
     def end_by(self, moment: float) -> None:
-        """Let `close` wait for nobody after a moment, monotonic seconds."""
+        """Let `close` and `revive` wait for nobody after a moment, monotonic seconds."""
         self._end_by = moment
 
     def kill_hung(self, within_s: float) -> None:
@@ -197,7 +197,7 @@ class PrivateServer:
         # A Ctrl-C is for the crawl, which needs the server until its last page is settled; a child inherits the mask.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
         try:
-            self._server.start(timeout=_START_S)
+            self._server.start(timeout=min(_START_S, max(_LEAST_S, self._end_by - time.monotonic())))
         except (ValkeyServerError, OSError) as error:
             raise StoreError(f"valkey://{folder}: the server does not start: {error}") from None
         finally:
