@@ -5,7 +5,8 @@ of single pages (200, log-normal) change them. The frontier runs without I/O und
 store whose pages were crawled within the last 30 days, with what their histories taught, at a fetch a day for a
 thirtieth of them. Told: CPU of what selection costs (`UrgentPages`, all of it) for each fetch and of the crawl's CPU
 (the web's own and the clock's not counted), peak memory, budget used over budget given, the obsolete share. Setting the
-collection up is not measured. ``--sites 100000`` is 10^7 pages (some 40 minutes, 8 GB of disk); the default is 10^5.
+collection up is not measured; ``--store DIR`` keeps it there for the next run with the same options. ``--sites 100000
+--days 1 --store DIR`` is 10^7 pages (filling takes some 10 minutes, once); the default is 10^5.
 
 A budget of a few fetches for one large site must be used, too: ``--sites 1 --pages 900 --interval 90 --days 20`` used
 .53 of it when only those pages counted as missed that were due at the moment.
@@ -21,10 +22,12 @@ import argparse
 import heapq
 import random
 import resource
+import shutil
 import tempfile
 import time
 from collections import defaultdict
 from functools import lru_cache, partial, wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -67,7 +70,7 @@ LOOKED_AT = 400
 """Sites that are held against the truth."""
 SELECTION = (
     "divide", "wants", "admit", "prepare", "outranking", "due", "demand", "recalled", "look", "encode_forecast",
-    "observe", "refuse", "next_at", "leave",
+    "observe", "refuse", "next_at", "leave", "free",
 )  # fmt: skip
 
 
@@ -90,7 +93,7 @@ class Web:
         self._days, self._seed = options.days, seed
         self.day_s = max(round(sites * self.pages / self.interval_days / RATE), SHORTEST_DAY_S)
         self.releases = lru_cache(LOOKED_AT * 10)(self._releases)
-        self.held = np.zeros((sites, self.pages), dtype=np.int32)  # versions of our copies
+        self.held = np.zeros((sites, self.pages), dtype=np.int16)  # versions of our copies
         self.cpu = 0.0
 
     def _releases(self, site: int) -> Releases:
@@ -172,17 +175,44 @@ def main() -> None:
         [f"{web.names[0]}/d0/0"], min_delay="50ms", delay_factor=1, period=f"{web.day_s}s", collection='scope = "any"',
         rest=f'capacity_pages_per_period = {capacity}\nperiods = 14\nstrategy = "fountain"\n',
     )  # fmt: skip
-    with tempfile.TemporaryDirectory(prefix="webfountain-price-") as folder:
+    with tempfile.TemporaryDirectory(prefix="webfountain-price-", dir=options.store) as folder:
+        filled = _filled(options, web, collection, Path(folder))
+        _copy(filled, Path(folder) / "run")
         clock = ManualClock(START)
-        store = open_store(f"rocksdb://{folder}/store", collection="test", period_s=web.day_s)
-        begun = time.process_time()
-        set_up(store, web, collection, clock)
-        print(f"{options.sites:,} sites of {options.pages} pages set up: {time.process_time() - begun:.0f} s of CPU")
+        store = open_store(f"rocksdb://{folder}/run", collection="test", period_s=web.day_s)
         share = crawl(store, web, collection, clock, options.days, capacity)
     if options.ranking:
         again = Web(options)
         best = ranked(again, collection, options.days, capacity)
         print(f"all pages ranked together: obsolete {best:.5f}; at a price {share / best:.3f} of that (goal 1.05)")
+
+
+def _filled(options: argparse.Namespace, web: Web, collection: Collection, folder: Path) -> Path:
+    """A store as a crawl left it that went before, and what the copies in it are versions of: made, or found."""
+    name = f"{options.sites}-{options.pages}-{options.interval}-{options.days:g}"
+    kept = (options.store or folder) / name
+    if not kept.exists():
+        making = folder / "making"
+        store = open_store(f"rocksdb://{making}/store", collection="test", period_s=web.day_s)
+        begun = time.process_time()
+        set_up(store, web, collection)
+        store.close()
+        np.save(making / "held.npy", web.held)
+        making.rename(kept)
+        print(f"{options.sites:,} sites of {options.pages} pages set up: {time.process_time() - begun:.0f} s of CPU")
+    web.held[:] = np.load(kept / "held.npy")
+    return kept / "store"
+
+
+def _copy(store: Path, to: Path) -> None:
+    """A store that is written to while the other stays as it is; RocksDB changes no table that is written."""
+    for path in store.rglob("*"):
+        target = to / path.relative_to(store)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if path.suffix == ".sst":
+            target.hardlink_to(path)
+        elif path.is_file():
+            shutil.copyfile(path, target)
 
 
 def _options() -> argparse.Namespace:
@@ -192,6 +222,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--interval", type=int, default=30, help="days of the budget for all pages")
     parser.add_argument("--days", type=float, default=4.0)
     parser.add_argument("--ranking", action="store_true")
+    parser.add_argument("--store", type=Path, help="a folder that keeps the filled store for other runs")
     return parser.parse_args()
 
 
@@ -212,7 +243,7 @@ def records_of(web: Web, site: int) -> list[PageRecord]:
     return records
 
 
-def set_up(store: FrontierStore, web: Web, collection: Collection, clock: ManualClock) -> None:
+def set_up(store: FrontierStore, web: Web, collection: Collection) -> None:
     """Pages known and crawled, sites inactive, with what was learned of each; nothing of this is measured."""
     urgent = urgent_pages_of(collection, recrawl=True)
     assert urgent is not None
@@ -257,22 +288,29 @@ def crawl(
     shares, used = [], []
     begun, web.cpu = time.process_time(), 0.0
     outside = 0.0
-    for look in range(1, int(days * LOOKS) + 1):
+    looks = int(days * LOOKS)
+    for look in range(1, looks + 1):
         drive.go(START + look * web.day_s / LOOKS)
         before = time.process_time()
         shares.append(web.obsolete(looked, clock.now()))
         outside += time.process_time() - before
         used.append(sum(kind == "page" for _, kind, _ in drive.log))
         price = drive.frontier._follower.schedule.price
+        if look == looks // 2:  # from here on: before, the price of a store that was made at once has to be found
+            middle = time.process_time() - begun - outside - web.cpu, sum(spent.values())
         print(f"  day {look / LOOKS:.1f}: {used[-1]:,} fetches, obsolete {shares[-1]:.5f}, price {price}", flush=True)
     cpu = time.process_time() - begun - outside - web.cpu
     half = len(used) // 2
-    fetches, late = used[-1], (used[-1] - used[half - 1]) / (capacity * (len(used) - half) / LOOKS)
+    fetches, later = used[-1], used[-1] - used[half - 1]
+    late = later / (capacity * (len(used) - half) / LOOKS)
     selection = sum(spent.values())
+    cpu_later, selection_later = cpu - middle[0], selection - middle[1]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     print(
         f"selection {1e3 * selection / fetches:.4f} ms of CPU a fetch, {selection / cpu:.1%} of "
-        f"{1e3 * cpu / fetches:.3f} ms; budget used {late:.3f} (second half); peak memory {memory:.0f} MB; "
+        f"{1e3 * cpu / fetches:.3f} ms; in the second half {1e3 * selection_later / later:.4f} ms, "
+        f"{selection_later / cpu_later:.1%} of {1e3 * cpu_later / later:.3f} ms; budget used {late:.3f} (second half); "
+        f"peak memory {memory:.0f} MB; "
         f"obsolete {np.mean(shares):.5f}"
     )
     print("  of it: " + ", ".join(f"{name} {1e3 * each / fetches:.4f}" for name, each in sorted(spent.items())))

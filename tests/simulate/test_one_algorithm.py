@@ -14,7 +14,7 @@ from tests.frontier.town import DAY, NOW, ONE, Crawl, crawled
 from webfountain.core.activity import Signals
 from webfountain.core.site_urgency import Sites, SiteUrgency
 from webfountain.frontier.planning.schedule import PlanFollower, UrgencySchedule
-from webfountain.frontier.planning.urgent_pages import UrgentPages
+from webfountain.frontier.planning.urgent_pages import UrgentPages, _Together
 from webfountain.simulate.revisit import replay_at_a_price
 from webfountain.simulate.rivals import MODIFIED, AtAPrice, ChangeTrace, Fetches, UrgencyPolicy
 
@@ -55,7 +55,7 @@ def test_the_crawl_finds_pages_as_urgent_as_the_ranking_does() -> None:
         crawl.fetch(*[URLS[page] for page in pages], kind=kind, at=NOW + days * DAY)
         crawl.urgent._reckon([ONE], 0.0, NOW + days * DAY)
     crawl.urgent._reckon([ONE], 0.0, NOW + 20 * DAY)
-    (asked,) = crawl.urgent._by_terms([ONE], NOW + 20 * DAY)
+    asked = _Together({ONE: crawl.urgent._sites[ONE]}, NOW + 20 * DAY)
     live, other = asked.sites[0].worth / asked.step_s, simulated.score(FIRST + 20, EVERY, FIRST + 20 - since)
     assert type(asked.urgencies) is type(simulated._today) is Sites
     assert live == pytest.approx(other, rel=1e-4)

@@ -172,7 +172,7 @@ def test_what_is_but_a_little_more_urgent_waits_its_turn() -> None:
 
 def test_a_site_is_asked_again_when_a_page_may_be_worth_the_price() -> None:
     crawl = Crawl(pages_of(ONE), capacity=1e6, known=30_000_000)  # many sites: none is asked without need
-    crawl.urgent.divide(30_000_000, 300_000)
+    crawl.urgent.divide(30_000_000, 3_000_000)
     price = 2.0 * max(2.0**power for power in range(40) if crawl.demand(2.0**power))
     soon = crawl.next_at(price)
     assert NOW + DAY / 50 < soon < NOW + 3 * DAY
@@ -184,7 +184,7 @@ def test_a_site_is_asked_again_when_a_page_may_be_worth_the_price() -> None:
 
 def test_a_site_is_asked_sooner_when_the_price_has_fallen() -> None:
     crawl = Crawl(pages_of(ONE), capacity=1e6, known=30_000_000)
-    crawl.urgent.divide(30_000_000, 300_000)
+    crawl.urgent.divide(30_000_000, 3_000_000)
     price = 3.0 * max(2.0**power for power in range(40) if crawl.demand(2.0**power))
     later = crawl.next_at(price)
     assert crawl.next_at(price / 2) < later
@@ -208,12 +208,12 @@ def test_what_is_found_is_learned_when_the_site_is_asked_or_at_once_where_others
     crawl.demand(0.0)
     crawl.fetch(f"{ONE}/a/28", at=NOW + 1.0)
     assert site.demand(1e-9, NOW + 1.0) == 28, "a page that was fetched is not wanted, though nothing is learned yet"
-    crawl.due(9)
+    crawl.due(9, at=NOW + 1.0)
     assert not site.observed
     pause = PAUSE * site.terms.step_s
     for page, pauses, left in ((0, 0.0, 1), (1, 1.0, 0), (2, 1.5, 1), (3, 1.9, 2)):
-        [(_, kept)] = crawl.fetch(f"{ONE}/a/{page}", kind="changed", at=NOW + pauses * pause)
-        crawl.urgent.prepare([], [ONE], 0.0, at=NOW + pauses * pause)
+        [(_, kept)] = crawl.fetch(f"{ONE}/a/{page}", kind="changed", at=NOW + 1.0 + pauses * pause)
+        crawl.urgent.prepare([], [ONE], 0.0, at=NOW + 1.0 + pauses * pause)
         assert len(site.observed) == left, page
     other = Crawl(capacity=10.0, known=30)
     other.sites, other.url = crawl.sites, crawl.url
@@ -289,12 +289,11 @@ def test_pages_of_sites_that_nobody_asks_are_due_when_the_price_has_fallen_and_f
     first = crawl.urgent.recalled(0.0, at=NOW + CHECK_S)
     assert {site: len(keys) for site, keys in first.items()} == {TWO: 5}, "two checks' worth, and one"
     assert crawl.urgent.recalled(0.0, at=NOW + CHECK_S + 1.0) == {}, "once a check"
-    then = crawl.urgent.recalled(0.0, at=NOW + 2 * CHECK_S)
-    assert [crawl.url[key] for key in then[ONE]] == [f"{ONE}/a/{page}" for page in range(5)], "of the other some wait"
+    assert crawl.urgent.recalled(0.0, at=NOW + 2 * CHECK_S) == {}, "while so many wait"
+    crawl.fetch(*(crawl.url[key] for key in first[TWO][1:]))
+    then = crawl.urgent.recalled(0.0, at=NOW + 3 * CHECK_S)
+    assert [crawl.url[key] for key in then[ONE]] == [f"{ONE}/a/{page}" for page in range(4)], "of the other one waits"
     assert crawl.urgent.recalled(0.0, at=NOW + 3 * CHECK_S) == {}, "of both"
-    crawl.urgent.demand(0.0, NOW + 4 * CHECK_S)
-    crawl.urgent._sites[TWO].rest()
-    assert crawl.urgent.recalled(0.0, at=NOW + 4 * CHECK_S) == {}, "pages of active sites are enough"
 
 
 def test_what_pages_that_do_not_wait_are_worth_is_known_of_all_sites_in_memory() -> None:

@@ -20,7 +20,7 @@ from __future__ import annotations
 from dataclasses import replace
 from heapq import nlargest
 from itertools import chain
-from math import inf
+from math import ceil, inf
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final
 
@@ -35,7 +35,7 @@ from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD
 from webfountain.frontier.planning.urgent_site import RUNGS, UrgencyTerms, UrgentSite
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, ItemsView, Iterable, Mapping, Sequence
+    from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -54,6 +54,8 @@ FEWEST_CHOICES: Final = 2
 PAUSE: Final = 0.25
 """Share of a step, or a check if that is longer, for which changes of a site are not learned from anew while pages of
 it wait: they come one by one, and each lesson costs what all its pages cost."""
+PAGES_TOGETHER: Final = 6000
+"""Pages whose sites are reckoned at once."""
 RELEASE: Final = 64
 """Pages of a site, at most, that go before what waits in one batch."""
 OUTRANKS: Final = 2.0
@@ -66,11 +68,22 @@ WAKES: Final = 0.5
 LEAST_WAKES: Final = 6000.0
 """Times that sites are asked although no page of theirs should be worth the price, for each fetch, and in a period at
 least: the price may have fallen."""
+LESSONS: Final = 0.25
+REST: Final = 2.0
+"""Times that sites are reckoned for each fetch: else a site rests from one to the next, so many steps at most."""
+AT_LEAST: Final = 50.0
+"""Times in a second, whatever the budget: so many cost a two-hundredth of a core, and few sites need not rest."""
+TOGETHER: Final = 40
+"""Sites that are asked at the same moment, if that delays none by more than a check: more gain little."""
 RESTED: Final = 200_000
 """Pages, in all, of sites that left and are kept in memory all the same: many come back within their step, or sooner
 than they were to, for the price has fallen."""
 RECALLED: Final = 2.0
 """Checks' worth of fetches below which pages of sites that rest are called."""
+NEARLY: Final = 0.9
+"""Checks after which the batch that comes with the next check is not too soon."""
+READY_S: Final = 1.0
+"""What a site that is called takes until its pages are fetched, at most: where a check is shorter, none rests."""
 COVERED: Final = 0.5
 """Share of the crawled pages that must have been reckoned before anything is said of all."""
 _DAY_S: Final = 86_400.0
@@ -124,10 +137,10 @@ class _Together:
             site.learned(self.at)
         return float(told.lasted.sum()) * self.step_s
 
-    def reckon(self, price: float) -> None:
+    def reckon(self, price: float, *, rest_s: float) -> None:
         """How urgent each page of each site is now, and before when no other is worth the price or some less.
 
-        Only with a new step are pages more urgent.
+        Only with a new step are pages more urgent. The sites rest for `rest_s` from now on.
         """
         approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
@@ -140,7 +153,9 @@ class _Together:
         begun = np.array([site.begin_of(site.step(self.at)) for site in self.sites])
         reaches = (begun + np.maximum(np.ceil(ahead), 1.0) * self.step_s).T.tolist()
         for i, site in enumerate(self.sites):
-            site.reckoned(worth[begins[i] : begins[i + 1]].copy(), self.at, price, reaches[i])
+            site.reckoned(
+                worth[begins[i] : begins[i + 1]].copy(), self.at, price, reaches[i], rests_until=self.at + rest_s
+            )
 
     def believed(self) -> list[Believed]:
         """What is believed of each site."""
@@ -151,6 +166,18 @@ class _Together:
             Believed(self.at, count, obsolete, so_far * self.step_s, growing / self.step_s)
             for count, obsolete, so_far, growing in rows
         ]
+
+
+def _groups(sites: Mapping[str, UrgentSite], at: float) -> Iterator[_Together]:
+    """Sites of like terms, as they stand now; not so many at once that numpy's arrays leave the processor's cache."""
+    by_interval: dict[float, dict[str, UrgentSite]] = {}
+    for name, site in sites.items():
+        group = by_interval.setdefault(site.terms.interval, {})
+        group[name] = site
+        if sum(map(len, group.values())) >= PAGES_TOGETHER:
+            yield _Together(by_interval.pop(site.terms.interval), at)
+    for group in by_interval.values():
+        yield _Together(group, at)
 
 
 class _Rested:
@@ -207,6 +234,8 @@ class UrgentPages:
         self._capacity = capacity
         self._demand, self._demand_at, self._sampled = 0, 0.0, 0
         self._sleep_s = 0.0  # a site is asked again after so long at most
+        self._rest_s = 0.0  # and reckoned again after so long at least
+        self._round_s = self.check_s  # sites are asked at multiples of this
         self._sites: dict[str, UrgentSite] = {}
         self._rested = _Rested()
         self._recalled_at = 0.0
@@ -235,16 +264,20 @@ class UrgentPages:
         return self._terms.interval
 
     def demand(self, price: float, at: float) -> int:
-        """Pages of the active sites that are worth the price, as each was reckoned last; of many sites some in turn."""
+        """Pages of the active sites that are worth the price, as each was reckoned last, and those that were called.
+
+        Of many sites some in turn.
+        """
         if at >= self._demand_at:
-            self._demand_at = at + self.check_s
+            self._demand_at = at + NEARLY * self.check_s
             names = list(self._sites)
             begin = self._sampled % max(len(names), 1)
             asked = (names[begin:] + names[:begin])[:SAMPLE]
             self._sampled = begin + len(asked)
             self._reckon([name for name in asked if not self._sites[name].is_known()], price, at)
             found = sum(self._sites[name].demand(price, at) for name in asked)
-            self._demand = round(found * len(names) / max(len(asked), 1))
+            called = sum(len(site.waits) for _, site in self._rested.items())
+            self._demand = round(found * len(names) / max(len(asked), 1)) + called
         return self._demand
 
     def free(self, pages: int, at: float) -> tuple[float, float]:
@@ -253,14 +286,14 @@ class UrgentPages:
         The second of sites of which nothing waits, which could give them at once; 0 where there are not so many.
         """
         if at >= self._free_at:
-            self._free_at = at + self.check_s
+            self._free_at = at + NEARLY * self.check_s
             sites = [
                 site
                 for site in map(itemgetter(1), chain(self._sites.items(), self._rested.items()))
                 if site.is_known() and site.most > 0.0
             ]
             first = nlargest(pages, [site for site in sites if not site.waits], key=attrgetter("most"))
-            worth = np.concatenate([np.zeros(0), *(site.worth_of_free() for site in first)])
+            worth = np.concatenate([np.zeros(0), *(site.worth for site in first)])
             level = float(np.partition(worth, -pages)[-pages]) if 0 < pages <= len(worth) else 0.0
             self._free = max((site.most for site in sites), default=inf), level
         return self._free
@@ -269,7 +302,12 @@ class UrgentPages:
         """The store holds so many crawled pages of so many sites: the budget is for all of them."""
         period = self._terms.period
         self._terms = self._terms._replace(interval=max(pages, 1) / self._capacity * period)
-        self._sleep_s = period * max(1 / CHECKS_PER_PERIOD, sites / max(WAKES * self._capacity, LEAST_WAKES))
+        rate = self._capacity / period
+        self._sleep_s = max(self.check_s, sites / max(WAKES * rate, LEAST_WAKES / period))
+        self._rest_s = 0.0
+        if self.check_s >= READY_S:
+            self._rest_s = min(sites / max(LESSONS * rate, AT_LEAST), REST * self._terms.step_s)
+        self._round_s = min(self.check_s, TOGETHER / max(LESSONS * rate, AT_LEAST))
 
     def wants(self, lease: SiteLease) -> bool:
         """Whether a site should be taken in: it is not, or its steps no longer fit the interval between visits."""
@@ -307,20 +345,35 @@ class UrgentPages:
 
         It has fallen since they were asked; sites that are not in memory come back in time (`next_at`).
         """
-        room = round(RECALLED * self._capacity / CHECKS_PER_PERIOD) + 1 - self._demand
-        if at < self._recalled_at or room <= 0:
+        if at < self._recalled_at:
             return {}
-        self._recalled_at = at + self.check_s
+        self._recalled_at = at + NEARLY * self.check_s
+        waiting = sum(len(site.waits) for _, site in chain(self._sites.items(), self._rested.items()))
+        room = round(RECALLED * self._capacity / CHECKS_PER_PERIOD) + 1 - waiting
+        if room <= 0:
+            return {}
+        known = [each for each in chain(self._sites.items(), self._rested.items()) if each[1].may_be_worth(price, at)]
+        known.sort(key=lambda each: -each[1].most)
+        sure = [each for each in known if each[1].most >= price]
+        due = self._called(sure, price, room, at)
+        room -= sum(map(len, due.values()))
+        if room > 0 and self._rest_s:
+            perhaps = known[len(sure) : len(sure) + ceil(LESSONS * room)]
+            self._reckon_those(dict(perhaps), price, at)
+            due |= self._called(perhaps, price, room, at)
+        return due
+
+    def _called(
+        self, sites: Iterable[tuple[str, UrgentSite]], price: float, room: int, at: float
+    ) -> dict[str, list[bytes]]:
         due: dict[str, list[bytes]] = {}
-        known = chain(self._sites.items(), self._rested.items())
-        called = [(name, site) for name, site in known if site.most >= price and not site.waits and site.is_known()]
-        for name, site in sorted(called, key=lambda each: -each[1].most):
+        for name, site in sites:
+            if room <= 0:
+                break
             pages, urgency = site.urgent(price, at)
             if len(pages):
                 due[name] = site.send(pages[np.argsort(-urgency, kind="stable")[:room]], at)
                 room -= len(due[name])
-            if room <= 0:
-                break
         return due
 
     def observe(self, visits: Sequence[Visit], *, at: float) -> list[tuple[SiteLease, bytes]]:
@@ -341,15 +394,18 @@ class UrgentPages:
 
     def _reckon(self, names: Iterable[str], price: float, at: float) -> None:
         """Of these sites those are reckoned of which a page may be worth the price; what was observed is learned."""
+        self._reckon_those({name: self._sites[name] for name in names}, price, at)
+
+    def _reckon_those(self, sites: Mapping[str, UrgentSite], price: float, at: float) -> None:
         pause = self._pause_s
-        stale = [name for name in names if self._sites[name].is_stale(price, at, pause)]
+        stale = {name: site for name, site in sites.items() if site.is_stale(price, at, pause)}
         if not stale:
             return
-        for group in self._by_terms([name for name in stale if self._sites[name].observed], at):
+        for group in _groups({name: site for name, site in stale.items() if site.observed}, at):
             self._remember(group, group.learn())
-            group.reckon(price)
-        for group in self._by_terms([name for name in stale if not self._sites[name].is_reckoned(at)], at):
-            group.reckon(price)
+            group.reckon(price, rest_s=self._rest_s)
+        for group in _groups({name: site for name, site in stale.items() if not site.is_reckoned(at)}, at):
+            group.reckon(price, rest_s=self._rest_s)
 
     @property
     def _pause_s(self) -> float:
@@ -361,14 +417,6 @@ class UrgentPages:
         forecast.visit(lasted_s)
         for site, new in zip(group.sites, group.believed(), strict=True):
             standing.replace(site.believe(new), new)
-
-    def _by_terms(self, names: Iterable[str], at: float) -> list[_Together]:
-        """Sites of like terms, as they stand now."""
-        by_interval: dict[float, dict[str, UrgentSite]] = {}
-        for name in names:
-            site = self._sites[name]
-            by_interval.setdefault(site.terms.interval, {})[name] = site
-        return [_Together(sites, at) for sites in by_interval.values()]
 
     def _forecasting(self, at: float) -> tuple[CycleForecast, BelievedTotal]:
         if self._forecast is None or self._standing is None:
@@ -459,8 +507,6 @@ class UrgentPages:
         latest, found = at + self._sleep_s, dict[str, float]()
         for name in names:
             site = self._sites[name]
-            due = site.due_at(price)
-            if due is None:
-                due = site.reaches_at(price, at)
-            found[name] = max(min(latest, site.next_step_at(at) if due is None else due), at)
+            due = min(latest, site.asks_at(price, at))
+            found[name] = at if due <= at else ceil(due / self._round_s) * self._round_s
         return found

@@ -7,6 +7,8 @@ other is. Times are UTC seconds, urgencies and prices seconds of obsolete time.
 
 from __future__ import annotations
 
+from array import array
+from functools import lru_cache
 from math import floor, inf, log
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -46,7 +48,7 @@ STEPS: Final = 36
 """Steps between two visits to a page, where visits are that frequent."""
 _KEY_BYTES: Final = len(fingerprint("http://a.example/"))
 _SEARCHED: Final = 4000
-"""Bytes of keys that are searched for one; of more a table is made."""
+"""Bytes of keys that are searched for one; of more those that are in order are looked up."""
 
 
 class UrgencyTerms(NamedTuple):
@@ -73,7 +75,7 @@ class UrgencyTerms(NamedTuple):
     @property
     def beliefs(self) -> Signals:
         """The signals in steps."""
-        return self.signals.lasting(self.interval / self.period).spread(self._steps)
+        return _beliefs(self.signals, self.interval / self.period, self._steps)
 
     @property
     def _steps(self) -> float:
@@ -84,12 +86,19 @@ class UrgencyTerms(NamedTuple):
         return self._replace(interval=STRANGE ** round(log(self.interval) / log(STRANGE)))
 
 
+@lru_cache(64)
+def _beliefs(signals: Signals, interval: float, steps: float) -> Signals:
+    return signals.lasting(interval).spread(steps)
+
+
 class UrgentSite:
     """One active site. Pages are numbered as they come; `begun` or `decode` makes one."""
 
     __slots__ = (
         "_encoded",
+        "_has_grown",
         "_keys",
+        "_numbered",
         "_numbers",
         "_phase",
         "_step_s",
@@ -105,6 +114,7 @@ class UrgentSite:
         "news",
         "observed",
         "reaches",
+        "rests_until",
         "terms",
         "urgencies",
         "waits",
@@ -138,8 +148,12 @@ class UrgentSite:
         """The price asked for when it was reckoned last, s."""
         self.reaches: Sequence[float] = ()
         """UTC s before which no other page is worth each of `RUNGS` of that."""
+        self.rests_until = -inf
+        """UTC s before which it is not reckoned again, unless a change was found and pages of it wait."""
+        self._has_grown = False  # pages came that were not reckoned yet; nothing is to be saved on them for now
         self._keys = keys
-        self._numbers: dict[bytes, int] = {}
+        self._numbers = np.zeros(0, dtype=np.int32)  # of the first pages of a large site, in the order of their keys
+        self._numbered = np.zeros(0, dtype=np.uint64)  # these keys
         self.candidate_since = fetched
         """(pages,) UTC s; inf of a page that is no candidate: its tries fail, it is gone or refused."""
         self.waits: dict[int, float] = {}
@@ -173,20 +187,29 @@ class UrgentSite:
     ) -> UrgentSite:
         """From the crawled pages of a site as they stand in the store, with their histories."""
         phase = _phase(name)
-        pages = [record for record in records if record.request is None and record.last_crawled is not None]
-        evidence = np.array([_evidence(record) for record in pages]).reshape(-1, 2)
+        directories: dict[str, str] = {}
+        paths: list[str] = []
+        keys, facts = bytearray(), array("d")
+        for record in records:  # one after the other: a large site's records do not fit into memory
+            if record.request is None and record.last_crawled is not None:
+                directory = _path(record.url).rpartition("/")[0] + "/"
+                paths.append(directories.setdefault(directory, directory))
+                keys += fingerprint(record.url)
+                facts.extend((
+                    _step(record.last_crawled, terms, phase), *_evidence(record), _weight(record, terms),
+                    _candidate_since(record, terms),
+                ))  # fmt: skip
+        since, events, watched, importance, fetched = np.array(facts).reshape(-1, 5).T.copy()
         urgencies = SiteUrgency.resumed(
-            [_path(record.url) for record in pages],
-            since=np.array([_step(record.last_crawled or 0.0, terms, phase) for record in pages], dtype=np.int64),
-            events=evidence[:, 0],
-            watched=evidence[:, 1] / terms.step_s,
-            importance=np.array([_weight(record, terms) for record in pages]),
+            paths,
+            since=since.astype(np.int64),
+            events=events,
+            watched=watched / terms.step_s,
+            importance=importance,
             signals=terms.beliefs,
             step=_step(at, terms, phase),
         )
-        fetched = np.array([_candidate_since(record, terms) for record in pages], dtype=np.float64)
-        keys = b"".join(fingerprint(record.url) for record in pages)
-        return cls(name, urgencies, keys, fetched, terms, believed=believed)
+        return cls(name, urgencies, bytes(keys), fetched, terms, believed=believed)
 
     def __len__(self) -> int:
         return len(self.candidate_since)
@@ -197,11 +220,15 @@ class UrgentSite:
 
     def number(self, key: bytes) -> int | None:
         """The number of a page; None when it is not known here."""
-        if len(self._keys) > _SEARCHED:
-            if not self._numbers:
-                self._numbers = {self.key(page): page for page in range(len(self))}
-            return self._numbers.get(key)
-        place = self._keys.find(key)
+        if len(self._keys) - self._numbered.nbytes > _SEARCHED:
+            keys = np.frombuffer(self._keys, dtype=np.uint64)
+            self._numbers = np.argsort(keys).astype(np.int32)
+            self._numbered = keys[self._numbers]
+        if len(self._numbered):
+            number = int(np.searchsorted(self._numbered, np.frombuffer(key, dtype=np.uint64)[0]))
+            if number < len(self._numbered) and self.key(int(self._numbers[number])) == key:
+                return int(self._numbers[number])
+        place = self._keys.find(key, self._numbered.nbytes)
         while place % _KEY_BYTES and place >= 0:
             place = self._keys.find(key, place + 1)
         return place // _KEY_BYTES if place >= 0 else None
@@ -265,9 +292,12 @@ class UrgentSite:
             since=np.array([self.step(record.last_crawled or 0.0) for record in records]),
             importance=np.array([_weight(record, self.terms) for record in records]),
         )
-        self._encoded, self.reaches = None, ()
+        self._encoded = None
+        if self.is_known():
+            self.worth, self._has_grown = np.concatenate([self.worth, np.zeros(len(records))]), True
+        else:
+            self.reaches = ()
         self._keys += b"".join(fingerprint(record.url) for record in records)
-        self._numbers.clear()
         fetched = [_candidate_since(record, self.terms) for record in records]
         self.candidate_since = np.concatenate([self.candidate_since, np.array(fetched, dtype=np.float64)])
 
@@ -288,7 +318,7 @@ class UrgentSite:
 
     def is_reckoned(self, at: float) -> bool:
         """Whether `worth` is as it would be reckoned now."""
-        return not self.observed and self._worth_step == self.step(at) and self.is_known()
+        return not (self.observed or self._has_grown) and self._worth_step == self.step(at) and self.is_known()
 
     def is_known(self) -> bool:
         """Whether it was reckoned with all its pages, if not now."""
@@ -296,17 +326,20 @@ class UrgentSite:
 
     def is_stale(self, price: float, at: float, pause: float) -> bool:
         """Whether it must be reckoned to tell which pages are worth the price."""
-        if not self.reaches:
+        if not self.reaches or (price <= self.most and not self.is_known()):
             return True
-        if self.observed:
+        if at < self.rests_until:
+            return bool(self.observed) and self.should_learn(at, pause)
+        if self.observed or self._has_grown:
             return not self.waits or self._worth_step != self.step(at) or self.should_learn(at, pause)
         if price <= self.most:
-            return self._worth_step != self.step(at) or not self.is_known()
+            return self._worth_step != self.step(at)
         reach = self.reaches_at(price, at)
         return (reach is None or reach <= at) and self._worth_step != self.step(at)
 
-    def reckoned(self, worth: Array, at: float, price: float, reaches: Sequence[float]) -> None:
+    def reckoned(self, worth: Array, at: float, price: float, reaches: Sequence[float], *, rests_until: float) -> None:
         """How urgent all its pages are, s; and when others than those of this price reach `RUNGS` of it."""
+        self.rests_until, self._has_grown = rests_until, False
         self.worth, self._worth_step, self.best = worth, self.step(at), float(worth.max(initial=0.0))
         self.asked, self.reaches = price, reaches
         self._find_most()
@@ -345,7 +378,7 @@ class UrgentSite:
 
     def demand(self, price: float, at: float) -> int:
         """How many pages are worth the price or wait."""
-        if price > self.best:
+        if price > self.most:
             return len(self.waits)
         worth = self.worth >= price
         worth[np.fromiter(self.waits, dtype=np.int64)] = True
@@ -372,6 +405,31 @@ class UrgentSite:
             pages = pages[~np.isin(pages, np.fromiter(self.waits, dtype=np.int64))]
         since = float(self.candidate_since[pages].min()) if len(pages) else inf
         return None if since == inf else since + self.terms.shortest
+
+    def asks_at(self, price: float, at: float) -> float:
+        """When it should be asked again, for a page may be worth the price, or others than was thought."""
+        due = self.due_at(price)
+        if due is not None:
+            return due
+        rests = at < self.rests_until
+        due = self.reaches_at(price, -inf if rests else at)  # what passed while it rests is not over
+        if due is None:
+            due = self.begin_of(self._worth_step + 1) if rests else self.next_step_at(at)
+        if self._has_grown or any(new for _, new in self.observed.values()):
+            due = min(due, self.rests_until)
+        return max(due, self.rests_until)
+
+    def may_be_worth(self, price: float, at: float) -> bool:
+        """Whether a page may be worth the price by now, or was when it was reckoned, and none is asked for.
+
+        Of a site that is in memory.
+        """
+        if self.waits or not self.is_known():
+            return False
+        if price <= self.most:
+            return True
+        reach = self.reaches_at(price, at)
+        return reach is not None and reach <= at and self.rests_until <= at
 
     def reaches_at(self, price: float, at: float) -> float | None:
         """Before when no page that is not worth the price becomes so, if nothing is found meanwhile; inf: never.
