@@ -191,6 +191,38 @@ def test_a_site_is_asked_sooner_when_the_price_has_fallen() -> None:
     assert crawl.next_at(price / 8) == NOW, "a page is worth that already"
 
 
+def test_where_sites_are_many_one_rests_from_a_reckoning_to_the_next_through_a_restart_too() -> None:
+    crawl = Crawl(pages_of(ONE, 30), capacity=10.0)
+    crawl.urgent.divide(30, 1_000_000)
+    site = crawl.urgent._sites[ONE]
+    crawl.due(1)
+    [(_, kept)] = crawl.fetch(*crawl.waiting, kind="changed", at=NOW + 60)
+    rests_until = site.rests_until
+    assert NOW + CHECK_S < rests_until <= NOW + 1_000_000 / 50
+    other = Crawl(capacity=10.0, known=30)
+    other.sites, other.url = crawl.sites, crawl.url
+    other.urgent.divide(30, 1_000_000)
+    assert other.admit(ONE, learned=kept, at=NOW + 90)
+    assert other.urgent._sites[ONE].rests_until == rests_until
+    for each in (crawl, other):
+        price = 2.0 * each.urgent._sites[ONE].most
+        assert each.due(9, price=price, at=rests_until - 1.0) == []
+        assert each.urgent._sites[ONE].observed, "not learned from while it rests"
+        assert rests_until <= each.next_at(price, at=rests_until - 1.0) <= rests_until + 1.0
+        each.demand(price, at=rests_until)
+        assert not each.urgent._sites[ONE].observed
+
+
+def test_a_page_of_a_large_site_is_known_by_its_key_also_when_others_came_since() -> None:
+    crawl = Crawl(pages_of(ONE, 1200))
+    site = crawl.urgent._sites[ONE]
+    for more in (None, *(f"{ONE}/a/new{page}" for page in range(3))):
+        if more is not None:
+            crawl.fetch(more, kind="new")
+        assert [site.number(site.key(page)) for page in range(len(site))] == list(range(len(site)))
+        assert site.number(fingerprint(f"{ONE}/never/seen")) is None
+
+
 def test_sites_do_not_all_become_more_urgent_at_once() -> None:
     sites = [f"http://s{number}.example" for number in range(40)]
     crawl = Crawl(*(pages_of(site, 5) for site in sites), capacity=20.0)

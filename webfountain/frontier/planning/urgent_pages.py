@@ -12,7 +12,8 @@ when it is asked and a page of it may be worth the price by now. Each reckoning 
 for a few prices (`RUNGS`), so that asking in between, for the price may have fallen, costs a look at these. Time is
 counted in steps (a thirty-sixth of the time between two visits; each site has its own phase, so that not all come at
 once). What is found is learned when the site is asked next and nothing of it waits; while something does now and then,
-sooner when a change was found (`PAUSE`), for then others may outrank what waits.
+sooner when a change was found (`PAUSE`), for then others may outrank what waits. Where so many sites are asked that it
+counts, each rests from one reckoning to the next (`LESSONS`), and sites are asked at the same moments (`TOGETHER`).
 """
 
 from __future__ import annotations

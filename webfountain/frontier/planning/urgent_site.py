@@ -173,7 +173,7 @@ class UrgentSite:
         if stored is not None:
             self.believed, self.observed = stored.believed, stored.observed
             self.best = self.most = stored.most
-            self.asked, self.reaches = stored.asked, stored.reaches
+            self.asked, self.reaches, self.rests_until = stored.asked, stored.reaches, stored.rests_until
 
     @classmethod
     def begun(
@@ -464,7 +464,7 @@ class UrgentSite:
         self.kept = _SITE.encode(
             [
                 *(self.terms.interval, self.believed, self._keys, self.candidate_since.tobytes(), self._encoded),
-                *(self.observed, self.most, self.asked, self.reaches),
+                *(self.observed, self.most, self.asked, self.reaches, self.rests_until),
             ]
         )
         return self.kept
@@ -501,6 +501,7 @@ class _Stored(msgspec.Struct, frozen=True, array_like=True):
     most: float
     asked: float
     reaches: list[float]
+    rests_until: float = -inf
 
 
 _SITE: Final = msgspec.msgpack.Encoder()
