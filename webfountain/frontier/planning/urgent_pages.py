@@ -353,12 +353,17 @@ class UrgentPages:
         room = round(RECALLED * self._capacity / CHECKS_PER_PERIOD) + 1 - waiting
         if room <= 0:
             return {}
-        known = [each for each in chain(self._sites.items(), self._rested.items()) if each[1].may_be_worth(price, at)]
+        least = 0.0 if self._rest_s else price  # where no site rests each is asked often enough
+        known = [
+            (name, site)
+            for name, site in chain(self._sites.items(), self._rested.items())
+            if site.most >= least and site.may_be_worth(price, at)
+        ]
         known.sort(key=lambda each: -each[1].most)
         sure = [each for each in known if each[1].most >= price]
         due = self._called(sure, price, room, at)
         room -= sum(map(len, due.values()))
-        if room > 0 and self._rest_s:
+        if room > 0:
             perhaps = known[len(sure) : len(sure) + ceil(LESSONS * room)]
             self._reckon_those(dict(perhaps), price, at)
             due |= self._called(perhaps, price, room, at)
