@@ -102,6 +102,18 @@ def test_pages_without_a_copy_are_obsolete() -> None:
     assert forecast.cycles[0].found == pytest.approx(0.05)
 
 
+def test_the_first_fetches_of_a_collection_are_no_witness_of_what_comes() -> None:
+    """Pages get their first copies for ten days, or for a hundred: then that is what the cycles are like."""
+    for days, cycles in ((10, 2), (100, 3)):
+        forecast = CycleForecast.begun(14.0, at=0.0)
+        for day in range(46):
+            missing = max(800.0 * (1 - day / days), 0.0)
+            forecast.look(float(day), obsolete=0.0, so_far=0.0, missing=missing, known=1000.0)
+        assert len(forecast.cycles) == cycles
+        assert forecast.begin >= 10
+        assert all((cycle.found < 0.01) is (days == 10) for cycle in forecast.cycles)
+
+
 def test_the_beliefs_of_sites_add_up_each_as_of_its_own_time() -> None:
     standing = BelievedTotal(1e9)
     one, two = Believed(1e9, 10, 2.0, 5.0, 0.1), Believed(1e9 + 7, 20, 1.0, 3.0, 0.0)

@@ -140,6 +140,8 @@ class CycleForecast(msgspec.Struct, array_like=True):
     """Page-seconds in it that were believed."""
     lasted: float = 0.0
     """Page-seconds that have passed in it, of all known pages."""
+    waited: float = 0.0
+    """Share of the pages that had no copy when it began."""
 
     @classmethod
     def begun(cls, cycle_s: float, *, at: float) -> CycleForecast:
@@ -155,8 +157,9 @@ class CycleForecast(msgspec.Struct, array_like=True):
 
         Call it often in a cycle, and after the visits so far.
         """
-        if self.so_far is None:
-            self.begin, self.so_far = at, so_far
+        if self.so_far is None or self._is_built(missing, known):
+            self.begin, self.so_far, self.waited = at, so_far, missing / max(known, 1.0)
+            self.found = self.shown = self.lasted = 0.0
         elif at > self.looked:
             passed = at - self.looked
             self.found += missing * passed
@@ -165,6 +168,13 @@ class CycleForecast(msgspec.Struct, array_like=True):
         self.looked, self.believed, self.known = at, obsolete + missing, known
         if at >= self.begin + self.cycle_s:
             self._close(at, so_far)
+
+    def _is_built(self, missing: float, known: float) -> bool:
+        """Whether the collection is still fetched for the first time: the first cycle begins when that is done.
+
+        What it stood without a copy tells nothing of the next. Where that takes longer than cycles do, it is as it is.
+        """
+        return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 
     def _close(self, at: float, so_far: float) -> None:
         if self.lasted > 0 and self.so_far is not None:

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 
 from tests.frontier.drive import Answer, Drive, Web, collection_of
 from tests.frontier.test_frontier import HTML, linked, site_of_pages
+from webfountain.clock import ManualClock
+from webfountain.frontier.batch import Learned
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of
-from webfountain.frontier.planning.urgent_site import UrgentSite
+from webfountain.frontier.planning.urgent_site import RUNGS, UrgentSite
+from webfountain.store import open_store
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from pathlib import Path
 
     from webfountain.records import Fetch
 
@@ -79,6 +87,76 @@ def test_after_a_restart_a_site_goes_on_from_what_was_kept_with_it(monkeypatch: 
     monkeypatch.setattr(UrgentSite, "begun", None)  # its pages are not read again
     run(again, 1)
     assert again.metrics.get("controller/made_due") >= 6
+
+
+# ----------------------------------------------------------------------------------------------------- after a kill
+
+FOUR = [f"http://{name}.example" for name in ("one", "two", "three", "four")]
+FEW = [f"{directory}/{page}" for page in range(6) for directory in ("docs", "blog")]
+KILLED_AT = START + 6.4 * DAY
+"""In the second cycle of four days."""
+
+
+def changing(fetch: Fetch, at: float) -> Answer:
+    """Each site's docs change together, its blog page by page; an answer takes long, so that some are on their way."""
+    path, site = fetch.url.split("/", 3)[3], FOUR.index(fetch.site)
+    day = (at - START) / DAY
+    edition = (day + 2 * site) // 5 if path.startswith("docs") else day // (4 + site + len(path))
+    if path == "robots.txt":
+        return 404, {}, b"", 0.05
+    return 200, HTML, linked(*FEW) if path == "" else f"{path} {edition}".encode(), 0.1 * DAY
+
+
+def four_sites(folder: Path | str, *, at: float = START) -> Drive:
+    """A crawl of four sites, three at a time, twelve pages a day."""
+    budget = "periods = 4\ncapacity_pages_per_period = 12\n[change]\nmin_change = 0"
+    collection = collection_of([f"{site}/" for site in FOUR], rest=budget, politeness="per_ip = false", delay_factor=0)
+    store = open_store(f"rocksdb://{folder}", collection="test", period_s=DAY)
+    return Drive(collection, changing, store=store, clock=ManualClock(at), active_sites=3, lease_seconds=DAY)
+
+
+def live(folder: str, begin: str) -> None:
+    """The life of a process: up to `KILLED_AT`, where it tells what is in flight, and then a day more if it may."""
+    drive = four_sites(folder, at=float(begin))
+    run(drive, (KILLED_AT - drive.clock.now()) / DAY)
+    print(*sorted(fetched.fetch.url for _, _, fetched in drive.flying))
+    print(drive.frontier.price, flush=True)
+    before = len(drive.log)
+    if sys.stdin.readline():
+        run(drive, 1)
+        print(*(url for _, kind, url in drive.log[before:] if kind == "page"), flush=True)
+
+
+def process(folder: Path, *, begin: float) -> subprocess.Popen[str]:
+    """One that lives; the order of its sets is always the same."""
+    program = f"import sys; from {__name__} import live; live(*sys.argv[1:])"
+    command = [sys.executable, "-c", program, str(folder), str(begin)]
+    environment = os.environ | {"PYTHONHASHSEED": "0"}
+    return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+@pytest.mark.untraced
+def test_killed_in_mid_cycle_a_crawl_goes_on_with_the_pages_that_it_would_have_chosen(tmp_path: Path) -> None:
+    """SIGKILL of a process, beside a twin that lives; what comes next is the same, but for what was in flight."""
+    with process(tmp_path / "twin", begin=START) as twin, process(tmp_path / "killed", begin=START) as killed:
+        assert killed.stdout is not None
+        told = [killed.stdout.readline() for _ in range(2)]
+        killed.kill()
+        killed.wait()
+        with process(tmp_path / "killed", begin=KILLED_AT) as again:
+            lived, resumed = (each.communicate("go on\n")[0].splitlines() for each in (twin, again))
+    assert [line.strip() for line in told] == lived[:2]
+    assert told[0].strip(), "something was in flight"
+    assert resumed[1] == lived[1], "the price"
+    in_flight = told[0].split()
+    first, others = ([url for url in lines[2].split() if url not in in_flight] for lines in (lived, resumed))
+    assert set(first[:6]) <= set(others[:8]), "what was in flight is asked again, and takes its turn"
+    store = open_store(f"rocksdb://{tmp_path / 'killed'}", collection=None, period_s=None, read_only=True)
+    kept = [msgspec.msgpack.decode(Learned.of(record).urgency) for record in store.sites("", 9)]
+    reaches = [site[-1] for site in kept]
+    assert {len(each) for each in reaches} <= {0, len(RUNGS)}
+    assert any(reaches), "when it may be worth each class of price is kept with a site: any ant may go on"
+    store.close()
 
 
 @pytest.mark.untraced

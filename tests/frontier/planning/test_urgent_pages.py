@@ -366,6 +366,30 @@ def test_a_site_begins_anew_when_the_interval_between_visits_is_another(factor: 
     assert not crawl.admit(ONE)
 
 
+def test_where_visits_are_rare_what_was_learned_goes_on_under_another_interval() -> None:
+    """A step is a period then, whatever the interval; how long evidence lasts is what changes."""
+    crawl = Crawl(pages_of(ONE, 20), known=100, capacity=1.0)
+    before = crawl.urgent._sites[ONE]
+    crawl.divide(300)
+    assert not crawl.admit(ONE)
+    assert crawl.urgent._sites[ONE] is before
+    assert before.terms.interval == pytest.approx(300 * DAY, rel=0.3)
+    assert before.urgencies.signals.memory > 3000
+    assert crawl.due(3) == [f"{ONE}/a/{page}" for page in range(3)]
+
+
+def test_what_is_believed_of_a_site_counts_once_though_it_begins_anew() -> None:
+    crawl = Crawl(pages_of(ONE, 20), known=100)
+    for day, known in ((1, 100), (2, 40), (3, 90)):
+        crawl.divide(known)
+        assert crawl.admit(ONE) is (day > 1)
+        crawl.fetch(f"{ONE}/a/{day}", kind="changed", at=NOW + day * DAY)
+        crawl.demand(0.0, at=NOW + (day + 0.5) * DAY)
+        told = published(crawl.urgent.encode_forecast())
+        assert told is not None
+        assert told.standing.pages == 20
+
+
 def test_days_of_the_week_count_only_where_a_period_is_not_longer() -> None:
     for period, counted in ((DAY, True), (DAY / 2, True), (2 * DAY, False)):
         urgent = UrgentPages(signals=Signals(weekdays=True), period=period, capacity=10.0)

@@ -316,18 +316,22 @@ class UrgentPages:
             return False
         if lease.site in self._sites:
             self._leases[lease.site] = lease
-            return not self._sites[lease.site].fits(self._terms)
+            return not self._sites[lease.site].follow(self._terms)
         return True
 
     def admit(
         self, lease: SiteLease, learned: bytes, records: Callable[[], Iterable[PageRecord]], *, at: float
     ) -> None:
         """A site is active: go on from what was learned of it, or begin with its pages as the store holds them."""
-        found, believed = self._rested.take(lease.site), None
-        if found is None or not learned or found.kept != learned or not found.fits(self._terms):
+        held = self._rested.take(lease.site) or self._sites.get(lease.site)
+        found = held
+        if held is None or not learned or held.kept != learned or not held.follow(self._terms):
             found, believed = UrgentSite.decode(lease.site, learned, self._terms) if learned else (None, None)
-        if found is None:
-            found = UrgentSite.begun(lease.site, records(), self._terms.rounded(), at=at, believed=believed)
+            if found is None:
+                found = UrgentSite.begun(lease.site, records(), self._terms.rounded(), at=at, believed=believed)
+            if held is not None and held.believed is not None:  # what was kept may be older than what the forecast has
+                found.believe(held.believed)
+        assert found is not None
         self._sites[lease.site] = found
         self._leases[lease.site] = lease
 

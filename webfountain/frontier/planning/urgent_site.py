@@ -233,9 +233,22 @@ class UrgentSite:
             place = self._keys.find(key, place + 1)
         return place // _KEY_BYTES if place >= 0 else None
 
-    def fits(self, terms: UrgencyTerms) -> bool:
-        """Whether its steps still fit the interval between visits; else it should begin anew."""
-        return 1 / STRANGE < self.terms.interval / terms.interval < STRANGE
+    def follow(self, terms: UrgencyTerms) -> bool:
+        """Go on under other terms; False where its steps do not fit the interval between visits: it begins anew.
+
+        Where visits are as rare as `STEPS` periods a step is a period whatever the interval, and only beliefs change:
+        what was learned of a site of many pages is not to be had again in less than years.
+        """
+        if 1 / STRANGE < self.terms.interval / terms.interval < STRANGE:
+            return True
+        terms = terms.rounded()
+        if terms.step_s != self._step_s:
+            return False
+        self.terms = terms
+        self.urgencies.believe(terms.beliefs)
+        self._worth_step, self.reaches = -1, ()
+        self.news += 1
+        return True
 
     def observe(self, visit: Visit) -> None:
         """A page was fetched and settled."""
@@ -485,7 +498,7 @@ class UrgentSite:
             return None, believed
         fetched = np.frombuffer(stored.candidate_since, dtype=np.float64)
         site = cls(name, known, stored.keys, fetched, own, kept=data, stored=stored)
-        is_whole = site.fits(terms) and len(stored.keys) == _KEY_BYTES * len(site) == _KEY_BYTES * len(known)
+        is_whole = site.follow(terms) and len(stored.keys) == _KEY_BYTES * len(site) == _KEY_BYTES * len(known)
         return site if is_whole else None, believed
 
 
