@@ -153,7 +153,7 @@ def test_killed_in_mid_cycle_a_crawl_goes_on_with_the_pages_that_it_would_have_c
     assert set(first[:6]) <= set(others[:8]), "what was in flight is asked again, and takes its turn"
     store = open_store(f"rocksdb://{tmp_path / 'killed'}", collection=None, period_s=None, read_only=True)
     kept = [msgspec.msgpack.decode(Learned.of(record).urgency) for record in store.sites("", 9)]
-    reaches = [site[-1] for site in kept]
+    reaches = [site[8] for site in kept]
     assert {len(each) for each in reaches} <= {0, len(RUNGS)}
     assert any(reaches), "when it may be worth each class of price is kept with a site: any ant may go on"
     store.close()
