@@ -193,7 +193,7 @@ POLICIES = (
 """Every name that ``--policies`` takes; ``all`` stands for those without a signal switched off or on."""
 
 ROUNDS: Final = 4
-"""Times a day that `fountain` asks which pages are worth the price: with 20 the shares differ by 3 % at most."""
+"""Times a day that `fountain` asks which pages are worth the price: 20 change the shares by 3 %, of one site by 5 %."""
 
 _DAILY_FORMATS = (".npz", ".csv", ".parquet")
 
