@@ -187,6 +187,20 @@ def test_another_period_drops_the_census_rows_and_keeps_the_pages(tmp_path: Path
     again.close()
 
 
+def test_a_bucket_may_have_more_pages_than_eight_bytes_hold_the_times_of(tmp_path: Path) -> None:
+    late = 5e15  # seconds: two such times are as much as those of ten million pages today
+    store = opened(tmp_path)
+    store.discover(links(1, 2), at=1.0)
+    (site,) = store.activate(1, owner="ant", until=9.0, at=1.0)
+    store.settle([outcome(one, late) for one in lease(store, site, 2)], at=2.0)
+    before = store.census()
+    store.close()
+    again = opened(tmp_path)
+    assert [each.pages for each in before.values()] == [2]
+    assert again.census() == before
+    again.close()
+
+
 def test_a_reader_follows_a_store_that_is_being_written(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.discover(links(1), at=1.0)

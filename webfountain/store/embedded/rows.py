@@ -390,7 +390,8 @@ COUNTED_KEPT: Final = 1024
 """Census rows in memory; the rows of one period are at most 257."""
 _PERIODS_BEFORE_1970: Final = 1 << 62
 
-_pair = struct.Struct(">Qq")
+_TOTAL_BYTES: Final = 16
+"""Of the sum of the times at which a bucket's pages were crawled, in ms: five million of today fill eight bytes."""
 _counted_key = struct.Struct(">QH")
 _file = struct.Struct(">QQ")
 _INDEX: Final = {state: index for index, state in enumerate(STATES)}
@@ -411,7 +412,7 @@ class Counts:
         value = self._disk.get(COUNTS)
         kept = ([0] * len(STATES), 0, 0, 0, 0, 0) if value is None else _counts.decode(value)
         self.pages, self.sites, self.arrivals, self.immediate, self.changes, self.dropped = kept
-        self._buckets = {key[1]: list(_pair.unpack(value)) for key, value in self._all(BUCKET)}
+        self._buckets = {key[1]: _bucket_of(value) for key, value in self._all(BUCKET)}
         self._copies = {_file.unpack(key[1:]): place_of(value) for key, value in self._all(COPY)}
         self._counted: Counted = {}
         self._clean()
@@ -472,7 +473,8 @@ class Counts:
     def stage(self, batch: WriteBatch) -> None:
         """Add everything that changed since the last step to the batch."""
         for bucket in self._touched_buckets:
-            batch.put(BUCKET + bytes([bucket]), _pair.pack(*self._buckets[bucket]))
+            pages, total = self._buckets[bucket]
+            batch.put(BUCKET + bytes([bucket]), number(pages) + total.to_bytes(_TOTAL_BYTES, "big", signed=True))
         for file in self._touched_copies:
             self._stage_copy(batch, file)
         for name in self._touched_counted:
@@ -522,6 +524,11 @@ class Counts:
         file = copy.repository, copy.file
         self._copies[file] = self._copies.get(file, 0) + sign
         self._touched_copies.add(file)
+
+
+def _bucket_of(value: bytes) -> list[int]:
+    """Pages, and the sum of their times in ms, which stores have with eight bytes that none added to since."""
+    return [place_of(value[:8]), int.from_bytes(value[8:], "big", signed=True)]
 
 
 def _row_key(name: tuple[int, int | None]) -> bytes:
