@@ -18,6 +18,7 @@ counts, each rests from one reckoning to the next (`LESSONS`), and sites are ask
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from heapq import nlargest
 from itertools import chain
@@ -172,11 +173,14 @@ class _Together:
 def _groups(sites: Mapping[str, UrgentSite], at: float) -> Iterator[_Together]:
     """Sites of like terms, as they stand now; not so many at once that numpy's arrays leave the processor's cache."""
     by_interval: dict[float, dict[str, UrgentSite]] = {}
+    pages: Counter[float] = Counter()
     for name, site in sites.items():
-        group = by_interval.setdefault(site.terms.interval, {})
-        group[name] = site
-        if sum(map(len, group.values())) >= PAGES_TOGETHER:
-            yield _Together(by_interval.pop(site.terms.interval), at)
+        interval = site.terms.interval
+        by_interval.setdefault(interval, {})[name] = site
+        pages[interval] += len(site)
+        if pages[interval] >= PAGES_TOGETHER:
+            del pages[interval]
+            yield _Together(by_interval.pop(interval), at)
     for group in by_interval.values():
         yield _Together(group, at)
 
