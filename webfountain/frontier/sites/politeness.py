@@ -15,17 +15,19 @@ Addresses: where each active site stands, and who is polite to ask now. The two 
 2001: a round robin over addresses, under each a round robin over its sites, every address and every site behind its
 own gate. A site enters once its address is known: at once where its name is one, else when its host is resolved.
 Whoever takes a fetch out of `ring` shuts the gates it passed; the site opens them again when its fetch has landed
-(`politeness.Standing`), and is then to be looked at again (`Tier.wake`). Where an address does not answer, a site
+(`Standing`), and is then to be looked at again (`Tier.wake`). Where an address does not answer, a site
 stands at the next of its host that does (`detour`).
 
 Among several ants (`shared`) an address is asked by one ant alone. One that a site is placed at is claimed first
 (`unclaimed`); until that is `granted` nothing goes out there, and where it is `refused` its sites have to leave.
+Of a very large site an ant may leave slots of both gates to others (`Loans`; `colony` has the life of a loan).
 """
 
 from __future__ import annotations
 
 import email.utils
 import ipaddress
+from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webfountain.formats.robots import Ruling
+    from webfountain.frontier.colony import Loan
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.metrics import Metrics
     from webfountain.policy import PolitenessTable
@@ -53,6 +56,7 @@ __all__ = [
     "AddressStatistics",
     "Addresses",
     "Group",
+    "Loans",
     "RobotsAnswer",
     "SiteRobots",
     "Standing",
@@ -348,6 +352,84 @@ class Group:
         self.sites: dict[ActiveSite, None] = {}
         self.turns = turns
         self.gate = turns.gate
+
+
+LOAN_PAUSE_S: Final = 60.0
+"""A site that refused one of several ants is one's alone for so long after its rest."""
+
+
+class _Lent(NamedTuple):
+    """A loan to another ant, and until when that may use it at most."""
+
+    loan: Loan
+    until: float
+    is_over: bool = False
+    """Whether it is not to be prolonged."""
+
+
+class Loans:
+    """What an ant has left of one site's slots to others.
+
+    Invariant: a slot that is lent is not the site's gate's nor its address's until `take_back`, exactly once a loan,
+    after the borrower's last word or the end of its term.
+    """
+
+    __slots__ = ("_lends_from", "_lent")
+
+    def __init__(self, state: SiteState) -> None:
+        self._lent: dict[str, _Lent] = {}  # by borrower
+        self._lends_from = state.next_at + LOAN_PAUSE_S if state.failures else -inf
+
+    def __len__(self) -> int:
+        """How many ants have slots of it."""
+        return len(self._lent)
+
+    def spare(self, standing: Standing, group: Group, at: float) -> int:
+        """How many more slots may be lent: one stays for the site itself, and none goes soon after a refusal."""
+        if at < self._lends_from or standing.failures:
+            return 0
+        own = standing.gate.in_flight - sum(each.loan.slots for each in self._lent.values())
+        return min(standing.gate.spare(), group.gate.spare()) - (own <= 0)
+
+    def give(self, loan: Loan, until: float) -> None:
+        """Its slots, taken from both gates, are the borrower's until a time, which `prolonged` moves."""
+        self._lent[loan.borrower] = _Lent(loan, until)
+
+    def of(self, borrower: str) -> Loan | None:
+        """What that ant has of it."""
+        lent = self._lent.get(borrower)
+        return None if lent is None else lent.loan
+
+    def prolonged(self, until: float) -> list[Loan]:
+        """The loans that are in force and may last until a time; from now on they do."""
+        lent = [each.loan for each in self._lent.values() if not each.is_over and each.loan.ends_at > until]
+        for loan in lent:
+            self._lent[loan.borrower] = _Lent(loan, until)
+        return lent
+
+    def end(self, loan: Loan) -> None:
+        """It is not prolonged any more."""
+        if (lent := self._lent.get(loan.borrower)) is not None and lent.loan == loan:
+            self._lent[loan.borrower] = lent._replace(is_over=True)
+
+    def recall(self, at: float) -> list[Loan]:
+        """The site refused, and rests until `at`: all end, and none is given for a while. Returns them."""
+        self._lends_from = at + LOAN_PAUSE_S
+        loans = [each.loan for each in self._lent.values()]
+        for loan in loans:
+            self.end(loan)
+        return loans
+
+    def overdue(self, at: float) -> list[Loan]:
+        """Those of which the term is over and the borrower was not heard of."""
+        return [each.loan for each in self._lent.values() if each.until <= at]
+
+    def take_back(self, loan: Loan, standing: Standing, group: Group, open_at: float) -> None:
+        """Its slots are the site's again, open from a time on, or when the site has rested."""
+        del self._lent[loan.borrower]
+        opens = max(open_at, standing.rests_until)
+        standing.gate.take_back(loan.slots, opens)
+        group.gate.take_back(loan.slots, opens)
 
 
 class AddressStatistics(msgspec.Struct, frozen=True):

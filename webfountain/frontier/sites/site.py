@@ -1,10 +1,10 @@
 """A site of the active list: a state machine that owns all that is known of it between `activate` and `park`.
 
 Its parts have state of their own: its robots.txt (`SiteRobots`), its standing with us (`Standing`: gate, address,
-failures), the URLs leased for it (`Hand`, Figure 1 of Edwards 2001, third tier: never-crawled and recrawl joined by a
-weight, files such as robots.txt and sitemaps before both, immediate URLs before all). Nobody else writes them: the
-active list passes each event once, and takes back what the site cannot do alone (`Errand`, a file on another host).
-What it has for the store goes into the batch that comes with the event.
+failures), the slots that other ants have of it (`Loans`), the URLs leased for it (`Hand`, Figure 1 of Edwards 2001,
+third tier: never-crawled and recrawl joined by a weight, files such as robots.txt and sitemaps before both, immediate
+URLs before all). Nobody else writes them: the active list passes each event once, and takes back what the site cannot
+do alone (`Errand`, a file on another host). What it has for the store goes into the batch that comes with the event.
 
 ========== ================================= =======================================================================
 state      means                             left by
@@ -40,7 +40,7 @@ from webfountain.frontier.pages.examiner import acknowledged
 from webfountain.frontier.planning.schedule import within_policy
 from webfountain.frontier.sites import politeness
 from webfountain.frontier.sites.hand import Hand
-from webfountain.frontier.sites.politeness import SiteRobots, Standing, is_redirect
+from webfountain.frontier.sites.politeness import Loans, SiteRobots, Standing, is_redirect
 from webfountain.frontier.sites.sequencer import Polite
 from webfountain.policy.judge import Origin
 from webfountain.records import Fetch, Lease, SiteState
@@ -82,8 +82,6 @@ _HAIR_S: Final = 1e-3
 """A site is looked at this much after a page comes due: `at - interval` may round to before the page's last crawl."""
 _KEPT_S: Final = 5.0
 """A site that must be left alone for longer is kept so in the store at once; a kill forgets less than this."""
-LOAN_PAUSE_S: Final = 60.0
-"""A site that refused one of several ants is one's alone for so long after its rest."""
 _PRIVATE: Final = "private-address"
 _NO_ROBOTS: Final = "robots.txt"
 _BARRED: Final[dict[str, OutcomeKind]] = {_PRIVATE: "refused", _NO_ROBOTS: "refused_by_robots"}
@@ -111,15 +109,6 @@ class Errand(NamedTuple):
     url: str
     asker: str
     error: str | None = None
-
-
-class _Lent(NamedTuple):
-    """A loan to another ant, and until when that may use it at most."""
-
-    loan: Loan
-    until: float
-    is_over: bool = False
-    """Whether it is not to be prolonged."""
 
 
 class SiteStatistics(msgspec.Struct, frozen=True):
@@ -185,7 +174,6 @@ class ActiveSite:
         "_hand",
         "_later",
         "_lease",
-        "_lends_from",
         "_loans",
         "_ordered",
         "_refreshed",
@@ -218,8 +206,7 @@ class ActiveSite:
         self.name = name
         self.borrowed = borrowed
         """What was lent of it to this ant; None: it is none of another's."""
-        self._loans: dict[str, _Lent] = {}  # by borrower, until the slots are given back
-        self._lends_from = state.next_at + LOAN_PAUSE_S if state.failures else -inf
+        self._loans = Loans(state)
         self._context = context
         self._lease = lease
         self._state = State.RESOLVING
@@ -455,15 +442,13 @@ class ActiveSite:
 
     def spare_slots(self, at: float) -> int:
         """How many slots it could lend, one stays; 0 where little waits, or another site shares its address."""
-        group, standing = self.group, self._standing
-        is_own = group is not None and group.is_ours and len(group.sites) == 1 and not (group.is_lent or self.fallbacks)
-        is_well = self._state is State.OPEN and self._barred is None and not standing.failures
-        if group is None or not is_own or not is_well or not self._hand.is_deep() or group.is_leaving:
+        group = self.group
+        if group is None or len(group.sites) > 1 or self.fallbacks or group.is_lent or group.is_leaving:
             return 0
-        if self._lease is None or at < self._lends_from or self.lacks_robots(at):
+        is_well = self._state is State.OPEN and self._barred is None and group.is_ours and self._lease is not None
+        if not is_well or not self._hand.is_deep() or self.lacks_robots(at):
             return 0
-        least = 0 if standing.gate.in_flight > sum(each.loan.slots for each in self._loans.values()) else 1
-        return min(standing.gate.spare(), group.gate.spare()) - least
+        return self._loans.spare(self._standing, group, at)
 
     def lend(self, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
         """Leave so many of its slots to another ant until a time, which `loans` prolongs, `ends_at` at most."""
@@ -471,51 +456,49 @@ class ActiveSite:
         assert self.group is not None
         opens_at = max(gate.lend(slots, until=until) for gate in (self._standing.gate, self.group.gate))
         loan = Loan(self.name, borrower, self._lease.token, self.group.address, slots, opens_at, ends_at)
-        self._loans[borrower] = _Lent(loan, until)
+        self._loans.give(loan, until)
 
     def lends_to(self, borrower: str) -> bool:
         """Whether that ant has slots of it."""
-        return borrower in self._loans
+        return self._loans.of(borrower) is not None
 
     def loans(self, until: float) -> list[Loan]:
         """The loans that are in force and are to last until a time."""
         group = self.group
-        if group is None or group.is_leaving:
+        if not self._loans or group is None or group.is_leaving:
             return []
-        lent = [each.loan for each in self._loans.values() if not each.is_over and each.loan.ends_at > until]
-        for loan in lent:
-            self._loans[loan.borrower] = _Lent(loan, until)
+        lent = self._loans.prolonged(until)
+        if lent:
             self._standing.gate.prolong(until)
             group.gate.prolong(until)
         return lent
 
     def loan_over(self, loan: Loan) -> None:
         """It is not prolonged any more."""
-        if (lent := self._loans.get(loan.borrower)) is not None and lent.loan == loan:
-            self._loans[loan.borrower] = lent._replace(is_over=True)
+        self._loans.end(loan)
 
     def write_off(self, at: float) -> bool:
         """Take the slots back of which the term is over and the borrower was not heard of: whether there were any.
 
         What it had leased returns when the site is parked.
         """
-        lost = [each for each in self._loans.values() if each.until <= at]
-        for each in lost:
-            self._take_back(each.loan, at + self._standing.delay_s())
+        lost = self._loans.overdue(at)
+        for loan in lost:
+            self._take_back(loan, at + self._standing.delay_s())
         return bool(lost)
 
     def returned(self, letter: Returned, batch: Batch) -> None:
         """A borrower gives its slots back, or was refused: all loans are recalled then, and none given for a while."""
-        lent = self._loans.get(letter.borrower)
-        if lent is None or letter.token != lent.loan.token:
+        loan = self._loans.of(letter.borrower)
+        if loan is None or letter.token != loan.token:
             return
         if letter.failures:
             self._standing.join(SiteState(next_at=letter.next_at, failures=letter.failures))
             self._recall(batch)
             self._keep(batch)
         if letter.over:
-            self._take_back(lent.loan, letter.next_at)
-            batch.freed[lent.loan.name] = batch.at
+            self._take_back(loan, letter.next_at)
+            batch.freed[loan.name] = batch.at
         self.refresh()
 
     def quit(self, fetched: Fetched, batch: Batch) -> None:
@@ -535,17 +518,12 @@ class ActiveSite:
 
     def _recall(self, batch: Batch) -> None:
         """Loans last no longer than they do, and the borrowers find at their next heartbeat that they are gone."""
-        self._lends_from = max(self._standing.rests_until, batch.at) + LOAN_PAUSE_S
-        for each in list(self._loans.values()):
-            batch.freed[each.loan.name] = batch.at
-            self.loan_over(each.loan)
+        for loan in self._loans.recall(max(self._standing.rests_until, batch.at)):
+            batch.freed[loan.name] = batch.at
 
     def _take_back(self, loan: Loan, open_at: float) -> None:
         assert self.group is not None
-        del self._loans[loan.borrower]
-        opens = max(open_at, self._standing.rests_until)
-        self._standing.gate.take_back(loan.slots, opens)
-        self.group.gate.take_back(loan.slots, opens)
+        self._loans.take_back(loan, self._standing, self.group, open_at)
 
     def lacks_robots(self, at: float) -> bool:
         """Whether its robots.txt must be asked before any page of it."""
