@@ -24,7 +24,17 @@ from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 import xxhash
-from rocksdict import AccessType, BlockBasedOptions, Cache, DBCompressionType, Options, Rdict, ReadOptions, WriteBatch
+from rocksdict import (
+    AccessType,
+    BlockBasedOptions,
+    Cache,
+    DBCompressionType,
+    Options,
+    Rdict,
+    RdictIter,
+    ReadOptions,
+    WriteBatch,
+)
 
 from webfountain.errors import StoreError, StoreHeld
 from webfountain.records import PageRecord
@@ -381,34 +391,32 @@ class Disk:
         The bound also keeps the scan from walking over the deleted entries that lie behind it. An iterator that
         meets a damaged block is at its end, as one that has read all: only its status tells, so that is asked.
         """
-        options = ReadOptions()
-        options.set_iterate_upper_bound(end)
-        try:
-            found = self._db.iter(options)
-            found.seek(start)
+        with self._entries(start, end) as found:
             while found.valid():
                 yield found.key(), found.value()
                 found.next()
-            found.status()
-        except Exception as error:
-            raise self._unreadable(error) from None
-        del options  # RocksDB only points at the bound: without this name it would be freed during the scan
 
     def first_of_each(self, start: bytes, end: bytes, *, width: int) -> Iterator[bytes]:
         """Of the keys from `start` up to but without `end` that share their first `width` bytes, the first of each."""
-        options = ReadOptions()
-        options.set_iterate_upper_bound(end)
-        try:
-            found = self._db.iter(options)
-            found.seek(start)
+        with self._entries(start, end) as found:
             while found.valid():
                 key = found.key()
                 yield key
                 found.seek(after(key[:width]))
+
+    @contextmanager
+    def _entries(self, start: bytes, end: bytes) -> Iterator[RdictIter]:
+        """An iterator that stands at `start` and ends before `end`. StoreError where it ended for another reason."""
+        options = ReadOptions()
+        options.set_iterate_upper_bound(end)
+        try:
+            found = self._db.iter(options)
+            found.seek(start)
+            yield found
             found.status()
         except Exception as error:
             raise self._unreadable(error) from None
-        del options  # as in `scan`
+        del options  # RocksDB only points at the bound: without this name it would be freed during the scan
 
     def write(self, batch: WriteBatch) -> None:
         """Write all of the batch or nothing of it.
