@@ -341,13 +341,10 @@ class Membership:
         loans: Sequence[Loan] = (),
         parts: frozenset[str] | None = None,
         lacks_room: bool = False,
-    ) -> Beat | None:
-        """The heartbeat that is due; None when none is, or the last is still on its way. `ruling` is what this ant
-        says where it is the controller, and knows where it is not; `spent` is its part of the domains' shares; `loans`
-        are those it gives, `parts` the sites of which it borrows, None where nobody lends; `lacks_room` says that its
-        disk has no room for more."""
-        if not self.is_due(at):
-            return None
+    ) -> Beat:
+        """The heartbeat that `is_due`. `ruling` is what this ant says where it is the controller, and knows where it is
+        not; `spent` is its part of the domains' shares; `loans` are those it gives, `parts` the sites of which it
+        borrows, None where nobody lends; `lacks_room` says that its disk has no room for more."""
         self._out, self._sites = True, sites
         self._due = at + self._heartbeat_s * (0.5 if parts else 1.0)
         self._measure()

@@ -540,7 +540,7 @@ class Frontier:
             parts=self._sites.parts() if self._lends else None,
             lacks_room=self._progress.lacks_room,
         )
-        return None if beat is None else partial(others.carry_out, beat)
+        return partial(others.carry_out, beat)
 
     def heard(self, beaten: Beaten) -> None:
         """A heartbeat is through: drop what is others' now, and only then go on sending."""
