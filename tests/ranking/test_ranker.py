@@ -86,6 +86,33 @@ def test_published_scores_are_relative_to_the_mean_and_name_pages_never_fetched(
     assert not list(tmp_path.glob("ranking-*"))
 
 
+@pytest.mark.parametrize("seed", range(4))
+def test_the_ranks_of_sites_are_those_of_a_dense_reference(tmp_path: Path, seed: int) -> None:
+    """Cho 2000: a site links to another when any of its pages does, once, by links that count."""
+    rng = np.random.default_rng(seed)
+    sites = [f"https://{name}.example" for name in "abcdefg"]
+    pages = [(site, f"{site}/{page}") for site in sites[:5] for page in range(3)]  # of two sites none was fetched
+    log = LinkLog(str(tmp_path / "links"), writer="ant")
+    linked = np.zeros((7, 7))
+    for site, url in pages:
+        chosen = rng.integers(7, size=4)
+        flags = rng.choice([0, 0, NOFOLLOW, UNFOLLOWED], size=4).astype(np.uint8)
+        targets = [f"{sites[to]}/{page}" for to, page in zip(chosen, rng.integers(3, size=4), strict=True)]
+        found = [Link(each, sites[to], page_key(each)) for each, to in zip(targets, chosen, strict=True)]
+        log.append(url, site, at=1.0, links=found, flags=flags.tobytes())
+        linked[sites.index(site), chosen[flags == 0]] = 1.0
+    log.flush()
+    publish_ranking(str(tmp_path / "links"), tmp_path / "scores")
+
+    np.fill_diagonal(linked, 0.0)
+    out = linked.sum(axis=1, keepdims=True)
+    steps = np.where(out > 0.0, linked / np.maximum(out, 1.0), 1.0 / 7)
+    truth = np.linalg.solve(np.eye(7) - 0.9 * steps.T, np.full(7, 0.1 / 7))
+    keys = np.array([fingerprint(site) for site in sites], dtype=np.uint64)
+    held = EpochScores(tmp_path / "scores" / "sites").lookup("pagerank", keys)
+    np.testing.assert_allclose(held, 7 * truth, rtol=1e-5)
+
+
 def test_the_command_prints_the_promised_document(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     graph, out = tmp_path / "g.npz", tmp_path / "scores.npy"
     np.savez(graph, indptr=np.array([0, 2, 3, 3]), indices=np.array([1, 2, 0]))
