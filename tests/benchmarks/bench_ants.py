@@ -10,7 +10,10 @@ is about; on a busy machine the others' next heartbeat comes late.
 *Growth*: so many ants crawl a web of 60 pages a site, each linking to all of its site, through a handler without I/O,
 as far as they come in a time: CPU a page of ants and server, its commands and round trips a page, its bytes a URL.
 
-``python -m tests.benchmarks.bench_ants [--only takeover|growth] [--ants N] [--sites N] [--seconds S] [--shards N]
+*Split*: one very large site without I/O, with more slots than one ant can use, crawled by one ant and by two, in turn:
+pages a second of wall time, and their CPU. What a loan can gain is a second core, where there is one.
+
+``python -m tests.benchmarks.bench_ants [--only takeover|growth|split] [--ants N] [--sites N] [--seconds S] [--shards N]
 [--beat S]``
 """
 
@@ -26,9 +29,10 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from tests.acceptance.crawls import ROOT, policy
-from tests.acceptance.no_io import site
+from tests.acceptance.no_io import NoIoHandler, site
 from tests.acceptance.test_ants import opened, until
 from tests.acceptance.test_chaos import DELAY, Chaos
 from tests.acceptance.test_many_sites import HANDLERS
@@ -37,7 +41,14 @@ from tests.servers.valkey import single
 from webfountain import settings as door
 from webfountain.frontier.colony import ants_of
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Request
+    from scrapy.http import Response
+
 PAGES = 60
+SPLIT = ("pages", "pages a second", "cores", "ants' CPU ms a page", "server CPU ms a page", "reads a page")
 
 
 def measured(beat_s: float) -> tuple[list[float], float]:
@@ -72,14 +83,38 @@ def _busiest(folder: Path) -> int:
     return int(max(ants, key=lambda name: ants[name].sites).rsplit("-", 2)[1])
 
 
-def growth(ants: int, sites: int, seconds: float, *, shards: int, beat_s: float) -> dict[str, float]:
+class OneLargeSite(NoIoHandler):
+    """Each page has 60 links: 20 of its own, and 40 that all pages have."""
+
+    def links(self, url: str) -> str:
+        """Page n leads to pages 20n + 1 to 20n + 20; robots.txt is not asked for its."""
+        name = url.rpartition("/")[2]
+        page = int(name) if name.isdecimal() else 0
+        named = (*range(20 * page + 1, 20 * page + 21), *range(1, 41))
+        return "".join(f'<a href="/{n}">page {n}</a>' for n in named)
+
+    async def download_request(self, request: Request) -> Response:
+        self._body = f"<title>A page</title><p>Words of a page.</p>{self.links(request.url)}".encode()
+        return await super().download_request(request)
+
+
+def growth(
+    ants: int,
+    sites: int,
+    seconds: float,
+    *,
+    shards: int,
+    beat_s: float,
+    handlers: Mapping[str, str] = HANDLERS,
+    **tables: Mapping[str, object],
+) -> dict[str, float]:
     """What a page cost, of a crawl of so many sites by so many ants without I/O, on a store of so many shards."""
     with tempfile.TemporaryDirectory() as name, single(save="") as (url, client):
         folder = Path(name)
         (folder / "seeds.txt").write_text("".join(f"{site(n)}\n" for n in range(sites)))
-        collection = policy(folder, [], collection={"seeds_file": "seeds.txt"})
+        collection = policy(folder, [], collection={"seeds_file": "seeds.txt"}, **tables)
         chosen = {
-            "DOWNLOAD_HANDLERS": json.dumps({**door.DOWNLOAD_HANDLERS, **HANDLERS}),
+            "DOWNLOAD_HANDLERS": json.dumps({**door.DOWNLOAD_HANDLERS, **handlers}),
             "TEST_COUNTS": folder / "counts",
             "TEST_PAGES": PAGES,
             "WEBFOUNTAIN_HEARTBEAT_SECONDS": beat_s,
@@ -107,6 +142,8 @@ def growth(ants: int, sites: int, seconds: float, *, shards: int, beat_s: float)
         "pages": pages,
         "known URLs": known,
         "seconds": report["seconds"],
+        "pages a second": pages / report["seconds"],
+        "cores": report["cpu_seconds"] / report["seconds"],
         "ants' CPU ms a page": 1000 * report["cpu_seconds"] / pages,
         "server CPU ms a page": 1000 * (told["used_cpu_user"] + told["used_cpu_sys"]) / pages,
         "reads a page": told["total_reads_processed"] / pages,
@@ -116,16 +153,28 @@ def growth(ants: int, sites: int, seconds: float, *, shards: int, beat_s: float)
     }
 
 
+def split(seconds: float, *, shards: int, beat_s: float) -> None:
+    """Print what one ant and two make of one site, in turn."""
+    handlers = dict.fromkeys(HANDLERS, f"{__spec__.name}.OneLargeSite")
+    slots = {"min_delay": "20ms", "concurrency": 64}
+    for ants in (1, 2, 1, 2):
+        told = growth(ants, 1, seconds, shards=shards, beat_s=beat_s, handlers=handlers, politeness=slots)
+        print(json.dumps({"ants": ants} | {key: round(told[key], 3) for key in SPLIT}))
+
+
 def main() -> None:
-    """Print both."""
+    """Print what was chosen, or takeover and growth."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--only", choices=("takeover", "growth"))
+    parser.add_argument("--only", choices=("takeover", "growth", "split"))
     parser.add_argument("--ants", type=int, default=16)
     parser.add_argument("--sites", type=int, default=17_000)
     parser.add_argument("--shards", type=int, default=16, help="of the store; as many as a private server's has")
     parser.add_argument("--beat", type=float, default=5.0, help="s; many ants on few cores are late for a short one")
     parser.add_argument("--seconds", type=float, default=600.0)
     chosen = parser.parse_args()
+    if chosen.only == "split":
+        split(chosen.seconds, shards=chosen.shards, beat_s=chosen.beat)
+        return
     limits = {"ants": chosen.ants, "sites": chosen.sites, "seconds": chosen.seconds}
     if chosen.only != "takeover":
         print(json.dumps(growth(**limits, shards=chosen.shards, beat_s=chosen.beat), indent=1))

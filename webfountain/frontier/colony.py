@@ -27,7 +27,8 @@ Life of an ant
 Life of a loan
 --------------
 A very large site is split by its politeness: a gate has so many slots, each of which waits out its own delay, so ants
-that use different slots keep it together as one alone does.
+that use different slots keep it together as one alone does. Who has a site lends of it when its core is full, or when
+slots stand open although the site's hand is as large as a hand can be: then the ways to the store are what takes time.
 
 1. The holder takes some slots out of the gates of site and address (`ActiveSite.lend`), and claims ``loan/ANT/SITE``
    with its next heartbeats, each time after the site lease was renewed and for as long, while the borrower lives.
@@ -108,6 +109,8 @@ LOAN_BEATS: Final = 120
 _BUSY: Final = 0.7
 _FREE: Final = 0.3
 """An ant that used a larger share of a core since its last heartbeat has too much to do; one with less has time."""
+_UNUSED_S: Final = 0.05
+"""A slot that stood open for so long, and longer than its delay, is one that its ant does not come to."""
 _SOON: Final = 0.1
 _BURIED_S: Final = 3600.0
 """An ant that was not heard of for so long is struck off the list."""
@@ -478,8 +481,15 @@ class Membership:
         return self.colony.sites / self.colony.takers
 
     def borrowers(self) -> tuple[str, ...]:
-        """Other ants that could do some of this one's work; none while its core has time."""
-        return tuple(ant for ant in self.colony.free if ant != self.owner) if self._load > _BUSY else ()
+        """Other ants that could do some of this one's work."""
+        return tuple(ant for ant in self.colony.free if ant != self.owner)
+
+    def unused_s(self) -> float:
+        """For how long nobody used the slots of sites that it should leave to others; -inf: all, for its core is full.
+
+        Where its core has time and slots stand open, though their site always has more, it waits for the store.
+        """
+        return -inf if self._load > _BUSY else _UNUSED_S
 
     def loan_end(self, at: float) -> float:
         """Until when a loan that begins now may last."""

@@ -553,7 +553,8 @@ class Frontier:
             self._sites.borrow(beaten.borrowed, batch)
             if borrowers := others.borrowers():
                 ends_at = others.loan_end(batch.at)
-                self._sites.lend(borrowers, at=batch.at, until=batch.at + others.lease_s, ends_at=ends_at)
+                until = batch.at + others.lease_s
+                self._sites.lend(borrowers, unused_s=others.unused_s(), at=batch.at, until=until, ends_at=ends_at)
         if self._shares is not None and beaten.beat.spent is not None:
             self._sites.wake(self._shares.take_in(beaten.colony.spent, beaten.beat.spent))
         self._follower.share = self._progress.share = others.share()

@@ -202,3 +202,14 @@ def test_nothing_is_lent_of_one_slot_or_where_a_budget_rules(tmp_path: Path, val
     assert len(ants.all[0].log) > 8
     assert ants.all[1].log == []
     ants.ends()
+
+
+def test_nothing_is_lent_while_the_core_has_time_and_the_slots_are_in_use(tmp_path: Path) -> None:
+    ants = Split(tmp_path)
+    for _ in range(2):
+        ants.join(cpu=lambda: 0.0)
+        ants.run(until=lambda: len(ants.all[0].log) > 2)
+    ants.run(60.0)
+    assert len(ants.all[0].log) > 100
+    assert ants.all[1].log == []
+    ants.ends()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from email.utils import formatdate
 
@@ -9,13 +10,23 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.frontier.sites.politeness import (
+    LOAN_PAUSE_S,
     LONGEST_BACKOFF_S,
+    Group,
+    Loans,
+    Standing,
     backoff,
     delay_after,
     page_backoff,
     refuses,
     retry_after,
 )
+from webfountain.frontier.sites.sequencer import RoundRobin, Tier
+from webfountain.metrics import Metrics
+from webfountain.policy import Duration, PolitenessTable
+from webfountain.records import SiteState
+
+INF = math.inf
 
 
 @given(st.floats(0, 100), st.floats(0, 10), st.floats(0, 20), st.floats(0, 1000), st.floats(10, 300))
@@ -64,3 +75,34 @@ def test_a_refusal_is_429_503_or_no_answer_at_all() -> None:
     assert refuses(None, "connect")
     assert not refuses(500, None)
     assert not refuses(None, "too-large")
+
+
+def test_slots_are_lent_that_stood_open_for_longer_than_their_delay_or_all_but_one_of_a_full_ant() -> None:
+    rules = PolitenessTable(min_delay=Duration(1), concurrency=6)
+    standing = Standing(SiteState(), rules, rng=random.Random(1), metrics=Metrics())
+    group = Group("1.2.3.4", "1.2.3.4", Tier(RoundRobin(), 6), is_ours=True)
+    loans = Loans(SiteState())
+    for gate in (standing.gate, group.gate):
+        for _ in range(4):
+            gate.take()
+        gate.give(97.0)
+        gate.give(99.5)
+    open_long = [loans.spare(standing, group, at, unused_s=0.05) for at in (97.5, 98.5, 100.0, 101.0)]
+    assert open_long == [2, 3, 3, 4], "two that were never used, then the one of 97.0, then that of 99.5"
+    assert loans.spare(standing, group, 97.5, unused_s=-INF) == 4
+    assert loans.spare(standing, group, 100.0, unused_s=3.5) == 2, "for longer where more is asked"
+    for gate in (standing.gate, group.gate):
+        gate.give(0.0)
+        gate.give(0.0)
+    assert loans.spare(standing, group, 101.0, unused_s=0.05) == 5, "one stays where the site uses none itself"
+
+
+def test_a_site_that_refused_lends_nothing_until_it_has_rested_and_a_while_more() -> None:
+    rested = SiteState(next_at=100.0, failures=1)
+    loans = Loans(rested)
+    standing = Standing(SiteState(), PolitenessTable(concurrency=6), rng=random.Random(1), metrics=Metrics())
+    group = Group("1.2.3.4", "1.2.3.4", Tier(RoundRobin(), 6), is_ours=True)
+    at = 100.0 + LOAN_PAUSE_S
+    assert [loans.spare(standing, group, each, unused_s=-INF) for each in (at - 1.0, at)] == [0, 5]
+    assert loans.recall(at) == []
+    assert [loans.spare(standing, group, at + each, unused_s=-INF) for each in (0.0, LOAN_PAUSE_S)] == [0, 5]

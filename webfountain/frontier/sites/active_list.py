@@ -384,9 +384,14 @@ class ActiveList:
         """What this ant lends others, and will until a time."""
         return [loan for site in self._sites.values() for loan in site.loans(until)]
 
-    def lend(self, borrowers: Sequence[str], *, at: float, until: float, ends_at: float) -> None:
-        """Leave slots of the sites that have the most of them to others that have time, in equal parts."""
-        spare = {name: many for name, site in self._sites.items() if (many := site.spare_slots(at)) > 0}
+    def lend(self, borrowers: Sequence[str], *, unused_s: float, at: float, until: float, ends_at: float) -> None:
+        """Leave slots of the sites that have the most of them to others that have time, in equal parts.
+
+        Those that nobody used for `unused_s`; -inf: any.
+        """
+        spare = {
+            name: many for name, site in self._sites.items() if (many := site.spare_slots(at, unused_s=unused_s)) > 0
+        }
         parties = len(borrowers) + 1
         for name in sorted(spare, key=lambda name: (-spare[name], name)):
             site, left = self._sites[name], spare[name]

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from webfountain.records import Fetch, Fetched, SiteState
 
 __all__ = [
+    "LOAN_PAUSE_S",
     "LONGEST_BACKOFF_S",
     "MAX_HOPS",
     "ROBOTS_LIFE_S",
@@ -384,12 +385,16 @@ class Loans:
         """How many ants have slots of it."""
         return len(self._lent)
 
-    def spare(self, standing: Standing, group: Group, at: float) -> int:
-        """How many more slots may be lent: one stays for the site itself, and none goes soon after a refusal."""
+    def spare(self, standing: Standing, group: Group, at: float, *, unused_s: float) -> int:
+        """How many more slots may be lent of those that nobody used for so long, and for as long as they have to rest.
+
+        -inf: of all. One stays for the site itself, and none goes soon after a refusal.
+        """
         if at < self._lends_from or standing.failures:
             return 0
         own = standing.gate.in_flight - sum(each.loan.slots for each in self._lent.values())
-        return min(standing.gate.spare(), group.gate.spare()) - (own <= 0)
+        since = at - (max(unused_s, standing.delay_s()) if unused_s >= 0.0 else unused_s)
+        return min(standing.gate.spare(since), group.gate.spare(since)) - (own <= 0)
 
     def give(self, loan: Loan, until: float) -> None:
         """Its slots, taken from both gates, are the borrower's until a time, which `prolonged` moves."""

@@ -255,9 +255,9 @@ class Gate:
 
     # ------------------------------------------------------ to another ant
 
-    def spare(self) -> int:
-        """How many slots are here."""
-        return len(self._free)
+    def spare(self, since: float) -> int:
+        """How many slots are here, and open since a time at least; inf: also those that open yet."""
+        return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:
         """Let that many of the slots here be another ant's until a time; from when on that may use them all."""

@@ -440,15 +440,18 @@ class ActiveSite:
 
     # ------------------------------------------- slots lent to and by other ants
 
-    def spare_slots(self, at: float) -> int:
-        """How many slots it could lend, one stays; 0 where little waits, or another site shares its address."""
+    def spare_slots(self, at: float, *, unused_s: float) -> int:
+        """How many slots it could lend that nobody used for so long (-inf: any), one stays.
+
+        0 where little waits, or another site shares its address.
+        """
         group = self.group
         if group is None or len(group.sites) > 1 or self.fallbacks or group.is_lent or group.is_leaving:
             return 0
         is_well = self._state is State.OPEN and self._barred is None and group.is_ours and self._lease is not None
         if not is_well or not self._hand.is_deep() or self.lacks_robots(at):
             return 0
-        return self._loans.spare(self._standing, group, at)
+        return self._loans.spare(self._standing, group, at, unused_s=unused_s)
 
     def lend(self, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
         """Leave so many of its slots to another ant until a time, which `loans` prolongs, `ends_at` at most."""
