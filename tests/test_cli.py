@@ -13,6 +13,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import pytest
 
 from tests.crawl.pace import slowness
@@ -527,6 +528,28 @@ def test_without_a_command_the_help_is_printed_as_it_is(
     lines = capfd.readouterr().err.splitlines()
     assert lines[0].startswith("Usage: webfountain")
     assert len(lines) > 5
+
+
+def leaves(command: click.Command, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    if not isinstance(command, click.Group):
+        yield words, command
+        return
+    for name, each in command.commands.items():
+        yield from leaves(each, (*words, name))
+
+
+@pytest.mark.parametrize(
+    ("words", "command"), [each for name in cli.COMMANDS for each in leaves(cli.command_of(name), (name,))]
+)
+def test_every_command_has_an_example_that_it_understands(words: tuple[str, ...], command: click.Command) -> None:
+    assert command.epilog is not None
+    said = command.epilog.removeprefix("Example: webfountain ").split()
+    assert tuple(said[: len(words)]) == words
+    context = click.Context(command)
+    given, rest, _ = command.make_parser(context).parse_args(said[len(words) :])
+    needed = {each.name for each in command.params if each.required}
+    assert needed <= {name for name, value in given.items() if value}
+    assert not rest
 
 
 def test_help_names_files_that_exist(capfd: pytest.CaptureFixture[str]) -> None:

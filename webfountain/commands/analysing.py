@@ -38,7 +38,9 @@ __all__ = ["evolution", "plan", "rank", "simulate"]
 _FILE = click.Path(path_type=Path)
 
 
-@click.command()
+@click.command(
+    epilog="Example: webfountain evolution --events kafka-events.parquet --pages kafka-pages.parquet --plots figures"
+)
 @click.option("--events", type=_FILE, multiple=True, help="A trace's events; again for each further trace.")
 @click.option("--pages", type=_FILE, multiple=True, help="Its pages, in the same order.")
 @click.option("--store", metavar="URL", help="The pages of a store instead of a trace.")
@@ -151,7 +153,10 @@ def simulate() -> None:
     """Virtual crawlers over recorded webs."""
 
 
-@simulate.command()
+@simulate.command(
+    epilog="Example: webfountain simulate revisit --events kafka-events.parquet --pages kafka-pages.parquet "
+    "--start 2020-01-01 --days 365 --fetches-per-day 31"
+)
 @click.option("--events", type=_FILE, required=True, help="The trace's events, a parquet file.")
 @click.option("--pages", type=_FILE, required=True, help="Its pages.")
 @click.option("--served", is_flag=True, help="Leave out pages that have no URL.")
@@ -188,7 +193,7 @@ def revisit(*, policies: str, as_json: bool, **given: Any) -> None:
     commands.print_table(({"name": name, **row} for name, row in found["policies"].items()), columns)
 
 
-@simulate.command()
+@simulate.command(epilog="Example: webfountain simulate ordering --graph cnr-2000.npz --start 217849 --plot figures")
 @click.option("--graph", type=_FILE, required=True, help="Successor lists: npz with indptr and indices.")
 @click.option("--start", type=int, required=True, metavar="NODE", help="The page that is known first.")
 @click.option(
@@ -225,7 +230,7 @@ def ordering(*, orderings: str, as_json: bool, **given: Any) -> None:
     commands.print_table(({"name": name, **row} for name, row in found["orderings"].items()), columns)
 
 
-@simulate.command()
+@simulate.command(epilog="Example: webfountain simulate urlcache --graph cnr-2000.npz --start 217849 --ants 16")
 @click.option("--graph", type=_FILE, required=True, help="Successor lists: npz with indptr and indices.")
 @click.option("--start", type=int, required=True, metavar="NODE", help="The page that is known first.")
 @click.option("--ordering", default="breadth-first", show_default=True, help="Of the virtual crawl.")
@@ -279,7 +284,7 @@ def _rate_of(row: Mapping[str, Any], *, name: str) -> str:
     return f"{row[name]:.4f}"
 
 
-@click.command()
+@click.command(epilog="Example: webfountain rank --graph cnr-2000.npz --out scores.npy")
 @click.option("--graph", type=_FILE, metavar="FILE.npz", help="A graph instead of a store: indptr and indices.")
 @commands.store
 @click.option(
@@ -341,7 +346,7 @@ def plan() -> None:
     """Solve the optimisation model that decides how often which pages are crawled."""
 
 
-@plan.command()
+@plan.command(epilog="Example: webfountain plan solve emt1 --periods 14 --out plan.npz")
 @click.argument("instance", metavar="INSTANCE.toml")
 @click.option("--strategy", metavar="NAME", help="One of the file's strategies.  [default: its first]")
 @click.option("--version", type=click.Choice(_VERSIONS), default="v1", show_default=True, help="Of the page shares.")
@@ -357,7 +362,7 @@ def solve(*, instance: str, as_json: bool, **given: Any) -> None:
     commands.print_json(document) if as_json else print(plan_table(document))
 
 
-@plan.command()
+@plan.command(epilog="Example: webfountain plan show --store rocksdb://news")
 @commands.store
 @commands.as_json
 def show(store: str, as_json: bool) -> None:
@@ -381,7 +386,7 @@ def show(store: str, as_json: bool) -> None:
             commands.print_table([*found["cycles"][-_CYCLES_SHOWN:], found["foretold"]], _CYCLES)
 
 
-@plan.command()
+@plan.command(epilog="Example: webfountain plan findings")
 @click.option("--instance", metavar="FILE.toml", help="Instead of the packaged emt1.")
 @commands.as_json
 def findings(instance: str | None, as_json: bool) -> None:
@@ -393,7 +398,7 @@ def findings(instance: str | None, as_json: bool) -> None:
     commands.print_json(found) if as_json else print(findings_text(found))
 
 
-@plan.command()
+@plan.command(epilog="Example: webfountain plan figures drawn")
 @click.argument("folder", metavar="DIR")
 @click.option("--instance", metavar="FILE.toml", help="Instead of the packaged emt1.")
 def figures(folder: str, instance: str | None) -> None:

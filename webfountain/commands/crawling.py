@@ -55,7 +55,7 @@ class CrawlEnd(NamedTuple):
         return 0 if self.error is None else self.error.exit_status
 
 
-@click.command()
+@click.command(epilog="Example: webfountain crawl policies/docs-site.toml --until-idle")
 @click.argument("collection", metavar="COLLECTION")
 @commands.store
 @commands.repository
@@ -77,7 +77,7 @@ def crawl(*, collection: str, ants: int | None, settings: tuple[str, ...], as_js
     """Crawl the collection that the policy file COLLECTION describes, and keep its copy fresh.
 
     Goes on until it is stopped (Ctrl-C, SIGTERM), unless an option ends it. A later call goes on where this one
-    ended. Example: webfountain crawl policies/docs-site.toml --until-idle
+    ended.
     """
     if ants is not None:
         return _crawl_together(collection, ants, settings, given, as_json=as_json)
@@ -230,7 +230,7 @@ _TAKES_AT_MOST_S: Final = 5.0
 """How long to wait for a running crawl to take a note; it looks once a second."""
 
 
-@click.command()
+@click.command(epilog="Example: webfountain now https://example.org/news --store rocksdb://news")
 @click.argument("urls", metavar="URL...", nargs=-1, required=True)
 @commands.store
 @commands.as_json
@@ -255,7 +255,7 @@ def now(urls: tuple[str, ...], store: str, as_json: bool) -> None:
         print(f"{len(note.urls):,} {'URL is' if len(note.urls) == 1 else 'URLs are'} {waits}")
 
 
-@click.command()
+@click.command(epilog="Example: webfountain forget --site https://example.org")
 @click.argument("url", required=False)
 @click.option("--site", metavar="S", help="A whole site, as https://example.org, instead of one URL.")
 @commands.store
@@ -363,7 +363,7 @@ _MARK = "made-by-webfountain-demo"
 """A file in the demo's folder: only a folder that has it is ever emptied."""
 
 
-@click.command()
+@click.command(epilog="Example: webfountain demo --sites 20 --seconds 30")
 @click.option("--collection", metavar="FILE", default=str(_POLICY), help="Policy file.  [default: policies/demo.toml]")
 @click.option(
     "--store", metavar="URL", default=_STORE, show_default=True, help="Where the frontier lives; emptied at the start."

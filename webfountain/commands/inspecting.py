@@ -63,7 +63,7 @@ _FEW_ANTS: Final = 16
 """The sites of so many ants are told one by one."""
 
 
-@click.command()
+@click.command(epilog="Example: webfountain status --store rocksdb://news")
 @commands.store
 @commands.as_json
 def status(store: str, as_json: bool) -> None:
@@ -82,7 +82,7 @@ def status(store: str, as_json: bool) -> None:
     commands.print_json(found) if as_json else _print_status(found)
 
 
-@click.command()
+@click.command(epilog="Example: webfountain pages --site https://example.org --state failed")
 @commands.store
 @click.option("--site", metavar="S", help="Only this site, as https://example.org.")
 @click.option("--state", type=click.Choice(STATES), help="Only URLs in this state.")
@@ -94,7 +94,7 @@ def pages(store: str, site: str | None, state: Any, as_lines: bool) -> None:
         commands.print_json_lines(rows) if as_lines else _print_pages(rows)
 
 
-@click.command()
+@click.command(epilog="Example: webfountain sites --store redis://localhost:6379/0")
 @commands.store
 @commands.as_json
 def sites(store: str, as_json: bool) -> None:
@@ -104,7 +104,7 @@ def sites(store: str, as_json: bool) -> None:
         commands.print_json(list(rows)) if as_json else _print_sites(rows)
 
 
-@click.command()
+@click.command(epilog="Example: webfountain texts --jsonl --since 2026-01-31T12:00")
 @commands.store
 @commands.repository
 @click.option(
@@ -135,7 +135,7 @@ def texts(store: str, repository: str | None, since: str | None, as_lines: bool)
         )
 
 
-@click.command()
+@click.command(epilog="Example: webfountain changes --follow --jsonl")
 @commands.store
 @click.option("--since", metavar="CURSOR|TIME", help="Only what came after; all that the log keeps without it.")
 @click.option("--follow", is_flag=True, help="Wait for more, until interrupted.")
@@ -161,7 +161,7 @@ def changes(store: str, since: str | None, follow: bool, site: str | None, as_li
             time.sleep(wait_s)
 
 
-@click.command()
+@click.command(epilog="Example: webfountain cat https://example.org/news --text")
 @click.argument("url")
 @commands.store
 @commands.repository
@@ -306,7 +306,7 @@ def _print_texts(rows: Any) -> None:
 _SHOWN = 10
 
 
-@click.command()
+@click.command(epilog="Example: webfountain check --repair")
 @commands.store
 @commands.repository
 @click.option("--repair", is_flag=True, help="Count anew, and have pages fetched again whose copy is gone.")
@@ -402,14 +402,14 @@ def policy() -> None:
     """Check policy files."""
 
 
-@policy.command("check")
+@policy.command("check", epilog="Example: webfountain policy check mine.toml --against rocksdb://.webfountain")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
 @click.option("--against", metavar="STORE", help="Tell which known URLs of this store the file would drop or take.")
 @commands.as_json
 def check_files(files: tuple[str, ...], against: str | None, as_json: bool) -> int:
     """Check policy FILEs: each is fine, or one line names file, key and value and the exit status is 2.
 
-    Example, before an edited file is used: webfountain policy check mine.toml --against rocksdb://.webfountain
+    With --against, before an edited file is used: what it would drop or take in.
     """
     found: list[dict[str, Any]] = []
     wrong = 0
@@ -430,7 +430,7 @@ def check_files(files: tuple[str, ...], against: str | None, as_json: bool) -> i
     return 2 if wrong else 0
 
 
-@click.command()
+@click.command(epilog="Example: webfountain explain https://example.org/news")
 @click.argument("url")
 @commands.store
 @click.option("--collection", metavar="FILE", help="Explain under this policy file.  [default: the one in force]")
@@ -519,7 +519,7 @@ def _print_effect(effect: dict[str, Any]) -> None:
         print(f"    + {url}")
 
 
-@click.command()
+@click.command(epilog="Example: webfountain export frontier.parquet --store rocksdb://news")
 @click.argument("file", metavar="FILE")
 @commands.store
 @commands.as_json
@@ -534,7 +534,7 @@ def export(file: str, store: str, as_json: bool) -> None:
     _print_moved(file, end, as_json, f"{without_password(store)} is in {file}")
 
 
-@click.command(name="import")
+@click.command(name="import", epilog="Example: webfountain import frontier.parquet --store redis://localhost:6379/0")
 @click.argument("file", metavar="FILE")
 @commands.store
 @commands.as_json
