@@ -550,6 +550,7 @@ def test_every_command_has_an_example_that_it_understands(words: tuple[str, ...]
     needed = {each.name for each in command.params if each.required}
     assert needed <= {name for name, value in given.items() if value}
     assert not rest
+    assert [each.opts for each in command.params if isinstance(each, click.Option) and not each.help] == []
 
 
 def test_help_names_files_that_exist(capfd: pytest.CaptureFixture[str]) -> None:

@@ -61,7 +61,13 @@ _FILE = click.Path(path_type=Path)
     show_default=True,
     help="Seconds that count as a day of a store.",
 )
-@click.option("--group-by", type=click.Choice(["site", "tld"]), default="site", show_default=True)
+@click.option(
+    "--group-by",
+    type=click.Choice(["site", "tld"]),
+    default="site",
+    show_default=True,
+    help="A curve for each of these.",
+)
 @click.option("--plots", type=_FILE, metavar="DIR", help="Draw Figures 2, 4, 5 and 6 of Cho 2000 there.")
 @commands.as_json
 def evolution(store: str | None, group_by: Any, plots: Path | None, as_json: bool, **given: Any) -> None:
@@ -161,8 +167,8 @@ def simulate() -> None:
 @click.option("--pages", type=_FILE, required=True, help="Its pages.")
 @click.option("--served", is_flag=True, help="Leave out pages that have no URL.")
 @click.option("--start", metavar="DATE", required=True, help="First day, 00:00 UTC.")
-@click.option("--days", type=int, required=True)
-@click.option("--fetches-per-day", type=int, required=True, metavar="K")
+@click.option("--days", type=int, required=True, help="So many days of the trace.")
+@click.option("--fetches-per-day", type=int, required=True, metavar="K", help="What a policy may spend.")
 @click.option(
     "--policies", default="all", show_default=True, metavar="a,b,…", help="uniform, nutch-adaptive, fountain, …"
 )
@@ -170,7 +176,7 @@ def simulate() -> None:
     "--min-change", type=float, default=0.05, show_default=True, metavar="R", help="Smaller changes did not happen."
 )
 @click.option("--exclude", metavar="REGEX", help="Leave out pages whose URL it finds.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
 @click.option(
     "--daily", type=_FILE, metavar="FILE", help="Obsolete, alive and fetches of each day: .npz, .csv, .parquet."
 )
@@ -209,7 +215,7 @@ def revisit(*, policies: str, as_json: bool, **given: Any) -> None:
     help="How an ordering is judged (Cho 1998).",
 )
 @click.option("--buffer-share", type=float, default=0.1, show_default=True, help="Pages that a limited buffer holds.")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
 @click.option("--plot", type=_FILE, metavar="DIR", help="Draw the curves into DIR, as PNG and SVG.")
 @commands.as_json
 def ordering(*, orderings: str, as_json: bool, **given: Any) -> None:
@@ -240,7 +246,7 @@ def ordering(*, orderings: str, as_json: bool, **given: Any) -> None:
 @click.option("--policies", default="all", show_default=True, metavar="a,b,…", help="min, lru, clock, …")
 @click.option("--ants", type=int, default=1, show_default=True, help="More than one: only links from ant to ant.")
 @click.option("--static-start", type=int, metavar="NODE", help="Where STATIC's URLs were learnt.  [default: drawn]")
-@click.option("--seed", type=int, default=0, show_default=True)
+@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
 @click.option("--plot", type=_FILE, metavar="DIR", help="Draw the miss rates into DIR, as PNG and SVG.")
 @commands.as_json
 def urlcache(*, sizes: str, policies: str, as_json: bool, **given: Any) -> None:
@@ -288,7 +294,11 @@ def _rate_of(row: Mapping[str, Any], *, name: str) -> str:
 @click.option("--graph", type=_FILE, metavar="FILE.npz", help="A graph instead of a store: indptr and indices.")
 @commands.store
 @click.option(
-    "--method", type=click.Choice(("pagerank", "trustrank", "backlinks")), default="pagerank", show_default=True
+    "--method",
+    type=click.Choice(("pagerank", "trustrank", "backlinks")),
+    default="pagerank",
+    show_default=True,
+    help="What a page is worth: by who links to it, from what is trusted, or by how many do.",
 )
 @click.option("--damping", type=float, metavar="D", help="Part that follows the links.  [default: 0.9, trustrank 0.85]")
 @click.option(
@@ -352,8 +362,12 @@ def plan() -> None:
 @click.option("--version", type=click.Choice(_VERSIONS), default="v1", show_default=True, help="Of the page shares.")
 @click.option("--periods", type=click.IntRange(1), metavar="T", help="Time periods instead of the file's.")
 @click.option("--buckets", type=click.IntRange(1), metavar="B", help="Buckets instead of the file's.")
-@click.option("--solver", type=click.Choice(SOLVERS), default="auto", show_default=True)
-@click.option("--quality", type=click.Choice(QUALITIES), default="normal", show_default=True)
+@click.option(
+    "--solver", type=click.Choice(SOLVERS), default="auto", show_default=True, help="auto: the one that fits the model."
+)
+@click.option(
+    "--quality", type=click.Choice(QUALITIES), default="normal", show_default=True, help="high: nearer, and slower."
+)
 @click.option("--out", metavar="FILE.npz", help="Write the plan: x (T, B) and z (T).")
 @commands.as_json
 def solve(*, instance: str, as_json: bool, **given: Any) -> None:

@@ -369,7 +369,7 @@ _MARK = "made-by-webfountain-demo"
     "--store", metavar="URL", default=_STORE, show_default=True, help="Where the frontier lives; emptied at the start."
 )
 @click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another web.")
-@click.option("--sites", type=click.IntRange(1, 200), default=5, show_default=True)
+@click.option("--sites", type=click.IntRange(1, 200), default=5, show_default=True, help="Sites of the web.")
 @click.option(
     "--pages", type=click.IntRange(1), default=300, show_default=True, help="Live pages of all sites at the start."
 )
