@@ -582,7 +582,6 @@ def test_a_crawl_imports_nothing_for_what_it_does_not_use(tmp_path: Path) -> Non
         "scipy",
         "pyarrow",
         "rich",
-        "datasketch",
         "redis",
         "duckdb",
     }
@@ -595,4 +594,4 @@ def test_looking_needs_neither_scrapy_nor_numpy() -> None:
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, cwd=ROOT)
     modules = set(ended.stdout.split())
-    assert not modules & {"scrapy", "twisted", "numpy", "scipy", "pyarrow", "rich", "datasketch"}
+    assert not modules & {"scrapy", "twisted", "numpy", "scipy", "pyarrow", "rich"}

@@ -2,9 +2,9 @@
 
 Shingles: how much of a text is
 still there in its next version. A text is lower-cased, split on white space and cut into all runs of four tokens,
-each a 64-bit hash; the resemblance of two texts is |A n B| / |A u B|. `resemblance` estimates it from two 512-byte
-MinHash signatures, so that near duplicates are found without the texts; `exact_resemblance` needs both texts. Which
-text of a page counts is decided in `formats.document`, what a resemblance means is said by `verdict`.
+each a 64-bit hash; the resemblance of two texts is |A n B| / |A u B|. `exact_resemblance` needs both texts,
+`sketch_resemblance` estimates it from 128 bytes of each (MinHash, below). Which text of a page counts is decided in
+`formats.document`, what a resemblance means is said by `verdict`.
 
 Source: Broder, *On the resemblance and containment of documents*, 1997 (resemblance, shingles, min-wise sampling);
 Edwards 2001, section 2, names shingles as the judge of a non-trivial change.
@@ -73,8 +73,6 @@ __all__ = [
     "FAR",
     "HOT",
     "NEAR",
-    "PERMUTATIONS",
-    "SIGNATURE_BYTES",
     "SKETCH_BYTES",
     "Compared",
     "Topics",
@@ -87,9 +85,7 @@ __all__ = [
     "is_mirror",
     "links_from_hot",
     "mixed",
-    "resemblance",
     "shingles",
-    "signature",
     "sketch",
     "sketch_form",
     "sketch_resemblance",
@@ -98,17 +94,10 @@ __all__ = [
     "with_hot_first",
 ]
 
-PERMUTATIONS = 128
-"""Components of a signature: the standard error of an estimate is sqrt(J(1-J)/128), .019 at J = .95."""
-
-SIGNATURE_BYTES = 4 * PERMUTATIONS
-"""A signature is 128 little-endian uint32 words."""
-
 _TOKENS = 4
 # Odd multipliers (splitmix64's) make a position-dependent mix; uint64 arithmetic is meant to wrap around here.
 _MIX = np.array([0x9E3779B97F4A7C15, 0xBF58476D1CE4E5B9, 0x94D049BB133111EB, 0xD6E8FEB86659FD93], dtype=np.uint64)
 _SHIFT = np.uint64(32)
-_BATCH = 16_384
 
 
 def shingles(text: str) -> npt.NDArray[np.uint64]:
@@ -135,55 +124,14 @@ def shingles(text: str) -> npt.NDArray[np.uint64]:
 def exact_resemblance(text_a: str, text_b: str) -> float:
     """Jaccard resemblance of the shingle sets of two texts, 0..1; two empty texts resemble each other fully.
 
-    Both are read and their shingles sorted: a fifth of what it takes to draw the two signatures as well.
+    Both are read and their shingles sorted: 1 ms for two texts of 16 kB, a fifth of what MinHash by 128 permutations
+    takes of them.
     """
     a, b = distinct(shingles(text_a)), distinct(shingles(text_b))
     if not len(a) and not len(b):
         return 1.0
     common = len(np.intersect1d(a, b, assume_unique=True))
     return common / (len(a) + len(b) - common)
-
-
-def signature(text: str) -> bytes:
-    """MinHash signature of a text: `SIGNATURE_BYTES` bytes, comparable with any other made by this function.
-
-    All shingles enter. Keeping one in four by modulo was tried: a third less CPU, but on the versions of real pages
-    98.8 % instead of 99.8 % of the verdicts farther than .05 from the threshold were right.
-    """
-    return _signature(shingles(text))
-
-
-def resemblance(signature_a: bytes, signature_b: bytes) -> float:
-    """Share of equal components of two signatures: an unbiased estimate of the resemblance, 0..1.
-
-    Raises ValueError when one of them is no signature (another length).
-    """
-    if len(signature_a) != SIGNATURE_BYTES or len(signature_b) != SIGNATURE_BYTES:
-        raise ValueError(
-            f"signatures of {len(signature_a)} and {len(signature_b)} bytes; both must have {SIGNATURE_BYTES}"
-        )
-    a, b = np.frombuffer(signature_a, dtype="<u4"), np.frombuffer(signature_b, dtype="<u4")
-    return float(np.count_nonzero(a == b)) / PERMUTATIONS
-
-
-def _signature(hashes: npt.NDArray[np.uint64]) -> bytes:
-    minhash = _prototype().copy()
-    # datasketch's 32-bit scheme takes 32-bit integers only: the high word, the better mixed one.
-    for at in range(0, len(hashes), _BATCH):  # it takes 1 kB a shingle, and a text may have half a million
-        minhash.update_batch((hashes[at : at + _BATCH] >> _SHIFT).tolist())
-    return bytes(minhash.hashvalues.astype("<u4").tobytes())
-
-
-@cache
-def _prototype() -> Any:
-    """The empty MinHash: its permutations cost 2 ms to draw and are shared by all copies.
-
-    `affine32` is datasketch's bijective scheme; the older one multiplies 61-bit by 32-bit numbers and wraps in
-    uint64, which biases estimates.
-    """
-    from datasketch import MinHash  # noqa: PLC0415  (0.1 s to import, needed from the first changed page on)
-
-    return MinHash(num_perm=PERMUTATIONS, seed=1, hashfunc=int, scheme="affine32")
 
 
 Verdict = Literal["same", "minor", "changed"]
