@@ -291,9 +291,14 @@ def mixed(numbers: Hashes) -> Hashes:
     return np.asarray(numbers ^ (numbers >> np.uint64(31)))
 
 
+_MIRRORED_SHARE: Final = 0.5
+_MIRRORED_PAGES: Final = 10
+"""A site is a mirror of another when so large a share of its pages that were judged, and so many, repeat that one's."""
+
+
 def is_mirror(duplicates: int, pages: int) -> bool:
     """Whether a site is a mirror of another: half of its pages are duplicates of that one's, and ten of them."""
-    return duplicates >= 10 and duplicates >= 0.5 * pages
+    return duplicates >= _MIRRORED_PAGES and duplicates >= _MIRRORED_SHARE * pages
 
 
 def _shingles(data: bytes) -> Words:
