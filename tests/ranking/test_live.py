@@ -471,3 +471,29 @@ def test_a_ranker_that_is_killed_leaves_the_epoch_in_force_and_the_log_readable(
     assert whole._process.returncode == 0
     assert whole.cost_s() > 0.01
     assert EpochScores(tmp_path / "scores").epoch == after + 1
+
+
+def test_a_collection_of_a_fixed_size_comes_to_rest_with_the_best_pages(tmp_path: Path) -> None:
+    """Though the pages' texts change all the time, which makes cash flow to those that wait: nothing takes turns."""
+    web = LinkedWeb(4, seed=5)
+    most = len(web.urls) // 10
+
+    def answer(fetch: Fetch, at: float) -> Any:
+        status, headers, body, seconds = web.answer(fetch, at)
+        return status, headers, body + f"at {at // 500}".encode(), seconds
+
+    collection = collection_of(
+        [web.urls[0]], collection=f'scope = "any"\n[collection.limits]\npages = {most}\n', period="1000s",
+        politeness="per_ip = false\n", rest=f'capacity_pages_per_period = {2 * most}\n[ranking]\nevery = "250s"\n',
+    )  # fmt: skip
+    clock = ManualClock(1_000_000.0)
+    importance = live_importance(collection, tmp_path, writer="ant", at=clock.now(), ranker=AtOnce())
+    crawl = Drive(collection, answer, clock=clock, importance=importance)
+    crawl.run(seconds=3_000.0)
+    before = crawl.metrics.get("collection/evicted")
+    crawl.run(seconds=1_500.0)
+    assert crawl.metrics.get("collection/evicted") == before > 0
+    held = [web.number[record.url] for _, record in crawl.store.pages(state="crawled")]
+    assert 0.9 * most <= len(held) <= most
+    best = sorted(web.importance, reverse=True)[:most]
+    assert sum(web.importance[number] for number in held) >= 0.8 * sum(best)

@@ -134,10 +134,12 @@ class OnlineImportance(Generic[_Page]):
     ----------
     most : pages of which something is kept; of more those stay that have most cash, that gained most, and of those
         fetched the ones found last, a quarter of `most` each. None: all
+    by_rank : what waits is worth its rank alone, and outgrows its bound by the square of that
     """
 
-    def __init__(self, *, damping: float = 0.9, most: int | None = None) -> None:
+    def __init__(self, *, damping: float = 0.9, most: int | None = None, by_rank: bool = False) -> None:
         self._damping = damping
+        self._by_rank = by_rank
         self._most = most
         self._row_of: dict[_Page, int] = {}
         self.links = 0
@@ -172,7 +174,8 @@ class OnlineImportance(Generic[_Page]):
     ) -> dict[int, float]:
         """A page was fetched and links to these targets, each named once; places and products of the outgrown.
 
-        Those are the targets whose product of rank and cash is beyond their bound, which then is `_AGAIN` times it.
+        Those are the targets whose product of rank and cash is beyond their bound, which then is `_AGAIN` times it
+        (`by_rank`: of rank and rank).
 
         Parameters
         ----------
@@ -200,8 +203,7 @@ class OnlineImportance(Generic[_Page]):
             worth += self._damping * (score + gained - before) / len(named)
             self._gained[rows] = worth
             worth += self._ranks.take(rows)
-            worth *= held
-            worth *= scale
+            worth *= worth if self._by_rank else held * scale
             places = (worth >= self._bounds.take(rows)).nonzero()[0]
             if len(places):
                 products = worth[places]

@@ -674,7 +674,7 @@ def _replacement(collection: Collection, store: FrontierStore, importance: LiveI
     most = collection.limits.pages
     if most is None:
         return None
-    weigh = None if importance is None else importance.importance
+    weigh = None if importance is None else importance.worth_of_holding
     return Replacement(store, most=most, period_s=collection.cycle.period_s, weigh=weigh)
 
 

@@ -414,7 +414,8 @@ class LiveImportance:
             self._scores = EpochScores(rankings.scores)
         self.sites = WaitingSites(None if rankings is None else rankings.scores / "sites")
         """Which sites wait, and which of them is to be crawled first."""
-        self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT)
+        self._is_bounded = collection.limits.pages is not None
+        self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT, by_rank=self._is_bounded)
         self.topics = Topics(threading.Lock())
         """What is learned of words; who reads pages teaches it."""
         self._share_at = -inf
@@ -510,9 +511,16 @@ class LiveImportance:
         ]
 
     def importance(self, records: Sequence[PageRecord]) -> list[float]:
-        """What pages that wait are worth now, and what others are to the collection."""
+        """What pages that wait are worth now."""
         keys = [fingerprint(record.url) for record in records]
         made = self._importances(records, keys, self._worths_of_waiting(keys, records))
+        found: list[float] = self._with_hot_first(records, made).tolist()
+        return found
+
+    def worth_of_holding(self, records: Sequence[PageRecord]) -> list[float]:
+        """What pages are worth to a collection of a fixed size, those that it holds and those that wait alike."""
+        keys = [fingerprint(record.url) for record in records]
+        made = self._importances(records, keys, self._ranks(keys))
         found: list[float] = self._with_hot_first(records, made).tolist()
         return found
 
@@ -689,11 +697,17 @@ class LiveImportance:
         return np.asarray(self._published("pagerank", keys, PRIOR) + self._online.gains_and_cash(keys)[0])
 
     def _worths_of_waiting(self, keys: Sequence[bytes], pages: Sequence[Link | PageRecord]) -> Array:
-        """(n,) by rank and cash, and what a home page promises; remembered, so that what rises is noticed."""
+        """(n,) by rank and cash, and what a home page promises; remembered, so that what rises is noticed.
+
+        In a collection of a fixed size by rank alone: a page that took the place of a held one for what it promises,
+        and has kept that once it is fetched, would go for the next, and they would take turns for ever.
+        """
         ranks = self._published("pagerank", keys, PRIOR)
         gains, cash = self._online.gains_and_cash(keys)
-        worths = worth_of_waiting(ranks + gains, self._scale * cash)
+        worths = ranks + gains if self._is_bounded else worth_of_waiting(ranks + gains, self._scale * cash)
         self._online.expect(keys, ranks, (RISE * worths) ** 2)
+        if self._is_bounded:
+            return worths
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
 
     def _backlinks(self, keys: Sequence[bytes]) -> Array:

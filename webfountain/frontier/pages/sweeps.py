@@ -29,8 +29,9 @@ pages fill, those are *admitted* that are better than the page that would go. Th
 leased, as many as can make room, and for each of them a page is evicted (the store's `evict`: its copy goes, a
 tombstone comes into the change log, its URL stays known and waits in the lane of its importance). Only who has a site
 may evict its pages, so sites that hold the least important ones are made due. Classes are half a doubling wide:
-within one nothing is replaced, so that pages of like importance do not take turns. It
-stands between the active list's refills and the store.
+within one nothing is replaced, so that pages of like importance do not take turns; and a page that waits is worth what
+it would be if it were held, its rank (`worth_of_holding`, and the lanes of such a collection), not what fetching it
+promises, or it would go as soon as that is kept. It stands between the active list's refills and the store.
 """
 
 from __future__ import annotations
