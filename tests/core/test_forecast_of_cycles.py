@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from typing import TYPE_CHECKING
 
@@ -10,7 +11,17 @@ import pytest
 
 from tests.benchmarks.bench_forecast import foretold
 from tests.simulate.test_revisit import trace_of
-from webfountain.core.forecast import Believed, BelievedTotal, CycleForecast, Published, holds, published
+from webfountain.core.forecast import (
+    BETWEEN,
+    USUAL_SHARE,
+    WITHIN,
+    Believed,
+    BelievedTotal,
+    CycleForecast,
+    Published,
+    holds,
+    published,
+)
 from webfountain.simulate.rivals import MODIFIED
 
 if TYPE_CHECKING:
@@ -39,6 +50,35 @@ def test_before_anything_is_found_little_is_promised() -> None:
     assert forecast.foretold.cycles == 0
     assert forecast.foretold.low < 0.01 < forecast.foretold.high
     assert forecast.foretold.high > 0.05
+
+
+def test_before_anything_is_found_the_interval_is_that_of_a_law_of_unknown_middle_and_width() -> None:
+    """Student's t with 3 degrees of freedom has a tenth beyond 1.638: collections and their cycles both vary."""
+    width = math.hypot(BETWEEN, WITHIN)
+    high = USUAL_SHARE * math.exp(1.638 * width)
+    assert CycleForecast.begun(14.0, at=0.0).next_cycle().high == pytest.approx(high, rel=0.2)
+
+
+def test_one_cycle_tells_little_of_the_next() -> None:
+    foretold = lived([0.08]).foretold
+    assert foretold.cycles == 1
+    assert foretold.low < 0.008
+    assert foretold.high > 0.16
+
+
+def test_what_is_told_of_few_cycles_that_differ_is_what_is_right_most_often() -> None:
+    """Two of three were negligible: neither the mean nor the last is told."""
+    assert lived([0.002, 0.001, 0.09]).foretold.share < 0.005
+
+
+def test_the_present_may_be_free_of_obsolete_pages_where_less_than_one_is_believed() -> None:
+    for believed, may_be_free in ((0.5, True), (20.0, False)):
+        forecast = CycleForecast.begun(14.0, at=0.0)
+        forecast.look(0.0, obsolete=believed, so_far=0.0, missing=0.0, known=200.0)
+        now = forecast.now()
+        assert now is not None
+        assert (now.low == 0.0) is may_be_free
+        assert now.high > believed / 200.0
 
 
 def test_what_fetches_found_of_a_cycle_is_its_share() -> None:

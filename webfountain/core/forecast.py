@@ -10,19 +10,24 @@ obsolete page is found by a fetch; so
 
 holds with every belief, and beliefs that were too dark or too bright take themselves back. One cycle is one witness,
 however many pages changed in it: a burst counts once. What is foretold of the next cycle is the spread of those before,
-of which the recent count more; what is shown of the present is the belief, put right by how beliefs and findings of
-the cycles before differed. Times are UTC seconds. Pure arithmetic without numpy: a command that only counts starts at
-once. No clock, no store.
+of which the recent count more, each as sharp as what fetches find is; beside them stands a law that any collection's
+cycles may follow, which has as many of them as are known to tell where it lies and how wide it is. What is told is the
+share that will most often be right; what is shown of the present is the belief, put right by how beliefs and findings
+of the cycles before differed. Times are UTC seconds. Pure arithmetic without numpy: a command that only counts starts
+at once. No clock, no store.
 
 Source: renewal-reward, as Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section
-2, measures freshness over time; predictive quantiles by weighted order statistics. The combination is ours.
+2, measures freshness over time. Logarithms of shares: a normal law of unknown mean and variance, whose prediction is
+Student's t (Gelman et al., *Bayesian data analysis*, 3rd ed., 2013, section 3.3), as the base measure of a Dirichlet
+process with a kernel (Escobar & West, *Bayesian density estimation and inference using mixtures*, JASA 1995). That
+recent cycles weigh more is ours.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from itertools import accumulate
-from math import exp, inf, log
+from math import erf, exp, inf, log, sqrt
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -32,26 +37,38 @@ if TYPE_CHECKING:
 
 __all__ = ["Believed", "BelievedTotal", "Cycle", "CycleForecast", "Outlook", "Published", "holds", "published"]
 
-HALF: Final = 4.0
+HALF: Final = 12.0
 """Cycles after which one counts half."""
 KEPT: Final = 64
 """Cycles that are remembered."""
 PRIOR_CYCLES: Final = 2.0
-"""Cycles that the belief before any is worth: shares spread about the mean so far as `PRIOR_SPREAD` tells."""
-PRIOR_SPREAD: Final = 1.2
-"""Standard deviation of the logarithm of a cycle's share, before any cycle tells: a factor of three either way."""
+"""Cycles that the law of any collection is worth beside those that were seen."""
+USUAL_SHARE: Final = 0.003
+BETWEEN: Final = 1.4
+WITHIN: Final = 1.9
+"""The middle of a collection's shares lies so far from `USUAL_SHARE`, and a cycle's from that: standard deviations of
+logarithms, of kafka, flink, druid and timeweb with any change and with changes above .05, rounded."""
+SPREADS: Final = 3.0
+"""Cycles that `WITHIN` is worth, of those that tell how wide a collection's own law is."""
+ERROR: Final = 0.35
+"""Of the logarithm of what fetches find of a cycle: it is the less from the truth in half of the cycles."""
+BELIEF_ERROR: Final = 0.6
+"""The same of what is believed, standard deviation, before any cycle tells."""
+STEPS_OF_FACTOR: Final = 12
+STEPS: Final = 150
+STEP: Final = 2.0 ** (1 / STEPS_OF_FACTOR)
+"""Shares of which one is told: from `LEAST` on, each so many times the one before, to beyond 1."""
 MARGIN: Final = 1.3
-"""Factor by which an interval reaches beyond the shares that were seen, for they are estimates themselves."""
-UNKNOWN_SHARE: Final = 0.02
-"""Share believed obsolete before anything was seen."""
+"""Factor by which the interval of the present reaches beyond the ratios that were seen, for they are estimates."""
 LEAST: Final = 2e-4
 """Share below which nothing is told apart, and an interval reaches down to 0."""
 FACTOR: Final = 2.0
 NEGLIGIBLE: Final = 0.005
 """A forecast holds that is within `FACTOR` of what comes, or where both are below `NEGLIGIBLE`."""
 _TENTH, _NINTH_TENTH = 0.1, 0.9
-_DEVIATES: Final = (-1.645, -1.036, -0.674, -0.385, -0.126, 0.126, 0.385, 0.674, 1.036, 1.645)
-"""Standard normal, at .05, .15, … .95."""
+_UPPER: Final = (0.063, 0.189, 0.319, 0.454, 0.598, 0.755, 0.935, 1.150, 1.440, 1.960)
+_DEVIATES: Final = (*(-each for each in reversed(_UPPER)), *_UPPER)
+"""Standard normal, at .025, .075, … .975."""
 
 
 class Outlook(msgspec.Struct, frozen=True, array_like=True):
@@ -195,10 +212,10 @@ class CycleForecast(msgspec.Struct, array_like=True):
         share = self.believed / self.known
         weights = _recent(len(self.cycles))
         off = [max(cycle.found, LEAST) / max(cycle.shown, LEAST) for cycle in self.cycles]
-        prior = [exp(PRIOR_SPREAD * deviate / 2) for deviate in _DEVIATES]
+        prior = [exp(BELIEF_ERROR * deviate) for deviate in _DEVIATES]
         values, ends = _ordered(off + prior, weights + [PRIOR_CYCLES / len(prior)] * len(prior))
         low, middle, high = (_quantile(values, ends, part) * share for part in (_TENTH, 0.5, _NINTH_TENTH))
-        low = 0.0 if low < LEAST else low / MARGIN
+        low = 0.0 if low * self.known < 1.0 else low / MARGIN  # pages are whole: less than one may be none
         return Outlook(min(middle, 1.0), min(low, 1.0), min(high * MARGIN, 1.0), len(self.cycles))
 
 
@@ -224,15 +241,48 @@ def _recent(count: int) -> list[float]:
 
 def _spread(shares: Sequence[float], weights: list[float]) -> Outlook:
     """What shares such as these lead one to expect."""
-    total = sum(weights)
-    mean = (sum(s * w for s, w in zip(shares, weights, strict=True)) + UNKNOWN_SHARE * 1e-3) / (total + 1e-3)
-    prior = [max(mean, LEAST) * exp(PRIOR_SPREAD * deviate) for deviate in _DEVIATES]
-    seen = [max(share, LEAST) for share in shares]
-    values, ends = _ordered(seen + prior, weights + [PRIOR_CYCLES / len(prior)] * len(prior))
-    low, high = _quantile(values, ends, _TENTH) / MARGIN, _quantile(values, ends, _NINTH_TENTH) * MARGIN
+    logs = [log(max(share, LEAST)) for share in shares]
+    prior = _law(logs, weights)
+    parts = weights + [PRIOR_CYCLES / len(prior)] * len(prior)
+    middles, total = logs + prior, sum(parts)
+
+    def below(share: float) -> float:
+        at = log(share)
+        return sum(w * _normal((at - middle) / ERROR) for w, middle in zip(parts, middles, strict=True)) / total
+
+    steps = [LEAST * STEP**number for number in range(-STEPS_OF_FACTOR, STEPS + STEPS_OF_FACTOR)]
+    chances = [below(share) for share in steps]
+    low = steps[max(bisect_left(chances, _TENTH) - 1, 0)]
+    high = steps[min(bisect_left(chances, _NINTH_TENTH), len(steps) - 1)]
     low = 0.0 if low < LEAST else low
-    share = min(max(_most_often_near(values, ends), low), high)
+    share = min(max(_most_often_near(steps, chances), low), high)
     return Outlook(min(share, 1.0), min(low, 1.0), min(high, 1.0), len(shares))
+
+
+def _law(logs: list[float], weights: list[float]) -> list[float]:
+    """Logarithms of shares, equally likely, of one more cycle if they follow a normal law of which these are known."""
+    seen, usual, known = sum(weights), log(USUAL_SHARE), (WITHIN / BETWEEN) ** 2
+    mean = sum(w * each for w, each in zip(weights, logs, strict=True)) / max(seen, 1e-9)
+    middle = (known * usual + seen * mean) / (known + seen)
+    squares = SPREADS * WITHIN**2 + sum(w * (each - mean) ** 2 for w, each in zip(weights, logs, strict=True))
+    squares += known * seen / (known + seen) * (mean - usual) ** 2
+    free = SPREADS + seen
+    width = sqrt(squares / free * (1.0 + 1.0 / (known + seen)))
+    return [middle + width * _student(deviate, free) for deviate in _DEVIATES]
+
+
+def _student(deviate: float, free: float) -> float:
+    """The quantile of Student's t where the standard normal's is `deviate`; within 1 % from 3 degrees of freedom on.
+
+    Source: Abramowitz & Stegun 26.7.5.
+    """
+    square = deviate * deviate
+    terms = (
+        (square + 1) / 4,
+        ((5 * square + 16) * square + 3) / 96,
+        (((3 * square + 19) * square + 17) * square - 15) / 384,
+    )
+    return deviate * (1.0 + sum(term / free**power for power, term in enumerate(terms, start=1)))
 
 
 def _ordered(values: list[float], weights: list[float]) -> tuple[list[float], list[float]]:
@@ -242,23 +292,27 @@ def _ordered(values: list[float], weights: list[float]) -> tuple[list[float], li
     return [value for value, _ in pairs], [end / total for end in accumulate(weight for _, weight in pairs)]
 
 
+def _normal(deviate: float) -> float:
+    return 0.5 * (1.0 + erf(deviate / sqrt(2.0)))
+
+
 def _quantile(values: list[float], ends: list[float], part: float) -> float:
     return values[min(bisect_left(ends, part), len(values) - 1)]
 
 
-def _most_often_near(values: list[float], ends: list[float]) -> float:
-    """The share that is most often within `FACTOR` of what comes, or negligible with it; the middle of all such."""
-    steps = [LEAST * 1.06**step for step in range(150)]
-    before = [0.0, *ends]
-    hits = []
-    for share in steps:  # what `holds` of it: a run of the values
-        first, last = bisect_left(values, share / FACTOR), bisect_right(values, share * FACTOR)
-        if share < NEGLIGIBLE:
-            first, last = 0, max(last, bisect_left(values, NEGLIGIBLE))
-        hits.append(before[last] - before[first])
-    best = max(hits) - 1e-9
-    among = [share for share, hit in zip(steps, hits, strict=True) if hit >= best]
-    return among[len(among) // 2]
+def _most_often_near(steps: list[float], chances: list[float]) -> float:
+    """The share that is most often within `FACTOR` of what comes, or negligible with it; `chances`: of less than each.
+
+    `steps` go by `STEP`, `STEPS_OF_FACTOR` of them beyond what may be told at either end.
+    """
+    negligible = chances[bisect_left(steps, NEGLIGIBLE)]
+    best, told = -1.0, LEAST
+    for first in range(len(steps) - 2 * STEPS_OF_FACTOR):
+        share, reach = steps[first + STEPS_OF_FACTOR], chances[first + 2 * STEPS_OF_FACTOR]
+        hit = max(reach, negligible) if share < NEGLIGIBLE else reach - chances[first]
+        if hit > best:
+            best, told = hit, share
+    return told
 
 
 def holds(told: float, came: float) -> bool:
