@@ -56,8 +56,8 @@ class Foretelling(AtAPrice):
     def choose(self, at: float, many: int) -> Pages:
         chosen = super().choose(at, many)
         over = published(self.urgent.encode_forecast()) if at >= self._until else None
-        if over is not None and over.forecast.cycles[-1:] != self.cycles[-1:]:
-            self.cycles.append(over.forecast.cycles[-1])
+        if over is not None and over.forecast.begin >= self._until - DAYS * DAY / 2:
+            self.cycles[-1:] = over.forecast.cycles[-2:]  # of the one before more is known by now
             self._until = over.forecast.begin + DAYS * DAY
         return chosen
 

@@ -37,7 +37,7 @@ def lived(shares: list[float], *, cycle: float = 14.0, pages: float = 1000.0) ->
         for day in range(14):
             at = number * cycle + day
             if number and day == 0 and shares[number - 1] is not None:
-                forecast.visit(shares[number - 1] * pages * cycle)
+                forecast.visit(at, [cycle] * round(shares[number - 1] * pages))
             forecast.look(at, obsolete=0.0, so_far=0.0, missing=0.0, known=pages)
         if share is None:
             break
@@ -125,14 +125,41 @@ def test_a_belief_that_was_too_dark_takes_itself_back_and_the_share_shown_is_put
     forecast = CycleForecast.begun(14.0, at=0.0)
     for day in range(14 * 12 + 1):
         if day:
-            forecast.visit(0.02 * 1000.0)
+            forecast.visit(float(day), [1.0] * 20)
         forecast.look(float(day), obsolete=100.0, so_far=700.0, missing=0.0, known=1000.0)
-    assert {round(cycle.found, 3) for cycle in forecast.cycles} == {0.02}
+    assert {round(cycle.found, 3) for cycle in forecast.cycles[:-1]} == {0.02}
+    assert 0.02 < forecast.cycles[-1].found < 0.026
     now = forecast.now()
     assert now is not None
     assert now.low < 0.02 < now.high
     assert now.share == pytest.approx(0.02, rel=0.3)
     assert now.cycles == 12
+
+
+def test_what_is_found_late_counts_for_the_cycles_in_which_it_was_so() -> None:
+    """Pages changed on day 10 and are found on day 30, of cycles of 14 days; nobody believed it."""
+    forecast = CycleForecast.begun(14.0, at=0.0)
+    for day in range(43):
+        if day == 30:
+            forecast.visit(30.0, [20.0] * 7)
+        forecast.look(float(day), obsolete=0.0, so_far=0.0, missing=0.0, known=100.0)
+    shares = [7 * days / 1400 for days in (4, 14, 2)]
+    assert [cycle.found for cycle in forecast.cycles] == pytest.approx(shares)
+
+
+def test_of_what_is_still_open_as_much_is_true_as_was_found_of_what_was_open_before() -> None:
+    """What is believed at the end of a cycle proves true, or never is."""
+    for proves in (True, False):
+        forecast = CycleForecast.begun(14.0, at=0.0)
+        for day in range(14 * 8 + 1):
+            if proves and day and day % 14 == 0:
+                forecast.visit(float(day), [7.0] * 40)
+            believed = 40.0 if day % 14 >= 7 or (not proves and day) else 0.0
+            so_far = 40.0 * (day % 14 - 7) if believed and proves else 280.0 if believed else 0.0
+            forecast.look(float(day), obsolete=believed, so_far=max(so_far, 0.0), missing=0.0, known=1000.0)
+        last = forecast.cycles[-1].found
+        assert (last == pytest.approx(0.02, rel=0.1)) is proves
+        assert (last < 0.004) is not proves
 
 
 def test_pages_without_a_copy_are_obsolete() -> None:

@@ -60,6 +60,7 @@ __all__ = [
     "Memory",
     "Signals",
     "Watch",
+    "chance_of_change",
     "factors_of_steps",
     "factors_of_week",
     "summed",
@@ -453,19 +454,27 @@ class Activity:
         weight = self._signals.page_events
         return np.asarray((weight + exposure) / (weight + events) / self._facts[_MEAN, section])
 
-    def since_change(self, watch: Watch, step: Ints) -> Array:
-        """Expected steps for which pages that were found changed in `step` had been so; spread by the hazard."""
+    def since_change(self, watch: Watch, step: Ints, events: Array, exposure: Array) -> Array:
+        """Expected steps for which pages that were found changed in `step` had been so: since the first change.
+
+        Parameters
+        ----------
+        events, exposure : (pages,) the gamma belief of each page's relative rate before the fetch, as of `weights`
+        """
         section, since, before = watch
         first = self._first()[section]
         end, begin = np.clip(step - first, 0, WINDOW), np.clip(since - first, 0, WINDOW)
-        moment = np.zeros_like(self._total)
-        np.cumsum(self._hazard * (np.arange(WINDOW) + 0.5), axis=1, out=moment[:, 1:])
-        within = self._total[section, end] - self._total[section, begin]
-        spread = (step - first) * within - (moment[section, end] - moment[section, begin])
-        # Before the window nothing is known but how much there was: taken as even.
-        spread += before * (step - (np.minimum(since, first) + first) / 2)
-        half = (step - since) / 2
-        return np.asarray(np.where(before + within > _TINY, spread / np.maximum(before + within, _TINY), half))
+        risk = before[:, None] + self._total[section] - self._total[section, begin][:, None]
+        chance = chance_of_change(np.maximum(risk, 0.0), events[:, None], exposure[:, None])
+        place = np.arange(WINDOW)
+        within = (place >= begin[:, None]) & (place < end[:, None])
+        stood = ((chance[:, :-1] + chance[:, 1:]) / 2 * within).sum(axis=1)
+        # Before the window nothing is known but how much there was: taken as even, by Simpson's rule.
+        early = np.maximum(np.minimum(first, step) - since, 0)
+        halfway, whole = (chance_of_change(before * part, events, exposure) for part in (0.5, 1.0))
+        stood += early * (4.0 * halfway + whole) / 6.0
+        known = chance[np.arange(len(end)), end]
+        return np.asarray(np.where(known > _TINY, stood / np.maximum(known, _TINY), (step - since) / 2))
 
     # -------------------------------------------------------------- learning
 
@@ -617,6 +626,11 @@ class Activity:
         """Add each section's amounts to all its ancestors', in place, from the deepest level up."""
         for level, _, parents, begins in reversed(self._levels):
             amounts[parents] += np.add.reduceat(amounts[level], begins, axis=0)
+
+
+def chance_of_change(hazard: Array, events: Array, exposure: Array) -> Array:
+    """Mean over r ~ Gamma(`events`, `exposure`) of 1 - e^-rH."""
+    return np.asarray(1.0 - np.exp(-events * np.log(1.0 + hazard / exposure)))
 
 
 def _observed_share(risk: Array) -> Array:

@@ -4,17 +4,17 @@ A model of pages that change alone foresees no release: its forecasts are wrong 
 So nothing here is predicted from rates. While a crawl goes on, three things are known: pages that are believed to be
 obsolete now and how long they have been so (`BelievedTotal`, from the belief of each site, in which what siblings
 showed is counted), how long those had been so that a fetch found changed, and pages without a copy. In the end each
-obsolete page is found by a fetch; so
+obsolete page is found by a fetch, and then the cycles are told in which it was obsolete; so
 
-    obsolete page-time of a cycle = what its fetches found + what is still open at its end - what was at its begin
+    obsolete page-time of a cycle = what fetches found of it, in it or later + what is still open of it
 
-holds with every belief, and beliefs that were too dark or too bright take themselves back. One cycle is one witness,
-however many pages changed in it: a burst counts once. What is foretold of the next cycle is the spread of those before,
-of which the recent count more, each as sharp as what fetches find is; beside them stands a law that any collection's
-cycles may follow, which has as many of them as are known to tell where it lies and how wide it is. What is told is the
-share that will most often be right; what is shown of the present is the belief, put right by how beliefs and findings
-of the cycles before differed. Times are UTC seconds. Pure arithmetic without numpy: a command that only counts starts
-at once. No clock, no store.
+where of what is still open as much is taken for true as was of what was open when cycles before ended. Beliefs that
+were too dark or too bright take themselves back. One cycle is one witness, however many pages changed in it: a burst
+counts once. What is foretold of the next cycle is the spread of those before, of which the recent count more, each as
+sharp as what fetches find is; beside them stands a law that any collection's cycles may follow, which has as many of
+them as are known to tell where it lies and how wide it is. What is told is the share that will most often be right;
+what is shown of the present is the belief, put right by how beliefs and findings of the cycles before differed. Times
+are UTC seconds. Pure arithmetic without numpy: a command that only counts starts at once. No clock, no store.
 
 Source: renewal-reward, as Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section
 2, measures freshness over time. Logarithms of shares: a normal law of unknown mean and variance, whose prediction is
@@ -27,7 +27,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from itertools import accumulate
-from math import erf, exp, inf, log, sqrt
+from math import ceil, erf, exp, inf, log, sqrt
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -51,9 +51,9 @@ logarithms, of kafka, flink, druid and timeweb with any change and with changes 
 SPREADS: Final = 3.0
 """Cycles that `WITHIN` is worth, of those that tell how wide a collection's own law is."""
 ERROR: Final = 0.35
-"""Of the logarithm of what fetches find of a cycle: it is the less from the truth in half of the cycles."""
+"""Standard deviation of the logarithm of a cycle's share as known beside the true one; three of four are nearer."""
 BELIEF_ERROR: Final = 0.6
-"""The same of what is believed, standard deviation, before any cycle tells."""
+"""The same of what is believed of the present, before any cycle tells."""
 STEPS_OF_FACTOR: Final = 12
 STEPS: Final = 150
 STEP: Final = 2.0 ** (1 / STEPS_OF_FACTOR)
@@ -69,6 +69,12 @@ _TENTH, _NINTH_TENTH = 0.1, 0.9
 _UPPER: Final = (0.063, 0.189, 0.319, 0.454, 0.598, 0.755, 0.935, 1.150, 1.440, 1.960)
 _DEVIATES: Final = (*(-each for each in reversed(_UPPER)), *_UPPER)
 """Standard normal, at .025, .075, … .975."""
+_REACH: Final = ceil(4.0 * ERROR / log(STEP))
+_KERNEL: Final = tuple(
+    0.5 * (erf(step * log(STEP) / ERROR / sqrt(2.0)) - erf((step - 1) * log(STEP) / ERROR / sqrt(2.0)))
+    for step in range(-_REACH, _REACH + 1)
+)
+"""Chance that a share is so many steps beside what is known of it, or up to one less."""
 
 
 class Outlook(msgspec.Struct, frozen=True, array_like=True):
@@ -82,12 +88,21 @@ class Outlook(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
-    """A cycle that is over: what was foretold, what was shown in the mean while it ran, and what its fetches found."""
+    """A cycle that is over: what was foretold, what was shown in the mean while it ran, what fetches found of it."""
 
     begin: float
     foretold: Outlook
     shown: float
     found: float
+    """As known when the last cycle ended."""
+    lasted: float = 0.0
+    """Page-seconds that passed in it, of all known pages."""
+    settled: float = 0.0
+    """Page-seconds of these that fetches showed until now, or that pages without a copy stood."""
+    left: float = 0.0
+    """Page-seconds until its end that were believed then to be still open."""
+    late: float = 0.0
+    """Page-seconds until its end that fetches found after it."""
 
 
 class Believed(msgspec.Struct, frozen=True, array_like=True):
@@ -149,10 +164,10 @@ class CycleForecast(msgspec.Struct, array_like=True):
     believed: float = 0.0
     """Pages believed obsolete then, those without a copy among them, and those known."""
     known: float = 0.0
-    so_far: float | None = None
-    """Page-seconds that were open when the cycle began."""
+    is_begun: bool = False
+    """Whether it was looked at."""
     found: float = 0.0
-    """Page-seconds in it that fetches showed, or that pages without a copy stood."""
+    """Page-seconds in the cycle that fetches showed, or that pages without a copy stood."""
     shown: float = 0.0
     """Page-seconds in it that were believed."""
     lasted: float = 0.0
@@ -165,17 +180,26 @@ class CycleForecast(msgspec.Struct, array_like=True):
         """Nothing is known at `at`."""
         return cls(cycle_s, at, _spread([], []))
 
-    def visit(self, page_s: float) -> None:
-        """Fetches found pages changed that had been so for so many page-seconds together."""
-        self.found += page_s
+    def visit(self, at: float, lasted: Sequence[float]) -> None:
+        """Fetches found pages changed by `at`, each of which had been so for so many seconds."""
+        after, whole = _since(self.begin, at, lasted), sum(lasted)
+        self.found += after
+        for number in range(len(self.cycles) - 1, -1, -1):
+            if after >= whole:
+                return
+            cycle = self.cycles[number]
+            since = _since(cycle.begin, at, lasted)
+            settled, late = cycle.settled + since - after, cycle.late + whole - after
+            self.cycles[number] = msgspec.structs.replace(cycle, settled=settled, late=late)
+            after = since
 
     def look(self, at: float, *, obsolete: float, so_far: float, missing: float, known: float) -> None:
         """The collection as it is believed to stand: pages, of which `missing` have no copy, and page-seconds.
 
         Call it often in a cycle, and after the visits so far.
         """
-        if self.so_far is None or self._is_built(missing, known):
-            self.begin, self.so_far, self.waited = at, so_far, missing / max(known, 1.0)
+        if not self.is_begun or self._is_built(missing, known):
+            self.begin, self.is_begun, self.waited = at, True, missing / max(known, 1.0)
             self.found = self.shown = self.lasted = 0.0
         elif at > self.looked:
             passed = at - self.looked
@@ -184,7 +208,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
             self.lasted += known * passed
         self.looked, self.believed, self.known = at, obsolete + missing, known
         if at >= self.begin + self.cycle_s:
-            self._close(at, so_far)
+            self._close(at, obsolete, so_far)
 
     def _is_built(self, missing: float, known: float) -> bool:
         """Whether the collection is still fetched for the first time: the first cycle begins when that is done.
@@ -193,13 +217,32 @@ class CycleForecast(msgspec.Struct, array_like=True):
         """
         return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 
-    def _close(self, at: float, so_far: float) -> None:
-        if self.lasted > 0 and self.so_far is not None:
-            found = min(max((self.found + so_far - self.so_far) / self.lasted, 0.0), 1.0)
-            self.cycles.append(Cycle(self.begin, self.foretold, self.shown / self.lasted, found))
+    def _close(self, at: float, obsolete: float, so_far: float) -> None:
+        if self.lasted > 0:
+            shown = self.shown / self.lasted
+            self.cycles.append(Cycle(self.begin, self.foretold, shown, 0.0, self.lasted, self.found, so_far))
             del self.cycles[:-KEPT]
-        self.begin, self.so_far, self.found, self.shown, self.lasted = at, so_far, 0.0, 0.0, 0.0
+            self._reckon(at, obsolete, so_far)
+        self.begin, self.found, self.shown, self.lasted = at, 0.0, 0.0, 0.0
         self.foretold = self.next_cycle()
+
+    def _reckon(self, at: float, obsolete: float, so_far: float) -> None:
+        """What is known now of each cycle; pages that are open are taken to have become so evenly, to `at`."""
+        *before, last = self.cycles
+        least = NEGLIGIBLE * last.lasted
+        found = left = least
+        for cycle, weight in zip(before, _recent(len(before)), strict=True):
+            found, left = found + weight * cycle.late, left + weight * cycle.left
+        span = 2.0 * so_far / obsolete if obsolete > 0 else 0.0
+        end = at
+        for number in range(len(self.cycles) - 1, -1, -1):
+            cycle = self.cycles[number]
+            if cycle.lasted > 0:
+                ends, begins = (max(moment - at + span, 0.0) for moment in (end, cycle.begin))
+                still = (ends**2 - begins**2) / span**2 * so_far if span > 0 else 0.0
+                share = (cycle.settled + found / left * still) / cycle.lasted
+                self.cycles[number] = msgspec.structs.replace(cycle, found=min(share, 1.0))
+            end = cycle.begin
 
     def next_cycle(self) -> Outlook:
         """The mean obsolete share of a cycle that begins now, as the cycles before were found to be."""
@@ -234,6 +277,12 @@ def published(data: bytes | None) -> Published | None:
         return None
 
 
+def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
+    """Of what had lasted so long at `at`, what was after a moment; s."""
+    reach = max(at - moment, 0.0)
+    return sum(min(each, reach) for each in lasted)
+
+
 def _recent(count: int) -> list[float]:
     """Weights of so many cycles, the last the newest."""
     return [0.5 ** ((count - 1 - number) / HALF) for number in range(count)]
@@ -244,14 +293,14 @@ def _spread(shares: Sequence[float], weights: list[float]) -> Outlook:
     logs = [log(max(share, LEAST)) for share in shares]
     prior = _law(logs, weights)
     parts = weights + [PRIOR_CYCLES / len(prior)] * len(prior)
-    middles, total = logs + prior, sum(parts)
-
-    def below(share: float) -> float:
-        at = log(share)
-        return sum(w * _normal((at - middle) / ERROR) for w, middle in zip(parts, middles, strict=True)) / total
-
     steps = [LEAST * STEP**number for number in range(-STEPS_OF_FACTOR, STEPS + STEPS_OF_FACTOR)]
-    chances = [below(share) for share in steps]
+    falls = [0.0] * len(steps)  # the chance that the share is between the step before and this one
+    for middle, part in zip(logs + prior, parts, strict=True):
+        first = round((middle - log(steps[0])) / log(STEP)) - _REACH
+        for number, chance in enumerate(_KERNEL, start=first):
+            falls[min(max(number, 0), len(steps) - 1)] += part * chance
+    total = sum(falls)
+    chances = [chance / total for chance in accumulate(falls)]
     low = steps[max(bisect_left(chances, _TENTH) - 1, 0)]
     high = steps[min(bisect_left(chances, _NINTH_TENTH), len(steps) - 1)]
     low = 0.0 if low < LEAST else low
@@ -290,10 +339,6 @@ def _ordered(values: list[float], weights: list[float]) -> tuple[list[float], li
     pairs = sorted(zip(values, weights, strict=True))
     total = sum(weights)
     return [value for value, _ in pairs], [end / total for end in accumulate(weight for _, weight in pairs)]
-
-
-def _normal(deviate: float) -> float:
-    return 0.5 * (1.0 + erf(deviate / sqrt(2.0)))
 
 
 def _quantile(values: list[float], ends: list[float], part: float) -> float:

@@ -29,7 +29,16 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from webfountain.core.activity import WEEK, WINDOW, Activity, Memory, Watch, summed, urgency_and_slope
+from webfountain.core.activity import (
+    WEEK,
+    WINDOW,
+    Activity,
+    Memory,
+    Watch,
+    chance_of_change,
+    summed,
+    urgency_and_slope,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -207,14 +216,14 @@ class Approach(NamedTuple):
 
 
 class Found(NamedTuple):
-    """What fetches showed of what was believed; one element per site."""
+    """What fetches showed of what was believed."""
 
     expected: Array
-    """Pages that were believed obsolete when they were fetched."""
+    """(sites,) pages that were believed obsolete when they were fetched."""
     changed: Array
-    """Pages that were found changed."""
+    """(sites,) pages that were found changed."""
     lasted: Array
-    """Page-steps for which these are believed to have been so."""
+    """(pages found changed,) steps for which each is believed to have been so."""
 
 
 class SiteUrgency:
@@ -413,14 +422,15 @@ class Sites:
         steps : (pages,) step of each fetch, none later than the present one
         """
         watch, events, exposure = self.watch.of(pages), self.page[_EVENTS, pages], self.page[_EXPOSURE, pages]
-        believed = _obsolete(self.activity.hazard(watch), *self.activity.weights(watch, events, exposure))
+        belief = np.stack(self.activity.weights(watch, events, exposure))
+        believed = chance_of_change(self.activity.hazard(watch), *belief)
         self.page[_EVENTS, pages], self.page[_EXPOSURE, pages] = self.activity.observe(
             watch, steps, changed, events=events, exposure=exposure
         )
-        lasted = self.activity.since_change(watch, steps) * changed
+        lasted = self.activity.since_change(watch.of(changed), steps[changed], *belief[:, changed])
         self.watch.since[pages], self.watch.before[pages] = steps, 0.0
         sites, count = self.site[pages], len(self._sites)
-        return Found(*(summed(sites, each, count) for each in (believed, changed.astype(np.float64), lasted)))
+        return Found(summed(sites, believed, count), summed(sites, changed.astype(np.float64), count), lasted)
 
     def urgency(self, pages: Ints) -> Array:
         """How much freshness a fetch now would buy, weighted with importance; steps."""
@@ -481,18 +491,13 @@ class Sites:
         watch, site = self.watch.of(pages), self.site[pages]
         passed = self.activity.hazard(watch)
         events, exposure = self.activity.weights(watch, self.page[_EVENTS, pages], self.page[_EXPOSURE, pages])
-        obsolete = _obsolete(passed, events, exposure)
+        obsolete = chance_of_change(passed, events, exposure)
         age = self._step[site] - watch.since
         halfway = self.activity.halfway(watch, watch.since + age // 2)
         # Simpson's rule; it was none at the last fetch.
-        so_far = age * (4.0 * _obsolete(halfway, events, exposure) + obsolete) / 6.0
+        so_far = age * (4.0 * chance_of_change(halfway, events, exposure) + obsolete) / 6.0
         growing = (1.0 - obsolete) * self.activity.mean_rate(watch.section) * events / (exposure + passed)
         return Reckoning(*(summed(site, each, count) for each in (obsolete, so_far, growing)))
-
-
-def _obsolete(hazard: Array, events: Array, exposure: Array) -> Array:
-    """Mean over r ~ Gamma(`events`, `exposure`) of 1 - e^-rH."""
-    return np.asarray(1.0 - np.exp(-events * np.log(1.0 + hazard / exposure)))
 
 
 _PARTS: Final = msgspec.msgpack.Decoder(tuple[int, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes])

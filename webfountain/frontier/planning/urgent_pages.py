@@ -124,8 +124,8 @@ class _Together:
         steps = np.array([site.step(at) for site in self.sites], dtype=np.int64)
         self.urgencies = Sites([site.urgencies for site in self.sites], step=steps)
 
-    def learn(self) -> float:
-        """Take in what was observed; page-seconds for which what was found changed is believed to have been so."""
+    def learn(self) -> list[float]:
+        """Take in what was observed; seconds for which each page that was found changed is believed to have been so."""
         begins = self.urgencies.offset.tolist()
         found = [
             (begin + page, step, changed)
@@ -137,7 +137,8 @@ class _Together:
         self.urgencies.keep()
         for site in self.sites:
             site.learned(self.at)
-        return float(told.lasted.sum()) * self.step_s
+        lasted: list[float] = (told.lasted * self.step_s).tolist()
+        return lasted
 
     def reckon(self, price: float, *, rest_s: float) -> None:
         """How urgent each page of each site is now, and before when no other is worth the price or some less.
@@ -425,10 +426,10 @@ class UrgentPages:
     def _pause_s(self) -> float:
         return max(self.check_s, PAUSE * self._terms.step_s)
 
-    def _remember(self, group: _Together, lasted_s: float) -> None:
+    def _remember(self, group: _Together, lasted_s: Sequence[float]) -> None:
         """What is believed of sites now goes into the forecast, in place of what was, and what their visits found."""
         forecast, standing = self._forecasting(group.at)
-        forecast.visit(lasted_s)
+        forecast.visit(group.at, lasted_s)
         for site, new in zip(group.sites, group.believed(), strict=True):
             standing.replace(site.believe(new), new)
 
