@@ -156,6 +156,18 @@ def test_while_there_is_no_choice_to_make_intervals_follow_the_price() -> None:
     assert due == pytest.approx(INTERVALS[100] * (schedule.price / price) ** 0.5)
 
 
+def test_the_sites_of_a_batch_share_a_horizon_as_long_as_time_price_and_what_decides_are_the_same() -> None:
+    schedule = UrgencySchedule(planned(), bounds=Bounds(), ranks=False)
+    first = schedule.horizon("a", DAY)
+    assert schedule.horizon("b", DAY) is first
+    assert schedule.horizon("a", DAY + 1.0)[100] == first[100] + 1.0
+    assert schedule.horizon("a", DAY) == first
+    schedule.set_price(schedule.price / 4)
+    assert schedule.horizon("a", DAY)[100] > first[100]
+    schedule.ranks = True
+    assert schedule.horizon("a", DAY)[100] == pytest.approx(DAY - PATIENCE * INTERVALS[100])
+
+
 def test_bounds_bind_whether_urgency_decides_or_not() -> None:
     schedule = UrgencySchedule(planned(), bounds=Bounds(longest=2 * INTERVALS[100]), ranks=False)
     assert schedule.due_times("s", [(100, 0.0)], 0.0) == [INTERVALS[100]]

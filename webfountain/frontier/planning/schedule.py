@@ -234,7 +234,7 @@ _LEAST_PRICE_S: Final = 1e-3
 class UrgencySchedule:
     """Follows a plan's budget."""
 
-    __slots__ = ("_bounds", "_intervals", "_plan", "_planned_price", "_price", "ranks")
+    __slots__ = ("_bounds", "_horizon", "_intervals", "_made_for", "_plan", "_planned_price", "_price", "ranks")
 
     def __init__(self, plan: Plan, *, bounds: Bounds, price: float | None = None, ranks: bool = False) -> None:
         """`price` is the one in force, which goes on under a new plan; `ranks`, whether urgency decides."""
@@ -244,6 +244,8 @@ class UrgencySchedule:
         self._planned_price = max(plan.price, _LEAST_PRICE_S)
         self._price = Price(self._planned_price if price is None else price)
         self.ranks = ranks
+        self._made_for = (-inf, 0.0)
+        self._horizon: list[float] = []
 
     @property
     def price(self) -> float:
@@ -255,7 +257,11 @@ class UrgencySchedule:
         self._price = Price(price)
 
     def horizon(self, site: str, at: float) -> list[float]:
-        return self._bounds.lanes((at - self._intervals * self._patience()).tolist(), at)
+        wanted = (at, self._patience())
+        if wanted != self._made_for:  # all sites of a batch are refilled at one time
+            self._made_for = wanted
+            self._horizon = self._bounds.lanes((at - self._intervals * wanted[1]).tolist(), at)
+        return self._horizon
 
     def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
         patience = self._patience()
