@@ -19,7 +19,7 @@ import pytest
 from tests.download.peers import fetcher, ok, page, peer, terms
 from webfountain.clock import SystemClock
 from webfountain.download import Fetcher, Resolver, allowed, connection
-from webfountain.download.connection import ConnectionPool, spare_files
+from webfountain.download.connection import Connection, ConnectionPool, Endpoint, spare_files
 from webfountain.download.http1 import BadResponse
 from webfountain.records import Fetch
 
@@ -264,6 +264,54 @@ def test_those_who_wait_for_a_file_end_when_the_crawl_is_cut() -> None:
             assert pool.statistics() == (0, 0, 0, 0)
 
     asyncio.run(run())
+
+
+class Kept(asyncio.Transport):
+    """A connection's transport, of which only the end is of interest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.ended = False
+
+    def is_closing(self) -> bool:
+        return self.ended
+
+    def abort(self) -> None:
+        self.ended = True
+
+
+@pytest.mark.parametrize(("tls", "stay"), [(False, 5), (True, 2)])
+def test_more_plain_connections_are_kept_than_those_of_tls_that_take_so_much_more_memory(
+    tls: bool, stay: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(connection, "MAX_IDLE", 5)
+    monkeypatch.setattr(connection, "MAX_IDLE_TLS", 2)
+    pool = ConnectionPool(ssl.create_default_context)
+    transports = []
+    for number in range(8):
+        made = Connection(pool, Endpoint("127.0.0.1", number, f"{number}.test", tls=tls))
+        transports.append(Kept())
+        made.connection_made(transports[-1])
+        pool.keep(made)
+    assert [transport.ended for transport in transports] == [True] * (8 - stay) + [False] * stay  # the longest idle go
+    assert pool.statistics().kept == stay
+    pool.close()
+    assert all(transport.ended for transport in transports)
+    assert pool.statistics().kept == 0
+
+
+def test_a_connection_of_tls_that_left_counts_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MAX_IDLE_TLS", 2)
+    pool = ConnectionPool(ssl.create_default_context)
+    transports = []
+    for number in range(4):
+        made = Connection(pool, Endpoint("127.0.0.1", number, f"{number}.test", tls=True))
+        transports.append(Kept())
+        made.connection_made(transports[-1])
+        pool.keep(made)
+        if number < 2:
+            made.abort()
+    assert [transport.ended for transport in transports] == [True, True, False, False]
 
 
 def test_a_reserve_of_files_is_left_to_the_rest_of_the_process(monkeypatch: pytest.MonkeyPatch) -> None:

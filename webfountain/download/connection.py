@@ -37,8 +37,13 @@ __all__ = [
     "spare_files",
 ]
 
-IDLE_S: Final = 10.0
-MAX_IDLE: Final = 512
+IDLE_S: Final = 30.0
+"""A site may be asked again only every so many seconds; most servers wait for longer (nginx by default 75 s), and one
+that does not closes the connection itself."""
+MAX_IDLE: Final = 4096
+"""Kept connections, 2 kB each: of some thousand sites that are asked in turn each finds its own."""
+MAX_IDLE_TLS: Final = 512
+"""Those of TLS among them, 0.3 MB each, for asyncio reads each through a buffer of 256 kB."""
 TICK_S: Final = 0.25
 ATTEMPT_S: Final = 1.0
 """When the next address of a host is tried while the one before has not answered. RFC 8305 section 5 allows 0.1 to
@@ -339,7 +344,8 @@ class ConnectionPool:
     `tls` makes the context of all TLS connections when the first is needed. `spare` tells how many more connections
     may be opened now; the rest waits.
 
-    Invariant: a connection is in `_idle` exactly while it has no exchange and may be used again.
+    Invariant: a connection is in `_idle` exactly while it has no exchange and may be used again; in `_order` too, and
+    in `_order_tls` where it is one of TLS, the longest idle first.
     Invariant: `_open` counts the connections whose file is open or about to be.
     """
 
@@ -349,6 +355,7 @@ class ConnectionPool:
         self._spare = spare or spare_files
         self._idle: dict[Endpoint, list[Connection]] = {}
         self._order: OrderedDict[Connection, None] = OrderedDict()
+        self._order_tls: OrderedDict[Connection, None] = OrderedDict()
         self._active: set[Exchange] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._open = 0
@@ -403,11 +410,16 @@ class ConnectionPool:
         self._order[connection] = None
         if len(self._order) > MAX_IDLE:
             next(iter(self._order)).abort()
+        if connection.endpoint.tls:
+            self._order_tls[connection] = None
+            if len(self._order_tls) > MAX_IDLE_TLS:
+                next(iter(self._order_tls)).abort()
 
     def drop(self, connection: Connection) -> None:
         """Forget a connection, if it was kept."""
         if connection in self._order:
             del self._order[connection]
+            self._order_tls.pop(connection, None)
             waiting = self._idle[connection.endpoint]
             waiting.remove(connection)
             if not waiting:
