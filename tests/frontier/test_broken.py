@@ -64,11 +64,16 @@ class BrittleStore(MemoryStore):
         return super().discover(links, at=at)
 
     def settle(
-        self, outcomes: Sequence[Outcome], *, at: float, learned: Sequence[tuple[SiteLease, bytes]] = ()
+        self,
+        outcomes: Sequence[Outcome],
+        *,
+        at: float,
+        learned: Sequence[tuple[SiteLease, bytes]] = (),
+        parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> Settled:
         if self.breaks_on == "settle" and any(each.record.url == BAD and each.kind == "new" for each in outcomes):
             raise self.error
-        return super().settle(outcomes, at=at, learned=learned)
+        return super().settle(outcomes, at=at, learned=learned, parts=parts)
 
 
 def web(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:

@@ -507,17 +507,21 @@ def test_a_site_parked_with_leases_out_has_its_urls_back_and_is_due_now(store: F
 def check_lost(store: FrontierStore, old: SiteLease, leased: Sequence[Outcome]) -> None:
     """No step of a lease that was lost changes anything, and each says so."""
     before = list(store.pages()), store.sites("", 9), store.statistics().leased
+    part = store.part(old.site, 1)
     fenced = store.statistics().fenced
     assert store.lease([refill(old, 9, queue="never-crawled")]) == [None]
-    assert store.settle(leased, at=70.0, learned=[(old, b"x")]) == Settled(applied=0, lost=len(leased))
+    assert store.settle(leased, at=70.0, learned=[(old, b"x")], parts=[(old, 1, b"x")]) == Settled(
+        applied=0, lost=len(leased)
+    )
     assert store.release([one.lease for one in leased]) == 0
     assert store.renew([old], until=999.0) == []
     assert store.park([Parked(old, 71.0, SiteState(next_at=71.0))], at=70.0) == 0
     assert store.evict(old, [one.key for one in links(1, 2, 3)], at=70.0) is None
     assert store.regrade(old, lambda keys: [9.0] * len(keys), epoch=5, n=9) is None
     assert (list(store.pages()), store.sites("", 9), store.statistics().leased) == before
+    assert store.part(old.site, 1) == part
     counts = store.statistics()
-    assert (counts.settle_lost, counts.fenced - fenced) == (len(leased), 6)
+    assert (counts.settle_lost, counts.fenced - fenced) == (len(leased), 7)
 
 
 def test_a_paused_owner_that_wakes_after_a_takeover_changes_nothing(store: FrontierStore) -> None:
@@ -571,6 +575,35 @@ def test_what_was_learned_of_a_site_is_settled_with_its_pages_and_goes_to_the_ne
     store.settle([outcome(one, 2.0) for one in lease(store, first, 1)], at=2.0, learned=[(first, b"seen")])
     (second,) = store.activate(9, owner="other", until=120.0, at=50.0)
     assert second.record.learned == b"seen"
+
+
+def test_parts_of_what_was_learned_are_kept_under_their_numbers_until_they_are_empty(store: FrontierStore) -> None:
+    other = "https://b.example"
+    store.discover([*links(1), link(1, site=other)], at=1.0)
+    home, neighbour = sorted(store.activate(9, owner="ant", until=50.0, at=1.0), key=lambda each: each.site)
+    most = 2**63 - 1
+    assert store.part(SITE, 1) is None
+    parts = [(home, 1, b"one"), (home, most, b"\x00\xff"), (neighbour, 1, b"theirs")]
+    [leased] = lease(store, home, 1)
+    store.settle([outcome(leased, 2.0)], at=2.0, learned=[(home, b"seen")], parts=parts)
+    assert [store.part(SITE, number) for number in (0, 1, 2, most)] == [None, b"one", None, b"\x00\xff"]
+    assert store.part(other, 1) == b"theirs"
+    store.settle([], at=3.0, parts=[(home, 1, b"anew"), (home, 0, b"zero"), (home, most, b""), (home, 5, b"")])
+    assert [store.part(SITE, number) for number in (0, 1, 5, most)] == [b"zero", b"anew", None, None]
+    assert store.part("https://c.example", 1) is None
+    store.settle([], at=4.0, parts=[(home, 1, b""), (home, 1, b"last")])
+    assert store.part(SITE, 1) == b"last"
+    record = store.site(SITE)
+    assert record is not None
+    assert record.learned == b"seen", "parts do not travel with the site"
+
+
+def test_a_forgotten_site_leaves_no_parts(store: FrontierStore) -> None:
+    store.discover(links(1), at=1.0)
+    home = active(store)
+    store.settle([], at=2.0, parts=[(home, number, b"part") for number in (0, 1, 300)])
+    store.forget(SITE, at=3.0)
+    assert [store.part(SITE, number) for number in (0, 1, 300)] == [None] * 3
 
 
 # ----------------------------------------------------------------------------------- the collection, the ranking

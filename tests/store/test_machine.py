@@ -166,8 +166,8 @@ class Race(RuleBasedStateMachine):
             self.leased(getattr(expected, queue), getattr(got, queue))
 
     @precondition(lambda self: self.out)
-    @rule(data=st.data(), learned=st.none() | st.binary(max_size=3))
-    def settle(self, data: st.DataObject, learned: bytes | None) -> None:
+    @rule(data=st.data(), learned=st.none() | st.binary(max_size=3), part=st.integers(0, 2))
+    def settle(self, data: st.DataObject, learned: bytes | None, part: int) -> None:
         """Any lease that ever was, again and again: lost ones and those of before a crash change nothing."""
         chosen = data.draw(st.lists(st.sampled_from(range(len(self.out))), min_size=1, max_size=3))
         expected, got = [], []
@@ -179,9 +179,21 @@ class Race(RuleBasedStateMachine):
         mine, yours = data.draw(st.sampled_from(self.held))
         state = [] if learned is None else [learned]
         self.both(
-            self.reference.settle(expected, at=self.at, learned=[(mine, each) for each in state]),
-            self.store.settle(got, at=self.at, learned=[(yours, each) for each in state]),
+            self.reference.settle(
+                expected,
+                at=self.at,
+                learned=[(mine, each) for each in state],
+                parts=[(mine, part, each) for each in state],
+            ),
+            self.store.settle(
+                got,
+                at=self.at,
+                learned=[(yours, each) for each in state],
+                parts=[(yours, part, each) for each in state],
+            ),
         )
+        kept = [(site, number) for site in {mine.site, yours.site} for number in range(3)]
+        self.both([self.reference.part(*each) for each in kept], [self.store.part(*each) for each in kept])
 
     @precondition(lambda self: self.out)
     @rule(data=st.data())

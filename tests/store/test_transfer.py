@@ -113,7 +113,8 @@ def take(store: FrontierStore, drawn: list[Any]) -> None:
                     )
                     for one in leases[:-1]
                 ]
-                store.settle(settled, at=now, learned=[(home, b"\x00learned")])
+                parts = [(home, of, b"\x00part") for of in (values[0] % 3, 2**62)]
+                store.settle(settled, at=now, learned=[(home, b"\x00learned")], parts=parts)
         elif kind == "park" and held:
             home = held.pop(min(held))
             memory = SiteState(next_at=now, robots=b"User-agent: *\n", failures=values[1], sitemaps=((SITE, 1.5),))

@@ -269,12 +269,19 @@ class UrlQueues(Protocol):
         ...
 
     def settle(
-        self, outcomes: Sequence[Outcome], *, at: float, learned: Sequence[tuple[SiteLease, bytes]] = ()
+        self,
+        outcomes: Sequence[Outcome],
+        *,
+        at: float,
+        learned: Sequence[tuple[SiteLease, bytes]] = (),
+        parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> Settled:
         """End leases: each record replaces the page's and decides its lane (`recrawl_place`), the census counts it.
 
-        `learned` is kept with the site (`SiteRecord.learned`) in the same step. An outcome whose lease is unknown, or
-        was settled, released or lost with its site lease, has no effect and is counted as lost: so a second call.
+        `learned` is kept with the site (`SiteRecord.learned`) in the same step, and `parts` beside it, each under a
+        number from 0 to 2^63 - 1 (`SiteList.part`); an empty one is kept no longer. Each whose site lease is lost is
+        counted (`Statistics.fenced`). An outcome whose lease is unknown, or was settled, released or lost with its
+        site lease, has no effect and is counted as lost: so a second call.
 
         Raises
         ------
@@ -347,6 +354,10 @@ class SiteList(Protocol):
 
     def site(self, site: str) -> SiteRecord | None:
         """One site, None when unknown."""
+        ...
+
+    def part(self, site: str, number: int) -> bytes | None:
+        """What `settle` kept of a site under a number, beside what each `SiteRecord` of it carries; None: nothing."""
         ...
 
     def sites(self, after: str, n: int) -> list[SiteRecord]:

@@ -127,6 +127,7 @@ class MemorySite:
     lanes: dict[Lane, list[_Entry]] = field(default_factory=dict)
     state: SiteState = field(default_factory=SiteState)
     learned: bytes = b""
+    parts: dict[int, bytes] = field(default_factory=dict)
     epoch: int = 0
     regrading: tuple[int, tuple[int, int]] | None = None
     """The epoch that is being brought in, and class and arrival of the URL that it has come to."""
@@ -268,7 +269,12 @@ class MemoryStore:
         return [self._deal(refill) for refill in refills]
 
     def settle(
-        self, outcomes: Sequence[Outcome], *, at: float, learned: Sequence[tuple[SiteLease, bytes]] = ()
+        self,
+        outcomes: Sequence[Outcome],
+        *,
+        at: float,
+        learned: Sequence[tuple[SiteLease, bytes]] = (),
+        parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> Settled:
         """See `UrlQueues.settle`."""
         check_settled(outcomes)
@@ -277,6 +283,11 @@ class MemoryStore:
         for lease, state in learned:
             if self._holds(lease):
                 self._sites[lease.site].learned = state
+        for lease, number, part in parts:
+            if self._holds(lease):
+                self._sites[lease.site].parts.pop(number, None)
+                if part:
+                    self._sites[lease.site].parts[number] = part
         return Settled(applied, len(outcomes) - applied)
 
     def release(self, leases: Sequence[LeaseId]) -> int:
@@ -349,6 +360,11 @@ class MemoryStore:
         """See `SiteList.site`."""
         home = self._sites.get(site)
         return None if home is None else site_record(site, home)
+
+    def part(self, site: str, number: int) -> bytes | None:
+        """See `SiteList.part`."""
+        home = self._sites.get(site)
+        return None if home is None else home.parts.get(number)
 
     def sites(self, after: str, n: int) -> list[SiteRecord]:
         """See `SiteList.sites`."""
@@ -530,6 +546,8 @@ class MemoryStore:
             due = AT_ONCE if in_a_hurry else home.due
             reg = None if home.regrading is None else (home.regrading[0], *home.regrading[1])
             yield transfer.Site(name, home.first_seen, due, home.state, home.epoch, home.learned, reg)
+            for number, part in sorted(home.parts.items()):
+                yield transfer.Part(name, number, part)
             for key, record in sorted(home.pages.items()):
                 waits = record.state == "never-crawled" and record.immediate is None
                 yield transfer.Page(name, key, record, home.arrival[key] if waits else None)
@@ -555,6 +573,8 @@ class MemoryStore:
                     home = store._sites[row.site] = MemorySite(row.first_seen, row.due, state=row.state)
                     home.epoch, home.learned = row.epoch, row.learned
                     home.regrading = None if row.regrading is None else (row.regrading[0], row.regrading[1:])
+                case transfer.Part(site, number, part):
+                    store._sites[site].parts[number] = part
                 case transfer.Page(site, key, record, arrival):
                     home = store._sites[site]
                     home.pages[key], home.arrival[key] = record, arrival or record.immediate or 0

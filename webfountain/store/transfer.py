@@ -32,6 +32,7 @@ __all__ = [
     "Head",
     "Logged",
     "Page",
+    "Part",
     "Row",
     "Site",
     "Tally",
@@ -91,6 +92,14 @@ class Site(msgspec.Struct, frozen=True, tag="site", tag_field="row"):
     regrading: tuple[int, int, int] | None = None
 
 
+class Part(msgspec.Struct, frozen=True, tag="part", tag_field="row"):
+    """What is kept of the site before it under a number (`UrlQueues.settle`)."""
+
+    site: str
+    number: int
+    part: bytes
+
+
 class Page(msgspec.Struct, frozen=True, gc=False):
     """A page of the site before it. `arrival`: its turn in the never-crawled queue, where it stands there."""
 
@@ -114,8 +123,8 @@ class End(msgspec.Struct, frozen=True, tag="end", tag_field="row"):
     changes: int
 
 
-Row = Head | Value | Counted | Barred | Site | Page | Logged
-"""In this order: head, values, census, what is barred, each site and its pages, the change log."""
+Row = Head | Value | Counted | Barred | Site | Part | Page | Logged
+"""In this order: head, values, census, what is barred, each site, its parts and its pages, the change log."""
 
 
 class _Packed(msgspec.Struct, frozen=True, tag="packed", tag_field="row"):
@@ -169,7 +178,7 @@ _Line: Any = msgspec.defstruct(
 _NAMES: Final = tuple(each.name for each in _FIELDS)
 _json = msgspec.json.Encoder()
 _pack = msgspec.msgpack.Encoder()
-_Rows: Any = Head | Value | Counted | Barred | Site | Logged | End | _Packed | _Line
+_Rows: Any = Head | Value | Counted | Barred | Site | Part | Logged | End | _Packed | _Line
 _read_line = msgspec.json.Decoder(_Rows)
 _read_packed = msgspec.msgpack.Decoder(_Rows)
 

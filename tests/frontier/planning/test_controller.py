@@ -300,10 +300,15 @@ class CountingStore(MemoryStore):
         self.settled = self.advanced = 0
 
     def settle(
-        self, outcomes: Sequence[Outcome], *, at: float, learned: Sequence[tuple[SiteLease, bytes]] = ()
+        self,
+        outcomes: Sequence[Outcome],
+        *,
+        at: float,
+        learned: Sequence[tuple[SiteLease, bytes]] = (),
+        parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> Settled:
         self.settled += len(outcomes)
-        return super().settle(outcomes, at=at, learned=learned)
+        return super().settle(outcomes, at=at, learned=learned, parts=parts)
 
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
         self.advanced += len(keys)

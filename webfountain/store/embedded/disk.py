@@ -67,6 +67,7 @@ __all__ = [
     "NAME",
     "NEVER",
     "PAGE",
+    "PART",
     "RECRAWL",
     "REGRADE",
     "ROW",
@@ -108,6 +109,7 @@ SITE: Final = b"S"  # name -> row of counts and times
 BARRED: Final = b"F"  # name -> nothing: the whole site was forgotten
 STATE: Final = b"T"  # site id -> SiteState
 LEARNED: Final = b"L"  # site id -> what was learned of the site
+PART: Final = b"Q"  # site id, number -> a part of what was learned of the site
 REGRADE: Final = b"E"  # site id -> epoch that is being brought in, suffix of the last entry that was looked up
 NAME: Final = b"H"  # site id -> name
 DUE: Final = b"D"  # due, name -> nothing: the inactive sites

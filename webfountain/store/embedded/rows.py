@@ -36,6 +36,7 @@ from webfountain.store.embedded.disk import (
     NAME,
     NEVER,
     PAGE,
+    PART,
     REGRADE,
     ROW,
     SITE,
@@ -296,6 +297,7 @@ class SiteRows:
         of_name = (SITE + name, due_key(row[_DUE], site), ACTIVE + name)
         for key in (*of_name, STATE + sid, NAME + sid, LEARNED + sid, REGRADE + sid):
             batch.delete(key)
+        batch.delete_range(PART + sid, after(PART + sid))
         self._touched.pop(site, None)
 
     def bar(self, batch: WriteBatch, site: str) -> None:
@@ -310,6 +312,23 @@ class SiteRows:
     def put_learned(self, batch: WriteBatch, site: str, learned: bytes) -> None:
         """Keep what was learned of a site."""
         batch.put(LEARNED + site_id(site), learned)
+
+    def put_part(self, batch: WriteBatch, site: str, of: int, part: bytes) -> None:
+        """Keep a part of what was learned of a site; an empty one no longer."""
+        key = PART + site_id(site) + number(of)
+        if part:
+            batch.put(key, part)
+        else:
+            batch.delete(key)
+
+    def part(self, site: str, of: int) -> bytes | None:
+        """What `put_part` kept under a number; changes nothing in memory."""
+        return self._disk.get(PART + site_id(site) + number(of))
+
+    def parts(self, site: str) -> Iterator[tuple[int, bytes]]:
+        """All that `put_part` kept, in order of number."""
+        prefix = PART + site_id(site)
+        return ((place_of(key), part) for key, part in self._disk.scan(prefix, after(prefix)))
 
     def due_of(self, row: SiteRow) -> float:
         """When the site of a row is due."""

@@ -157,18 +157,26 @@ class EmbeddedStore:
         return [self._deal(refill) for refill in refills]
 
     def settle(
-        self, outcomes: Sequence[Outcome], *, at: float, learned: Sequence[tuple[SiteLease, bytes]] = ()
+        self,
+        outcomes: Sequence[Outcome],
+        *,
+        at: float,
+        learned: Sequence[tuple[SiteLease, bytes]] = (),
+        parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> Settled:
         """See `UrlQueues.settle`. Reads nothing; a delete and two puts a page."""
         check_settled(outcomes)
         kept = [(lease.site, state) for lease, state in learned if self._leases.under(lease) is not None]
-        if not outcomes and not kept:
+        pieces = [(lease.site, of, part) for lease, of, part in parts if self._leases.under(lease) is not None]
+        if not outcomes and not kept and not pieces:
             return Settled(0, 0)
         with self._step() as batch:
             batch.put(CLOCK, pack_time(at))
             ended = self._steps.settle(batch, outcomes, at)
             for site, state in kept:
                 self._sites.put_learned(batch, site, state)
+            for site, of, part in pieces:
+                self._sites.put_part(batch, site, of, part)
         for lease in ended:
             self._leases.end(lease)
         lost = len(outcomes) - len(ended)
@@ -258,6 +266,11 @@ class EmbeddedStore:
         self._refresh()
         row = self._sites.read_row(site)
         return self._sites.record(site, row) if row else None
+
+    def part(self, site: str, number: int) -> bytes | None:
+        """See `SiteList.part`. A get."""
+        self._refresh()
+        return self._sites.part(site, number)
 
     def sites(self, after: str, n: int) -> list[SiteRecord]:
         """See `SiteList.sites`. A scan, and a multi-get a site."""
@@ -536,6 +549,8 @@ def disk_rows(disk: Disk) -> Iterator[Row]:
             yield transfer.Site(
                 name, record.first_seen, due, record.state, record.epoch, record.learned, _regrading(disk, name)
             )
+            for of, part in sites.parts(name):
+                yield transfer.Part(name, of, part)
             for place in pages.listed(name, None):
                 waits = place.record.state == "never-crawled" and place.record.immediate is None
                 yield transfer.Page(name, place.key, place.record, arrival_of(place.entry) if waits else None)
@@ -608,6 +623,8 @@ class _Loading:
                     self._put_page(batch, row)
                 case transfer.Site():
                     self._put_site(batch, row)
+                case transfer.Part(site, of, part):
+                    self._sites.put_part(batch, site, of, part)
                 case transfer.Logged(change):
                     batch.put(CHANGE + number(change.sequence), _encode(change))
                     self._counts.changes = change.sequence

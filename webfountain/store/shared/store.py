@@ -142,7 +142,12 @@ class SharedStore:
         return dealt
 
     def settle(
-        self, outcomes: Sequence[Outcome], *, at: float, learned: Sequence[tuple[SiteLease, bytes]] = ()
+        self,
+        outcomes: Sequence[Outcome],
+        *,
+        at: float,
+        learned: Sequence[tuple[SiteLease, bytes]] = (),
+        parts: Sequence[tuple[SiteLease, int, bytes]] = (),
     ) -> Settled:
         """See `UrlQueues.settle`. One round trip."""
         period = period_of(at, self._period_s)
@@ -150,9 +155,13 @@ class SharedStore:
         check_settled(outcomes)
         for outcome in outcomes:
             site = outcome.lease.site
-            sent.setdefault(self._shards.of(site), [[], []])[0].append(self._outcome(outcome, period, at))
+            sent.setdefault(self._shards.of(site), [[], [], []])[0].append(self._outcome(outcome, period, at))
         for lease, state in learned:
-            sent.setdefault(self._shards.of(lease.site), [[], []])[1].append([lease.site, lease.token, state])
+            sent.setdefault(self._shards.of(lease.site), [[], [], []])[1].append([lease.site, lease.token, state])
+        for lease, number, part in parts:
+            sent.setdefault(self._shards.of(lease.site), [[], [], []])[2].append(
+                [lease.site, lease.token, str(number), part]
+            )
         answers = self._shards.run("settle", sent).values()
         for outcome in outcomes:
             self._leased.pop(outcome.lease, None)
@@ -267,6 +276,11 @@ class SharedStore:
         """See `SiteList.site`. One round trip."""
         [answer] = self._of(site, "read", ["sites", site])
         return None if answer is None else _site_record(answer)
+
+    def part(self, site: str, number: int) -> bytes | None:
+        """See `SiteList.part`. One round trip."""
+        found: bytes | None = self._of(site, "read", ["part", site, str(number)])
+        return found
 
     def sites(self, after: str, n: int) -> list[SiteRecord]:
         """See `SiteList.sites`. One round trip."""

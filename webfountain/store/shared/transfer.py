@@ -116,14 +116,17 @@ def _sites(shards: Shards, shard: int) -> Iterator[Row]:
     come_to: list[Any] = [b"", False, 0, -math.inf, b""]
     while True:
         found = shards.run("rows", {shard: [*come_to, _AT_ONCE]})[shard]
-        for name, raw, state, learned, *pages in found:
+        for name, raw, state, learned, numbers, *pages in found:
             if name != come_to[0]:
                 yield _site(name.decode(), msgpack.unpackb(raw, strict_map_key=False), state, learned)
                 come_to = [name, True, 0, -math.inf, b""]
+                for of in sorted(map(int, msgpack.unpackb(numbers))) if numbers else ():
+                    part = shards.run("read", {shard: ["part", name, str(of)]})[shard]
+                    yield transfer.Part(name.decode(), of, part)
             for lane, order, key, value in pages:
                 yield transfer.Page(name.decode(), key, decode_value(name.decode(), value), arrival_of(value))
                 come_to = [name, True, lane, float(order), key]
-        if sum(len(each) - 3 for each in found) < _AT_ONCE:
+        if sum(len(each) - 4 for each in found) < _AT_ONCE:
             return
 
 
@@ -176,6 +179,8 @@ class _Filling:
                     self._put_page(row)
                 case transfer.Site():
                     self._begin(row)
+                case transfer.Part():
+                    self._put_part(row)
                 case transfer.Logged(change):
                     self._log(change)
                 case transfer.Barred(site, key):
@@ -210,12 +215,17 @@ class _Filling:
         self._pages = [0] * len(STATES)
         self._immediate = 0
         self._turns = 0
+        self._parts: list[str] = []
         if site is not None:
             self._shard = self._shards.of(site.site)
             self._counts[self._shard]["ids"] += 1
             self._id = self._counts[self._shard]["ids"]
             self._field = _CHILD.pack(self._id)
             self._to_pages = ("HSET", self._shards.key(self._shard, "pages"))
+
+    def _put_part(self, part: transfer.Part) -> None:
+        self._parts.append(str(part.number))
+        self._add("HSET", self._shards.of(part.site), "sites", f"{part.site}\0p{part.number}", part.part)
 
     def _put_page(self, page: transfer.Page) -> None:
         record = page.record
@@ -253,6 +263,8 @@ class _Filling:
         self._add("HSET", shard, "sites", name, msgpack.packb(row), name + "\0s", encode_state(site.state))
         if site.learned:
             self._add("HSET", shard, "sites", name + "\0l", site.learned)
+        if self._parts:
+            self._add("HSET", shard, "sites", name + "\0n", msgpack.packb(self._parts, use_bin_type=False))
         self._add("ZADD", shard, "names", 0, name)
         self._add("ZADD", shard, "due", due, name)
         counts = self._counts[shard]

@@ -27,7 +27,11 @@ local left = row and row.n[1] + row.n[2] + row.n[3] + row.n[4] + row.n[5] + row.
 if whole and row and left == 0 then
   if row.owner then count('active', -1) end
   count('sites', -1)
-  call('HDEL', SITES, name, name .. '\0s', name .. '\0l')
+  local numbers = call('HGET', SITES, name .. '\0n')
+  for _, number in ipairs(numbers and cmsgpack.unpack(numbers) or {}) do
+    call('HDEL', SITES, name .. '\0p' .. number)
+  end
+  call('HDEL', SITES, name, name .. '\0s', name .. '\0l', name .. '\0n')
   call('ZREM', DUE, name)
   call('ZREM', NAMES, name)
   call('SREM', HURRY, name)

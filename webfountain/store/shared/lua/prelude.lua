@@ -4,7 +4,8 @@
 -- KEYS   the twelve keys of one shard, all in one hash slot, the same for every step (`scripts.py` builds them):
 --        pages    hash   site number .. page key -> value, see below
 --        nodes    hash   site number .. node number -> a node of the site's tree of places
---        sites    hash   name -> row (cmsgpack); name .. NUL .. "s" -> state, name .. NUL .. "l" -> learned
+--        sites    hash   name -> row (cmsgpack); name .. NUL .. "s" -> state, name .. NUL .. "l" -> learned,
+--                 name .. NUL .. "p" .. number -> a part of it, name .. NUL .. "n" -> the numbers (cmsgpack)
 --        due      zset   name -> when the site may be activated
 --        names    zset   name -> 0
 --        counts   hash   what `statistics` shows, and the counters that numbers come from

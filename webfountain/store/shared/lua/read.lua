@@ -1,6 +1,6 @@
 -- What stands in a shard: sites and pages.
--- A      { "sites", name... } | { "after", name, n } | { "page", site, key... } | { "places", site, lane, order, key, n }
--- Result answers of sites or false; values or false; { lane, order, key, value, lease or 0 }...
+-- A      { "sites", name... } | { "after", name, n } | { "page", site, key... } | { "part", site, number } | { "places", site, lane, order, key, n }
+-- Result answers of sites or false; values or false; a part or false; { lane, order, key, value, lease or 0 }...
 local what, answer = A[1], {}
 if what == 'sites' then
   for i = 2, #A do
@@ -12,6 +12,8 @@ elseif what == 'after' then
   for i, name in ipairs(call('ZRANGEBYLEX', NAMES, from, '+', 'LIMIT', 0, A[3])) do
     answer[i] = site_answer(name, site_of(name))
   end
+elseif what == 'part' then
+  answer = call('HGET', SITES, A[2] .. '\0p' .. A[3])
 elseif what == 'page' then
   local row = site_of(A[2])
   for i = 3, #A do answer[i - 2] = row and call('HGET', PAGES, field(row, A[i])) end

@@ -1,6 +1,7 @@
 -- Sites of a shard in order of name, each with the next of its pages, up to a number of pages and sites together.
 -- A      { name of the site that was come to or "", whether its pages go on, lane, order, key, at most }
--- Result { { site, its row (cmsgpack), its state or false, what was learned or false, { lane, order, key, value }... }... };
+-- Result { { site, its row (cmsgpack), its state or false, what was learned or false, the numbers of its parts (cmsgpack) or
+--        false, { lane, order, key, value }... }... };
 --        the site that was come to stands first where its pages go on. Fewer than `at most` in all: that was the rest.
 -- Reads only: taken with EVALSHA_RO, which goes on where writing is paused.
 local name, goes_on, lane, order, key, most = unpack(A)
@@ -9,8 +10,8 @@ local answer, left = {}, most
 local function take(site, from_lane, from_order, from_key)
   local raw = call('HGET', SITES, site)
   local row = raw and cmsgpack.unpack(raw)
-  local known = call('HMGET', SITES, site .. '\0s', site .. '\0l')
-  local one = { site, raw, known[1], known[2] }
+  local known = call('HMGET', SITES, site .. '\0s', site .. '\0l', site .. '\0n')
+  local one = { site, raw, known[1], known[2], known[3] }
   left = left - 1
   if row and row.w then
     walk(row, from_lane, from_order, function(its_lane, its_order, its_key)

@@ -1,8 +1,9 @@
 -- End leases with what became of their pages, and keep what was learned of sites.
--- A      { outcomes, learned, rows }; an outcome is { site, token, key, number, page, keeps the copy, row counts, entry of
+-- A      { outcomes, learned, parts }; an outcome is { site, token, key, number, page, keeps the copy, row counts, entry of
 --        the log or false }, a page
 --        { state, lane, order, bucket, last_crawled in ms, due or false, copy or false, body }, row counts are
---        { field, increment, ... }; learned is { site, token, bytes }...
+--        { field, increment, ... }; learned is { site, token, bytes }..., a part
+--        { site, token, number, bytes or "" }
 -- Result { applied, lost }
 -- Atomic: record, lane, counts and the lease's end belong together, or a crash would count a page twice or strand it.
 local applied, lost = 0, 0
@@ -48,5 +49,22 @@ end
 if lost > 0 then count('settle_lost', lost) end
 for _, one in ipairs(A[2]) do
   if holds(one[1], one[2]) then write(SITES, one[1] .. '\0l', one[3]) end
+end
+for _, one in ipairs(A[3]) do
+  if holds(one[1], one[2]) then
+    -- Which there are is kept beside them: a site that goes takes them along.
+    local all = one[1] .. '\0n'
+    local kept = fetch(SITES, all)
+    local numbers = kept and cmsgpack.unpack(kept) or {}
+    local before = #numbers
+    for i = before, 1, -1 do
+      if numbers[i] == one[3] then table.remove(numbers, i) end
+    end
+    if one[4] ~= '' then numbers[#numbers + 1] = one[3] end
+    if #numbers ~= before or one[4] == '' then
+      write(SITES, all, #numbers > 0 and cmsgpack.pack(numbers))
+    end
+    write(SITES, one[1] .. '\0p' .. one[3], one[4] ~= '' and one[4])
+  end
 end
 return finish({ applied, lost })
