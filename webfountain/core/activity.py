@@ -478,15 +478,15 @@ class Activity:
 
     # -------------------------------------------------------------- learning
 
-    def begin_with(self, section: Ints, events: Array, watched: Array) -> Array:
-        """Enter what earlier fetches told of pages; returns their `exposure`.
+    def begin_with(self, events: Array, watched: Array, pages: Array) -> None:
+        """Enter what earlier fetches told of pages.
 
         Parameters
         ----------
-        section, events, watched : (pages,) section, changes found, and steps in which none was overlooked
+        events, watched, pages : (sections,) changes found, steps in which none was overlooked, and of how many pages,
+            those of subsections not among them
         """
-        told = np.zeros((len(self._parent), 3))
-        np.add.at(told, section, np.stack([events, watched, np.ones(len(section))], axis=1))
+        told = np.stack([events, watched, pages], axis=1)
         self._roll_up(told)
         self._facts[_EVENTS] += told[:, 0]
         self._facts[_EXPOSURE] += told[:, 1]
@@ -494,7 +494,6 @@ class Activity:
         self._estimate_means(nothing, nothing, told[:, 2])
         self._hazard[:] = self._facts[_MEAN][:, None] * self._weeks()
         np.cumsum(self._hazard, axis=1, out=self._total[:, 1:])
-        return np.asarray(watched * self._facts[_MEAN, section])
 
     def observe(
         self, watch: Watch, step: Ints, changed: Flags, *, events: Array, exposure: Array

@@ -51,10 +51,12 @@ if TYPE_CHECKING:
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
-__all__ = ["SITE", "TOLERANCE", "Approach", "Found", "Price", "Reckoning", "Sections", "SiteUrgency", "Sites"]
+__all__ = ["SITE", "TOLERANCE", "Approach", "Found", "Past", "Price", "Reckoning", "Sections", "SiteUrgency", "Sites"]
 
 SITE = 0
 """The section that holds all others."""
+_COUNTED: Final = 20
+"""Times as many directories as may be sections whose pages are counted."""
 
 
 class Sections:
@@ -94,7 +96,15 @@ class Sections:
                 self._pages[key] = self._pages.get(key, 0) + 1
         if len(self._pages) > self._most:
             self._fewest = sorted(self._pages.values(), reverse=True)[self._most] + 1
-        return [self._section(of_page) for of_page in keys]
+        sections = [self._section(of_page) for of_page in keys]
+        if len(self._pages) > _COUNTED * self._most:
+            self._forget()
+        return sections
+
+    def _forget(self) -> None:
+        """Half of the directories go, those with the fewest pages: a site may give each page one."""
+        least = sorted(self._pages.values(), reverse=True)[_COUNTED * self._most // 2]
+        self._pages = {key: pages for key, pages in self._pages.items() if pages > least or key in self._number}
 
     def encode(self) -> bytes:
         """All directories that were met, with their pages, and those that are sections, in the order of numbers."""
@@ -184,6 +194,8 @@ class Price:
 _FARTHEST: Final = 4096.0
 """Steps: a page that reaches a price later than in a hundred visits is taken never to."""
 _TINY: Final = 1e-30
+_NEVER: Final = 2**53
+"""No step is later."""
 _SLICE: Final = 50_000
 """Pages of which all is in memory at once that is needed to reckon them."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
@@ -260,22 +272,30 @@ class SiteUrgency:
         since : (pages,) step of the last fetch
         events, watched : (pages,) changes found so far, and steps in which none was overlooked
         """
-        begin = int(since.min(initial=step))
-        site = cls(signals=signals, step=max(begin, step - WINDOW))
-        site.add(paths, since=since, importance=importance)
-        both = Sites([site], step=site.memory.step)
-        exposure = both.activity.begin_with(both.watch.section, events, watched)
-        if signals.history:
-            site._page[_EVENTS], site._page[_EXPOSURE] = events, exposure
-        site.memory = both.activity.memories()[0]
-        # Before the window the section was as active as in the long run, for all that is known.
-        rate = both.activity.mean_rate(both.watch.section)
-        site._page[_BEFORE] = rate * np.maximum(site.memory.step - WINDOW - since, 0)
-        Sites([site], step=step).keep()
-        return site
+        past = Past(signals=signals)
+        section = past.add(paths, since=since, events=events, watched=watched)
+        return past.site(
+            section, since=since, events=events, watched=watched, importance=importance, step=step
+        )
 
     def __len__(self) -> int:
         return len(self._section)
+
+    def some(self, pages: Flags) -> SiteUrgency:
+        """Some of the pages, numbered anew in their order, and all that is known of the site's sections."""
+        found = SiteUrgency.__new__(SiteUrgency)
+        found.signals, found.memory, found._sections = self.signals, self.memory, self._sections
+        found._section, found._since, found._page = self._section[pages], self._since[pages], self._page[:, pages]
+        return found
+
+    def follow(self, other: SiteUrgency) -> None:
+        """Go on with what is known of the site's sections by other pages of it, if they learned later.
+
+        The steps that passed since left the window, for the pages of this one, as they were believed to be then.
+        """
+        if other.memory.step >= self.memory.step:
+            Sites([self], step=other.memory.step).keep()
+            self.memory, self._sections = other.memory, other._sections
 
     def believe(self, signals: Signals) -> None:
         """Other strengths of beliefs from now on, as long as a step is as long as before."""
@@ -378,6 +398,52 @@ class SiteUrgency:
         except (msgspec.DecodeError, TypeError) as error:
             raise ValueError(f"a site's urgency cannot be read: {error}") from error
         return site
+
+
+class Past:
+    """What earlier fetches told of a site's pages, added some at a time; then `site` begins with some or all of them."""
+
+    def __init__(self, *, signals: Signals) -> None:
+        self._signals = signals
+        self._sections = Sections()
+        self._told = np.zeros((3, 1))  # (., sections) changes found, steps watched, pages
+        self._first = float(_NEVER)
+        self._begun: tuple[int, Memory, Array] | None = None
+
+    def add(self, paths: Sequence[str], *, since: Ints, events: Array, watched: Array) -> Ints:
+        """Pages, as for `SiteUrgency.resumed`; returns the section of each."""
+        section = np.array(self._sections.sections_of(paths), dtype=np.int64)
+        self._told = np.pad(self._told, ((0, 0), (0, len(self._sections) - self._told.shape[1])))
+        for row, amounts in enumerate((events, watched, np.ones(len(section)))):
+            np.add.at(self._told[row], section, amounts)
+        self._first = min(self._first, float(np.min(since, initial=_NEVER)))
+        return section
+
+    def site(
+        self, section: Ints, *, since: Ints, events: Array, watched: Array, importance: Array, step: int
+    ) -> SiteUrgency:
+        """Begin at `step` with pages of the given sections; nothing is added from then on."""
+        if self._begun is None:
+            self._begun = self._begin(step)
+        begin, memory, rate = self._begun
+        site = SiteUrgency(signals=self._signals)
+        site.memory, site._sections = memory, self._sections
+        site._section, site._since = section.astype(np.int32), since
+        site._page = np.zeros((4, len(section)), dtype=np.float32)
+        site._page[_IMPORTANCE] = importance
+        if self._signals.history:
+            site._page[_EVENTS], site._page[_EXPOSURE] = events, watched * rate[section]
+        # Before the window the section was as active as in the long run, for all that is known.
+        site._page[_BEFORE] = rate[section] * np.maximum(begin - WINDOW - since, 0)
+        Sites([site], step=step).keep()
+        return site
+
+    def _begin(self, step: int) -> tuple[int, Memory, Array]:
+        begin = int(max(min(self._first, step), step - WINDOW))
+        memory = Memory.begun(signals=self._signals, step=begin).grown(self._sections.parents()[1:])
+        activity = Activity([memory], signals=self._signals)
+        activity.begin_with(*self._told)
+        return begin, activity.memories()[0], activity.mean_rate(np.arange(len(self._sections)))
 
 
 class Sites:
