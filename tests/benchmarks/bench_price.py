@@ -9,7 +9,8 @@ collection up is not measured; ``--store DIR`` keeps it there for the next run w
 --days 1 --store DIR`` is 10^7 pages (filling takes some 10 minutes, once); the default is 10^5.
 
 A budget of a few fetches for one large site must be used, too: ``--sites 1 --pages 900 --interval 90 --days 20`` used
-.53 of it when only those pages counted as missed that were due at the moment.
+.53 of it when only those pages counted as missed that were due at the moment. A very large one is held in windows:
+``--sites 1 --pages 100000 --window 10000``, or with ``--window 100000`` as a whole.
 
 ``--ranking`` beside it ranks all pages of the same collection together fifty times a day, by the same urgencies, and
 tells the ratio of the obsolete shares (goal 1.05); for a collection that can be ranked. The dominating cost of a fetch
@@ -37,6 +38,7 @@ from webfountain.clock import ManualClock
 from webfountain.core.change_rate import append
 from webfountain.frontier.batch import CensusTaken, Learned
 from webfountain.frontier.pages.examiner import Visit
+from webfountain.frontier.planning import urgent_site
 from webfountain.frontier.planning.plan import Controller, encode_plan
 from webfountain.frontier.planning.urgent_pages import UrgentPages, urgent_pages_of
 from webfountain.frontier.planning.urgent_site import UrgentSite
@@ -58,6 +60,8 @@ if TYPE_CHECKING:
 RATE = 333.0
 """Fetches a second: as one busy process makes them, so a day is as short as it takes to visit a thirtieth of the pages.
 """
+POLITE = 15.0
+"""Fetches a second of one site: politeness allows 20."""
 SHORTEST_DAY_S = 10
 BATCH_S = 0.1
 """The worker thread takes what has come in so long, as it does when it is busy."""
@@ -70,7 +74,7 @@ LOOKED_AT = 400
 """Sites that are held against the truth."""
 SELECTION = (
     "divide", "wants", "admit", "prepare", "outranking", "due", "demand", "recalled", "look", "encode_forecast",
-    "observe", "refuse", "next_at", "leave", "free",
+    "observe", "refuse", "next_at", "leave", "free", "turn",
 )  # fmt: skip
 
 
@@ -91,7 +95,7 @@ class Web:
         self.names = [f"http://10.{n >> 16}.{n >> 8 & 255}.{n & 255}" for n in range(sites)]
         self.number = {name: n for n, name in enumerate(self.names)}
         self._days, self._seed = options.days, seed
-        self.day_s = max(round(sites * self.pages / self.interval_days / RATE), SHORTEST_DAY_S)
+        self.day_s = max(round(sites * self.pages / self.interval_days / min(RATE, sites * POLITE)), SHORTEST_DAY_S)
         self.releases = lru_cache(LOOKED_AT * 10)(self._releases)
         self.held = np.zeros((sites, self.pages), dtype=np.int16)  # versions of our copies
         self.cpu = 0.0
@@ -169,6 +173,7 @@ class Paced(Drive):
 def main() -> None:
     """Set up, crawl, tell."""
     options = _options()
+    urgent_site.WINDOW = options.window  # type: ignore[misc]
     web = Web(options)
     capacity = options.sites * options.pages // options.interval
     collection = collection_of(
@@ -222,6 +227,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--interval", type=int, default=30, help="days of the budget for all pages")
     parser.add_argument("--days", type=float, default=4.0)
     parser.add_argument("--ranking", action="store_true")
+    parser.add_argument("--window", type=int, default=urgent_site.WINDOW, help="pages of a site in memory at once")
     parser.add_argument("--store", type=Path, help="a folder that keeps the filled store for other runs")
     return parser.parse_args()
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,3 +50,14 @@ def test_numbers_do_not_change_and_parents_come_first(paths: list[str], most: in
     assert len(parents) == len(sections)
     assert all(parents[section] < section for section in range(1, len(sections)))
     assert Sections.decode(sections.encode()).parents() == parents
+
+
+def test_of_directories_without_end_those_with_the_fewest_pages_are_forgotten() -> None:
+    """What is a section stays one and goes on being counted."""
+    sections = Sections(most=5)
+    kept = sections.sections_of(["/docs/a"] * 50 + ["/blog/a"] * 30)
+    for day in range(300):
+        sections.sections_of([f"/archive{day}/page"])
+    assert len(msgspec.msgpack.decode(sections.encode())[0]) <= 20 * 5
+    assert sections.sections_of(["/docs/b", "/blog/b"]) == [kept[0], kept[-1]]
+    assert len(sections) < 12

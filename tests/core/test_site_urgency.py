@@ -282,3 +282,21 @@ def test_of_a_large_site_the_first_page_to_reach_a_price_is_found_too() -> None:
     assert asked <= 12
     assert site.urgency(many, step=step - 2).max() <= price * 1.02
     assert site.urgency(many, step=step).max() >= price * 0.98
+
+
+@pytest.mark.parametrize("later", [0, 3, WINDOW - 9])
+def test_a_part_of_a_site_goes_on_with_what_another_learned(later: int) -> None:
+    """As if all its pages had been one, unless it stays away for longer than the window."""
+    whole, upper = watched(), np.arange(PAGES) >= PAGES // 2
+    observe(whole, ALL, step=4, changed=False)
+    first, second = whole.some(~upper), whole.some(upper)
+    for site in (whole, first):
+        observe(site, DOCS[: PAGES // 4], step=8, changed=True)
+        observe(site, DOCS[: PAGES // 4], step=9 + later, changed=False)
+    step = 9 + later
+    second.follow(first)
+    pages = np.arange(PAGES // 2)
+    assert second.urgency(pages, step=step) == pytest.approx(whole.urgency(ALL[upper], step=step), rel=1e-5)
+    assert first.urgency(pages, step=step) == pytest.approx(whole.urgency(ALL[~upper], step=step), rel=1e-5)
+    first.follow(second)
+    assert first.urgency(pages, step=step) == pytest.approx(whole.urgency(ALL[~upper], step=step), rel=1e-5)

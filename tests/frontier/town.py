@@ -9,11 +9,23 @@ from webfountain.core.activity import Signals
 from webfountain.core.change_rate import append
 from webfountain.frontier.pages.examiner import Visit
 from webfountain.frontier.planning.urgent_pages import UrgentPages
-from webfountain.records import Fetch, Fetched, OutcomeKind, PageRecord, SiteLease, SiteRecord, SiteState, State
+from webfountain.records import (
+    Fetch,
+    Fetched,
+    OutcomeKind,
+    PageRecord,
+    Settled,
+    SiteLease,
+    SiteRecord,
+    SiteState,
+    State,
+)
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
+
+    from webfountain.records import Outcome
 
 
 DAY = 86_400.0
@@ -43,6 +55,28 @@ def visit_of(url: str, kind: OutcomeKind = "same", *, at: float = NOW, state: St
 
 def lease_of(site: str) -> SiteLease:
     return SiteLease(site, 1, NOW + DAY, SiteRecord(site, (0,) * 6, NOW, 0.0, SiteState()))
+
+
+class Shelf:
+    """Parts of sites as a store keeps them."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, int], bytes] = {}
+
+    def part(self, site: str, number: int) -> bytes | None:
+        return self.kept.get((site, number))
+
+    def settle(
+        self, outcomes: Sequence[Outcome], *, at: float, parts: Sequence[tuple[SiteLease, int, bytes]] = ()
+    ) -> Settled:
+        for lease, number, part in parts:
+            self.kept.pop((lease.site, number), None)
+            if part:
+                self.kept[lease.site, number] = part
+        return Settled(len(outcomes), 0)
+
+    def numbers(self, site: str) -> list[int]:
+        return sorted(number for name, number in self.kept if name == site)
 
 
 class Crawl:

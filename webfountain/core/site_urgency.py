@@ -274,9 +274,7 @@ class SiteUrgency:
         """
         past = Past(signals=signals)
         section = past.add(paths, since=since, events=events, watched=watched)
-        return past.site(
-            section, since=since, events=events, watched=watched, importance=importance, step=step
-        )
+        return past.site(section, since=since, events=events, watched=watched, importance=importance, step=step)
 
     def __len__(self) -> int:
         return len(self._section)
@@ -401,7 +399,7 @@ class SiteUrgency:
 
 
 class Past:
-    """What earlier fetches told of a site's pages, added some at a time; then `site` begins with some or all of them."""
+    """What earlier fetches told of a site's pages, added some at a time; then `site` begins with any of them."""
 
     def __init__(self, *, signals: Signals) -> None:
         self._signals = signals

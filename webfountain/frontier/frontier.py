@@ -187,7 +187,7 @@ class Frontier:
             log=collection.changes,
             unkept=self._examiner.unkept,
             least_free=config.least_free_bytes,
-            urgent=urgent_pages_of(collection, recrawl=recrawl),
+            urgent=urgent_pages_of(collection, recrawl=recrawl, shelf=store),
             importance=importance,
             detector=self._detector,
             replacement=self._replacement,

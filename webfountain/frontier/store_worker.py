@@ -247,6 +247,7 @@ class StoreWorker:
                 self._learned.pop(site, None)
                 if self._urgent is not None:
                     self._urgent.leave(site)
+                    self._urgent.parts()  # who took it over has them, as they were
 
     def outlook(self) -> Outlook | None:
         """How large a share of the collection is believed obsolete; None where urgency decides nothing."""
@@ -312,7 +313,8 @@ class StoreWorker:
         learned = self._learn(visits, outcomes, batch)
         if not (outcomes or learned):
             return
-        settled = self._store.settle(outcomes, at=batch.at, learned=learned)
+        parts = [] if self._urgent is None else self._urgent.parts()
+        settled = self._store.settle(outcomes, at=batch.at, learned=learned, parts=parts)
         result.counts["ant/settled"] += settled.applied
         result.counts["ant/settle_lost"] += settled.lost
         for url in outranked:
@@ -438,6 +440,8 @@ class StoreWorker:
             self._advance(urgent, site, keys, batch.at - urgent.interval, result)
             result.hurried.add(site)
             result.new_pages.add(site)
+        turned = urgent.turn(room, price, self._crawled, at=batch.at)
+        self._keep(urgent, turned, batch.at)
         while room:
             due = urgent.due(room, price, at=batch.at)
             lost = {site: self._advance(urgent, site, keys, batch.at, result) for site, keys in due.items()}
@@ -490,14 +494,19 @@ class StoreWorker:
 
     def _rest(self, urgent: UrgentPages, batch: Batch) -> None:
         """Sites that are not active any more keep what was learned of them."""
-        learned = []
-        for each in batch.parked:
-            urgency = urgent.leave(each.lease.site)
-            if urgency is not None:
-                learned.append((each.lease, msgspec.structs.replace(self._learned_of(each.lease), urgency=urgency)))
-            self._learned.pop(each.lease.site, None)
-        if learned:
-            self._store.settle([], at=batch.at, learned=[(lease, kept.encode()) for lease, kept in learned])
+        left = [(each.lease, urgent.leave(each.lease.site)) for each in batch.parked]
+        self._keep(urgent, [(lease, urgency) for lease, urgency in left if urgency is not None], batch.at)
+        for lease, _ in left:
+            self._learned.pop(lease.site, None)
+
+    def _keep(self, urgent: UrgentPages, urgencies: Sequence[tuple[SiteLease, bytes]], at: float) -> None:
+        """What is known of sites' pages is kept with them, and windows of theirs that changed in the same step."""
+        if not urgencies:
+            return
+        for lease, urgency in urgencies:
+            self._learned[lease.site] = msgspec.structs.replace(self._learned_of(lease), urgency=urgency)
+        learned = [(lease, self._learned[lease.site].encode()) for lease, _ in urgencies]
+        self._store.settle([], at=at, learned=learned, parts=urgent.parts())
 
     def _learned_of(self, lease: SiteLease) -> Learned:
         """What is kept with an active site."""

@@ -15,8 +15,9 @@ from tests.frontier.drive import Answer, Drive, Web, collection_of
 from tests.frontier.test_frontier import HTML, linked, site_of_pages
 from webfountain.clock import ManualClock
 from webfountain.frontier.batch import Learned
+from webfountain.frontier.planning import urgent_site
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of
-from webfountain.frontier.planning.urgent_site import RUNGS, UrgentSite
+from webfountain.frontier.planning.urgent_site import RUNGS, UrgentSite, Windows
 from webfountain.store import open_store
 from webfountain.urls import fingerprint, site_of
 
@@ -115,8 +116,9 @@ def four_sites(folder: Path | str, *, at: float = START) -> Drive:
     return Drive(collection, changing, store=store, clock=ManualClock(at), active_sites=3, lease_seconds=DAY)
 
 
-def live(folder: str, begin: str) -> None:
+def live(folder: str, begin: str, window: str) -> None:
     """The life of a process: up to `KILLED_AT`, where it tells what is in flight, and then a day more if it may."""
+    urgent_site.WINDOW = int(window)  # type: ignore[misc]
     drive = four_sites(folder, at=float(begin))
     run(drive, (KILLED_AT - drive.clock.now()) / DAY)
     print(*sorted(fetched.fetch.url for _, _, fetched in drive.flying))
@@ -127,23 +129,29 @@ def live(folder: str, begin: str) -> None:
         print(*(url for _, kind, url in drive.log[before:] if kind == "page"), flush=True)
 
 
-def process(folder: Path, *, begin: float) -> subprocess.Popen[str]:
+def process(folder: Path, *, begin: float, window: int) -> subprocess.Popen[str]:
     """One that lives; the order of its sets is always the same."""
     program = f"import sys; from {__name__} import live; live(*sys.argv[1:])"
-    command = [sys.executable, "-c", program, str(folder), str(begin)]
+    command = [sys.executable, "-c", program, str(folder), str(begin), str(window)]
     environment = os.environ | {"PYTHONHASHSEED": "0"}
     return subprocess.Popen(command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
 
 
 @pytest.mark.untraced
-def test_killed_in_mid_cycle_a_crawl_goes_on_with_the_pages_that_it_would_have_chosen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("window", [urgent_site.WINDOW, 5])
+def test_killed_in_mid_cycle_a_crawl_goes_on_with_the_pages_that_it_would_have_chosen(
+    tmp_path: Path, window: int
+) -> None:
     """SIGKILL of a process, beside a twin that lives; what comes next is the same, but for what was in flight."""
-    with process(tmp_path / "twin", begin=START) as twin, process(tmp_path / "killed", begin=START) as killed:
+    with (
+        process(tmp_path / "twin", begin=START, window=window) as twin,
+        process(tmp_path / "killed", begin=START, window=window) as killed,
+    ):
         assert killed.stdout is not None
         told = [killed.stdout.readline() for _ in range(2)]
         killed.kill()
         killed.wait()
-        with process(tmp_path / "killed", begin=KILLED_AT) as again:
+        with process(tmp_path / "killed", begin=KILLED_AT, window=window) as again:
             lived, resumed = (each.communicate("go on\n")[0].splitlines() for each in (twin, again))
     assert [line.strip() for line in told] == lived[:2]
     assert told[0].strip(), "something was in flight"
@@ -152,10 +160,14 @@ def test_killed_in_mid_cycle_a_crawl_goes_on_with_the_pages_that_it_would_have_c
     first, others = ([url for url in lines[2].split() if url not in in_flight] for lines in (lived, resumed))
     assert set(first[:6]) <= set(others[:8]), "what was in flight is asked again, and takes its turn"
     store = open_store(f"rocksdb://{tmp_path / 'killed'}", collection=None, period_s=None, read_only=True)
-    kept = [msgspec.msgpack.decode(Learned.of(record).urgency) for record in store.sites("", 9)]
+    learned = [Learned.of(record).urgency for record in store.sites("", 9)]
+    assert [Windows.decode(each) is not None for each in learned] == [window == 5] * 4
+    kept = [msgspec.msgpack.decode(each) for each in learned if Windows.decode(each) is None]
     reaches = [site[8] for site in kept]
     assert {len(each) for each in reaches} <= {0, len(RUNGS)}
-    assert any(reaches), "when it may be worth each class of price is kept with a site: any ant may go on"
+    assert any(reaches) or window == 5, (
+        "when it may be worth each class of price is kept with a site: any ant may go on"
+    )
     store.close()
 
 

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from tests.frontier.town import DAY, NOW, crawled, lease_of, visit_of
+from tests.frontier.town import DAY, NOW, Shelf, crawled, lease_of, visit_of
 from webfountain.core.activity import Signals
+from webfountain.frontier.planning import urgent_site
 from webfountain.frontier.planning.urgent_pages import UrgentPages
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from webfountain.records import OutcomeKind, SiteLease, State
+    from webfountain.records import OutcomeKind, PageRecord, SiteLease, State
 
 SIZES = {f"http://s{pages}.example": pages for pages in (1, 3, 12, 25)}
 SITES = st.sampled_from(list(SIZES))
@@ -26,9 +28,11 @@ CAPACITY = 40.0
 class Asking(RuleBasedStateMachine):
     """Sites become active and rest, pages are fetched or not, time passes, and sites are asked what is due."""
 
+    shelf: Shelf | None = None
+
     @initialize()
     def begin(self) -> None:
-        self.urgent = UrgentPages(signals=Signals(), period=DAY, capacity=CAPACITY, shortest=SHORTEST)
+        self.urgent = UrgentPages(signals=Signals(), period=DAY, capacity=CAPACITY, shortest=SHORTEST, shelf=self.shelf)
         self.at = NOW
         self.urgent.divide(sum(SIZES.values()), len(SIZES))
         self.last = {f"{site}/{'ab'[page % 2]}/{page}": NOW - DAY * (1 + page / n)
@@ -39,21 +43,25 @@ class Asking(RuleBasedStateMachine):
 
     def keep(self, learned: list[tuple[SiteLease, bytes]]) -> None:
         self.kept |= {lease.site: data for lease, data in learned}
+        if self.shelf is not None:
+            self.shelf.settle([], at=self.at, parts=self.urgent.parts())
+
+    def records(self, site: str) -> list[PageRecord]:
+        pages = [url for url in self.last if site_of(url) == site]
+        return [crawled(url, at=self.last[url], failures=int(url in self.barred)) for url in pages]
 
     @rule(site=SITES)
     def activate(self, site: str) -> None:
         lease = lease_of(site)
         if self.urgent.wants(lease):
-            pages = [url for url in self.last if site_of(url) == site]
-            records = [crawled(url, at=self.last[url], failures=int(url in self.barred)) for url in pages]
-            self.urgent.admit(lease, self.kept.get(site, b""), lambda: records, at=self.at)
+            self.urgent.admit(lease, self.kept.get(site, b""), lambda: self.records(site), at=self.at)
             self.waits = {url for url in self.waits if site_of(url) != site}
         assert site in self.urgent
 
     @rule(site=SITES)
     def park(self, site: str) -> None:
         learned = self.urgent.leave(site)
-        self.kept |= {} if learned is None else {site: learned}
+        self.keep([] if learned is None else [(lease_of(site), learned)])
         assert site not in self.urgent
 
     @rule(data=st.data(), kind=st.sampled_from(["same", "changed", "minor", "failed", "gone", "refused"]))
@@ -93,6 +101,7 @@ class Asking(RuleBasedStateMachine):
         if release:
             keys = self.urgent.outranking([site], price, at=self.at).get(site, [])
         else:
+            self.keep(self.urgent.turn([site], price, self.records, at=self.at))
             keys = self.urgent.due({site: most}, price, at=self.at).get(site, [])
             assert len(keys) <= most
         for key in keys:
@@ -107,3 +116,31 @@ class Asking(RuleBasedStateMachine):
 
 TestAsking = Asking.TestCase
 TestAsking.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)
+
+
+class AskingWindows(Asking):
+    """The same of sites most of which are too large to be in memory as a whole."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shelf = Shelf()
+
+    @rule(site=SITES)
+    def kill(self, site: str) -> None:
+        """Another process goes on with what was kept."""
+        if site in self.urgent:
+            self.urgent.leave(site)
+            self.urgent.parts()
+        self.urgent = UrgentPages(signals=Signals(), period=DAY, capacity=CAPACITY, shortest=SHORTEST, shelf=self.shelf)
+        self.urgent.divide(sum(SIZES.values()), len(SIZES))
+        self.waits.clear()
+
+
+@pytest.fixture(autouse=True)
+def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(urgent_site, "WINDOW", 6)
+    monkeypatch.setattr(urgent_site, "AWAY", 10)
+
+
+TestAskingWindows = AskingWindows.TestCase
+TestAskingWindows.settings = settings(max_examples=40, stateful_step_count=40, deadline=None)

@@ -14,17 +14,19 @@ counted in steps (a thirty-sixth of the time between two visits; each site has i
 once). What is found is learned when the site is asked next and nothing of it waits; while something does now and then,
 sooner when a change was found (`PAUSE`), for then others may outrank what waits. Where so many sites are asked that it
 counts, each rests from one reckoning to the next (`LESSONS`), and sites are asked at the same moments (`TOGETHER`).
+Of a very large site one window of its pages is in memory at a time (`urgent_site.Windows`), which `turn` changes.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from functools import partial
 from heapq import nlargest
 from itertools import chain
 from math import ceil, inf
 from operator import attrgetter, itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 import numpy as np
@@ -34,7 +36,7 @@ from webfountain.core.forecast import Believed, BelievedTotal, CycleForecast, Ou
 from webfountain.core.site_urgency import Sites
 from webfountain.frontier.planning.plan import bounds_of
 from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD
-from webfountain.frontier.planning.urgent_site import RUNGS, UrgencyTerms, UrgentSite
+from webfountain.frontier.planning.urgent_site import RUNGS, UrgencyTerms, UrgentSite, Windows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, ItemsView, Iterable, Iterator, Mapping, Sequence
@@ -43,13 +45,13 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.pages.examiner import Visit
     from webfountain.policy.files import Collection
-    from webfountain.records import PageRecord, SiteLease
+    from webfountain.records import Outcome, PageRecord, Settled, SiteLease
 
     Array = npt.NDArray[np.float64]
     Flags = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
 
-__all__ = ["PAUSE", "UrgentPages", "urgent_pages_of"]
+__all__ = ["PAUSE", "Shelf", "UrgentPages", "urgent_pages_of"]
 
 FEWEST_CHOICES: Final = 2
 """Choices between two visits to a page, at least: with a budget that is larger there is no choice to make."""
@@ -91,7 +93,7 @@ COVERED: Final = 0.5
 _DAY_S: Final = 86_400.0
 
 
-def urgent_pages_of(collection: Collection, *, recrawl: bool) -> UrgentPages | None:
+def urgent_pages_of(collection: Collection, *, recrawl: bool, shelf: Shelf | None = None) -> UrgentPages | None:
     """What ranks the pages of a collection; None where nothing is to be ranked: no budget, another strategy."""
     cycle, signals = collection.cycle, collection.signals
     if not recrawl or cycle.capacity_pages_per_period is None or cycle.strategy != "fountain":
@@ -110,7 +112,22 @@ def urgent_pages_of(collection: Collection, *, recrawl: bool) -> UrgentPages | N
         shortest=bounds_of(collection).shortest,
         rests={name: float(table.revisit.min_interval) for name, table in collection.policies.items()},
         weighed=signals.importance,
+        shelf=shelf,
     )
+
+
+class Shelf(Protocol):
+    """Where the windows of very large sites are kept: what this module needs of `store.contract.FrontierStore`."""
+
+    def part(self, site: str, number: int) -> bytes | None:
+        """See `SiteList.part`."""
+        ...
+
+    def settle(
+        self, outcomes: Sequence[Outcome], *, at: float, parts: Sequence[tuple[SiteLease, int, bytes]] = ()
+    ) -> Settled:
+        """See `UrlQueues.settle`."""
+        ...
 
 
 class _Together:
@@ -227,13 +244,16 @@ class UrgentPages:
         shortest: float = 0.0,
         weighed: bool = False,
         rests: Mapping[str, float] | None = None,
+        shelf: Shelf | None = None,
     ) -> None:
         """`capacity` is fetches per `period` (s); no page is due within `shortest` seconds of its last fetch, nor one
         of a policy within what `rests` says.
 
         `periods` make a cycle, of which the mean obsolete share is foretold. `weighed`: urgency counts a page's
-        importance, or where it has none its depth.
+        importance, or where it has none its depth. Without a `shelf` a site is in memory as a whole, whatever its size.
         """
+        self._shelf = shelf
+        self._parts: list[tuple[SiteLease, int, bytes]] = []
         day = _DAY_S / period
         signals = replace(signals, day=day, weekdays=signals.weekdays and day >= 1.0)
         self._terms = UrgencyTerms(signals, period, 0.0, shortest, weighed, rests or {})
@@ -330,23 +350,104 @@ class UrgentPages:
         """A site is active: go on from what was learned of it, or begin with its pages as the store holds them."""
         held = self._rested.take(lease.site) or self._sites.get(lease.site)
         found = held
+        self._leases[lease.site] = lease
         if held is None or not learned or held.kept != learned or not held.follow(self._terms):
-            found, believed = UrgentSite.decode(lease.site, learned, self._terms) if learned else (None, None)
-            if found is None:
-                found = UrgentSite.begun(lease.site, records(), self._terms.rounded(), at=at, believed=believed)
-            if held is not None and held.believed is not None:  # what was kept may be older than what the forecast has
-                found.believe(held.believed)
+            windows = None if self._shelf is None else Windows.decode(learned)
+            if windows is not None or (held is not None and held.windows is not None):
+                found = self._admitted(lease, held, windows, records(), at)
+            else:
+                found, believed = UrgentSite.decode(lease.site, learned, self._terms) if learned else (None, None)
+                if found is None:
+                    found = self._begun(lease, records(), at, believed=believed)
+                # What was kept may be older than what the forecast has.
+                if held is not None and held.believed is not None:
+                    found.believe(held.believed)
         assert found is not None
         self._sites[lease.site] = found
-        self._leases[lease.site] = lease
+
+    def _begun(
+        self, lease: SiteLease, records: Iterable[PageRecord], at: float, *, believed: Believed | None = None
+    ) -> UrgentSite:
+        put = None if self._shelf is None else partial(self._put, lease, at=at)
+        return UrgentSite.begun(lease.site, records, self._terms.rounded(), at=at, believed=believed, put=put)
+
+    def _admitted(
+        self,
+        lease: SiteLease,
+        held: UrgentSite | None,
+        windows: Windows | None,
+        records: Iterable[PageRecord],
+        at: float,
+    ) -> UrgentSite:
+        """A site that has windows, or had when it was `held`: from these, or anew where they cannot be read.
+
+        What the forecast has of it gives way to what is believed of it now.
+        """
+        found = None
+        if windows is not None:
+            found = UrgentSite.resume(lease.site, windows, self._terms, partial(self._part, lease.site))
+        if found is not None and held is None:
+            return found
+        before = held.beliefs() if held is not None else [] if windows is None else windows.beliefs()
+        if found is None:
+            found = self._begun(lease, records, at)
+            left = set([] if windows is None else windows.numbers)
+            left |= set([] if held is None or held.windows is None else held.windows.numbers)
+            for number in left - set([] if found.windows is None else found.windows.numbers):
+                self._put(lease, number, b"", at=at)
+        _, standing = self._forecasting(at)
+        for believed in before:
+            standing.replace(believed, Believed(at, 0, 0.0, 0.0, 0.0))
+        for believed in found.beliefs():
+            standing.replace(None, believed)
+        return found
+
+    def _put(self, lease: SiteLease, number: int, part: bytes, *, at: float) -> None:
+        if self._shelf is not None:
+            self._shelf.settle([], at=at, parts=[(lease, number, part)])
+
+    def _part(self, site: str, number: int) -> bytes | None:
+        return None if self._shelf is None else self._shelf.part(site, number)
+
+    def parts(self) -> list[tuple[SiteLease, int, bytes]]:
+        """Windows of sites that are to be kept in one step with what was said last to be kept with the sites."""
+        parts, self._parts = self._parts, []
+        return parts
+
+    def _keep(self, name: str) -> bytes:
+        learned, parts = self._sites[name].keep()
+        self._parts += [(self._leases[name], number, part) for number, part in parts]
+        return learned
+
+    def turn(
+        self, names: Iterable[str], price: float, records: Callable[[str], Iterable[PageRecord]], *, at: float
+    ) -> list[tuple[SiteLease, bytes]]:
+        """Where it is time, another window of a very large site comes to hand; what is to be kept with these sites."""
+        kept = []
+        for name in [] if self._shelf is None else names:
+            site, lease = self._sites[name], self._leases[name]
+            if not site.may_turn(price, at, self._pause_s):
+                continue
+            if site.observed:  # others go on with what it learned
+                for group in _groups({name: site}, at):
+                    self._remember(group, group.learn())
+            turned, learned, parts = site.turn(self._terms, partial(self._part, name), at)
+            if turned is None:
+                turned = self._admitted(lease, None, site.windows, records(name), at)
+                learned, parts = turned.keep()
+            self._parts += [(lease, number, part) for number, part in parts]
+            self._sites[name] = turned
+            self._demand_at = self._free_at = 0.0  # they were of the other's pages
+            kept.append((lease, learned))
+        return kept
 
     def leave(self, site: str) -> bytes | None:
         """A site is not active any more: what is to be kept of it, None where nothing is new."""
+        learned = self._keep(site) if site in self._sites and self._sites[site].news else None
         found = self._sites.pop(site, None)
         self._leases.pop(site, None)
         if found is None:
             return None
-        learned = found.encode() if found.news else None
         self._rested.put(site, found)
         return learned
 
@@ -358,7 +459,7 @@ class UrgentPages:
         if at < self._recalled_at:
             return {}
         self._recalled_at = at + NEARLY * self.check_s
-        waiting = sum(len(site.waits) for _, site in chain(self._sites.items(), self._rested.items()))
+        waiting = sum(site.waiting for _, site in chain(self._sites.items(), self._rested.items()))
         room = round(RECALLED * self._capacity / CHECKS_PER_PERIOD) + 1 - waiting
         if room <= 0:
             return {}
@@ -405,7 +506,9 @@ class UrgentPages:
         for site in visited.values():
             if site.met:
                 site.take_in()
-        return [(self._leases[name], site.encode()) for name, site in visited.items() if site.news >= KEEP * len(site)]
+        return [
+            (self._leases[name], self._keep(name)) for name, site in visited.items() if site.news >= KEEP * len(site)
+        ]
 
     def _reckon(self, names: Iterable[str], price: float, at: float) -> None:
         """Of these sites those are reckoned of which a page may be worth the price; what was observed is learned."""

@@ -3,13 +3,23 @@
 A site is begun from its records, or decoded from what was kept with it. It is told of visits, reckoned with others of
 like terms (`frontier.planning.urgent_pages`), and answers which of its pages are worth a price and before when no
 other is. Times are UTC seconds, urgencies and prices seconds of obsolete time.
+
+A site of more than `WINDOW` pages is held in *windows* by ranges of their keys (`Windows`), of which one is at hand:
+that one's pages are in memory, of the others but what came of their pages since. Each is kept alone, and has a turn as
+long as the others' once in the time in which a page becomes noticeably more urgent (`Windows.cycle_s`). Keys are
+spread evenly, so that each window is a sample of the site: with equal turns one price divides the budget among them as
+it would among all pages. What is known of sections, and what a release among siblings tells, is the whole site's: it
+goes on from window to window. A page's own evidence is its window's; a release that one window found is heard of by
+the pages of another at their next turn.
 """
 
 from __future__ import annotations
 
 from array import array
 from functools import lru_cache
-from math import floor, inf, log
+from itertools import chain
+from math import ceil, floor, inf, log, log2
+from tempfile import TemporaryFile, gettempdir
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
@@ -20,23 +30,25 @@ import numpy as np
 from webfountain.core.change_rate import decode
 from webfountain.core.forecast import Believed  # noqa: TC001  (msgspec reads it)
 from webfountain.core.rank import importance_by_depth
-from webfountain.core.site_urgency import SiteUrgency
+from webfountain.core.site_urgency import Past, SiteUrgency
+from webfountain.errors import StoreError
 from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD
+from webfountain.records import PageRecord
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import numpy.typing as npt
 
     from webfountain.core.activity import Signals
     from webfountain.frontier.pages.examiner import Visit
-    from webfountain.records import PageRecord
 
     Array = npt.NDArray[np.float64]
+    Flags = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
 
-__all__ = ["EARLY", "RUNGS", "STRANGE", "UrgencyTerms", "UrgentSite"]
+__all__ = ["EARLY", "RUNGS", "STRANGE", "WINDOW", "UrgencyTerms", "UrgentSite", "Windows"]
 
 EARLY: Final = 0.8
 """A site comes back when a page reaches this share of the price, once: the price may have fallen meanwhile."""
@@ -46,6 +58,17 @@ STRANGE: Final = 1.5
 """Factor by which the interval between visits may move before the steps are cut anew."""
 STEPS: Final = 36
 """Steps between two visits to a page, where visits are that frequent."""
+WINDOW: Final = 50_000
+"""Pages of a site that are in memory and reckoned at once, at most: some 15 MB with what is needed in between. The
+smaller, the more often all else is read for few fetches: a window gives about a thirty-sixth of its pages in a turn."""
+FULL: Final = 0.8
+"""Share of that with which windows begin: a site grows."""
+LEAD: Final = 0.25
+"""Share of a cycle by which windows that have nothing more go on before it is time: how much each has differs by
+chance, and where the price had to follow that from turn to turn up to 5 of 100 fetches were left unmade. A half gained
+nothing more."""
+AWAY: Final = 20_000
+"""Visits to pages of windows that are not at hand, at most, before the window with most of them has its turn."""
 _KEY_BYTES: Final = len(fingerprint("http://a.example/"))
 _SEARCHED: Final = 4000
 """Bytes of keys that are searched for one; of more those that are in order are looked up."""
@@ -111,6 +134,7 @@ class UrgentSite:
         "learned_at",
         "met",
         "most",
+        "name",
         "news",
         "observed",
         "reaches",
@@ -118,6 +142,7 @@ class UrgentSite:
         "terms",
         "urgencies",
         "waits",
+        "windows",
         "worth",
     )
 
@@ -132,12 +157,16 @@ class UrgentSite:
         kept: bytes = b"",
         stored: _Stored | None = None,
         believed: Believed | None = None,
+        observed: Mapping[int, tuple[int, bool]] | None = None,
     ) -> None:
         """`kept` and `stored` are what `encode` wrote, as bytes and read; `believed`: what the forecast holds of it."""
         self.urgencies = urgencies
         self.terms = terms
         self._step_s = terms.step_s
+        self.name = name
         self._phase = _phase(name)
+        self.windows: Windows | None = None
+        """Of a very large site: these pages are those of the window at hand."""
         self._encoded = None if stored is None else stored.urgencies  # `urgencies`, while nothing is learned
         self.worth = np.zeros(0)
         """(pages,) urgency of each, s, as reckoned last."""
@@ -160,7 +189,7 @@ class UrgentSite:
         """Pages made due and not fetched yet, and when, oldest first."""
         self.met: dict[bytes, PageRecord] = {}
         """First copies since pages were added last."""
-        self.observed: dict[int, tuple[int, bool]] = {}
+        self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
         """Step and whether it was changed, of pages that were fetched: to be learned from."""
         self.kept = kept
         """What was encoded last."""
@@ -184,32 +213,92 @@ class UrgentSite:
         *,
         at: float,
         believed: Believed | None = None,
+        put: Callable[[int, bytes], object] | None = None,
     ) -> UrgentSite:
-        """From the crawled pages of a site as they stand in the store, with their histories."""
-        phase = _phase(name)
-        directories: dict[str, str] = {}
-        paths: list[str] = []
-        keys, facts = bytearray(), array("d")
-        for record in records:  # one after the other: a large site's records do not fit into memory
-            if record.request is None and record.last_crawled is not None:
-                directory = _path(record.url).rpartition("/")[0] + "/"
-                paths.append(directories.setdefault(directory, directory))
-                keys += fingerprint(record.url)
-                facts.extend((
-                    _step(record.last_crawled, terms, phase), *_evidence(record), _weight(record, terms),
-                    _candidate_since(record, terms),
-                ))  # fmt: skip
-        since, events, watched, importance, fetched = np.array(facts).reshape(-1, 5).T.copy()
+        """From the crawled pages of a site as they stand in the store, with their histories.
+
+        Of more than `WINDOW` it has windows, which `put` keeps.
+
+        Raises
+        ------
+        StoreError
+            when the folder for temporary files has no room for 56 bytes a page of these.
+        """
+        some = _pasts(name, records, terms, inf if put is None else WINDOW)
+        first, second = next(some), next(some, None)
+        if put is not None and second is not None and second.keys:
+            pasts = chain([first, second], some)
+            try:
+                return cls._begun_in_windows(name, pasts, terms, at=at, believed=believed, put=put)
+            except OSError as error:
+                raise StoreError(f"{name}: its windows need room in {gettempdir()}: {error}") from error
         urgencies = SiteUrgency.resumed(
-            paths,
-            since=since.astype(np.int64),
-            events=events,
-            watched=watched / terms.step_s,
-            importance=importance,
+            first.paths,
+            since=first.since,
+            events=first.events,
+            watched=first.watched,
+            importance=first.importance,
             signals=terms.beliefs,
-            step=_step(at, terms, phase),
+            step=_step(at, terms, _phase(name)),
         )
-        return cls(name, urgencies, bytes(keys), fetched, terms, believed=believed)
+        return cls(name, urgencies, first.keys, first.fetched, terms, believed=believed)
+
+    @classmethod
+    def _begun_in_windows(
+        cls,
+        name: str,
+        some: Iterable[_Past],
+        terms: UrgencyTerms,
+        *,
+        at: float,
+        believed: Believed | None,
+        put: Callable[[int, bytes], object],
+    ) -> UrgentSite:
+        """All pages are read once, whatever their order: until each window can be begun they lie in a scratch file."""
+        past, pages = Past(signals=terms.beliefs), 0
+        begins: list[Ints] = []
+        with TemporaryFile(prefix="webfountain-") as scratch:
+            for each in some:
+                rows = np.zeros(len(each.since), dtype=_ROW)
+                rows["key"] = np.frombuffer(each.keys, dtype=">u8")
+                rows["section"] = past.add(each.paths, since=each.since, events=each.events, watched=each.watched)
+                for column in ("since", "events", "watched", "importance", "fetched"):
+                    rows[column] = getattr(each, column)
+                rows = rows[np.argsort(rows["key"])]
+                scratch.write(rows.tobytes())
+                classes = np.arange(1, 1 << _CLASSES, dtype=np.uint64) << np.uint64(64 - _CLASSES)
+                begins.append(pages + np.concatenate([[0], np.searchsorted(rows["key"], classes), [len(rows)]]))
+                pages += len(rows)
+            depth = min(max(1, ceil(log2(pages / (FULL * WINDOW)))), _CLASSES)
+            windows = Windows.begun(depth, terms, at)
+            for number in [*windows.others[::-1], windows.hand]:  # what is made last stays
+                low = (number - (1 << depth)) << (_CLASSES - depth)
+                high = low + (1 << (_CLASSES - depth))
+                found = []
+                for begin in begins:
+                    scratch.seek(int(begin[low]) * _ROW.itemsize)
+                    found.append(scratch.read(int(begin[high] - begin[low]) * _ROW.itemsize))
+                rows = np.frombuffer(b"".join(found), dtype=_ROW)
+                urgencies = past.site(
+                    rows["section"],
+                    since=rows["since"].copy(),
+                    events=rows["events"],
+                    watched=rows["watched"],
+                    importance=rows["importance"],
+                    step=_step(at, terms, _phase(name)),
+                )
+                is_hand = number == windows.hand
+                site = cls(
+                    name,
+                    urgencies,
+                    rows["key"].tobytes(),
+                    rows["fetched"].copy(),
+                    terms,
+                    believed=believed if is_hand else None,
+                )
+                put(number, site.encode())
+        site.join(windows, None)
+        return site
 
     def __len__(self) -> int:
         return len(self.candidate_since)
@@ -252,25 +341,31 @@ class UrgentSite:
 
     def observe(self, visit: Visit) -> None:
         """A page was fetched and settled."""
+        self.receive(fingerprint(visit.record.url), visit.record, visit.kind, visit.fetched.at)
+
+    def receive(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> None:
+        """What came of a page, at once or since its window was at hand; without a record it is no candidate."""
         self.news += 1
-        key = fingerprint(visit.record.url)
-        if visit.record.state != "crawled" or visit.kind == "failed":
+        if record is None or record.state != "crawled" or kind == "failed":
             self.drop(key)
             return
-        at, page = visit.fetched.at, self.number(key)
-        since = _candidate_since(visit.record, self.terms)
+        if self.windows is not None and self.windows.put_off(key, record, kind, at):
+            return
+        page, since = self.number(key), _candidate_since(record, self.terms)
         if page is None:
-            self.met[key] = visit.record
+            self.met[key] = record
         elif self.candidate_since[page] != since:  # else its record was read with this visit in it
             self.waits.pop(page, None)
             self._came_back(page, since)
             # A change found is not undone by a second fetch.
             _, changed = self.observed.get(page, (0, False))
-            self.observed[page] = self.step(at), changed or visit.kind == "changed"
+            self.observed[page] = self.step(at), changed or kind == "changed"
 
     def drop(self, key: bytes) -> None:
         """A page is no candidate until it is fetched well again."""
         self.news += 1
+        if self.windows is not None and self.windows.put_off(key, None, "failed", 0.0):
+            return
         self.met.pop(key, None)
         page = self.number(key)
         if page is not None:
@@ -392,12 +487,17 @@ class UrgentSite:
     def demand(self, price: float, at: float) -> int:
         """How many pages are worth the price or wait."""
         if price > self.most:
-            return len(self.waits)
+            return self.waiting
         worth = self.worth >= price
         worth[np.fromiter(self.waits, dtype=np.int64)] = True
         if self.terms.shortest:
             worth &= self.candidate_since <= at - self.terms.shortest
-        return int(np.count_nonzero(worth))
+        return int(np.count_nonzero(worth)) + self.waiting - len(self.waits)
+
+    @property
+    def waiting(self) -> int:
+        """How many pages wait."""
+        return len(self.waits) if self.windows is None else len(self.waits) + len(self.windows.waits)
 
     def worth_of_waiting(self) -> Array:
         """Urgencies of the pages that wait, s."""
@@ -423,14 +523,15 @@ class UrgentSite:
         """When it should be asked again, for a page may be worth the price, or others than was thought."""
         due = self.due_at(price)
         if due is not None:
-            return due
+            return due if self.windows is None else min(due, self.windows.early_at(self.terms))
         rests = at < self.rests_until
         due = self.reaches_at(price, -inf if rests else at)  # what passed while it rests is not over
         if due is None:
             due = self.begin_of(self._worth_step + 1) if rests else self.next_step_at(at)
         if self._has_grown or any(new for _, new in self.observed.values()):
             due = min(due, self.rests_until)
-        return max(due, self.rests_until)
+        due = max(due, self.rests_until)
+        return due if self.windows is None else min(due, self.windows.early_at(self.terms))
 
     def may_be_worth(self, price: float, at: float) -> bool:
         """Whether a page may be worth the price by now, or was when it was reckoned, and none is asked for.
@@ -458,6 +559,8 @@ class UrgentSite:
 
     def rest(self) -> None:
         """It is not active for a while; what waits is asked for again then."""
+        if self.windows is not None:
+            self.windows.waits.clear()
         if self.waits:
             self.waits.clear()
             self._find_most()
@@ -482,6 +585,121 @@ class UrgentSite:
         )
         return self.kept
 
+    # --------------------------------------------------------------- windows
+
+    def keep(self) -> tuple[bytes, list[tuple[int, bytes]]]:
+        """What is to be kept with the site to go on from, and in the same step its windows by their numbers."""
+        if self.windows is None:
+            return self.encode(), []
+        part = self.encode()
+        self.windows.is_kept()
+        return self.head(), [(self.windows.hand, part)]
+
+    def head(self) -> bytes:
+        """What is to be kept with the site beside its windows."""
+        assert self.windows is not None
+        self.kept = self.windows.encode(self.believed)
+        return self.kept
+
+    def beliefs(self) -> list[Believed]:
+        """What the collection's forecast holds of it, of each of its windows if it has some."""
+        if self.windows is None:
+            return [] if self.believed is None else [self.believed]
+        return self.windows.beliefs(self.believed)
+
+    def may_turn(self, price: float, at: float, pause: float) -> bool:
+        """Whether another window should have its turn: it is time, this one has nothing more, or too much is away."""
+        windows = self.windows
+        if windows is None or len(self) > WINDOW:
+            return len(self) > WINDOW
+        if at >= max(windows.turn_at, windows.taken_at + windows.turn_s(self.terms)) or windows.is_full():
+            return True
+        return at >= windows.early_at(self.terms) and price > self.most and not self.is_stale(price, at, pause)
+
+    def turn(
+        self, terms: UrgencyTerms, part_of: Callable[[int], bytes | None], at: float
+    ) -> tuple[UrgentSite | None, bytes, list[tuple[int, bytes]]]:
+        """Another window comes to hand, and this one, if it grew too large, becomes two.
+
+        The site from then on, None where it must be begun anew; what is to be kept with it, and its windows that are.
+        """
+        windows = self.windows or Windows.begun(0, terms, at)
+        left, parts = windows.hand, [(windows.hand, self)]
+        while len(parts[0][1]) > WINDOW and parts[0][0] < _MOST:
+            parts = [half for number, site in parts for half in site.halves(number)]
+        kept = [(number, site.encode()) for number, site in parts]
+        waits = {self.key(page): since for page, since in self.waits.items()}
+        hand = windows.turn({number: site.believed for number, site in parts}, waits, terms, at)
+        part = dict(kept).get(hand)
+        turned = UrgentSite.at_hand(self.name, windows, part or part_of(hand), terms, self.urgencies)
+        if len(parts) > 1:
+            kept.append((left, b""))
+        return turned, b"" if turned is None else turned.head(), kept
+
+    def halves(self, number: int) -> list[tuple[int, UrgentSite]]:
+        """A window in two, by their numbers; what is believed of it goes with the first until they are reckoned."""
+        keys = np.frombuffer(self._keys, dtype=">u8")
+        upper = (keys >> np.uint64(64 - number.bit_length())) & np.uint64(1) == 1
+        return [(2 * number, self._some(~upper, self.believed)), (2 * number + 1, self._some(upper, None))]
+
+    def _some(self, pages: Flags, believed: Believed | None) -> UrgentSite:
+        keys = np.frombuffer(self._keys, dtype=np.uint64)[pages].tobytes()
+        numbers = np.cumsum(pages) - 1
+        observed = {int(numbers[page]): found for page, found in self.observed.items() if pages[page]}
+        return UrgentSite(
+            self.name,
+            self.urgencies.some(pages),
+            keys,
+            self.candidate_since[pages],
+            self.terms,
+            believed=believed,
+            observed=observed,
+        )
+
+    @classmethod
+    def at_hand(
+        cls, name: str, windows: Windows, part: bytes | None, terms: UrgencyTerms, newest: SiteUrgency | None
+    ) -> UrgentSite | None:
+        """The site with the window at hand of which this was kept; None where it cannot be read.
+
+        `newest` knows what was learned last of its sections.
+        """
+        site = cls.decode(name, part, terms)[0] if part else None
+        if site is not None:
+            site.join(windows, newest)
+        return site
+
+    def join(self, windows: Windows, newest: SiteUrgency | None) -> None:
+        """These pages are those at hand of a site's windows; `newest` knows what was learned last of its sections."""
+        if newest is not None:
+            self.urgencies.follow(newest)
+            self._encoded = None
+        self.windows, self.believed = windows, windows.believed.get(windows.hand, self.believed)
+        for key, since in windows.waits_at_hand():
+            page = self.number(key)
+            if page is not None:
+                self.waits[page] = since
+        for away in windows.away.get(windows.hand, ()):
+            self.receive(away.key, away.record, away.kind, away.at)
+        self.take_in()
+        self._worth_step, self.reaches, self.news = -1, (), 0  # others may have learned what concerns it
+
+    @classmethod
+    def resume(
+        cls, name: str, windows: Windows, terms: UrgencyTerms, part_of: Callable[[int], bytes | None]
+    ) -> UrgentSite | None:
+        """The site of which these windows were kept; None where what they hold cannot be read."""
+        newest = None
+        if windows.newest != windows.hand:
+            newest = cls.decode(name, part_of(windows.newest) or b"", terms)[0]
+            if newest is None:
+                return None
+        part = part_of(windows.hand)
+        site = cls.at_hand(name, windows, part, terms, None if newest is None else newest.urgencies)
+        if site is not None:
+            site.head()
+        return site
+
     @classmethod
     def decode(cls, name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Believed | None]:
         """The site that `encode` wrote, and what was believed of it.
@@ -500,6 +718,188 @@ class UrgentSite:
         site = cls(name, known, stored.keys, fetched, own, kept=data, stored=stored)
         is_whole = site.follow(terms) and len(stored.keys) == _KEY_BYTES * len(site) == _KEY_BYTES * len(known)
         return site if is_whole else None, believed
+
+
+def cycle_s(terms: UrgencyTerms) -> float:
+    """In such a time each window of a site has its turn, s: in a step, or where that is shorter in `STEPS` a visit."""
+    return max(terms.step_s, terms.interval / STEPS)
+
+
+class _Away(msgspec.Struct, frozen=True, array_like=True):
+    """What came of a page whose window was not at hand; without a record it is no candidate any more."""
+
+    key: bytes
+    record: PageRecord | None
+    kind: str
+    at: float
+
+
+class Windows(msgspec.Struct, array_like=True):
+    """The windows of a very large site, by number: 1 is all keys, 2n and 2n + 1 the lower and upper half of n's."""
+
+    hand: int
+    others: list[int]
+    """Those that are not at hand, the next to have its turn first."""
+    turn_at: float
+    """When the next has its turn; turns that were missed are made up for, by windows that have nothing more."""
+    taken_at: float
+    """When this one's began."""
+    newest: int
+    """Which was kept with what was learned last of the site's sections."""
+    away: dict[int, list[_Away]] = msgspec.field(default_factory=dict)
+    """Of windows that are not at hand, or were not when they were kept, what came of their pages since."""
+    believed: dict[int, Believed | None] = msgspec.field(default_factory=dict)
+    """What the collection's forecast holds of each."""
+    waits: dict[bytes, float] = msgspec.field(default_factory=dict)
+    """Pages of others that were made due and not fetched yet, and when."""
+
+    @classmethod
+    def begun(cls, depth: int, terms: UrgencyTerms, at: float) -> Windows:
+        """As many as 2^`depth`, none of which had its turn yet."""
+        numbers = [*range(1 << depth, 2 << depth)]
+        return cls(numbers[0], numbers[1:], at - cycle_s(terms), at, numbers[0])
+
+    @classmethod
+    def decode(cls, data: bytes) -> Windows | None:
+        """What `encode` wrote; None where it cannot be read, or is of a site that has none."""
+        if not data.startswith(_MARK):
+            return None
+        try:
+            return _WINDOWS.decode(data[len(_MARK) :])
+        except ValueError:
+            return None
+
+    def encode(self, believed: Believed | None) -> bytes:
+        """To be kept with the site, with what is believed of the one at hand; what waits is asked for again then."""
+        self.believed[self.hand] = believed
+        waits, self.waits = self.waits, {}
+        try:
+            return _MARK + msgspec.msgpack.encode(self)
+        finally:
+            self.waits = waits
+
+    @property
+    def numbers(self) -> list[int]:
+        """Of all."""
+        return [self.hand, *self.others]
+
+    def beliefs(self, *of_hand: Believed | None) -> list[Believed]:
+        """What the collection's forecast holds of each; `of_hand` is newer than what is kept of that at hand."""
+        others = [each for number, each in self.believed.items() if not of_hand or number != self.hand]
+        return [each for each in (*others, *of_hand) if each is not None]
+
+    def turn_s(self, terms: UrgencyTerms) -> float:
+        """How long a turn is, s."""
+        return cycle_s(terms) / (1 + len(self.others))
+
+    def early_at(self, terms: UrgencyTerms) -> float:
+        """When the next has its turn, if the one at hand has nothing more."""
+        return self.turn_at - LEAD * cycle_s(terms)
+
+    def number_of(self, key: bytes) -> int:
+        """The window of a page."""
+        within = int.from_bytes(key, "big") | 1 << 8 * _KEY_BYTES
+        numbers = {self.hand, *self.others}
+        return next(number for bits in range(8 * _KEY_BYTES, -1, -1) if (number := within >> bits) in numbers)
+
+    def put_off(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> bool:
+        """Keep what came of a page until its window's turn, if that is not now; whether it is not."""
+        if (number := self.number_of(key)) == self.hand:
+            return False
+        if record is not None:
+            record = PageRecord(
+                record.url, state=record.state, policy=record.policy, importance=record.importance,
+                last_crawled=record.last_crawled, failures=record.failures,
+            )  # fmt: skip
+        self.away.setdefault(number, []).append(_Away(key, record, kind, at))
+        self.waits.pop(key, None)
+        return True
+
+    def is_full(self) -> bool:
+        """Whether too much came of pages of others."""
+        return sum(len(found) for number, found in self.away.items() if number != self.hand) > AWAY
+
+    def is_kept(self) -> None:
+        """The one at hand is kept as it is now."""
+        self.away.pop(self.hand, None)
+        self.newest = self.hand
+
+    def turn(self, left: dict[int, Believed | None], waits: dict[bytes, float], terms: UrgencyTerms, at: float) -> int:
+        """The one at hand is kept, in these parts, and another comes to hand: the next, or that of which most came.
+
+        `waits`: pages of the one at hand that were made due, and when.
+        """
+        self.is_kept()
+        self.newest = next(iter(left))
+        self.waits |= waits
+        self.believed.pop(self.hand, None)
+        self.believed |= left
+        fullest = (
+            max(self.others, key=lambda number: len(self.away.get(number, ())), default=0) if self.is_full() else 0
+        )
+        self.others += left
+        self.hand = fullest or self.others[0]
+        self.others.remove(self.hand)
+        turn_s = self.turn_s(terms)
+        self.turn_at = min(max(self.turn_at + turn_s, at - cycle_s(terms)), at + turn_s + LEAD * cycle_s(terms))
+        self.taken_at = at
+        return self.hand
+
+    def waits_at_hand(self) -> list[tuple[bytes, float]]:
+        """Pages of the one at hand that wait; they are no others' any more."""
+        keys = [key for key in self.waits if self.number_of(key) == self.hand]
+        return [(key, self.waits.pop(key)) for key in keys]
+
+
+class _Past(NamedTuple):
+    """Some pages of a site as they stand in the store."""
+
+    paths: list[str]
+    keys: bytes
+    since: Ints
+    events: Array
+    watched: Array
+    importance: Array
+    fetched: Array
+
+
+def _pasts(name: str, records: Iterable[PageRecord], terms: UrgencyTerms, most: float) -> Iterator[_Past]:
+    """All pages, some at a time; at least once, though there be none."""
+    phase, records = _phase(name), iter(records)
+    is_over = False
+    while not is_over:
+        directories: dict[str, str] = {}
+        paths: list[str] = []
+        keys, facts = bytearray(), array("d")
+        for record in records:  # one after the other: a large site's records do not fit into memory
+            if record.request is None and record.last_crawled is not None:
+                directory = _path(record.url).rpartition("/")[0] + "/"
+                paths.append(directories.setdefault(directory, directory))
+                keys += fingerprint(record.url)
+                facts.extend((
+                    _step(record.last_crawled, terms, phase), *_evidence(record), _weight(record, terms),
+                    _candidate_since(record, terms),
+                ))  # fmt: skip
+                if len(paths) >= most:
+                    break
+        else:
+            is_over = True
+        since, events, watched, importance, fetched = np.array(facts).reshape(-1, 5).T.copy()
+        yield _Past(paths, bytes(keys), since.astype(np.int64), events, watched / terms.step_s, importance, fetched)
+
+
+_CLASSES: Final = 12
+"""Bits of a key by which pages are found again in the scratch file: of so many a site begins with windows at most."""
+_MOST: Final = 1 << 32
+_MARK: Final = b"windows:"
+"""Begins what is kept with a site that has windows; no msgpack array does so."""
+_WINDOWS: Final = msgspec.msgpack.Decoder(Windows)
+_ROW: Final = np.dtype(
+    [
+        ("key", ">u8"), ("section", "<i8"), ("since", "<i8"), ("events", "<f8"), ("watched", "<f8"),
+        ("importance", "<f8"), ("fetched", "<f8"),
+    ]
+)  # fmt: skip
 
 
 class _Stored(msgspec.Struct, frozen=True, array_like=True):
