@@ -50,6 +50,19 @@ def test_it_comes_to_what_the_missing_pages_are_worth_and_never_to_more_than_any
     assert price.value == 66.0, "more than enough were fetched"
 
 
+def test_where_enough_waits_that_cannot_be_fetched_it_falls_to_what_others_are_worth_and_no_lower() -> None:
+    """It rose while fetches were left unmade when a crowd waited."""
+    price = Price(100.0)
+    for _ in range(5):
+        price.adjust(planned=10.0, waiting=29.0, owed=0.0, short=True, level=200.0)
+    assert price.value == 100.0
+    for waiting in (29.0, 900.0):
+        price.adjust(planned=10.0, waiting=waiting, owed=0.0, short=True, level=90.0)
+        assert price.value == 90.0
+    price.adjust(planned=10.0, waiting=900.0, owed=0.0, short=True, level=0.0)
+    assert price.value > 90.0, "none is left of which it is known"
+
+
 @pytest.mark.parametrize("planned", [0.5, 20.0, 3000.0])
 @pytest.mark.parametrize("first", [1e-3, 1.0, 1e5])
 def test_whatever_it_begins_at_the_price_comes_to_spend_the_budget(planned: float, first: float) -> None:

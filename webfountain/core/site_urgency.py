@@ -176,12 +176,13 @@ class Price:
         owed : fetches that were planned and not made, of earlier checks too; below 0 where more were made
         short : fetches were left unmade because nothing was due
         top : what no other page is worth, s, as far as is known: it rises no higher
-        level : what so many others are worth as are missing, s: it falls no lower at once
+        level : what so many others are worth as are missing, s: it falls no lower at once; 0 where there are not so
+            many. Where fetches were left unmade it falls to that whatever waits, for that cannot be fetched soon
         """
         room = MOST_AHEAD * planned + owed
         crowd = waiting / max(room, 2.0)
         self._fall = max(self._fall * _FALL, _STEEPEST_FALL) if short else 1.0
-        if crowd > 1.0:
+        if crowd > 1.0 and not (short and level > 0.0):
             self.value = max(min(self.value * min(float(crowd**_STEEPNESS), _STEEPEST_RISE), top), self.value)
         elif short:
             self.value = max(self.value * self._fall, min(level, self.value), _LEAST)

@@ -198,6 +198,28 @@ def test_where_due_pages_cannot_be_fetched_no_more_are_asked_for() -> None:
     assert metrics.get("controller/corrected") == 0
 
 
+def test_as_many_pages_are_missing_as_fetches_were_left_however_many_wait_that_cannot_be_had() -> None:
+    """And the price comes down to what these are worth, not to nothing, which let in thousands of others."""
+    follower, _ = follower_of()
+    follower.hand_over(ranks=True, waiting=20, top=1e9, level=1e9)
+    follower.adopt(some_plan(start=10 * DAY))
+    stretch, price = DAY / CHECKS_PER_PERIOD, some_plan().price
+    assert follower.missing() == 1, "more than three checks' worth wait"
+    assert follower.check(10 * DAY + stretch) == 2
+    assert follower.schedule.price is not None
+    assert follower.schedule.price >= price, "no other is worth less than that, as far as is known"
+    assert follower.missing() == 2
+    follower.hand_over(ranks=True, waiting=20, top=1e9, level=0.9 * price)
+    follower.check(10 * DAY + 2 * stretch)
+    assert follower.schedule.price >= 0.9 * price
+    follower.check(10 * DAY + 3 * stretch)
+    assert follower.schedule.price == pytest.approx(0.9 * price)
+    for _ in range(3):
+        follower.count()
+    follower.check(10 * DAY + 4 * stretch)
+    assert follower.missing() == 1
+
+
 def test_what_happened_before_a_plan_is_not_held_against_it() -> None:
     follower, metrics = follower_of()
     for _ in range(500):

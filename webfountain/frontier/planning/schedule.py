@@ -310,6 +310,7 @@ class PlanFollower:
         self._checked_at = start
         self._made = 0
         self._unspent, self._owed = 0.0, 0.0
+        self._left = 0  # fetches that were left unmade at the last check
         self._starved = False  # whether nothing was due at some moment since the last check
         self._price: float | None = None  # of an earlier crawl
         self._ranks, self._waiting = False, 0  # what the worker said of urgent pages
@@ -382,12 +383,18 @@ class PlanFollower:
             self.schedule.ranks = ranks
 
     def missing(self) -> int:
-        """Pages that should be due and wait, and do not."""
+        """Pages that should be due and wait, and do not; at least as many as were left unmade, and one, whatever waits.
+
+        What waits then is not to be had soon: pages of few sites, that are polite. When none counted as missing nobody
+        asked what others are worth; the price fell to a third, and what it let in took the budget of days. Of a plan of
+        a fetch in many checks one that waits is enough, and what was left is owed.
+        """
         plan = self.plan
         if plan is None or not self._ranks:
             return 0
         planned = self.share * (plan.fetches_until(self.check_at()) - plan.fetches_until(self._checked_at))
-        return max(ceil(MOST_AHEAD * planned + self._owed) - self._waiting, 0)
+        least = max(self._left, 1) if planned >= 1.0 else 0
+        return max(ceil(MOST_AHEAD * planned + self._owed) - self._waiting, least)
 
     def count(self) -> None:
         """A page was handed out."""
@@ -418,7 +425,6 @@ class PlanFollower:
         self.schedule.correct(spending)
         if self._unspent > 1.0 + TOLERANCE * planned:
             self._unspent = 0.0
-        if not spending.short:
-            return ceil(spending.owed) if spending.late else 0
-        self._metrics.inc("controller/corrected")
-        return ceil(spending.unspent)
+        self._left = ceil(spending.unspent) if spending.short else ceil(spending.owed) if spending.late else 0
+        self._metrics.inc("controller/corrected", spending.short)
+        return self._left
