@@ -15,8 +15,8 @@ its `Body` takes it. The exchange ends with the body, or with one word for why t
 3. *Busy* with one exchange. One timer looks at all of them: `timeout` for the whole, `min_bytes_per_second` within.
    A body that is too much, a head without end, a coding that lies end the exchange at once, and the connection.
    While the crawl holds as many bodies as `budget` allows, its connections do not read, and their time stands still.
-4. *Kept*, if the response ended as it was framed, without a byte too many, and the peer did not say close: for ten
-   seconds, while nobody waits for a file. Bytes that come unasked end it. If the peer closes it just when the next
+4. *Kept*, if the response ended as it was framed, without a byte too many, and the peer did not say close: for half
+   a minute, while nobody waits for a file. Bytes that come unasked end it. If the peer closes it just when the next
    request goes out, that one is sent again over a new connection, once.
 5. *Closed*: always at once; nothing that was not asked for is read.
 
