@@ -427,7 +427,7 @@ class StoreWorker:
     def _make_due(self, urgent: UrgentPages, price: float, batch: Batch, result: BatchResult) -> None:
         """Pages that are worth the price are due now; after leases went back, for what is leased is not moved."""
         known = self._known()
-        urgent.divide(known.pages["crawled"], known.sites)
+        urgent.divide(known.pages["crawled"], known.sites, coming=known.pages["never-crawled"])
         for refill in batch.refills:
             if urgent.wants(refill.lease):
                 learned = self._learned_of(refill.lease).urgency

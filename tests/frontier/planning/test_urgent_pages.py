@@ -49,6 +49,17 @@ def test_no_page_is_due_sooner_after_its_last_fetch_than_the_policy_allows() -> 
     assert crawl.next_at(1e-9) == pytest.approx(NOW + 0.5 * 3600), "then the next may be fetched"
 
 
+@pytest.mark.parametrize(("capacity", "pages"), [(200.0, [100, 100, 100]), (50.0, [60, 100, 100])])
+def test_pages_that_a_period_can_still_fetch_first_have_their_part_of_the_budget(
+    capacity: float, pages: list[int]
+) -> None:
+    """So the interval between visits is that of the whole collection while it fills."""
+    crawl = Crawl(pages_of(ONE), capacity=capacity)
+    for (fetched, coming), many in zip([(10, 90), (60, 40), (100, 0)], pages, strict=True):
+        crawl.urgent.divide(fetched, 1, coming=coming)
+        assert crawl.urgent.interval == pytest.approx(many / capacity * DAY)
+
+
 def test_a_page_s_own_history_counts_unless_that_is_switched_off() -> None:
     still = [crawled(f"{ONE}/a/{page}", at=NOW - 1.1 * DAY, history=history(changed=False)) for page in range(4)]
     busy = crawled(f"{ONE}/a/busy", history=history(changed=True))

@@ -324,9 +324,14 @@ class UrgentPages:
             self._free = max((site.most for site in sites), default=inf), level
         return self._free
 
-    def divide(self, pages: int, sites: int) -> None:
-        """The store holds so many crawled pages of so many sites: the budget is for all of them."""
+    def divide(self, pages: int, sites: int, *, coming: int = 0) -> None:
+        """The store holds so many crawled pages of so many sites: the budget is for all of them.
+
+        And for those that are still to be fetched first, `coming`, as far as a period has fetches for them: the steps
+        of a site are not cut anew again and again while a young collection fills.
+        """
         period = self._terms.period
+        pages += min(coming, int(self._capacity))
         self._terms = self._terms._replace(interval=max(pages, 1) / self._capacity * period)
         rate = self._capacity / period
         self._sleep_s = max(self.check_s, sites / max(WAKES * rate, LEAST_WAKES / period))
