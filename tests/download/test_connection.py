@@ -289,7 +289,7 @@ def test_more_plain_connections_are_kept_than_those_of_tls_that_take_so_much_mor
     pool = ConnectionPool(ssl.create_default_context)
     transports = []
     for number in range(8):
-        made = Connection(pool, Endpoint("127.0.0.1", number, f"{number}.test", tls=tls))
+        made = Connection(pool, Endpoint(f"127.0.0.{number}", 80, f"{number}.test", tls=tls))
         transports.append(Kept())
         made.connection_made(transports[-1])
         pool.keep(made)
@@ -298,6 +298,22 @@ def test_more_plain_connections_are_kept_than_those_of_tls_that_take_so_much_mor
     pool.close()
     assert all(transport.ended for transport in transports)
     assert pool.statistics().kept == 0
+
+
+def test_few_connections_are_kept_to_an_address_that_many_sites_have(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(connection, "MAX_IDLE", 6)
+    monkeypatch.setattr(connection, "MAX_IDLE_AT", 3)
+    pool = ConnectionPool(ssl.create_default_context)
+    transports = []
+    for number in range(12):  # every third is at another address
+        address = f"127.0.0.{number if number % 3 == 0 else 1}"
+        made = Connection(pool, Endpoint(address, 80, f"{number}.test", tls=False))
+        transports.append(Kept())
+        made.connection_made(transports[-1])
+        pool.keep(made)
+    assert [number for number, each in enumerate(transports) if not each.ended] == [3, 6, 8, 9, 10, 11]
+    pool.close()
+    assert all(transport.ended for transport in transports)
 
 
 def test_a_connection_of_tls_that_left_counts_no_more(monkeypatch: pytest.MonkeyPatch) -> None:

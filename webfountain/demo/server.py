@@ -41,6 +41,7 @@ from collections import deque
 from contextlib import suppress
 from email.utils import formatdate, parsedate_to_datetime
 from functools import lru_cache, partial
+from heapq import nsmallest
 from http import HTTPStatus
 from http.client import HTTPConnection
 from itertools import islice
@@ -132,7 +133,7 @@ def http_date(second: int) -> str:
 
 
 _MAX_HEAD: Final = 32_768
-_MAX_CONNECTIONS: Final = 2_000
+_MAX_CONNECTIONS: Final = 4_000
 _IDLE_SECONDS: Final = 120.0
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 
@@ -211,6 +212,12 @@ class Server:
         for connection in [c for c in self.open if c.last < limit]:
             connection.close()
 
+    def make_room(self) -> None:
+        """Close a tenth of all connections, those that have been silent for longest."""
+        silent = [c for c in self.open if not c.serving and c.start]
+        for connection in nsmallest(_MAX_CONNECTIONS // 10, silent, key=lambda c: c.last):
+            connection.close()
+
     def answer(self, site: int, path: str, utc: float) -> Answer:
         """What the web says now, or what the admin path says to who knows its token."""
         if path.startswith("/_") and self.admin is not None:
@@ -237,7 +244,7 @@ class ServedConnection(asyncio.Protocol):
         self.last = time.time()
         self.server.open.add(self)
         if len(self.server.open) > _MAX_CONNECTIONS:
-            self.close()
+            self.server.make_room()
 
     def connection_lost(self, exc: Exception | None) -> None:
         self.server.open.discard(self)

@@ -44,6 +44,8 @@ MAX_IDLE: Final = 4096
 """Kept connections, 2 kB each: of some thousand sites that are asked in turn each finds its own."""
 MAX_IDLE_TLS: Final = 512
 """Those of TLS among them, 0.3 MB each, for asyncio reads each through a buffer of 256 kB."""
+MAX_IDLE_AT: Final = 32
+"""Those to one address: a server of many sites has few places for connections, and somebody else needs them."""
 TICK_S: Final = 0.25
 ATTEMPT_S: Final = 1.0
 """When the next address of a host is tried while the one before has not answered. RFC 8305 section 5 allows 0.1 to
@@ -344,8 +346,8 @@ class ConnectionPool:
     `tls` makes the context of all TLS connections when the first is needed. `spare` tells how many more connections
     may be opened now; the rest waits.
 
-    Invariant: a connection is in `_idle` exactly while it has no exchange and may be used again; in `_order` too, and
-    in `_order_tls` where it is one of TLS, the longest idle first.
+    Invariant: a connection is in `_idle` exactly while it has no exchange and may be used again; in each of its
+    `_orders` too, the longest idle first.
     Invariant: `_open` counts the connections whose file is open or about to be.
     """
 
@@ -356,6 +358,7 @@ class ConnectionPool:
         self._idle: dict[Endpoint, list[Connection]] = {}
         self._order: OrderedDict[Connection, None] = OrderedDict()
         self._order_tls: OrderedDict[Connection, None] = OrderedDict()
+        self._order_at: dict[str, OrderedDict[Connection, None]] = {}
         self._active: set[Exchange] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._open = 0
@@ -407,23 +410,32 @@ class ConnectionPool:
             return
         connection.idle_since = time.monotonic()
         self._idle.setdefault(connection.endpoint, []).append(connection)
-        self._order[connection] = None
-        if len(self._order) > MAX_IDLE:
-            next(iter(self._order)).abort()
-        if connection.endpoint.tls:
-            self._order_tls[connection] = None
-            if len(self._order_tls) > MAX_IDLE_TLS:
-                next(iter(self._order_tls)).abort()
+        self._order_at.setdefault(connection.endpoint.address, OrderedDict())
+        orders = self._orders(connection.endpoint)
+        for order, _ in orders:
+            order[connection] = None
+        for order, most in orders:
+            if len(order) > most:
+                next(iter(order)).abort()
 
     def drop(self, connection: Connection) -> None:
         """Forget a connection, if it was kept."""
         if connection in self._order:
-            del self._order[connection]
-            self._order_tls.pop(connection, None)
+            for order, _ in self._orders(connection.endpoint):
+                order.pop(connection, None)
+            if not self._order_at[connection.endpoint.address]:
+                del self._order_at[connection.endpoint.address]
             waiting = self._idle[connection.endpoint]
             waiting.remove(connection)
             if not waiting:
                 del self._idle[connection.endpoint]
+
+    def _orders(self, endpoint: Endpoint) -> list[tuple[OrderedDict[Connection, None], int]]:
+        """The orders in which its connections stand while they are kept, the narrowest first, and their bounds."""
+        orders = [(self._order_at[endpoint.address], MAX_IDLE_AT)]
+        if endpoint.tls:
+            orders.append((self._order_tls, MAX_IDLE_TLS))
+        return [*orders, (self._order, MAX_IDLE)]
 
     def closed(self) -> None:
         """A connection that was counted has no file any more: the next that waits may open one."""
