@@ -156,7 +156,7 @@ def growth(
 def split(seconds: float, *, shards: int, beat_s: float) -> None:
     """Print what one ant and two make of one site, in turn."""
     handlers = dict.fromkeys(HANDLERS, f"{__spec__.name}.OneLargeSite")
-    slots = {"min_delay": "20ms", "concurrency": 64}
+    slots = {"min_delay": "20ms", "concurrency": 100}
     for ants in (1, 2, 1, 2):
         told = growth(ants, 1, seconds, shards=shards, beat_s=beat_s, handlers=handlers, politeness=slots)
         print(json.dumps({"ants": ants} | {key: round(told[key], 3) for key in SPLIT}))
