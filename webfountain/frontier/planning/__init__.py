@@ -7,6 +7,6 @@ for new pages, and fetches made are held against fetches planned.
 
 Life of an urgent page. Under `strategy = "fountain"` what a site's visits found is learned in the worker thread; each
 site tells which of its pages are worth the price of a fetch (`urgent_site`), they are made due (`urgent_pages`), and
-the price follows the plan's budget (`core.price`); a very large site tells it of a window of its pages after the other;
-behind them stands an interval for each bucket (`schedule.UrgencySchedule`).
+the price follows the plan's budget (`core.site_urgency.Price`); a very large site tells it of a window of its pages
+after the other; behind them stands an interval for each bucket (`schedule.UrgencySchedule`).
 """

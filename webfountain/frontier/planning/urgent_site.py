@@ -6,7 +6,7 @@ other is. Times are UTC seconds, urgencies and prices seconds of obsolete time.
 
 A site of more than `WINDOW` pages is held in *windows* by ranges of their keys (`Windows`), of which one is at hand:
 that one's pages are in memory, of the others but what came of their pages since. Each is kept alone, and has a turn as
-long as the others' once in the time in which a page becomes noticeably more urgent (`Windows.cycle_s`). Keys are
+long as the others' once in the time in which a page becomes noticeably more urgent (`cycle_s`). Keys are
 spread evenly, so that each window is a sample of the site: with equal turns one price divides the budget among them as
 it would among all pages. What is known of sections, and what a release among siblings tells, is the whole site's: it
 goes on from window to window. A page's own evidence is its window's; a release that one window found is heard of by
