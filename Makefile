@@ -3,6 +3,7 @@
 #   make crawl                                    the demonstration: a generated web on loopback, about a minute
 #   make crawl COLLECTION=policies/mine.toml      a collection of your own (ARGS="--max-pages 1000" adds options)
 #   make test | lint | soak | bench               every check | style and types | the long forms | the figures
+#   make test-system                              what needs Debian packages, which it installs as root
 
 PYTHON ?= python3
 COLLECTION ?=
@@ -13,13 +14,13 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet install
 PYTEST := $(BIN)/python -m pytest
 
 .DELETE_ON_ERROR:
-.PHONY: crawl test lint soak bench clean
+.PHONY: crawl test test-system lint soak bench clean
 
 crawl: $(VENV)/.run
 ifeq ($(strip $(COLLECTION)),)
-	@$(BIN)/webfountain demo $(ARGS)
+	@$(BIN)/webfountain demo --serve $(ARGS)
 else
-	@$(BIN)/webfountain crawl $(COLLECTION) $(ARGS)
+	@$(BIN)/webfountain crawl $(COLLECTION) --serve $(ARGS)
 endif
 
 # The gates are per floor: a well-covered store must not hide a bare frontier. Three workers for two cores: many tests wait
@@ -31,6 +32,11 @@ test: $(VENV)/.test lint
 	    echo "branch coverage of webfountain/$$room (at least 90 %):"; \
 	    $(BIN)/coverage report --include="webfountain/$$room/*" --fail-under=90 || exit 1; \
 	done
+
+# What needs Debian packages: installed as root, else it says loudly what is missing.
+test-system: $(VENV)/.test
+	@sh tests/browser-packages.sh $(VENV)
+	@sh tests/system-packages.sh && $(PYTEST) -m system -rs || [ $$? -eq 77 ]
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .
@@ -60,7 +66,7 @@ $(VENV)/.made:
 	@touch $@
 
 $(VENV)/.run: $(VENV)/.made pyproject.toml
-	@echo "webfountain: installing what a crawl needs (about 150 MB from PyPI the first time)"
+	@echo "webfountain: installing what a crawl needs from PyPI (the first time; about 580 MB on disk)"
 	@$(PIP) -e .
 	@touch $@
 

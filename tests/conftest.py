@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
-# A busy machine must not break a test: what takes long is found by `make bench`.
-settings.register_profile("webfountain", deadline=None)
+# A busy machine must not break a test: what takes long is found by `make bench`. In CI the draws are the same at every
+# run, as in Hypothesis' own profile for CI; here and in `make soak` they are new ones.
+settings.register_profile("webfountain", deadline=None, derandomize=bool(os.environ.get("CI")))
 settings.load_profile("webfountain")
 
 TRACED = tuple(Path(__file__).parent / room for room in ("core", "frontier", "store"))
@@ -37,11 +38,11 @@ def shared_data() -> Path:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave the long forms to `make soak`, which names them with ``-m soak``."""
-    if "soak" in (config.getoption("-m") or ""):
-        return
+    """Leave the long forms to `make soak`, and what needs Debian packages to `make test-system`: they name them."""
+    named = config.getoption("-m") or ""
+    left_out = [mark for mark in ("soak", "system") if mark not in named]
     for item in list(items):
-        if item.get_closest_marker("soak"):
+        if any(item.get_closest_marker(mark) for mark in left_out):
             items.remove(item)
             config.hook.pytest_deselected(items=[item])
 

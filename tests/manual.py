@@ -1,101 +1,117 @@
-"""The tables of README.md that follow from the code: ``python -m tests.manual`` writes them into it anew.
+"""The documents that follow from the code: ``python -m tests.manual`` writes them.
 
-Each stands between ``<!-- NAME -->`` and ``<!-- /NAME -->``; `tests/test_readme.py` compares.
+`docs/commands.md` and `docs/settings.md` are generated whole, the table of keys in `docs/policies.md` between two
+comments. `tests/test_documents.py` compares them with what is committed.
 """
 
 from __future__ import annotations
 
+import ast
 import re
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
 import msgspec
 
+from webfountain import cli
 from webfountain.config import settings
-from webfountain.policy.files import describe, parse_collection
+from webfountain.policy.collection_file import parse_collection
+from webfountain.policy.description import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-README = Path(__file__).resolve().parents[1] / "README.md"
+ROOT = Path(__file__).resolve().parents[1]
+README = ROOT / "README.md"
+DOCS = ROOT / "docs"
 
 MEANING = {
-    "collection.name": "What the store is bound to.",
-    "collection.seeds": "URLs to begin with; a table `{ url = …, policy = … }` will do too.",
-    "collection.seeds_file": "A file of seeds, one a line, `#` for comments; beside the policy file.",
-    "collection.scope": "Which discovered URLs are kept: on a seed's `site`, on its registered `domain`, or `any`.",
+    "collection.name": "Name of the collection. A store belongs to one collection.",
+    "collection.seeds": "URLs to begin with, each a string or a table `{ url = …, policy = … }`.",
+    "collection.seeds_file": "File of seeds, one a line, `#` for comments.",
+    "collection.scope": "Which discovered URLs are kept: those on a seed's `site`, on its registered `domain` "
+    "(`user.github.io` is one), or `any`. A seed that redirects to its https or www. form brings that into scope.",
     "collection.policy": "Policy of seeds that name none.",
-    "collection.limits.depth": "Hops from a seed at most; 0 keeps the seeds alone.",
-    "collection.limits.pages": "A collection of a fixed size: less important pages are replaced; without it it grows.",
-    "collection.limits.domain_share": "The part of a period's fetches that one registered domain may have at most.",
-    "politeness.user_agent": "Who asks: with a contact, for public addresses; its first token is the robots.txt name.",
-    "politeness.min_delay": "Least time between two requests to a site.",
-    "politeness.delay_factor": "… and at least so many times as long as the last request took.",
-    "politeness.max_delay": "The longest Crawl-delay that is honoured.",
-    "politeness.concurrency": "Requests at once per site (and IP).",
-    "politeness.per_ip": "Sites behind one address are asked as one; of a host with several, the first that "
-    "answers counts.",
-    "politeness.timeout": "A fetch takes no longer, from the first attempt to connect to the last byte.",
-    "politeness.max_bytes": "A body is cut (and the fetch failed) above this, also while it is unpacked.",
-    "politeness.min_bytes_per_second": "Slower servers are cut sooner: within ten seconds of a body that brings less.",
-    "politeness.accept": "Media types that are fetched; others are cut after the headers.",
-    "network.allow_private": "Whether loopback and private addresses may be asked.",
+    "collection.limits.depth": "Maximum number of hops from a seed; 0 keeps the seeds alone.",
+    "collection.limits.pages": "Size of the collection: when it is full, less important pages are replaced. "
+    "Without it the collection grows.",
+    "collection.limits.domain_share": "Largest part of a period's fetches for one registered domain.",
+    "politeness.user_agent": "User agent, with a contact for public addresses. Its first token is the name in "
+    "robots.txt.",
+    "politeness.min_delay": "Shortest time between two requests to a site.",
+    "politeness.delay_factor": "The delay is at least this many times the duration of the last request.",
+    "politeness.max_delay": "Longest Crawl-delay that is honoured.",
+    "politeness.concurrency": "Number of requests to a site (and address) at the same time.",
+    "politeness.per_ip": "Sites with the same address share its politeness. Of a host with several addresses the first "
+    "that answers counts.",
+    "politeness.timeout": "Longest time of a fetch, from the first attempt to connect to the last byte.",
+    "politeness.max_bytes": "Largest body, also after decompression; a larger one is cut and the fetch fails.",
+    "politeness.min_bytes_per_second": "A body that arrives more slowly for ten seconds is cut.",
+    "politeness.accept": "Media types to fetch, such as `image/*`; others are cut after the headers. Images, style "
+    "sheets and scripts that a page embeds are not fetched.",
+    "network.allow_private": "Allow loopback and private addresses.",
+    "network.verify_tls": "Check certificates as browsers do; a site whose certificate fails then has the error "
+    "`certificate`. Off by default, as in most crawlers: pages behind expired certificates are pages still, and a "
+    "crawl sends no secrets. Switch it on where nobody on the way may change what is kept.",
     "change.min_change": "A change counts when the resemblance of the texts is below 1 - this; 0 counts every byte.",
     "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB.",
-    "changes.keep": "How long the entries of the change log are kept …",
-    "changes.max_entries": "… and how many of them at most.",
-    "repository.keep": "`newest` deletes WARC files whose copies are all superseded; `all` keeps every version.",
-    "repository.max_bytes": "Bound of the folder, kept while it is written; the crawl ends when only newest copies are "
-    "left above it. Without it `newest` keeps to about three times what is live.",
-    "repository.answers": "Whether redirects, 404s and other answers that are no copy, robots.txt and sitemaps are "
-    'recorded, too; on with `keep = "all"`.',
-    "cycle.periods": "Time periods that are planned together.",
+    "changes.keep": "How long entries of the change log are kept.",
+    "changes.max_entries": "Largest number of entries of the change log.",
+    "repository.keep": "`newest` deletes WARC files without a newest copy; `all` keeps every version.",
+    "repository.max_bytes": "Largest size of the folder. The crawl ends when newest copies alone need more. Without it "
+    "`newest` keeps about three times what the newest copies need.",
+    "repository.answers": "Also record redirects, 404s and other answers without a copy, robots.txt and sitemaps. On "
+    'with `keep = "all"`.',
+    "cycle.periods": "Number of time periods that are planned together.",
     "cycle.period": "Length of a time period.",
-    "cycle.fastest": "Mean change interval of bucket 0, the fastest.",
-    "cycle.capacity_pages_per_period": "Fetches per period at most; without it as fast as politeness allows.",
-    "cycle.strategy": "What a plan aims at: strategy 1, 2 or 3 of Edwards 2001, or `fountain` with its own signals.",
-    "duplicates.detect": "Whether pages that repeat others, on any site, are detected: they point to what they repeat, "
-    "are asked rarely, and their links are not followed again.",
-    "duplicates.resemblance": "From which resemblance of the texts on a page repeats another.",
-    "duplicates.revisit": "How long until a duplicate is fetched again; 30 periods unless set.",
-    "signals.siblings": "Under `fountain`: a page found changed makes those of its directory and site more urgent.",
-    "signals.sections": "Each directory has a change rate of its own, drawn to that of the one above.",
-    "signals.history": "Each page has a change rate of its own, drawn to that of its directory.",
-    "signals.forgetting": "Old evidence fades.",
-    "signals.weekdays": "A site has busy and quiet days of the week.",
-    "signals.importance": "A page's freshness counts as much as the page: by its importance, else by its depth.",
-    "signals.lastmod": "Under every strategy: a page is due when a sitemap or feed dates it later than our copy.",
-    "ranking.every": "How often the crawl's links are ranked anew, in a process beside it; sooner while the collection "
-    "doubles, as far as rankings take at most a twentieth of the CPU time. Without it no link is logged and nothing "
-    "ranked.",
+    "cycle.fastest": "Mean change interval of bucket 0, the fastest; a 96th of the period unless set.",
+    "cycle.capacity_pages_per_period": "Most fetches per period; without it as fast as politeness allows.",
+    "cycle.strategy": "What a plan optimises: strategy 1, 2 or 3 of Edwards 2001, or `fountain` with its own signals.",
+    "duplicates.detect": "Detect pages that repeat others, on any site. They point to what they repeat, are fetched "
+    "rarely, and their links are not followed.",
+    "duplicates.resemblance": "Resemblance of the texts from which a page repeats another.",
+    "duplicates.revisit": "Time until a duplicate is fetched again; 30 periods unless set.",
+    "signals.importance": "Weigh a page's freshness by its importance, or by its depth where it has none.",
+    "signals.lastmod": "Make a page due when a sitemap or feed dates it later than our copy.",
+    "ranking.every": "How often the crawl's links are ranked, in a process beside it; sooner while the collection "
+    "doubles. Rankings take at most a twentieth of the CPU time. Without it no link is logged or ranked.",
     "ranking.links": "Folder or fsspec URL of the link log (Parquet); `links` beside the store unless set.",
-    "discovery.nofollow": "Honour rel=nofollow, robots meta and X-Robots-Tag.",
-    "discovery.sitemaps": "Read the sitemaps that robots.txt names; one on another host waits its turn there.",
-    "discovery.max_url_length": "Longer URLs are refused, characters.",
-    "discovery.max_repeated_segments": "A path that repeats a segment more often is a trap.",
-    "discovery.calendar_years": "How far ahead of today the pages of a calendar are followed.",
-    "policies.default.trust": "Of its seeds, 0 to 1, and the most for what comes under it from another policy.",
-    "policies.default.dampening": "Trust of a linked page over that of the linking one.",
-    "policies.default.splitting": "A page's trust is divided among its links.",
+    "discovery.nofollow": "Honour rel=nofollow, robots meta tags and X-Robots-Tag.",
+    "discovery.sitemaps": "Read the sitemaps that robots.txt names. A sitemap can name pages of its own site and of "
+    "the site whose robots.txt names it; others are ignored.",
+    "discovery.max_url_length": "Longest URL, in characters.",
+    "discovery.max_repeated_segments": "A path that repeats a segment more often is a trap and is refused.",
+    "discovery.calendar_years": "How many years from today the pages of a calendar are followed.",
+    "policies.default.extends": "Policy whose keys this one begins with. A policy named favor, default or distrust "
+    "that extends nothing begins with that preset.",
+    "policies.default.trust": "Trust of its seeds, 0 to 1, and the upper bound for pages that come under it from "
+    "another policy. A page that a switch moves up gets this trust.",
+    "policies.default.dampening": "Trust of a linked page, as a part of the linking page's.",
+    "policies.default.splitting": "Divide a page's trust among its links.",
     "policies.default.spread": "How far links inherit the policy: on its `site`, its registered `domain`, or `any`.",
-    "policies.default.otherwise": "Policy of links beyond that.",
-    "policies.default.follow": "Whether its links are taken in.",
-    "policies.default.allow": "Regular expressions; a URL must match one, if there are any.",
+    "policies.default.otherwise": "Policy of links beyond `spread`.",
+    "policies.default.follow": "Follow the links of its pages.",
+    "policies.default.allow": "Regular expressions; if there are any, a URL must match one.",
     "policies.default.deny": "Regular expressions; a URL that matches one is refused, also when it is queued already.",
-    "policies.default.score": "Weights of what a page's importance is made of: `{ pagerank, trust, backlinks, topic, "
-    "location }`; without it trust, where policies tell pages apart by it.",
-    "policies.default.topic": "`{ query, min_similarity }`: what it is about; a page so similar (`0.1` unless set) is "
-    "on topic. New pages that a link's text or their URL says are, and those within three links of one, go before all "
-    "others; the link log has the texts of links.",
+    "policies.default.score": "Weights of a page's importance: `{ pagerank, trust, backlinks, topic, location }`. "
+    "Without it importance is trust, where policies tell pages apart by it.",
+    "policies.default.topic": "`{ query, min_similarity }`: a page with this similarity (`0.1` unless set) is on "
+    "topic. Pages that are on topic by a link's text or their URL, and those within three links of one, go first.",
     "policies.default.revisit.min_interval": "A page is not fetched again sooner, unless `now` or a sitemap asks.",
     "policies.default.revisit.max_interval": "A page with a copy is fetched again at the latest then.",
-    "switch": "`[[switch]]`: a page that shows all of `when` gets `to`, and what it links from then on; with "
-    '`also = "discovered"` what was discovered through it before, too. `when`: `text` found `count` times, `status`, '
-    "`language` or `language_not` (lists), `similarity` to the topic at least or `similarity_below`, `duplicates` "
-    "(share of its site's pages), or alone `discovered`: of what was discovered through it and fetched, the share "
-    "that was switched to the same policy, and `count` of it.",
-    "conflict.rule": "Which policy a page has that is found under several: of the `first`, the `most-trusted` or the "
-    "`least-trusted` link.",
+    "rule": "`[[rule]]`: pages that `match` get this `policy`, this `trust`, or both, whoever links them. `match` is a "
+    "host (`example.org` that one alone, `*.example.org` with all below it), a regular expression searched in the URL, "
+    "or a list of them. The first rule that matches counts. Without `trust` the policy's holds; without `policy` the "
+    "inherited one stays.",
+    "switch": "`[[switch]]`: a page that shows all of `when` gets the policy `to`, and so do the pages that it links "
+    'from then on; with `also = "discovered"` also those discovered through it before. `when` has `text` found `count` '
+    "times, `status`, `language` or `language_not` (lists), `similarity` or `similarity_below`, `duplicates` (share of "
+    "its site's pages); or `discovered` alone: the share, and `count`, of the pages discovered through it that were "
+    "switched to the same policy.",
+    "conflict.rule": "Which policy and trust a page has that several links find: those of the `first`, the "
+    "`most-trusted` or the `least-trusted` link.",
 }
 """Each key of a policy file in a sentence."""
 
@@ -143,17 +159,113 @@ def _shown(value: object) -> str:
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 
 
-TABLES = {"settings": settings_table, "policy keys": policy_table}
+def commands() -> Iterator[tuple[str, click.Command]]:
+    """Every command with its full name."""
+    for name in cli.COMMANDS:
+        found = cli.command_of(name)
+        if isinstance(found, click.Group):
+            yield from ((f"{name} {each}", command) for each, command in found.commands.items())
+        else:
+            yield name, found
 
 
-def with_tables(text: str) -> str:
-    """README's text with every table made anew."""
-    for name, make in TABLES.items():
-        pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
-        assert pattern.search(text), f"README.md has no place for the table {name!r}"
-        text = pattern.sub(lambda found, make=make: found[1] + make() + "\n" + found[2], text)  # type: ignore[misc]
-    return text
+def command_section(name: str, command: click.Command) -> str:
+    """Usage, help, options and example of a command, as Markdown."""
+    context = click.Context(command, info_name=f"webfountain {name}")
+    usage = " ".join(command.collect_usage_pieces(context))
+    parts = [f"## {name}", f"`webfountain {name} {usage}`", " ".join((command.help or "").split("\n\n", 1)[0].split())]
+    parts += [" ".join(each.split()) for each in (command.help or "").split("\n\n")[1:]]
+    rows = [option_row(each, context) for each in command.params if isinstance(each, click.Option)]
+    parts.append("\n".join(["| option | meaning |", "|---|---|", *rows]))
+    if command.epilog:
+        example, _, more = command.epilog.partition("\n\n\b\n")
+        parts.append("```\n" + example.removeprefix("Example: ").strip() + "\n```")
+        if more:
+            sentence, _, code = more.partition("\n")
+            parts += [sentence, "```python\n" + textwrap.dedent(code.replace("\b\n", "")).strip() + "\n```"]
+    return "\n\n".join(part for part in parts if part)
+
+
+def option_row(option: click.Option, context: click.Context) -> str:
+    names, meaning = option.get_help_record(context) or (", ".join(option.opts), option.help or "")
+    return f"| `{names.replace('|', ' ')}` | {' '.join(meaning.split()).replace('|', chr(92) + '|')} |"
+
+
+COMMANDS_HEAD = """# Commands
+
+This page is generated from the help texts: `webfountain COMMAND --help` prints the same.
+
+All commands take `--store URL`, the place of the frontier: `rocksdb://.webfountain` unless given, also by the
+environment variable `WEBFOUNTAIN_STORE`; servers are in [many-ants.md](many-ants.md). Commands that print take
+`--json` and then print one JSON document, or JSON lines for `pages`, `texts` and `changes`.
+
+Exit status: 0 done, 1 the crawl or command failed, 2 wrong arguments or input, with one line that names file, key and
+value. Ctrl-C or SIGTERM end a crawl within 10 s with status 0; a second one ends it at once.
+"""
+SETTINGS_HEAD = """# Settings
+
+This page is generated from `webfountain/config.py`.
+
+Settings are of an installation, not of a collection. They come from `settings.py` of a Scrapy project, from
+`-s NAME=VALUE`, or from the options of `webfountain crawl`. An unknown name or a wrong value is an error at the start.
+"""
+
+
+def commands_page() -> str:
+    """Text of docs/commands.md."""
+    listed = "\n".join(f"- [{name}](#{name.replace(' ', '-')})" for name, _ in commands())
+    return "\n\n".join([COMMANDS_HEAD.strip(), listed, *(command_section(*each) for each in commands())]) + "\n"
+
+
+def settings_page() -> str:
+    """Text of docs/settings.md."""
+    return SETTINGS_HEAD + "\n" + settings_table() + "\n"
+
+
+def policies_page() -> str:
+    """Text of docs/policies.md, its table of keys made anew."""
+    text = (DOCS / "policies.md").read_text(encoding="utf-8")
+    pattern = re.compile(r"(<!-- policy keys -->\n).*?(<!-- /policy keys -->)", re.DOTALL)
+    assert pattern.search(text), "docs/policies.md has no place for the table of keys"
+    return pattern.sub(lambda found: found[1] + policy_table() + "\n" + found[2], text)
+
+
+CLASSES_HEAD = """# Classes
+
+Every public class of the frontier and of its store, with the first sentence of its documentation. `python -m
+tests.manual` writes this page; `tests/test_names.py` checks that no class is missing. The words are in
+[glossary.md](glossary.md).
+"""
+
+
+def public_classes(room: str) -> Iterator[tuple[str, ast.ClassDef]]:
+    """Module and definition of every public class of a package."""
+    for path in sorted((ROOT / "webfountain" / room).rglob("*.py")):
+        module = ".".join(path.relative_to(ROOT / "webfountain").with_suffix("").parts)
+        for node in ast.parse(path.read_text(encoding="utf-8")).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                yield module, node
+
+
+def classes_page() -> str:
+    """Text of docs/classes.md."""
+    parts = [CLASSES_HEAD]
+    for room in CLASS_ROOMS:
+        rows = ["| class | module | what it is |", "|---|---|---|"]
+        for module, node in public_classes(room):
+            text = " ".join((ast.get_docstring(node) or "").split())
+            first = re.split(r"(?<=[.!?])\s+(?=[A-Z`])", text)[0].replace("|", "\\|").replace("``", "`")
+            rows.append(f"| `{node.name}` | `{module}` | {first} |")
+        parts.append(f"## {room}\n\n" + "\n".join(rows) + "\n")
+    return "\n".join(parts)
+
+
+CLASS_ROOMS = ("frontier", "store")
+"""Packages whose classes docs/classes.md lists."""
+PAGES = {"commands.md": commands_page, "settings.md": settings_page, "policies.md": policies_page}
+"""File in docs -> function that makes its text."""
 
 
 if __name__ == "__main__":
-    README.write_text(with_tables(README.read_text(encoding="utf-8")), encoding="utf-8")
+    for page, make in {**PAGES, "classes.md": classes_page}.items():
+        (DOCS / page).write_text(make(), encoding="utf-8")

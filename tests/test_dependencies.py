@@ -12,7 +12,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 EXTRAS = PROJECT["optional-dependencies"]
-PROGRAMS = {"scrapy-redis", "pytest-cov", "pytest-xdist", "mypy", "ruff", "scrapyd", "scrapyd-client", "setuptools"}
+PROGRAMS = {"uvicorn", "pytest-cov", "pytest-xdist", "mypy", "ruff", "scrapyd", "scrapyd-client", "setuptools"}
 """Of the extra `test`: run, or loaded by pytest, and not imported."""
 LOADED_BY = {"scrapyd"}
 """What loads a module of ours, which therefore may import it and is of no use without it."""
@@ -51,13 +51,13 @@ def distribution_of(module: str) -> str:
 
 
 def test_the_package_imports_what_it_declares_and_declares_what_it_imports() -> None:
-    runtime, plots = declared(PROJECT["dependencies"]), declared(EXTRAS["plots"])
-    assert imported("webfountain") - plots - LOADED_BY == runtime
+    runtime, extras = declared(PROJECT["dependencies"]), declared(EXTRAS["plots"]) | declared(EXTRAS["mcp"])
+    assert imported("webfountain") - extras - LOADED_BY == runtime
 
 
 def test_the_tests_import_what_the_package_and_their_extras_declare() -> None:
     runtime, test = declared(PROJECT["dependencies"]), declared(EXTRAS["test"])
-    used = imported("tests") - declared(EXTRAS["benchmark"])
+    used = imported("tests") - declared(EXTRAS["benchmark"]) - declared(EXTRAS["browser"])
     assert used - runtime == test - PROGRAMS
 
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import webfountain
-from webfountain.metrics import STATS, Metrics
-from webfountain.policy.judge import REASONS
+from webfountain.metrics import HISTOGRAMS, STATS, Metrics, observed
+from webfountain.policy.url_rules import REASONS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -81,3 +81,12 @@ def test_a_family_is_counted_by_its_last_word() -> None:
     metrics.inc("fetch/status/200", 2)
     metrics.inc("fetch/started", 3)
     assert metrics.family("fetch/status") == {"404": 1, "200": 2}
+
+
+def test_a_value_is_counted_in_its_bucket_and_in_the_sum() -> None:
+    metrics = Metrics()
+    for value in (0.0, 0.05, 0.051, 29.0, 31.0):
+        metrics.add(observed("fetch/duration", value))
+    assert metrics.family("fetch/duration") == {"0.05": 2, "0.1": 1, "30": 1, "inf": 1}
+    assert metrics.get("fetch/duration_sum") == pytest.approx(60.101)
+    assert all({f"{name}/*", f"{name}_sum"} <= STATS.keys() for name in HISTOGRAMS)

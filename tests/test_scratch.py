@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from webfountain.store import Scratch
+from webfountain.scratch import Scratch
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -1,7 +1,8 @@
-"""The worked example of README.md: a small web, crawled by the real frontier; ``python -m tests.trust_picture`` draws
-it.
+"""The worked example of docs/policies.md: a small web, crawled by the real frontier.
 
-`tests/policy/test_worked_example.py` holds README's figures to this crawl.
+``python -m tests.trust_picture`` draws it.
+
+`tests/policy/test_worked_example.py` holds the page's figures to this crawl.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tests.frontier.drive import Drive
-from webfountain.policy.files import parse_collection
+from webfountain.policy.collection_file import parse_collection
 
 if TYPE_CHECKING:
     from tests.frontier.drive import Answer
@@ -40,8 +41,10 @@ RULES = """[collection]
 name = "worked-example"
 scope = "any"
 seeds = [{ url = "http://www.good.org/", policy = "favor" }]
+[politeness]
+user_agent = "example/1.0 (+https://example.org/bot)"
 [policies.favor]                         # trust 1 unless set
-dampening = 0.85                         # a hop leaves so much of a page's trust …
+dampening = 0.85                         # what a hop leaves of a page's trust …
 splitting = true                         # … divided among its links
 spread = "domain"                        # good.org; pages elsewhere get "default"
 [policies.default]                       # trust 0.5 at most
@@ -51,9 +54,7 @@ splitting = true
 when = { text = '(?i)casino|viagra', count = 3 }
 to = "distrust"                          # trust 0, links not followed
 """
-_MORE = """[politeness]
-user_agent = "example/1.0 (+http://example.org/bot)"
-[network]
+_MORE = """[network]
 allow_private = true
 """
 
@@ -81,13 +82,13 @@ def crawled() -> dict[str, Shown]:
     drive.run()
     return {
         record.url.removeprefix("http://"): Shown(record.policy, record.trust, record.depth)
-        for _, record in drive.store.pages()
+        for _, record in drive.store.pages.records()
     }
 
 
 def draw(pages: dict[str, Shown], file: Path) -> None:
     """A column for each hop, a disc for each page: its area is its trust, its colour its policy."""
-    from webfountain.report.evolution import COLOURS, figure
+    from webfountain.lab.figures import COLOURS, figure
 
     behind = {"facecolor": "white", "edgecolor": "none", "pad": 0.6}
     plain: dict[str, Any] = {"fontsize": 8, "zorder": 3, "bbox": behind}

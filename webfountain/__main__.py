@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import sys
 
-from webfountain.cli import main
+from webfountain.cli import run
 
 __all__: list[str] = []
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

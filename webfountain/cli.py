@@ -1,59 +1,90 @@
 """The command line: `webfountain COMMAND`, exit status 0 done, 1 failed, 2 wrong arguments or input.
 
-The top floor. A command is imported when it is called, so that `status` does not pay for Scrapy. What goes wrong on
-purpose (`WebfountainError`) and what the system refuses (`OSError`) becomes one line on standard error; a traceback
-is a bug. The commands themselves are in `commands`, what they call in the rooms below.
+A command is imported when it is called, so that `status` does not import Scrapy. Errors that are raised on purpose
+(`WebfountainError`) and errors of the system (`OSError`) become one line on standard error; a traceback is a bug. The
+commands are in `commands`; the functions that they call are in the packages below.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import keyword
+import os
 import sys
-from typing import TYPE_CHECKING, Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from webfountain.errors import WebfountainError, shown
+from webfountain import __version__
+from webfountain.commands.file_owners import owner_hint, user_name
+from webfountain.errors import WebfountainError
+from webfountain.terminal_text import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["COMMANDS", "command_of", "main"]
+__all__ = ["COMMANDS", "command_of", "main", "run"]
 
 COMMANDS: Final[dict[str, tuple[str, str]]] = {
-    "crawl": ("crawling", "Crawl a collection and keep its copy fresh."),
-    "demo": ("crawling", "Crawl a generated web on loopback for about a minute."),
-    "now": ("crawling", "Put URLs on the immediate queue, also of a running crawl."),
-    "forget": ("crawling", "Remove a page or a site for good."),
-    "status": ("inspecting", "Counts by state, rate, freshness estimate, plan in force."),
-    "pages": ("inspecting", "One record per known URL."),
-    "sites": ("inspecting", "One line per known site."),
-    "texts": ("inspecting", "What changed, as text for a search or RAG index."),
-    "changes": ("inspecting", "The change log: what became of each page, in order."),
-    "cat": ("inspecting", "Print the newest copy of a page."),
-    "explain": ("inspecting", "Why a URL is as it is, or was never taken in."),
-    "export": ("inspecting", "Write a whole store to a file, to be moved or kept."),
-    "import": ("inspecting", "Make a new store of an exported file, of any kind."),
-    "check": ("inspecting", "Whether a store and its copies are whole; --repair mends what can be."),
-    "policy": ("inspecting", "Check policy files."),
-    "plan": ("analysing", "Solve and draw the optimisation model of Edwards 2001."),
-    "rank": ("analysing", "Rank pages by their links."),
-    "simulate": ("analysing", "Revisit policies, orderings and URL caches on recorded webs."),
-    "evolution": ("analysing", "How pages change: the analysis of Cho 2000."),
+    "crawl": ("commands.crawl", "Crawl a collection and keep its copy fresh."),
+    "demo": ("lab.commands.demo", "Crawl a generated web on loopback for about a minute."),
+    "now": ("commands.now", "Put URLs on the immediate queue, also of a running crawl."),
+    "pause": ("commands.pause", "Have the crawl of a store ask nothing until it is resumed."),
+    "resume": ("commands.pause", "Have a paused crawl go on."),
+    "block": ("commands.block", "Keep a site or a URL prefix from being fetched, or list what is."),
+    "unblock": ("commands.block", "End the block of a site or a URL prefix."),
+    "drain": ("commands.drain", "Have one crawling process give up its sites and end."),
+    "forget": ("commands.forget", "Remove a page or a site for good."),
+    "status": ("commands.status", "Counts by state, rate, freshness estimate, plan in force."),
+    "pages": ("commands.pages", "One record per known URL."),
+    "sites": ("commands.sites", "One line per known site."),
+    "texts": ("commands.texts", "What changed, as text for a search or RAG index."),
+    "changes": ("commands.changes", "The change log: what became of each page, in order."),
+    "cat": ("commands.cat", "Print the newest copy of a page."),
+    "serve": ("commands.serve", "Serve collections over HTTP: REST, changes, metrics."),
+    "index": ("commands.search", "Make the search index of a collection, and keep it up."),
+    "search": ("commands.search", "Search the titles and texts of a collection."),
+    "mcp": ("commands.mcp", "Serve a collection to language models."),
+    "explain": ("commands.explain", "Why a URL is as it is, or was never taken in."),
+    "export": ("commands.transfer", "Write a whole store to a file, to be moved or kept."),
+    "import": ("commands.transfer", "Make a new store of an exported file, of any kind."),
+    "duplicates": ("commands.duplicates", "Signatures of texts, to find duplicates across collections."),
+    "take-over": ("commands.take_over", "Take over what scrapy-redis left on a server."),
+    "check": ("commands.check", "Whether a store and its copies are whole; --repair mends what can be."),
+    "policy": ("commands.policy", "Check policy files."),
+    "plan": ("lab.commands.plan", "Solve and draw the optimisation model of Edwards 2001."),
+    "rank": ("lab.commands.rank", "Rank pages by their links."),
+    "simulate": ("lab.commands.simulate", "Revisit policies, orderings and URL caches on recorded webs."),
+    "evolution": ("lab.commands.evolution", "How pages change: the analysis of Cho 2000."),
 }
-"""Name -> module in `webfountain.commands` that defines a click command of that name, and its line of help."""
+"""Name -> module of `webfountain` that defines a click command of that name, and its line of help."""
 
 
 def command_of(name: str) -> click.Command:
-    """A command, imported now; one whose name is a word of Python's has an underscore after it there."""
-    module = importlib.import_module(f"webfountain.commands.{COMMANDS[name][0]}")
-    command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name)
+    """Import and return a command. If its name is a keyword of Python, its function has an underscore at the end."""
+    module = importlib.import_module(f"webfountain.{COMMANDS[name][0]}")
+    command: click.Command = getattr(module, f"{name}_" if keyword.iskeyword(name) else name.replace("-", "_"))
     return command
 
 
-class _Doors(click.Group):
-    """The commands, each imported when it is asked for."""
+@contextlib.contextmanager
+def _cut_short() -> Iterator[None]:
+    """End with status 0 if the reader of the output closes it (`| head`)."""
+    try:
+        try:
+            yield
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())  # for what is written when the process ends
+        raise click.exceptions.Exit(0) from None
+
+
+class _CommandGroup(click.Group):
+    """The commands; each is imported when it is called."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(COMMANDS)
@@ -61,22 +92,43 @@ class _Doors(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         return command_of(cmd_name) if cmd_name in COMMANDS else None
 
+    def make_context(self, *arguments: Any, **more: Any) -> click.Context:
+        """Parse the command line; help is printed here."""
+        with _cut_short():
+            return super().make_context(*arguments, **more)
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Call the command."""
+        with _cut_short():
+            return super().invoke(ctx)
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, line) for name, (_, line) in COMMANDS.items()])
 
 
-@click.group(cls=_Doors, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
-@click.version_option(package_name="webfountain")
+@click.group(cls=_CommandGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.version_option(__version__)
 def _doors() -> None:
-    """An incremental web crawler: keeps a fresh copy of chosen parts of the web on a bounded budget.
+    """An incremental web crawler: it keeps a fresh copy of chosen parts of the web on a bounded budget.
 
     Start with `webfountain demo`, then `webfountain crawl policies/docs-site.toml`.
     """
 
 
+def run() -> int:
+    """Run this process's command line and return its exit status. The process ends soon after, even if threads still
+    wait.
+    """
+    from webfountain.commands.time_limit import limit_exit  # noqa: PLC0415  costs nothing once a command was imported
+
+    status = main()
+    limit_exit(status)
+    return status
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run a command line; the exit status."""
+    """Run a command line and return its exit status."""
     try:
         status = _doors.main(args=arguments, prog_name="webfountain", standalone_mode=False)
     except click.exceptions.NoArgsIsHelpError as error:
@@ -89,8 +141,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except WebfountainError as error:
         return _say(str(error), error.exit_status)
     except OSError as error:
-        return _say(f"{error.filename or 'the system'}: {error.strerror or error}", 1)
+        return _say(_refusal(error), 1)
     return status if isinstance(status, int) else 0
+
+
+def _refusal(error: OSError) -> str:
+    """Return the line for an error of the system; if the file belongs to another user, it names the owner and what to
+    do."""
+    place = str(error.filename or "the system")
+    if not isinstance(error, PermissionError):
+        return f"{place}: {error.strerror or error}"
+    return f"{place}: permission denied for user {user_name(os.geteuid())}{owner_hint(Path(place))}"
 
 
 def _say(message: str, status: int) -> int:

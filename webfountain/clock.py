@@ -1,7 +1,7 @@
-"""Time is an object that is passed in: the system's clock for a crawl, a manual one for tests and simulations.
+"""Time as an object that is passed in: the system's clock for a crawl, a manual one for tests and simulations.
 
-All times in the project are UTC seconds since 1970 as float; durations are seconds. The stores never read
-a clock: times are their arguments.
+All times in the project are UTC seconds since 1970 as float; durations are seconds. The stores never read a clock:
+times are their arguments.
 """
 
 from __future__ import annotations
@@ -21,22 +21,22 @@ logger = logging.getLogger(__name__)
 
 
 class Clock(Protocol):
-    """Where "now" comes from."""
+    """Source of the current time."""
 
     def now(self) -> float:
-        """UTC seconds since 1970."""
+        """Return UTC seconds since 1970."""
         ...
 
 
 class SystemClock:
-    """Wall time as the machine tells it, without its small steps: a reading at birth plus monotonic seconds since.
+    """Time of the machine without its small steps: a reading at creation plus monotonic seconds since then.
 
-    When the machine's clock is found ahead of that by more than `STEP_S` (it was set, or the machine slept, which the
-    monotonic seconds leave out), this one is set, too, with a line in the log. When it is found behind, this one stands
-    still until it is caught up with, so that nobody meets a time twice. Where that would take more than `MOST_BEHIND_S`
-    it goes on at `SLOWED` of its speed instead, with a line at either end: what waits for a moment then waits somewhat
-    longer, never shorter, and an hour is made up for in four. It is not set at once while a crawl runs: leases, gates
-    and queues hold times of before the step, which only the opening of a store puts right.
+    If the machine's clock is ahead of this one by more than `STEP_S` (it was set, or the machine slept, which
+    monotonic seconds leave out), this one is set too, with a line in the log. If it is behind, this one stops until
+    the machine's clock reaches it, so time never goes back. If that would take more than `MOST_BEHIND_S`, this one
+    continues at `SLOWED` of its speed, with a line in the log at both ends. Waiting then takes somewhat longer, never
+    shorter, and an hour is made up for in four. The clock is not set back during a crawl, because leases, gates and
+    queues contain earlier times; the next opening of the store corrects those.
     """
 
     __slots__ = ("_is_slow", "_last", "_offset", "_steady")
@@ -48,7 +48,7 @@ class SystemClock:
         self._is_slow = False
 
     def now(self) -> float:
-        """UTC seconds since 1970, fractions included; never less than before."""
+        """Return UTC seconds since 1970, with fractions, never less than before."""
         steady, wall = time.monotonic(), time.time()
         ahead = self._offset + steady - wall
         if self._is_slow or abs(ahead) > STEP_S:
@@ -58,7 +58,7 @@ class SystemClock:
         return self._last
 
     def _correct(self, ahead: float, *, since: float) -> None:
-        """Take back some of what this clock is ahead, or all of it; `since` it was read last, monotonic seconds."""
+        """Reduce the time by which this clock is ahead. `since`: monotonic seconds since the last reading."""
         if ahead > (STEP_S if self._is_slow else MOST_BEHIND_S):
             if not self._is_slow:
                 logger.warning(
@@ -79,7 +79,7 @@ class SystemClock:
 
 
 class ManualClock:
-    """A clock that moves only when told: years pass in a test within milliseconds."""
+    """A clock that moves only when it is set, so a test can simulate years in milliseconds."""
 
     __slots__ = ("_now",)
 
@@ -87,7 +87,7 @@ class ManualClock:
         self._now = start
 
     def now(self) -> float:
-        """The time that was last set."""
+        """Return the time that was last set."""
         return self._now
 
     def advance(self, seconds: float) -> float:
@@ -98,5 +98,5 @@ class ManualClock:
         return self._now
 
     def set(self, at: float) -> None:
-        """Jump to `at`, which is not before now."""
+        """Set the time to `at`, which is not before now."""
         self.advance(at - self._now)

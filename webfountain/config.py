@@ -1,15 +1,15 @@
 """Every `WEBFOUNTAIN_*` setting: one field each, with default, unit, bounds and one sentence.
 
-These are the settings of an installation (where the bytes lie, how much memory); the rules of a crawl are in its
-policy file. Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`) and so may be texts. Unknown names,
-mistyped and out-of-range values are errors at start. What changes while running is no setting.
+These are the settings of an installation (where files are, how much memory); the rules of a crawl are in its policy
+file. Settings come from Scrapy (`settings.py`, `-s NAME=VALUE`) and so may be strings. Unknown names, mistyped and
+out-of-range values are errors at start. What changes during a crawl is not a setting.
 """
 
 from __future__ import annotations
 
 import difflib
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -36,7 +36,7 @@ def _text(unit: str, sentence: str) -> Meta:
 class FountainConfig(
     msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename=lambda name: PREFIX + name.upper()
 ):
-    """All settings in force. Field `active_sites` is the setting WEBFOUNTAIN_ACTIVE_SITES, and so on."""
+    """All settings with their values. Field `active_sites` is the setting WEBFOUNTAIN_ACTIVE_SITES, and so on."""
 
     collection: Annotated[str, _text("file", "Policy file of the crawl; the spider's -a collection=FILE.")] | None = (
         None
@@ -96,7 +96,69 @@ class FountainConfig(
     allow_private: Annotated[
         bool, _meta("", "With the add-on and no collection file: loopback and private addresses may be asked.")
     ] = True
+    crawl_delay: Annotated[
+        bool,
+        _meta(
+            "",
+            "With the add-on and no collection file: the Crawl-delay of a robots.txt that is obeyed holds, too.",
+        ),
+    ] = True
+    retry_after: Annotated[
+        bool,
+        _meta(
+            "",
+            "With the add-on and no collection file: a site is left alone as long as the Retry-After of a 429 or 503 "
+            "says.",
+        ),
+    ] = True
+    backoff: Annotated[
+        bool,
+        _meta(
+            "",
+            "With the add-on and no collection file: a site that answers 429 or 503, or not at all, is left alone for "
+            "longer each time, and given up after five in a row without an answer.",
+        ),
+    ] = False
+    delay_factor: Annotated[
+        float,
+        _meta(
+            "times",
+            "With the add-on and no collection file: after a request a slot of a site rests so many times as long as "
+            "it took.",
+            ge=0,
+            le=1000,
+        ),
+    ] = 0.0
+    retry_failed: Annotated[
+        bool, _meta("", "With the add-on: what failed when it was made last is made again, at the start.")
+    ] = False
+    items: Annotated[
+        Literal["all", "changed"],
+        _meta("which", "With the add-on: `changed` drops items that their page yielded before, as they are."),
+    ] = "all"
+    item_fields_ignored: (
+        Annotated[
+            str, _text("names", "Fields, with commas between, that do not count as a change (a time of scraping).")
+        ]
+        | None
+    ) = None
+    cookies: Annotated[
+        bool, _meta("", "With the add-on: the cookies of sessions are kept with the store, for its owner alone.")
+    ] = False
     progress: Annotated[bool, _meta("", "A live progress display on a terminal.")] = False
+    log_format: Annotated[
+        Literal["text", "json"], _meta("which", "The log as plain lines, or as one JSON object a line.")
+    ] = "text"
+    metrics: (
+        Annotated[
+            str,
+            _text(
+                "address",
+                "The crawl answers /metrics and /healthz there, as 127.0.0.1:9410; a loopback address or a port.",
+            ),
+        ]
+        | None
+    ) = None
     rotate_bytes: Annotated[
         int, _meta("bytes", "A WARC file is closed and the next one begun at this size.", ge=1, le=10**12)
     ] = 1_000_000_000
@@ -112,7 +174,7 @@ class FountainConfig(
 
     @classmethod
     def from_mapping(cls, mapping: Mapping[str, object]) -> FountainConfig:
-        """The settings whose name begins with WEBFOUNTAIN_; None and absent ones have their default.
+        """Return the settings whose name begins with WEBFOUNTAIN_; those that are None or missing get their default.
 
         Raises
         ------
@@ -123,14 +185,14 @@ class FountainConfig(
         for name in given:
             if name not in cls.__struct_encode_fields__:
                 raise InputError(f"setting {name}: is unknown ({_near(name)})")
-        # Asked one by one, so that the error names its setting and the value.
+        # Settings are checked one at a time, so that the error names the setting and its value.
         for name, value in given.items():
             _check(cls, name, value)
         return msgspec.convert(given, cls, strict=False)
 
     @property
     def repository_folder(self) -> Path:
-        """The folder of copies.
+        """Return the folder of copies.
 
         Raises
         ------
@@ -157,7 +219,7 @@ class Setting(NamedTuple):
 
 
 def settings() -> list[Setting]:
-    """Every setting, for the manual and `--help`."""
+    """Return every setting, for the manual and `--help`."""
     return [_setting(field) for field in msgspec.inspect.type_info(FountainConfig).fields]  # type: ignore[attr-defined]
 
 

@@ -8,6 +8,7 @@
     │   ├── PolicyError              a policy file's key is unknown, mistyped or out of range
     │   └── UrlError                 a text that is no crawlable URL
     ├── StoreError                   the store cannot do what was asked; nothing was written
+    │   ├── StoreAway                the store's server did not answer in time
     │   ├── StoreHeld                another process has the store open for writing
     │   ├── StoreVersion             written by another version of the format; exit status 2
     │   └── StoreBound               the store belongs to another collection; exit status 2
@@ -15,15 +16,10 @@
     │   └── RepositoryHeld           another process is writing there
     └── NotConverged                 a numerical iteration did not reach its tolerance
 
-The web's misbehaviour is data (a status, an outcome), never one of these.
-
-Texts of strangers on a terminal: what would move its cursor or turn its lines around is shown as U+FFFD.
+The web's errors are data (a status, an outcome), never one of these.
 """
 
 from __future__ import annotations
-
-import re
-from typing import Final
 
 __all__ = [
     "CursorLost",
@@ -32,14 +28,13 @@ __all__ = [
     "PolicyError",
     "RepositoryError",
     "RepositoryHeld",
+    "StoreAway",
     "StoreBound",
     "StoreError",
     "StoreHeld",
     "StoreVersion",
     "UrlError",
     "WebfountainError",
-    "shown",
-    "shown_lines",
 ]
 
 
@@ -50,13 +45,15 @@ class WebfountainError(Exception):
 
 
 class InputError(WebfountainError):
-    """What the user gave cannot be used; the text names file, key and value. Mend the input and call again."""
+    """Wrong arguments or input; the text names file, key and value. Correct the input and call again."""
 
     exit_status = 2
 
 
 class CursorLost(InputError):
-    """The change log no longer reaches back so far. Take the whole list, and go on with the cursor it ends with."""
+    """The change log no longer reaches back to a cursor. Read the whole list and
+    continue with the cursor at its end.
+    """
 
 
 class PolicyError(InputError):
@@ -64,31 +61,37 @@ class PolicyError(InputError):
 
 
 class UrlError(InputError):
-    """A text is no absolute http(s) URL that can be crawled."""
+    """A text is not an absolute http(s) URL that can be crawled."""
 
 
 class StoreError(WebfountainError):
     """The store refused or failed; the step had no effect."""
 
 
+class StoreAway(StoreError):
+    """The store's server did not answer in time. What it acknowledged is kept; the rest is fetched again."""
+
+
 class StoreHeld(StoreError):
-    """Another process writes to this store. Stop it, or use its command line (`webfountain now`, `status`)."""
+    """Another process writes to this store. Stop it, or use commands that work
+    beside it (`webfountain now`, `status`).
+    """
 
 
 class StoreVersion(StoreError):
-    """The store was written in a format that this version does not read. Use another folder, or that version."""
+    """The store has a format that this version cannot read. Use another folder, or the version that wrote it."""
 
     exit_status = 2
 
 
 class StoreBound(StoreError):
-    """The store holds another collection. Give another ``--store`` for this one."""
+    """The store belongs to another collection. Give another ``--store`` for this one."""
 
     exit_status = 2
 
 
 class RepositoryError(WebfountainError):
-    """A page's copy could not be written or read. Nothing was settled: the fetch repeats when the disk is well."""
+    """A page's copy could not be written or read. Nothing was settled: the fetch is repeated when the disk works."""
 
 
 class RepositoryHeld(RepositoryError):
@@ -97,19 +100,3 @@ class RepositoryHeld(RepositoryError):
 
 class NotConverged(WebfountainError):
     """An iteration ended without reaching its tolerance; the text gives steps, residual and tolerance."""
-
-
-_CONTROLS: Final = r"\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufff9-\ufffb"
-"""C0 but for tab and line feed, DEL, C1, marks and overrides of direction, separators, annotations."""
-_IN_LINES: Final = re.compile(f"[{_CONTROLS}]")
-_IN_A_LINE: Final = re.compile(f"[\\t\\n{_CONTROLS}]")
-
-
-def shown(text: str) -> str:
-    """A text as one line that only prints."""
-    return _IN_A_LINE.sub("\ufffd", text)
-
-
-def shown_lines(text: str) -> str:
-    """A text of several lines; line feeds and tabs stay."""
-    return _IN_LINES.sub("\ufffd", text)

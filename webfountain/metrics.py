@@ -1,22 +1,34 @@
-"""Every number that is counted: its name ``room/event``, its unit, one sentence. And the counter itself.
+"""Every number that is counted, with its name ``room/event``, its unit and one sentence, and the counter itself.
 
-A name that is not listed here cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` looks
-up each name in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``).
-Counts are of this run of this process; what must outlive it is the store's.
+A name that is not listed here cannot be counted: `Metrics.inc` raises KeyError, and `tests/test_metrics.py` checks
+each name in the package. A listed name that ends in ``*`` stands for a family (``fetch/status/404``). Counts are those
+of this run of this process; the store keeps what must last longer.
 """
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["STATS", "Metrics", "Stat"]
+__all__ = ["HISTOGRAMS", "STATS", "Metrics", "Stat", "observed"]
+
+
+HISTOGRAMS: Final[Mapping[str, tuple[float, ...]]] = {
+    "fetch/duration": (0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0),
+    "due/lag": (1.0, 10.0, 60.0, 600.0, 3600.0, 21_600.0, 86_400.0, 604_800.0),
+    "batch/duration": (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 5.0, 30.0),
+}
+"""Distributions: their names and the upper bounds of their buckets, s. The last bucket has no bound."""
+_BUCKETS: Final = {
+    name: (*(f"{name}/{bound:g}" for bound in bounds), f"{name}/inf") for name, bounds in HISTOGRAMS.items()
+}
 
 
 class Stat(NamedTuple):
-    """What a name means."""
+    """Meaning and unit of a name."""
 
     unit: str
     sentence: str
@@ -26,8 +38,12 @@ STATS: Final[Mapping[str, Stat]] = {
     # seeds and links, in the order of their walk
     "seeds/read": Stat("URLs", "Seeds read from the policy file and the seeds file."),
     "seeds/new": Stat("URLs", "Seeds that the store did not know."),
+    "seeds/moved": Stat(
+        "sites", "Forms of seeds' sites (https, www.) taken into scope, because a seed redirects there."
+    ),
     "links/seen": Stat("URLs", "Different links found on fetched pages."),
     "links/too_many": Stat("pages", "Pages whose further links were left out: they have more than anyone reads."),
+    "links/chain_ended": Stat("pages", "Redirects that are not followed: the 20 before them were redirects, too."),
     "judge/out_of_scope": Stat("URLs", "Refused: on no site that the collection's scope keeps."),
     "judge/denied": Stat("URLs", "Refused by a deny pattern."),
     "judge/not_allowed": Stat("URLs", "Refused: no allow pattern is found in them."),
@@ -50,6 +66,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "ant/unreachable": Stat("sites", "Host names without an address: the site waits, longer each time."),
     "ant/leased": Stat("URLs", "URLs leased into the hand."),
     "ant/released": Stat("URLs", "Leases given back unused."),
+    "ant/slow_pages": Stat("pages", "Pages that took too long to read; their site is left alone, longer each time."),
     "ant/settled": Stat("URLs", "Leases settled with an outcome."),
     "ant/settle_lost": Stat("URLs", "Settlements without effect: the lease was lost."),
     "ant/broken": Stat(
@@ -72,6 +89,7 @@ STATS: Final[Mapping[str, Stat]] = {
     "sitemap/out_of_scope": Stat("sitemaps", "Named by a robots.txt or index, but outside the collection."),
     "sitemap/too_many": Stat("sitemaps", "Left out: a site names more than 100."),
     "sitemap/urls": Stat("URLs", "Different URLs found in sitemaps and feeds."),
+    "sitemap/foreign": Stat("URLs", "Named by a sitemap of a site that does not speak for theirs: left out."),
     "sitemap/made_due": Stat("URLs", "Known pages made due because lastmod is newer than our copy."),
     "sitemap/failed": Stat("sitemaps", "Sitemaps that did not answer with 200."),
     "sitemap/error/*": Stat("sitemaps", "Sitemaps that are broken or hostile, by what is wrong."),
@@ -79,8 +97,15 @@ STATS: Final[Mapping[str, Stat]] = {
     "fetch/started": Stat("fetches", "Requests given to the downloader, of all kinds."),
     "fetch/bytes": Stat("bytes", "Bodies received, after content decoding."),
     "fetch/seconds": Stat("s", "Sum of the time from request to last byte."),
+    "fetch/duration/*": Stat("fetches", "Page fetches by the time from request to last byte, s: up to this bound."),
+    "fetch/duration_sum": Stat("s", "Sum of these times."),
+    "due/lag/*": Stat("fetches", "Fetches of known pages by the time since they were due, s: up to this bound."),
+    "due/lag_sum": Stat("s", "Sum of these times."),
+    "batch/duration/*": Stat("batches", "Batches of the store worker by the time they took, s: up to this bound."),
+    "batch/duration_sum": Stat("s", "Sum of these times."),
     "fetch/status/*": Stat("answers", "Page fetches by HTTP status."),
     "fetch/error/*": Stat("fetches", "Page fetches without an answer, or with one that cannot be read, by error word."),
+    "pages/hint/*": Stat("pages", "Fetched pages that lack what people see: javascript, login, consent."),
     "outcome/new": Stat("pages", "First copies."),
     "outcome/changed": Stat("pages", "Changes that count."),
     "outcome/minor": Stat("pages", "Bytes differ, by less than change.min_change."),
@@ -101,6 +126,9 @@ STATS: Final[Mapping[str, Stat]] = {
     "duplicates/canonical_refused": Stat("pages", "Name a known page as canonical whose text is another."),
     "duplicates/taken_in": Stat("pages", "Unknown to the index, and read again from their copies."),
     "duplicates/mirrored": Stat("pages", "Of a mirror, not fetched: the original has them."),
+    "duplicates/outranked": Stat("pages", "Were held, and repeat a page that goes before them: they are asked again."),
+    "duplicates/unmirrored": Stat("sites", "Were taken for mirrors until samples of their pages showed otherwise."),
+    "duplicates/reopened": Stat("pages", "Refused for a mirror that is none, and due now."),
     # shares of domains
     "shares/busy": Stat(
         "domains", "With something to fetch, and asked or to be asked within seconds; at the last check."
@@ -126,13 +154,21 @@ STATS: Final[Mapping[str, Stat]] = {
     # Scrapy side
     "scheduler/woken": Stat("times", "The engine was woken because a site came due."),
     "addon/in_memory": Stat("requests", "Requests that are no plain data: kept in memory."),
+    "addon/items_unchanged": Stat("items", "Were dropped: their page yielded them before, as they are."),
+    "addon/made_again": Stat("requests", "Known ones that were made again, as their meta says or because they failed."),
     "addon/lost_in_memory": Stat("requests", "Were in the memory of another run: who yielded them is asked again."),
+    "addon/asked_for_items": Stat("pages", "Asked again: an item's target was away until the wait was over."),
     "addon/withheld": Stat("requests", "Stay in the queue: the project has no such callback or class now."),
 }
 
 
+def observed(name: str, value: float) -> dict[str, float]:
+    """Return the counts of one value of a distribution: its bucket and its sum."""
+    return {_BUCKETS[name][bisect_left(HISTOGRAMS[name], value)]: 1, f"{name}_sum": value}
+
+
 class _Counts(dict[str, float]):
-    """Counts by name; a name is checked when it is first counted, and costs nothing later."""
+    """Counts by name; a name is checked only when it is first counted."""
 
     def __missing__(self, name: str) -> float:
         if name not in STATS and f"{name.rpartition('/')[0]}/*" not in STATS:
@@ -141,7 +177,7 @@ class _Counts(dict[str, float]):
 
 
 class Metrics:
-    """The counter of one process, handed to everything that counts."""
+    """The counter of one process, passed to everything that counts."""
 
     __slots__ = ("_counts",)
 
@@ -149,22 +185,22 @@ class Metrics:
         self._counts = _Counts()
 
     def inc(self, name: str, amount: float = 1) -> None:
-        """Count `amount` more of `name`; KeyError when the name is not listed."""
+        """Add `amount` to the count of `name`. Raise KeyError if the name is not listed."""
         self._counts[name] += amount
 
     def add(self, counts: Mapping[str, float]) -> None:
-        """Count so many more of each name; KeyError when one is not listed."""
+        """Add to the count of each name. Raise KeyError if one is not listed."""
         for name, amount in counts.items():
             self._counts[name] += amount
 
     def get(self, name: str) -> float:
-        """The count so far, 0 before the first; KeyError when the name is not listed."""
+        """Return the count so far, 0 before the first. Raise KeyError if the name is not listed."""
         return self._counts[name]
 
     def family(self, name: str) -> dict[str, float]:
-        """The counts of a family by its last word: ``family("fetch/status")`` -> ``{"404": 2}``."""
+        """Return the counts of a family by its last word: ``family("fetch/status")`` -> ``{"404": 2}``."""
         return {key.rpartition("/")[2]: many for key, many in self._counts.items() if key.rpartition("/")[0] == name}
 
     def snapshot(self) -> dict[str, float]:
-        """A copy of all counts, by name in order."""
+        """Return a copy of all counts, sorted by name."""
         return dict(sorted(self._counts.items()))

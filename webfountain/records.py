@@ -1,8 +1,8 @@
-"""What travels through the rooms: links, page records, leases, outcomes, site records, fetches.
+"""The records that pass through the packages: links, page records, leases, outcomes, site records, fetches.
 
-All are frozen msgspec structs. Times are UTC seconds (float) or None. A page's identity within its site is
-`key`: eight bytes of its canonical URL, or Scrapy's request fingerprint when another project's requests are
-scheduled. DESIGN.md section 3 tells the walk, section 7 the words of states and outcomes.
+All are frozen msgspec structs. Times are UTC seconds (float) or None. Within its site, a page is identified by `key`:
+eight bytes of its canonical URL, or Scrapy's request fingerprint for the requests of another project.
+docs/architecture.md describes the walk of a URL, docs/pages.md states and outcomes.
 """
 
 from __future__ import annotations
@@ -15,31 +15,39 @@ import msgspec
 from webfountain.urls import from_header
 
 __all__ = [
+    "ANSWERED",
+    "COPIED",
     "FETCHED",
+    "LOST_LIFE",
     "NEVER_BUCKET",
     "STATES",
     "CensusRow",
     "Change",
     "ChangeVerdict",
     "Copy",
-    "Discovered",
+    "DiscoverResult",
     "Fetch",
     "FetchKind",
-    "Fetched",
+    "FetchResult",
+    "Hint",
     "Lease",
     "LeaseId",
     "Link",
-    "Linked",
+    "LinkedPage",
     "Move",
     "Outcome",
     "OutcomeKind",
     "PageRecord",
-    "Settled",
+    "SettleResult",
     "SiteLease",
     "SiteRecord",
     "SiteState",
     "State",
 ]
+
+LOST_LIFE: Final = "a lost life"
+"""Name in place of an ant that cannot be named: the one that had a site when its store's server went back in time
+(`store/shared/lives.py`)."""
 
 State = Literal["never-crawled", "crawled", "redirected", "gone", "refused", "failed"]
 STATES: Final[tuple[State, ...]] = ("never-crawled", "crawled", "redirected", "gone", "refused", "failed")
@@ -56,36 +64,40 @@ OutcomeKind = Literal[
     "refused_by_robots",
     "refused",
 ]
-FETCHED: Final[frozenset[OutcomeKind]] = frozenset(
-    {"new", "changed", "minor", "same", "not_modified", "redirected", "gone", "failed"}
-)
-"""Outcomes of a real fetch, whose sum is `pages_fetched`; a refusal (robots.txt, an edited policy) asked nothing."""
+COPIED: Final[frozenset[Literal["new", "changed", "minor"]]] = frozenset({"new", "changed", "minor"})
+"""Outcomes with a body that differs from the copy: it is read, and becomes the copy."""
+ANSWERED: Final[frozenset[OutcomeKind]] = COPIED | {"same", "not_modified"}
+"""Outcomes after which the page is held."""
+FETCHED: Final[frozenset[OutcomeKind]] = ANSWERED | {"redirected", "gone", "failed"}
+"""Outcomes of a real fetch; their sum is `pages_fetched`. A refusal (robots.txt, an edited policy) sent no request."""
 
 ChangeVerdict = Literal[
     "new", "changed", "minor", "returned", "gone", "redirected", "refused", "duplicate", "forgotten", "evicted"
 ]
-"""What an entry of the change log says of its page; the list is open."""
+"""Verdicts of change-log entries. More may be added."""
 FetchKind = Literal["page", "robots", "sitemap"]
+Hint = Literal["javascript", "login", "consent"]
+"""The reason why a copy may be incomplete: scripts draw the page, it requires a login, or it asks for consent first."""
 NEVER_BUCKET: Final = 128
-"""Bucket byte of a page before its first copy when the collection gives no prior."""
+"""Bucket byte of a page before its first copy if the collection has no prior."""
 
 
 class Copy(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """Where the newest body lies: WARC file number and byte range of its response record, and in whose repository."""
+    """Location of the newest body: WARC file number and byte range of its response record, and the repository."""
 
     file: int
     offset: int
     length: int
     repository: int = 0
-    """Number of the repository that the file is in: 0 is the crawl's own."""
+    """Number of the repository that contains the file; 0 is the crawl's own."""
 
 
 class Link(msgspec.Struct, frozen=True, gc=False):
-    """A URL on its way to the store: a seed, a link of a page, a redirect's target, a sitemap's entry.
+    """A URL on its way to the store: a seed, a link of a page, a redirect's target, an entry of a sitemap.
 
-    `source` is the canonical URL of the page that carried it, "" for seeds, sitemaps and other arrivals from
-    outside (`nconst` of the model counts those). `importance` names its lane of the never-crawled queue
-    (`store.contract.class_of`). `request` is another project's Scrapy request as msgpack, None for our own.
+    `source` is the canonical URL of the linking page, "" for URLs from outside such as seeds and sitemaps (`nconst` of
+    the model counts those). `importance` chooses the lane of the never-crawled queue (`store.contract.class_of`).
+    `request` is another project's Scrapy request as msgpack, None for our own.
     """
 
     url: str
@@ -97,18 +109,22 @@ class Link(msgspec.Struct, frozen=True, gc=False):
     source: str = ""
     request: bytes | None = None
     trust: float = 0.0
-    """The trust that its policy or the page that links it gives it, 0 to 1."""
+    """Trust from its policy or the linking page, 0 to 1."""
     scores: tuple[float, ...] = ()
-    """As `PageRecord.scores`, by the words of the link and its URL."""
+    """The same as `PageRecord.scores`, computed from the words of the link and its URL."""
     anchor: str = ""
-    """What the page writes on it, where the policy asks for that (`Judge.follows_topics`)."""
+    """Text of the link, if the policy needs it (`Judge.follows_topics`)."""
+    provenance: bytes = b""
+    """The same as `PageRecord.provenance`."""
+    hops: int = 0
+    """The same as `PageRecord.hops`."""
 
 
-class Linked(msgspec.Struct, frozen=True, gc=False):
-    """A page as it was fetched `at`, and where it leads. `again`: it was fetched well before.
+class LinkedPage(msgspec.Struct, frozen=True, gc=False):
+    """A page that was fetched `at` a time, and its links. `again` is True if it had been fetched before.
 
-    `links` are followed; what its author takes back (`nofollow`) and what policy or detector leave out (`unfollowed`)
-    is logged only.
+    `links` are followed. Links with nofollow (`nofollow`), and those that policy or duplicate detector leave out
+    (`unfollowed`), are only logged.
     """
 
     page: PageRecord
@@ -122,7 +138,8 @@ class Linked(msgspec.Struct, frozen=True, gc=False):
 
 
 class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """All that is known of one URL. New fields go to the end with a default: records grow by version."""
+    """Everything that is known about one URL. New fields are added at the end with a default, so that older records
+    can be read."""
 
     url: str
     state: State = "never-crawled"
@@ -141,11 +158,11 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     last_modified: str | None = None
     depth: int = 0
     history: bytes = b""
-    """The last 24 checks: interval and changed flag, quantised (`core.change_rate`)."""
+    """The last 24 checks: interval and changed flag, rounded (`core.change_rate`)."""
     failures: int = 0
-    """Tries in a row that gave no copy (gone, failed, refused): the exponent of the back-off."""
+    """Number of fetches in a row without a copy (gone, failed, refused): the exponent of the back-off."""
     due: float | None = None
-    """An explicit time of the next fetch: retries, and pages made due by a sitemap or `now`. None: by bucket."""
+    """Explicit time of the next fetch: retries, and pages made due by a sitemap or `now`. None: by bucket."""
     copy: Copy | None = None
     request: bytes | None = None
     verdict: OutcomeKind | None = None
@@ -153,32 +170,43 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     copied: float | None = None
     """Time of the fetch that brought the newest copy (first, changed or minor)."""
     immediate: int | None = None
-    """Its place in the immediate lane of its site, which the store gives; None: it stands in another lane."""
+    """Position in the immediate lane of its site, assigned by the store; None: it is in another lane."""
     scores: tuple[float, ...] = ()
-    """Under a policy with a topic: its similarity to it, by its text or, before it was fetched, by the words of links
-    and URL, and by how many links it was found from a page on topic; () where nothing of it is known."""
+    """Under a policy with a topic: its similarity by its text or, before it was fetched, by the words of links and
+    URL; and the number of links from the nearest page on topic. () if nothing is known.
+    """
     sketch: bytes | None = None
-    """A sketch of the newest copy's text (`core.resemblance`): what tells a change where the old text cannot be read.
-    Kept while ants write where not all others can read."""
+    """Sketch of the newest copy's text (`core.sketch`), to detect changes if the old text cannot be read. It is kept
+    while some ants write to folders that others cannot read.
+    """
     trust: float = 0.0
-    """The trust that it came with, 0 to 1: what its links inherit of."""
+    """Trust of the page, 0 to 1, which its links inherit."""
     duplicate_of: str | None = None
-    """URL of the page that this one repeats, its representative, as it was found when this one was fetched last."""
+    """URL of the page that this one repeats, as found at the last fetch."""
     source: bytes = b""
-    """The page that it was discovered through: eight bytes of its URL, then its site where that is another (`Link`)."""
+    """The page through which it was discovered: eight bytes of that page's URL, and its site if that is another one
+    (`Link`)."""
+    target: str | None = None
+    """Canonical URL to which the last fetch was redirected; None: it was not redirected."""
+    hint: Hint | None = None
+    """What a browser or a member would see and the newest copy lacks; None: nothing is known to be missing."""
+    provenance: bytes = b""
+    """How it was discovered and which rule gave it its policy (`policy.provenance`); b"": not recorded."""
+    hops: int = 0
+    """Number of redirects in a row that led to it."""
 
 
-class Discovered(msgspec.Struct, frozen=True, gc=False):
-    """Of a batch of links: how many became known by it, how many were known before, also earlier in the batch."""
+class DiscoverResult(msgspec.Struct, frozen=True, gc=False):
+    """Result of a batch of links: how many are new, and how many were known, also from earlier in the batch."""
 
     new: int
     known: int
     repeated: tuple[int, ...] = ()
-    """The places of these among the links, ascending, as a store tells them."""
+    """Positions of the known ones among the links, ascending."""
 
 
 class LeaseId(msgspec.Struct, frozen=True, gc=False):
-    """Names the lease of a URL: its site, the site lease it was taken under, and a number that is never given twice."""
+    """Name of a URL's lease: its site, the token of the site lease, and a number that is never used twice."""
 
     site: str
     token: int
@@ -186,7 +214,7 @@ class LeaseId(msgspec.Struct, frozen=True, gc=False):
 
 
 class Lease(msgspec.Struct, frozen=True, gc=False):
-    """The right to fetch one URL, until it is settled or released, or the site lease that it was taken under ends."""
+    """The right to fetch one URL until it is settled or released, or until its site lease ends."""
 
     id: LeaseId
     key: bytes
@@ -199,7 +227,7 @@ class Lease(msgspec.Struct, frozen=True, gc=False):
 
 
 class Move(msgspec.Struct, frozen=True, gc=False):
-    """A copy that the repository's compaction wrote anew: the page's record follows if it still names `old`."""
+    """A copy that the repository moved during compaction. The page's record is updated if it still names `old`."""
 
     site: str
     key: bytes
@@ -208,11 +236,11 @@ class Move(msgspec.Struct, frozen=True, gc=False):
 
 
 class Fetch(msgspec.Struct, frozen=True):
-    """One request that the ant wants made now: a leased page, a site's robots.txt or sitemap.
+    """One request to make now: a leased page, a site's robots.txt or a sitemap.
 
-    `address` is the IP that the site's politeness was counted for. Where it does not answer the downloader tries
-    the `fallbacks`, other addresses of the host, and asks none before politeness there allows it. `etag` and
-    `last_modified` make the request conditional. `lease` is None for robots.txt and sitemaps.
+    `address` is the IP address whose politeness allowed the request. If it does not answer, the downloader tries the
+    `fallbacks`, other addresses of the host, each only when politeness there allows it. `etag` and `last_modified` make
+    the request conditional. `lease` is None for robots.txt and sitemaps.
     """
 
     id: int
@@ -226,15 +254,14 @@ class Fetch(msgspec.Struct, frozen=True):
     fallbacks: tuple[str, ...] = ()
 
 
-class Fetched(msgspec.Struct, frozen=True):
-    """What came of a fetch: a status with headers and body, or an error word (never both).
+class FetchResult(msgspec.Struct, frozen=True):
+    """Result of a fetch: a status with headers and body, or an error word (never both).
 
-    `headers` has lower-case names, in order of arrival; `body` is after content decoding. `seconds` is the
-    time from request to last byte, `at` when it ended. `error` is one of: dns, private-address, connect,
-    timeout, too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, network, lapsed
-    (the process could not tell in time that it lives: its lease may be another's).
-    `request_headers` are those that were sent (for the WARC request record), `address` is the one that they were sent
-    to, None where it is not known.
+    `headers` has lower-case names, in order of arrival; `body` is after content decoding. `seconds` is the time from
+    request to last byte, `at` the time of its end. `error` is one of: dns, private-address, connect, tls, certificate,
+    timeout, too-slow, headers-too-large, too-large, bomb, cut, bad-response, content-type, content-coding, network,
+    lapsed (the lease may have ended during the fetch). `request_headers` are those that were sent (for the WARC request
+    record), `address` is the address that they were sent to, or None.
     """
 
     fetch: Fetch
@@ -247,25 +274,26 @@ class Fetched(msgspec.Struct, frozen=True):
     request_headers: tuple[tuple[str, str], ...] = ()
     address: str | None = None
     reading: Any = None
-    """What a robots.txt says that binds us (bytes), or a sitemap (`SitemapFile`, or in a word why it cannot be read),
-    where that was read apart; None: whoever needs it reads `body`."""
+    """Content of a robots.txt or sitemap that was parsed in another thread: the binding part (bytes), a `SitemapFile`,
+    or an error word. None: parse `body`.
+    """
 
     def header(self, name: str) -> str | None:
-        """The first value of a header, its name in lower case; None when absent."""
+        """Return the first value of a header, its name in lower case, or None."""
         return next((value for key, value in self.headers if key == name), None)
 
     @property
     def location(self) -> str | None:
-        """Where a redirect leads, as it stands in the header and as browsers read it; None when absent."""
+        """Return the target of a redirect as browsers read the header, or None."""
         location = self.header("location")
         return None if location is None else from_header(location)
 
 
 class Outcome(msgspec.Struct, frozen=True, gc=False):
-    """What became of a lease: the record to keep, and what the census counts.
+    """End of a lease: the record to keep, and numbers for the census.
 
-    `seconds` is the crawl time that the page took of its site (fetch and politeness are separate: only the fetch),
-    `links_new` the number of never-seen URLs that its links brought (oldnwt, newnwt of the model).
+    `seconds` is the duration of the fetch, `links_new` the number of new URLs that the page's links brought (oldnwt,
+    newnwt of the model).
     """
 
     lease: LeaseId
@@ -274,20 +302,20 @@ class Outcome(msgspec.Struct, frozen=True, gc=False):
     seconds: float = 0.0
     links_new: int = 0
     title: str | None = None
-    """Title of the new copy, for the change log, as the next three."""
+    """Title of the new copy, for the change log, like the next three."""
     resemblance: float | None = None
-    """Of the new copy's text to the one before, where it was computed."""
+    """Resemblance of the new copy's text to the previous one, if it was computed."""
     target: str | None = None
-    """Where a redirect leads."""
+    """Target of a redirect."""
     diff: str | None = None
-    """Unified diff of the two texts, where the collection asks for it."""
+    """Unified diff of the two texts, if the collection keeps diffs."""
 
 
 class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """An entry of the change log: what became of a page, for those who consume the collection.
+    """An entry of the change log: what happened to a page, for consumers of the collection.
 
-    `digest` is the new copy's (None: the page is no longer to be held), `before` that of the one before. Entries are
-    numbered in the order of their steps; `at` is the time of the step.
+    `digest` is that of the new copy (None: remove the page), `before` that of the previous one. Entries are numbered
+    in the order of their steps; `at` is the time of the step.
     """
 
     sequence: int
@@ -301,42 +329,50 @@ class Change(msgspec.Struct, frozen=True, array_like=True, gc=False):
     resemblance: float | None = None
     title: str | None = None
     target: str | None = None
-    """Where a redirect leads; of a duplicate its representative."""
+    """Target of a redirect; for a duplicate, the page that it repeats."""
     diff: str | None = None
 
 
-class Settled(msgspec.Struct, frozen=True, gc=False):
-    """Of a batch of outcomes: how many took effect, how many named a lease that was lost or settled before."""
+class SettleResult(msgspec.Struct, frozen=True, gc=False):
+    """Result of a batch of outcomes: how many took effect, and how many named a
+    lease that was lost or settled before.
+    """
 
     applied: int
     lost: int
 
 
 class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What the ant must remember of a site between two visits and across restarts: politeness, robots, sitemaps."""
+    """What the ant remembers about a site across visits and restarts: politeness, robots.txt, sitemaps."""
 
     next_at: float = 0.0
-    """No request before this time."""
+    """Time before which no request is sent."""
     failures: int = 0
-    """Site-wide refusals in a row (429, 503, no connection): the exponent of the site's back-off."""
+    """Number of refusals by the whole site in a row (429, 503, no connection): the exponent of its back-off."""
     robots: bytes | None = None
     """Newest robots.txt body, at most 500 KiB; None: allow all."""
     robots_at: float | None = None
-    """When robots.txt was last answered or tried; None: never."""
+    """Time of the last fetch of robots.txt, with or without an answer; None: never."""
     robots_ok: bool = True
-    """False: 5xx or unreachable, everything is refused until a retry succeeds (RFC 9309 section 2.3.1.4)."""
+    """False after 5xx or no answer: everything is refused until a retry succeeds (RFC 9309 section 2.3.1.4)."""
     robots_failures: int = 0
     crawl_delay: float = 0.0
     sitemaps: tuple[tuple[str, float], ...] = ()
-    """Sitemap URL and when it was last read (0.0: never)."""
+    """Sitemap URL and the time when it was last read (0.0: never)."""
     changes: int = 0
-    """Changes that counted, over all pages of the site: with `watched` the prior of its pages' change rates."""
-    watched: float = 0.0
+    """Number of changes that counted, over all pages of the site; with `observed_time` it is the prior of its pages'
+    change rates.
+    """
+    observed_time: float = 0.0
     """Seconds between checks, summed over all checks of the site's pages."""
+    error: str = ""
+    """The reason why the last try to reach it failed: an error word, or the status of its robots.txt; "" if it
+    answered."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):
-    """One site as the store knows it: pages by state (STATES order), when its next URL is due, the ant's memory."""
+    """One site as the store knows it: pages by state (in the order of STATES), the time of its next due URL, what the
+    ant remembers."""
 
     site: str
     pages: tuple[int, ...]
@@ -344,20 +380,22 @@ class SiteRecord(msgspec.Struct, frozen=True, gc=False):
     first_seen: float
     state: SiteState = SiteState()
     owner: str | None = None
-    """Who has the site now; None: it is on nobody's active list."""
+    """The ant that has the site now; None: it is on no active list."""
     immediate: int = 0
-    """URLs in its immediate lane, leased ones included."""
+    """Number of URLs in its immediate lane, leased ones included."""
     epoch: int = 0
-    """The ranking by which its never-crawled queue is in order (`regrade`); 0: as its links came."""
+    """Ranking by which its never-crawled queue is ordered (`regrade`); 0: it is in order of arrival."""
     learned: bytes = b""
-    """What was learned of its pages and is kept with each settle; only who wrote it can read it."""
+    """What was learned about its pages, updated when pages are settled. Only its writer can read it."""
+    changed: float = 0.0
+    """Time of its newest entry in the change log, UTC seconds; 0.0: none is known."""
 
 
 class SiteLease(msgspec.Struct, frozen=True, gc=False):
     """The right to crawl a site, from `activate` until it is parked or taken over.
 
-    From `until` on another may take the site over, which gives it a greater `token`: the *fencing token*, which every
-    step on the site names. `record` is the site as it was when the lease began.
+    After `until` another ant may take the site over and gets a greater `token`. Every step on the site contains this
+    *fencing token*. `record` is the site at the start of the lease.
     """
 
     site: str
@@ -365,16 +403,17 @@ class SiteLease(msgspec.Struct, frozen=True, gc=False):
     until: float
     record: SiteRecord
     lost_by: str | None = None
-    """Who had the site until its lease ran out, where it was taken over and not parked."""
+    """The ant whose lease expired, if the site was taken over and not parked; `LOST_LIFE`: an unknown ant may use the
+    site until `until`, because the store lost some of what it did."""
 
 
 class CensusRow(msgspec.Struct, frozen=True, gc=False):
-    """One bucket in one time period, or the never-crawled pages of one period (bucket None).
+    """Counts of one bucket in one time period, or of the never-crawled pages of one period (bucket None).
 
-    For a bucket: `fetches` are checks of old pages (x of the model), `changes` those found changed, `seconds`
-    their crawl time, `links` the new URLs they brought, `births` first copies put into this bucket (p[i]),
-    `watched` the seconds since the check before, summed (a[i]: changes seen in what time).
-    For bucket None: `fetches`, `seconds`, `links` of first fetches, `births` URLs from outside (nconst).
+    For a bucket: `fetches` are checks of known pages (x of the model), `changes` those that found a change, `seconds`
+    their crawl time, `links` the new URLs that they brought, `births` the first copies put into this bucket (p[i]),
+    `observed_time` the seconds since the previous checks, summed (a[i]: changes seen in this time). For bucket None:
+    `fetches`, `seconds`, `links` of first fetches, `births` URLs from outside (nconst).
     """
 
     period: int
@@ -384,4 +423,4 @@ class CensusRow(msgspec.Struct, frozen=True, gc=False):
     seconds: float = 0.0
     links: int = 0
     births: int = 0
-    watched: float = 0.0
+    observed_time: float = 0.0

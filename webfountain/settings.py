@@ -1,34 +1,34 @@
-"""Settings of ``scrapy crawl fountain``, chosen for a crawl of millions of pages; a door, nothing is decided here.
+"""Settings of ``scrapy crawl fountain``, chosen for a crawl of millions of pages; they decide nothing else.
 
-Built-in components that only cost time here are off: the frontier does their work (offsite, robots.txt, depth,
-URL length, duplicates), the download handler does (compression, timeout, user agent), or a crawl has no use for
-them (cookies, HTTP authentication, referer). They are left out of the ``*_BASE`` settings: Scrapy imports what is
-set to None as well, which was a fifth of a start's CPU (aiohttp for the remote control, tldextract for cookies).
-The WEBFOUNTAIN_* settings are in `webfountain.config`.
+Built-in components that only cost time here are off: the frontier does their work (offsite, robots.txt, depth, URL
+length, duplicates), the download handler does it (compression, timeout, user agent), or a crawl does not need it
+(cookies, HTTP authentication, referer). They are removed from the ``*_BASE`` settings, because Scrapy also imports
+what is set to None, which was a fifth of the CPU time of a start (aiohttp for the remote control, tldextract for
+cookies). The WEBFOUNTAIN_* settings are in `webfountain.config`.
 
-REMOTE_CONTROL_ENABLED is off: Scrapy 2.19 starts by default a server on loopback that runs any Python it is sent,
-guarded by a token file. `webfountain now`, `status` and `forget` do what an operator needs without it.
+REMOTE_CONTROL_ENABLED is off: by default Scrapy 2.19 starts a server on loopback that runs any Python code it
+receives, protected by a token file. An operator uses `webfountain now`, `status` and `forget` in its place.
 """
 
 from __future__ import annotations
 
 BOT_NAME = "webfountain"
-SPIDER_MODULES = ["webfountain.crawl.addon"]
+SPIDER_MODULES = ["webfountain.crawl.spider"]
 ADDONS: dict[str, int] = {}
 
 SCHEDULER = "webfountain.crawl.scheduler.FountainScheduler"
 DOWNLOADER = "webfountain.crawl.downloader.FountainDownloader"
-LOG_FORMATTER = "webfountain.crawl.addon.FountainLogFormatter"
+LOG_FORMATTER = "webfountain.crawl.log_formatter.FountainLogFormatter"
 DOWNLOAD_HANDLERS = {
-    "http": "webfountain.crawl.downloader.FountainDownloadHandler",
-    "https": "webfountain.crawl.downloader.FountainDownloadHandler",
+    "http": "webfountain.crawl.download_handler.FountainDownloadHandler",
+    "https": "webfountain.crawl.download_handler.FountainDownloadHandler",
     "ftp": None,
     "s3": None,
     "data": None,
     "file": None,
 }
 DOWNLOADER_MIDDLEWARES_BASE: dict[str, int] = {}
-DOWNLOADER_MIDDLEWARES = {"webfountain.crawl.downloader.LandingMiddleware": 999}
+DOWNLOADER_MIDDLEWARES = {"webfountain.crawl.middlewares.LandingMiddleware": 999}
 SPIDER_MIDDLEWARES_BASE: dict[str, int] = {}
 EXTENSIONS_BASE = {
     "scrapy.extensions.corestats.CoreStats": 0,
@@ -37,7 +37,12 @@ EXTENSIONS_BASE = {
     "scrapy.extensions.closespider.CloseSpider": 0,
     "scrapy.extensions.feedexport.FeedExporter": 0,
 }
-EXTENSIONS = {"webfountain.crawl.addon.Reporter": 0}
+EXTENSIONS = {
+    "webfountain.crawl.json_log.JsonLog": 0,
+    "webfountain.crawl.reporter.Reporter": 0,
+    "webfountain.crawl.recording.Recording": 0,
+    "webfountain.crawl.metrics_server.MetricsServer": 0,
+}
 TELNETCONSOLE_ENABLED = False
 REMOTE_CONTROL_ENABLED = False
 TWISTED_REACTOR = "twisted.internet.asyncioreactor.AsyncioSelectorReactor"
@@ -47,7 +52,7 @@ CONCURRENT_REQUESTS_PER_DOMAIN = 512
 CONCURRENT_ITEMS = 1
 DOWNLOAD_DELAY = 0
 SCRAPER_SLOT_MAX_ACTIVE_SIZE = 32_000_000
-ROBOTSTXT_OBEY = False  # the ant asks robots.txt, by RFC 9309; Scrapy's middleware takes 5xx for "allow"
+ROBOTSTXT_OBEY = False  # the ant checks robots.txt by RFC 9309; Scrapy's middleware takes 5xx for "allow"
 WARN_ON_GENERATOR_RETURN_VALUE = False
 FEED_EXPORT_ENCODING = "utf-8"
 LOG_LEVEL = "INFO"

@@ -1,24 +1,23 @@
-"""URLs as the crawler sees them: canonical form, site, fingerprint, registered domain.
+"""URLs as the crawler uses them: canonical form, site, fingerprint, registered domain.
 
-Canonical form is the store's key: parsed by the WHATWG rules (ada-url), fragment dropped, nothing else.
-Query sorting, session ids, index.html, trailing slashes and ``www.`` are left alone: two URLs that a server
-may answer differently are two pages. URLs with a user name or password are not crawled: they are secrets.
-
-Which addresses and hosts are public: what a collection without `network.allow_private` may ask. The downloader asks
-`is_public_address` for every address that DNS gave, also after a redirect: a public name may point to a private
-address. `files` asks `is_private_host` for the seeds. Nothing here asks the network.
+The canonical form is the key in the store: the URL is parsed by the WHATWG rules (ada-url) and loses its fragment;
+nothing else changes. Query sorting, session ids, index.html, trailing slashes and ``www.`` stay as they are: two URLs
+that a server may answer differently are two pages. URLs with a user name or password are not crawled, because these
+are secrets.
 """
 
 from __future__ import annotations
 
+import difflib
 import functools
-import ipaddress
+import re
 from typing import TYPE_CHECKING, Final
 
 import ada_url
 import xxhash
 
 from webfountain.errors import UrlError
+from webfountain.public_addresses import is_address
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,36 +28,61 @@ __all__ = [
     "fingerprint",
     "from_header",
     "host_of",
-    "is_private_host",
-    "is_public_address",
     "join",
+    "network_domain",
+    "path_start",
     "registered_domain",
     "site_of",
 ]
 
+_CREDENTIALS: Final = re.compile(r"//[^/?#]*@")
+_NO_COLON: Final = re.compile(r"(https?)//+(\S+)")
+_DIGITS: Final = tuple("0123456789")
+_HOST_FIRST: Final = re.compile(r"(?:[\w-]+(?:\.[\w-]+)*\.(?:[^\W\d]{2,}|\d{1,3})|localhost)\.?(?::\d+)?(?:[/?#]\S*)?")
+"""Pattern of a URL without its scheme, as people type it: a host with a dot, then perhaps a port and a path."""
 MAX_URL_LENGTH = 2083
-"""Characters; longer ones are refused on discovery (the longest that search engines index)."""
+"""Longest URL, in characters; longer ones are refused on discovery (the longest that search engines index)."""
 
 
 def canonical(url: str) -> str:
-    """The canonical form of an absolute http(s) URL.
+    """Return the canonical form of an absolute http(s) URL.
 
     Raises
     ------
     UrlError
-        when `url` is relative, malformed, not http(s), without a host, or carries credentials.
+        when `url` is relative, malformed, not http(s), without a host, or has credentials.
     """
     found = join("", url.strip())
     if found is None:
-        raise UrlError(f"{url!r} is not an absolute http or https URL without credentials")
+        written = _CREDENTIALS.sub("//***@", url)  # they are secrets
+        raise UrlError(f"{written!r} is not an absolute http or https URL without credentials{_hint(url.strip())}")
     return found
 
 
-def join(base: str, href: str) -> str | None:
-    """`href` as found on the page `base`, in canonical form; None when it is nothing to crawl.
+def _hint(written: str) -> str:
+    """Return a question with the URL that was probably meant, or ""."""
+    scheme, colon, rest = written.partition(":")
+    near = difflib.get_close_matches(scheme.lower(), ("https", "http"), n=1, cutoff=0.7)
+    if (without_colon := _NO_COLON.fullmatch(written)) is not None:
+        meant = f"{without_colon[1]}://{without_colon[2]}"
+    elif written.startswith("//"):
+        meant = f"https:{written}"
+    elif colon and near and not rest.startswith(_DIGITS):
+        meant = f"{near[0]}://{rest.lstrip('/')}"
+    elif _HOST_FIRST.fullmatch(written):
+        is_local = written.startswith("localhost") or written[:1].isdigit()
+        meant = f"{'http' if is_local else 'https'}://{written}"
+    else:
+        return ""
+    found = join("", meant)
+    return "" if found is None else f" (did you mean {found}?)"
 
-    None stands for every href that leads to no page: other schemes (mailto:, javascript:, data:), malformed
-    text, credentials. An empty `base` asks for an absolute `href`.
+
+def join(base: str, href: str) -> str | None:
+    """Return `href`, found on the page `base`, in canonical form, or None if it leads to no page.
+
+    None is returned for other schemes (mailto:, javascript:, data:), malformed text and credentials. With an empty
+    `base`, `href` must be absolute.
     """
     try:
         url = ada_url.join_url(base, href) if base else ada_url.normalize_url(href)
@@ -72,10 +96,10 @@ def join(base: str, href: str) -> str | None:
 
 
 def from_header(value: str) -> str:
-    """The text of a header that is a URL, as browsers read it: its bytes (`value`, as latin-1) are UTF-8.
+    """Return a URL from a header as browsers read it: its bytes (`value`, as latin-1) are UTF-8.
 
-    ``/caf\u00c3\u00a9`` is ``/caf\u00e9``. Bytes that are no UTF-8 are asked as they came: ``/caf\u00e9`` is
-    ``/caf%E9``, whatever encoding the server meant.
+    ``/cafÃ©`` is ``/café``. Bytes that are not UTF-8 are kept as they are: ``/café`` is ``/caf%E9``, whatever encoding
+    the server meant.
     """
     if value.isascii():
         return value
@@ -85,14 +109,19 @@ def from_header(value: str) -> str:
         return "".join(char if char.isascii() else f"%{ord(char):02X}" for char in value)
 
 
+def path_start(url: str) -> int:
+    """Return where the path of an http(s) URL begins, -1 if it has none; a canonical URL has one."""
+    return url.find("/", 8)
+
+
 def site_of(url: str) -> str:
-    """scheme://host[:port] of a canonical URL: the unit of politeness and assignment."""
-    end = url.find("/", 8)
+    """Return scheme://host[:port] of a canonical URL, the unit of politeness and assignment."""
+    end = url.find("/", 8)  # the same as `path_start`, without a call, because it runs twenty times per page
     return url if end < 0 else url[:end]
 
 
 def host_of(site: str) -> str:
-    """The host of a site or canonical URL, without port and without the brackets of an IPv6 address."""
+    """Return the host of a site or canonical URL, without port and without the brackets of an IPv6 address."""
     authority = site.partition("//")[2].partition("/")[0]
     if authority.startswith("["):
         return authority[1 : authority.index("]")]
@@ -100,105 +129,45 @@ def host_of(site: str) -> str:
 
 
 def fingerprint(url: str) -> bytes:
-    """Eight bytes that stand for a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
+    """Return eight bytes that stand for a canonical URL (Broder 2003 section 2: 8-byte fingerprints).
 
-    Keys are looked up within one site, so even a site of 10^7 pages collides with a chance of 3e-6.
+    Keys are unique within one site, so a site of 10^7 pages has a collision with a probability of 3e-6.
     """
     return xxhash.xxh3_64_digest(url.encode())
 
 
 @functools.cache
-def _extract() -> Callable[[str], str]:
+def _extract() -> Callable[[str], tuple[str, str]]:
     import tldextract  # noqa: PLC0415  0.1 s at start, and only `scope = "domain"` asks
 
     # suffix_list_urls=() : the bundled list, never a download at run time.
-    extractor = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None)
+    extractor = tldextract.TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)
 
-    def domain(host: str) -> str:
-        return extractor(host).top_domain_under_public_suffix or host
+    def parts(host: str) -> tuple[str, str]:
+        found = extractor(host)
+        return found.top_domain_under_public_suffix, found.suffix
 
-    return domain
+    return parts
 
 
 @functools.lru_cache(maxsize=65_536)
 def registered_domain(host: str) -> str:
-    """The name somebody registered (`flink.apache.org` -> `apache.org`); an address or bare name is its own."""
-    return _extract()(host)
+    """Return the registered domain (`flink.apache.org` -> `apache.org`); an address or bare name is its own.
 
-
-_NOT_PUBLIC_4: Final = tuple(
-    map(
-        ipaddress.IPv4Network,
-        (
-            "0.0.0.0/8",  # this network
-            "10.0.0.0/8",  # private use
-            "100.64.0.0/10",  # shared by carrier-grade NAT
-            "127.0.0.0/8",  # loopback
-            "169.254.0.0/16",  # link local: metadata of cloud machines
-            "172.16.0.0/12",  # private use
-            "192.0.0.0/24",  # protocol assignments; the two anycast ones that are global serve no pages
-            "192.0.2.0/24",  # documentation
-            "192.88.99.0/24",  # 6to4 relays, deprecated
-            "192.168.0.0/16",  # private use
-            "198.18.0.0/15",  # benchmarking
-            "198.51.100.0/24",  # documentation
-            "203.0.113.0/24",  # documentation
-            "224.0.0.0/4",  # multicast
-            "240.0.0.0/4",  # reserved, broadcast
-        ),
-    )
-)
-"""Of the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of 2025. Python's own
-tables (`is_global`) differ from one patch release to the next, and it is a security boundary: so this is ours."""
-_GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
-"""All that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). Site-local,
-unique-local and link-local, SRv6 (5f00::/16), local-use NAT64 (64:ff9b:1::/48), what is IPv4-compatible or
-IPv4-translated, and everything not assigned are outside."""
-_NOT_PUBLIC_6: Final = tuple(
-    map(
-        ipaddress.IPv6Network,
-        (
-            "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID, DRIP
-            "2001:db8::/32",  # documentation
-            "3fff::/20",  # documentation
-        ),
-    )
-)
-"""Of the IANA IPv6 Special-Purpose Address Registry what lies inside `_GLOBAL_6`."""
-_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
-_PRIVATE_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
-"""Names that never lead to the public web (RFC 6761, 6762, 8375; ICANN's .internal)."""
-
-
-def is_public_address(address: str) -> bool:
-    """Whether an IP address is one of the public unicast Internet; False for a text that is no address.
-
-    An IPv4 address inside an IPv6 one (mapped, 6to4, NAT64) is judged as itself: a gateway would send us there.
+    Suffixes under which a company registers names for others count (`user.github.io` is a domain, `github.io` is not).
     """
-    try:
-        ip = ipaddress.ip_address(address.partition("%")[0])
-    except ValueError:
-        return False
-    if isinstance(ip, ipaddress.IPv6Address):
-        inner = _embedded(ip)
-        if inner is None:
-            return ip in _GLOBAL_6 and not any(ip in network for network in _NOT_PUBLIC_6)
-        ip = inner
-    return not any(ip in network for network in _NOT_PUBLIC_4)
+    return _extract()(host)[0] or host
 
 
-def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
-    """The IPv4 address that an IPv6 one carries, if any."""
-    if ip in _NAT64:
-        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
-    return ip.ipv4_mapped or ip.sixtofour
+@functools.lru_cache(maxsize=65_536)
+def network_domain(host: str) -> str:
+    """Return the registered domain; for a name under an unknown suffix its last two labels.
 
-
-def is_private_host(host: str) -> bool:
-    """Whether the host of a URL is private by its looks alone: a private address or a name reserved for that."""
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        name = "." + host.rstrip(".")
-        return name.endswith(_PRIVATE_NAMES)
-    return not is_public_address(host)
+    This is for collections that may fetch from private networks, whose names have special suffixes
+    (`www.apex.internal` -> `apex.internal`). On the public web an unknown suffix is a mistake, and its hosts are
+    unrelated.
+    """
+    domain, suffix = _extract()(host)
+    if domain or suffix or is_address(host):
+        return domain or host
+    return ".".join(host.split(".")[-2:])

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from webfountain.errors import InputError
-from webfountain.repository import Pages
-from webfountain.store import open_store
+from webfountain.repository.repository import Pages
+from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -24,8 +24,16 @@ if TYPE_CHECKING:
     from webfountain.records import PageRecord
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENT = """
+import sys
+from webfountain import cli
+from webfountain.commands import ant_processes
+ant_processes.ANTS_S = 120.0
+sys.exit(cli.main())
+"""
+"""The command line, whose ants may take minutes to end: on a busy machine they need more than its nine seconds."""
 
-__all__ = ["Crawl", "copies", "policy", "records", "run"]
+__all__ = ["PATIENT", "Crawl", "copies", "policy", "records", "run"]
 
 
 def policy(folder: Path, seeds: Sequence[str], **tables: Mapping[str, object]) -> Path:
@@ -119,7 +127,7 @@ def _crawled(store: Path) -> int:
     except InputError:
         return 0  # it is being made: the files are there before its first word
     try:
-        return opened.statistics().pages["crawled"]
+        return opened.census.statistics().pages["crawled"]
     finally:
         opened.close()
 
@@ -128,7 +136,7 @@ def records(store: Path) -> list[PageRecord]:
     """Every page record of a store, also of one that a crawl is writing."""
     opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
     try:
-        return [record for _, record in opened.pages()]
+        return [record for _, record in opened.pages.records()]
     finally:
         opened.close()
 

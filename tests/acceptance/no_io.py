@@ -15,10 +15,10 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 
-from webfountain.crawl.downloader import FountainResponse
 from webfountain.crawl.flight import flight_of
+from webfountain.crawl.fountain_response import FountainResponse
 from webfountain.crawl.scheduler import FountainScheduler
-from webfountain.records import Fetched
+from webfountain.records import FetchResult
 
 if TYPE_CHECKING:
     from typing import Self
@@ -64,11 +64,11 @@ class NoIoHandler(BaseDownloadHandler):
         assert flight is not None
         fetch = flight.fetch
         if fetch.kind != "page":
-            flight.fetched = Fetched(fetch, time.time(), TOOK_S, 404, HTML, b"")
+            flight.fetched = FetchResult(fetch, time.time(), TOOK_S, 404, HTML, b"")
         else:
             self._counts[number_of(fetch.site)] += fetch.url.endswith("/")
             body = self._body + fetch.url.encode()
-            flight.fetched = Fetched(fetch, time.time(), TOOK_S, 200, HTML, body)
+            flight.fetched = FetchResult(fetch, time.time(), TOOK_S, 200, HTML, body)
         fetched = flight.fetched
         return FountainResponse(request.url, fetched=fetched, status=fetched.status, body=fetched.body, request=request)
 

@@ -15,17 +15,17 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pytest
 
-from tests.acceptance.crawls import ROOT, policy
-from webfountain.commands.ants import _Troop
-from webfountain.demo.server import DemoServer, overlaps
-from webfountain.frontier.colony import AntNote, ants_of
-from webfountain.repository import Pages
-from webfountain.store import open_store
+from tests.acceptance.crawls import PATIENT, ROOT, policy
+from webfountain.commands.ant_processes import AntProcesses
+from webfountain.frontier.cluster.ant_notes import AntNote, ants_of
+from webfountain.lab.demo.process import DemoServer, overlaps
+from webfountain.repository.repository import Pages
+from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from webfountain.demo.server import LoggedVisit
+    from webfountain.lab.demo.server import LoggedVisit
     from webfountain.store.contract import FrontierStore
 
 PAGES = 240
@@ -33,20 +33,24 @@ BEAT = "-sWEBFOUNTAIN_HEARTBEAT_SECONDS=1"
 
 
 class Crawl:
-    """``webfountain crawl`` on a store in a folder, as a process; a context manager that kills what is left of it."""
+    """``webfountain crawl`` on a store in a folder, as a process; a context manager that kills what is left of it.
 
-    def __init__(self, collection: Path, folder: Path, *options: str) -> None:
+    is_patient : whether its ants may take minutes to end
+    """
+
+    def __init__(self, collection: Path, folder: Path, *options: str, is_patient: bool = True) -> None:
         self.folder = folder
         self.report_file = folder.with_suffix(".report.json")
         self.errors = folder.with_suffix(".stderr")
-        command = [sys.executable, "-m", "webfountain", "crawl", str(collection)]
+        program = ["-c", PATIENT] if is_patient else ["-m", "webfountain"]
+        command = [sys.executable, *program, "crawl", str(collection)]
         with self.errors.open("ab") as errors:
             self.process = subprocess.Popen(
                 [*command, f"--store=valkey://{folder}", "--json", f"--report={self.report_file}", BEAT, *options],
                 cwd=ROOT, stdout=subprocess.DEVNULL, stderr=errors,
             )  # fmt: skip
 
-    def wait(self, seconds: float = 100.0) -> dict[str, Any]:
+    def wait(self, seconds: float = 300.0) -> dict[str, Any]:
         """The report of a crawl that ended well."""
         assert self.process.wait(seconds) == 0, self.errors.read_text()
         found: dict[str, Any] = json.loads(self.report_file.read_bytes())
@@ -82,7 +86,13 @@ def lives(process: int) -> bool:
         return False
 
 
-def until(what: Callable[[], object], seconds: float = 60.0) -> None:
+def handles(process: int, number: signal.Signals) -> bool:
+    """Whether a process has a handler of its own for a signal."""
+    caught = Path(f"/proc/{process}/status").read_text().partition("SigCgt:")[2].split()[0]
+    return bool(int(caught, 16) >> (number - 1) & 1)
+
+
+def until(what: Callable[[], object], seconds: float = 240.0) -> None:
     end = time.monotonic() + seconds
     while not what():
         assert time.monotonic() < end, f"not within {seconds} s"
@@ -95,7 +105,7 @@ def opened(folder: Path) -> closing[FrontierStore]:
 
 def crawled(folder: Path) -> int:
     with opened(folder) as store:
-        return store.statistics().pages["crawled"]
+        return store.census.statistics().pages["crawled"]
 
 
 def ants(folder: Path) -> dict[str, AntNote]:
@@ -133,9 +143,9 @@ def test_ants_share_a_crawl_and_one_report_adds_them_up(server: DemoServer, coll
     assert set(asked.values()) == {1}, "no page was asked twice"
     assert not overlaps(server.log()), "no site was asked twice at once"
     with opened(folder) as store:
-        records = [record for _, record in store.pages(state="crawled")]
+        records = [record for _, record in store.pages.records(state="crawled")]
         wrote = {record.copy.repository for record in records if record.copy is not None}
-        assert (store.statistics().leased, store.statistics().active_sites) == (0, 0)
+        assert (store.census.statistics().leased, store.census.statistics().active_sites) == (0, 0)
     assert wrote == {1, 2}, "each ant writes files of its own"
     with closing(Pages(folder / "repository")) as copies:
         for record in records:
@@ -155,7 +165,7 @@ def test_a_signal_stops_all_ants_and_the_next_start_goes_on_where_they_ended(
         report = crawl.wait()
     assert report["finish_reason"] == "shutdown"
     with opened(folder) as store:
-        assert (store.statistics().leased, store.statistics().active_sites) == (0, 0)
+        assert (store.census.statistics().leased, store.census.statistics().active_sites) == (0, 0)
         assert store.claims is not None
         assert ants_of(store.claims, 0.0) == {}, "each has signed off"
     with Crawl(collection, folder, "--ants=2", "--until-idle") as crawl:
@@ -168,12 +178,12 @@ def test_a_signal_ends_a_crawl_though_one_of_its_ants_hangs_and_the_others_end_w
     server: DemoServer, collection: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "store"
-    with Crawl(collection, folder, "--ants=2") as crawl:
+    with Crawl(collection, folder, "--ants=2", is_patient=False) as crawl:
         until(lambda: server.stats()["served"] > 60)
         hung = processes(crawl.process.pid, "--repository")[0]
         os.kill(hung, signal.SIGSTOP)
         crawl.process.send_signal(signal.SIGTERM)
-        assert crawl.process.wait(100) == 1, "it says that one did not end"
+        assert crawl.process.wait(240) == 1, "it says that one did not end"
         assert not lives(hung)
         assert f"process {hung}) ended with status -9" in crawl.errors.read_text()
     assert json.loads(crawl.report_file.read_bytes())["finish_reason"] == "shutdown"
@@ -184,12 +194,30 @@ def test_a_signal_ends_a_crawl_though_one_of_its_ants_hangs_and_the_others_end_w
 
 def test_a_signal_goes_to_each_ant_and_to_who_waits_for_the_store(tmp_path: Path) -> None:
     told: list[str] = []
-    command = [sys.executable, "-c", "import time; time.sleep(60)"]
-    with _Troop(command, tmp_path, [None, None], told=lambda: told.append("told")) as troop:
-        troop._pass_on(signal.SIGINT, None)
-        until(lambda: not troop.is_alive())
-        assert [each.rpartition(" ")[2] for each in troop.failed()] == ["-15", "-15"]
+    command = [sys.executable, "-c", "import time; time.sleep(600)"]
+    with AntProcesses(command, tmp_path, [None, None], on_stop=lambda: told.append("told")) as troop:
+        os.kill(os.getpid(), signal.SIGINT)
+        for _ in troop.until_ended(60.0):
+            pass
+        assert not troop.failed(), "none of them had begun"
+        with pytest.raises(SystemExit) as ended:
+            troop.require_begun()
+        assert ended.value.code == 0
     assert told == ["told"]
+
+
+@pytest.mark.parametrize("child", ["", "valkey", "--repository"], ids=["at once", "with its server", "with its ants"])
+def test_a_signal_before_any_ant_has_begun_ends_the_crawl_well_and_leaves_nobody_behind(
+    collection: Path, tmp_path: Path, child: str
+) -> None:
+    with Crawl(collection, tmp_path / "store", "--ants=2") as crawl:
+        until(lambda: handles(crawl.process.pid, signal.SIGTERM))
+        until(lambda: not child or processes(crawl.process.pid, child))
+        children = processes(crawl.process.pid, "")
+        crawl.process.send_signal(signal.SIGTERM)
+        assert crawl.process.wait(240) == 0, crawl.errors.read_text()
+    assert not any(map(lives, children))
+    assert not crawl.errors.read_text()
 
 
 def test_a_killed_crawl_leaves_nobody_behind_and_its_server_comes_back_from_its_file(
@@ -219,7 +247,7 @@ def test_sites_of_a_killed_ant_are_taken_over_and_its_copies_are_read(
         until(lambda: server.stats()["served"] > 5)
         until(lambda: [ant for ant in ants(folder).values() if ant.sites] == list(ants(folder).values()) != [])
         os.kill(processes(crawl.process.pid, "--repository")[0], signal.SIGKILL)
-        assert crawl.process.wait(100) == 1, "an ant was lost"
+        assert crawl.process.wait(240) == 1, "an ant was lost"
         assert "ended with status -9" in crawl.errors.read_text()
     report = json.loads(crawl.report_file.read_bytes())
     assert (report["finish_reason"], report["pages"]["crawled"]) == ("idle", PAGES)

@@ -20,7 +20,7 @@ from tests.acceptance.crawls import ROOT, policy
 from tests.acceptance.test_ants import Crawl, opened, processes, until
 from tests.servers.town import Town, Visit
 from webfountain.config import FountainConfig
-from webfountain.frontier.colony import LEASE_BEATS
+from webfountain.frontier.cluster.term import LEASE_BEATS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -157,9 +157,9 @@ class Chaos:
         for ant in self._joined:
             ant.wait(seconds)
         with opened(self._folder) as store:
-            news = Counter(change.url for _, change in store.changes(None, 10**6) if change.verdict == "new")
-            known = dict(store.statistics().pages)
-            leased = store.statistics().leased
+            news = Counter(change.url for _, change in store.changes.after(None, 10**6) if change.verdict == "new")
+            known = dict(store.census.statistics().pages)
+            leased = store.census.statistics().leased
         assert leased == 0
         asked = [visit for visit in self._town.visits if not visit.path.endswith(".txt")]
         overlaps, hasty = breaches(self._town.visits)

@@ -16,7 +16,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.acceptance.crawls import Crawl, policy
-from webfountain.demo.server import DemoServer
+from webfountain.lab.demo.process import DemoServer
 
 MINUTES = int(os.environ.get("WEBFOUNTAIN_SOAK_MINUTES", "60"))
 SETTLED = MINUTES // 6
@@ -66,7 +66,7 @@ def size_of(folder: Path) -> int:
     return found
 
 
-def watched(crawl: Crawl, store: Path, server: DemoServer) -> Minute:
+def observed_time(crawl: Crawl, store: Path, server: DemoServer) -> Minute:
     """One minute of a running crawl."""
     end = time.monotonic() + 60
     rss = files = 0
@@ -93,7 +93,7 @@ def test_an_hour_of_recrawling_2000_sites_takes_no_more_memory_files_or_disk_tha
         minutes = []
         with Crawl(collection, store, "-s", "LOG_LEVEL=WARNING") as crawl:
             for number in range(1, MINUTES + 1):
-                minutes.append(watched(crawl, store, server))
+                minutes.append(observed_time(crawl, store, server))
                 print(json.dumps({"minute": number, **minutes[-1]._asdict()}), flush=True)
             crawl.terminate()
             assert crawl.wait(60) == 0, crawl.errors.read_text()

@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.crawls import Crawl, copies, policy, records, run
-from webfountain.demo.server import DemoServer
 from webfountain.errors import WebfountainError
+from webfountain.lab.demo.process import DemoServer
 
 if TYPE_CHECKING:
-    from webfountain.demo.server import LoggedVisit
+    from webfountain.lab.demo.server import LoggedVisit
 
 IDLE = "--until-idle"
 Fact = tuple[str, str, int, int, str | None, int | None]

@@ -104,7 +104,7 @@ def crawl_killed_and_resumed(folder: Path, *, kills: int, pages: int, seed: int)
             killed += 1
         last = stack.enter_context(project.start("theirs", _bases=bases))
         stack.callback(last.kill)
-        _, log = last.communicate(timeout=60 + 5 * pages)
+        _, log = last.communicate(timeout=240 + 5 * pages)
         assert last.returncode == 0, log[-4000:]
         expected = {f"{site.base}/{number}" for site in sites for number in range(pages)}
         asked = Counter(site.base + path for site in sites for path in site.paths)

@@ -12,8 +12,8 @@ import pytest
 
 from tests.acceptance.crawls import policy, run
 from tests.ranking.linked_web import LinkedWeb
-from webfountain.simulate.ordering import GraphFile
-from webfountain.simulate.ordering import crawl as virtual_crawl
+from webfountain.lab.simulate.crawl_order import GraphFile
+from webfountain.lab.simulate.crawl_order import crawl as virtual_crawl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

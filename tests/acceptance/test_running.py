@@ -17,13 +17,13 @@ import pytest
 
 from tests.acceptance.crawls import ROOT, Crawl, policy, records, run
 from tests.crawl.pace import slowness
-from webfountain.demo.server import DemoServer, overlaps
+from webfountain.lab.demo.process import DemoServer, overlaps
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from webfountain.demo.server import LoggedVisit
+    from webfountain.lab.demo.server import LoggedVisit
 
 DELAY = 0.1
 LATENCY = 0.02
@@ -62,7 +62,7 @@ def crawl(collection: Path, store: Path) -> Iterator[Crawl]:
 def door(*arguments: str) -> subprocess.CompletedProcess[bytes]:
     """A command beside the crawl."""
     command = [sys.executable, "-m", "webfountain", *arguments]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=60)
+    return subprocess.run(command, cwd=ROOT, capture_output=True, check=False, timeout=240)
 
 
 def printed(*arguments: str) -> bytes:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from tests.acceptance.crawls import ROOT, policy
 from tests.benchmarks.bench_crawl import WEB
-from webfountain.demo.server import DemoServer
+from webfountain.lab.demo.process import DemoServer
 
 SHORT = 500
 

@@ -39,7 +39,7 @@ from tests.acceptance.test_many_sites import HANDLERS
 from tests.servers.town import Town
 from tests.servers.valkey import single
 from webfountain import settings as door
-from webfountain.frontier.colony import ants_of
+from webfountain.frontier.cluster.ant_notes import ants_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -28,9 +28,10 @@ from tests.benchmarks.bench_crawl import fountain
 from tests.benchmarks.bench_frontier import Links, fill
 from webfountain import settings as door
 from webfountain.records import Outcome, OutcomeKind
-from webfountain.store import open_store
-from webfountain.store.contract import LANES, Refill
-from webfountain.store.embedded.steps import LocalChangeLog
+from webfountain.store.answers import Refill
+from webfountain.store.embedded.change_log import LocalChangeLog
+from webfountain.store.lanes import LANES
+from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -53,7 +54,7 @@ def settle_all(store: FrontierStore, sites: Sequence[SiteLease], kind: OutcomeKi
     spent, pages = 0.0, 0
     for site in sites:
         never_crawled, recrawl = (HAND, 0) if kind == "new" else (0, HAND)
-        (dealt,) = store.lease([Refill(site, never_crawled=never_crawled, recrawl=recrawl, horizon=ALWAYS)])
+        (dealt,) = store.queues.lease([Refill(site, never_crawled=never_crawled, recrawl=recrawl, horizon=ALWAYS)])
         assert dealt is not None
         outcomes = []
         for one in dealt.never_crawled + dealt.recrawl:
@@ -63,7 +64,7 @@ def settle_all(store: FrontierStore, sites: Sequence[SiteLease], kind: OutcomeKi
             )
             outcomes.append(Outcome(one.id, kind, record, 0.2, title="The title of some page", resemblance=0.7))
         before = time.process_time()
-        pages += store.settle(outcomes, at=at).applied
+        pages += store.queues.settle(outcomes, at=at).applied
         spent += time.process_time() - before
     return spent, pages
 
@@ -124,7 +125,7 @@ def in_store(size: int) -> None:
     try:
         store = open_store(f"rocksdb://{folder}", collection="bench", period_s=86400)
         fill(store, Links(size), size)
-        sites = store.activate(SITES, owner="a", until=1e9, at=10.0)
+        sites = store.sites.activate(SITES, owner="a", until=1e9, at=10.0)
         settle_all(store, sites, "new", 11.0)
         spent: dict[OutcomeKind, float] = {"same": 0.0, "changed": 0.0}
         pages = 0
@@ -133,21 +134,21 @@ def in_store(size: int) -> None:
             seconds, pages = settle_all(store, sites, kind, 12.0 + number)
             spent[kind] += seconds
         reader = open_store(f"rocksdb://{folder}", collection=None, period_s=None, read_only=True)
-        end = reader.changes_end()
+        end = reader.changes.end()
         before = time.process_time()
         for _ in range(POLLS):
-            assert reader.changes(end, 1000) == []
+            assert reader.changes.after(end, 1000) == []
         empty = (time.process_time() - before) / POLLS
         before = time.process_time()
-        found = reader.changes(None, 20_000)
+        found = reader.changes.after(None, 20_000)
         entry = (time.process_time() - before - empty) / len(found)
         assert len(found) == 20_000
         busy, taken = 0.0, 0
         for number in range(POLLS // 4):
-            end = reader.changes_end()
+            end = reader.changes.end()
             settle_all(store, sites[:1], "changed", 100.0 + number)
             before = time.process_time()
-            taken += len(reader.changes(end, 1000))
+            taken += len(reader.changes.after(end, 1000))
             busy += time.process_time() - before
         assert taken == POLLS // 4 * HAND
         result = {

@@ -31,7 +31,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from tests.acceptance.crawls import ROOT, Crawl, copies, policy, records
 from tests.acceptance.test_hour import family
 from webfountain import settings as door
-from webfountain.demo.server import DemoServer
+from webfountain.lab.demo.process import DemoServer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from tests.benchmarks.bench_crawl import WEB, fountain
-from webfountain.ranking import EpochScores
 from webfountain.ranking.link_log import LinkLog
+from webfountain.ranking.scores import EpochScores
 from webfountain.records import Link
 from webfountain.urls import fingerprint
 

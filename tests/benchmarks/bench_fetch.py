@@ -26,9 +26,10 @@ from scrapy.utils.reactor import install_reactor
 from scrapy.utils.test import get_crawler
 
 from webfountain.clock import SystemClock
-from webfountain.download import Fetcher, Resolver, terms_of
-from webfountain.download.connection import ConnectionPool
-from webfountain.policy import NetworkTable, PolitenessTable
+from webfountain.download.connection_pool import ConnectionPool
+from webfountain.download.fetcher import Fetcher, terms_of
+from webfountain.download.resolver import Resolver
+from webfountain.policy.tables import NetworkTable, PolitenessTable
 from webfountain.records import Fetch
 
 if TYPE_CHECKING:
@@ -83,7 +84,7 @@ async def measure(base: str, rounds: int) -> dict[str, dict[str, float]]:
     crawler = get_crawler(Spider)
     crawler.spider = crawler._create_spider("bench")
     handlers = {
-        "project": "webfountain.crawl.downloader.FountainDownloadHandler",
+        "project": "webfountain.crawl.download_handler.FountainDownloadHandler",
         "scrapy": crawler.settings.getdict("DOWNLOAD_HANDLERS_BASE")["http"],
     }
     built = {name: build_from_crawler(load_object(path), crawler) for name, path in handlers.items()}

@@ -23,17 +23,17 @@ from tests.benchmarks.bench_live import DATA
 from tests.benchmarks.bench_revisit import OTHER_WINDOWS, SITES, trace_of
 from tests.benchmarks.live_runs import CYCLE, Setting, offline
 from tests.benchmarks.live_webs import open_web
-from webfountain.core.activity import Signals
 from webfountain.core.forecast import Cycle, holds, published
-from webfountain.simulate.revisit import replay_at_a_price
-from webfountain.simulate.rivals import AtAPrice
+from webfountain.core.signals import Signals
+from webfountain.lab.simulate.at_a_price import AtAPrice
+from webfountain.lab.simulate.revisit import replay_at_a_price
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from webfountain.simulate.rivals import ChangeTrace
+    from webfountain.lab.simulate.trace import ChangeTrace
 
     Pages = npt.NDArray[np.int64]
 
@@ -55,7 +55,7 @@ class Foretelling(AtAPrice):
 
     def choose(self, at: float, many: int) -> Pages:
         chosen = super().choose(at, many)
-        over = published(self.urgent.encode_forecast()) if at >= self._until else None
+        over = published(self.urgent.forecast.encode()) if at >= self._until else None
         if over is not None and over.forecast.begin >= self._until - DAYS * DAY / 2:
             self.cycles[-1:] = over.forecast.cycles[-2:]  # of the one before more is known by now
             self._until = over.forecast.begin + DAYS * DAY

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from webfountain.frontier.pages.duplicates import DuplicateEliminator
+from webfountain.duplicates.url_dedup import DuplicateEliminator
 from webfountain.records import Link, Outcome
-from webfountain.store import open_store
-from webfountain.store.contract import Parked, Refill
+from webfountain.store.answers import ParkRequest, Refill
+from webfountain.store.opening import open_store
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -132,7 +132,7 @@ def fill(store: FrontierStore, links: Links, size: int) -> dict[str, float]:
         for start in range(0, links.sites, PAGES_PER_BATCH):
             with building:
                 batch = [link(int(s), p) for s in order[start : start + PAGES_PER_BATCH] for p in pages]
-            done += store.discover(batch, at=1.0).new
+            done += store.queues.discover(batch, at=1.0).new
     cpu = quiet_cpu() - before - building.seconds
     assert done == links.sites * PAGES_PER_SITE
     return {"fill_links_per_cpu_s": done / cpu}
@@ -148,7 +148,7 @@ def measure_new(store: FrontierStore, links: Links, size: int) -> dict[str, floa
             batch = next(batches, [])
         if not batch:
             break
-        new += store.discover(batch, at=2.0).new
+        new += store.queues.discover(batch, at=2.0).new
         seen += len(batch)
     own = time.thread_time() - thread - building.seconds
     cpu = quiet_cpu() - before - building.seconds
@@ -183,12 +183,12 @@ def measure_lease(store: FrontierStore, links: Links, size: int) -> dict[str, fl
     horizon = [float("inf")] * 258
     sites = min(links.sites, ACTIVE_SITES)
     before, done = quiet_cpu(), 0
-    found = store.activate(sites, owner="a", until=1e9, at=10.0)
+    found = store.sites.activate(sites, owner="a", until=1e9, at=10.0)
     for site in found:
         recrawl = Refill(site, recrawl=HAND, horizon=horizon)
         for queue in ("never-crawled", "never-crawled", "never-crawled", "recrawl"):
             refill = Refill(site, never_crawled=HAND) if queue == "never-crawled" else recrawl
-            (dealt,) = store.lease([refill])
+            (dealt,) = store.queues.lease([refill])
             assert dealt is not None
             leases = dealt.never_crawled + dealt.recrawl
             outcomes = [
@@ -209,8 +209,8 @@ def measure_lease(store: FrontierStore, links: Links, size: int) -> dict[str, fl
                 )
                 for number, one in enumerate(leases)
             ]
-            done += store.settle(outcomes, at=11.0).applied
-    store.park([Parked(site, 1e6, site.record.state) for site in found], at=12.0)
+            done += store.queues.settle(outcomes, at=11.0).applied
+    store.sites.park([ParkRequest(site, 1e6, site.record.state) for site in found], at=12.0)
     cpu = quiet_cpu() - before
     assert done == 4 * HAND * len(found)
     return {"lease_settle_per_cpu_s": done / cpu}
@@ -227,7 +227,7 @@ def run(size: int) -> dict[str, float]:
         for measure in (measure_new, measure_mixed, measure_lease):
             result |= measure(store, links, size)
         result["seconds"] = time.perf_counter() - start
-        known = sum(store.statistics().pages.values())
+        known = sum(store.census.statistics().pages.values())
         store.close()
         result["disk_bytes_per_url"] = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file()) / known
         result["peak_rss_mb"] = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

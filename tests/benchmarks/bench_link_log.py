@@ -15,8 +15,8 @@ from pathlib import Path
 
 import numpy as np
 
-from webfountain.ranking import EpochScores, publish_scores
 from webfountain.ranking.link_log import LinkLog, compact
+from webfountain.ranking.scores import EpochScores, publish_scores
 from webfountain.records import Link
 from webfountain.urls import fingerprint
 

@@ -10,7 +10,7 @@ day's end, by equation (2) and by the oldest-first selection actually used.
 By default the crawler's own frontier runs under a manual clock with the web as a function: some seconds a policy, the
 same every time. ``--live`` crawls over HTTP in a process of its own, a second a day. ``--web generated`` and
 ``--web bursty`` take generated sites instead, the second with changes that strike a directory at once;
-``--without siblings,…`` switches signals of `fountain` off. The dominating cost is reading pages (parsing, shingles).
+The dominating cost is reading pages (parsing, shingles).
 """
 
 from __future__ import annotations
@@ -61,7 +61,6 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--warm-up", type=int, default=28, help="days, two cycles")
     parser.add_argument("--days", type=int, default=60)
     parser.add_argument("--share", type=float, default=1 / 3, help="capacity a day, as a share of the pages")
-    parser.add_argument("--without", default="", help="signals of fountain to switch off, comma-separated")
     parser.add_argument("--live", action="store_true", help="real HTTP, a second a day")
     parser.add_argument("--out", type=Path)
     parser.add_argument("--plot", type=Path)
@@ -70,8 +69,7 @@ def _options() -> argparse.Namespace:
 
 def _run(policy: str, min_change: float, options: argparse.Namespace) -> list[Look]:
     web = open_web(options.web, archive=options.archive, seed=options.seed, offset=options.offset)
-    without = tuple(name for name in options.without.split(",") if name)
-    setting = Setting(policy, min_change, options.warm_up + options.days, options.share, without, options.seed)
+    setting = Setting(policy, min_change, options.warm_up + options.days, options.share, options.seed)
     with tempfile.TemporaryDirectory(prefix="webfountain-live-") as folder:
         if policy == "clairvoyant":
             return clairvoyant(setting, web)

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 from selectolax.lexbor import LexborHTMLParser
 
-from tests.formats.test_html_limits import HOSTILE
-from webfountain.formats.document import tame
+from tests.formats.test_html_safety import HOSTILE
+from webfountain.formats.html_safety import tame
 
 if TYPE_CHECKING:
     from collections.abc import Callable

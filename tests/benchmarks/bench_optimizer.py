@@ -14,9 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from webfountain.core.model import Array, Instance, build_instance, simulate, simulate_plan
-from webfountain.core.optimizer import repaired, solve, uniform_plan
-from webfountain.report.findings import packaged_instance, read_table
+from webfountain.core.model import Array, Instance, simulate, simulate_plan
+from webfountain.core.optimizer import solve
+from webfountain.core.working_set import repaired, uniform_plan
+from webfountain.lab.bucket_instances import build_instance
+from webfountain.lab.solving import packaged_instance, read_table
 
 GOALS = {"1": 4.0, "2": 30.0, "3": 18.0}
 TURNS = 3  # of ours, around IPOPT's run

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import numpy as np
 
-from webfountain.core.rank import LinkGraph, pagerank
-from webfountain.simulate.ordering import crawl, hot_pages, load_graph, shares
+from webfountain.core.link_graph import LinkGraph
+from webfountain.core.pagerank import pagerank
+from webfountain.lab.simulate.crawl_order import crawl, hot_pages, load_graph, shares
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "graph"
 GRAPHS = ((DATA / "cnr-2000.npz", 217_849), (DATA / "apache-sites.npz", 20_679))

@@ -27,14 +27,15 @@ import numpy as np
 from tests.acceptance.crawls import policy, run
 from webfountain import settings as door
 from webfountain.core.buckets import BUCKETS, intervals_of
-from webfountain.demo.server import DemoServer
-from webfountain.formats.content_type import ContentType
 from webfountain.formats.document import text_of
-from webfountain.frontier.batch import CensusTaken
-from webfountain.frontier.planning.plan import Bounds, census_of, make_plan
-from webfountain.policy import CycleTable
+from webfountain.formats.media_type import ContentType
+from webfountain.frontier.batch import CensusSnapshot
+from webfountain.frontier.planning.make_plan import census_of, make_plan
+from webfountain.frontier.planning.plan import Bounds
+from webfountain.lab.demo.process import DemoServer
+from webfountain.policy.tables import CycleTable
 from webfountain.records import CensusRow
-from webfountain.store.contract import BucketCensus
+from webfountain.store.answers import BucketCensus
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,11 +77,11 @@ def main() -> None:
             asyncio.run(_measure(work, f"{strategy} {pages:.0e}"))
 
 
-def _made(taken: CensusTaken, cycle: CycleTable) -> Plan:
+def _made(taken: CensusSnapshot, cycle: CycleTable) -> Plan:
     return make_plan(census_of(taken, cycle), at=taken.at, cycle=cycle, bounds=Bounds(), clocks=None)
 
 
-def census(pages: int, *, seed: int = 1) -> CensusTaken:
+def census(pages: int, *, seed: int = 1) -> CensusSnapshot:
     """Fourteen periods of a crawl that visits every page once in 30 days or once in its own interval."""
     rng = np.random.default_rng(seed)
     size = 1 + (rng.dirichlet(np.full(BUCKETS, 2.0)) * pages).astype(np.int64)
@@ -99,12 +100,12 @@ def census(pages: int, *, seed: int = 1) -> CensusTaken:
             seconds=0.3 * float(fetches[i]),
             links=int(0.05 * fetches[i]),
             births=int(0.03 * fetches[i]),
-            watched=float(fetches[i] * gap[i]),
+            observed_time=float(fetches[i] * gap[i]),
         )
         for period in range(14)
         for i in range(BUCKETS)
     ]
-    return CensusTaken(AT, buckets, rows, pages // 50)
+    return CensusSnapshot(AT, buckets, rows, pages // 50)
 
 
 async def _measure(work: Callable[[], Plan | None], name: str) -> None:

@@ -21,15 +21,15 @@ import msgspec
 
 from tests.frontier.drive import Drive, collection_of
 from webfountain.records import Link, Outcome
-from webfountain.store import open_store
-from webfountain.store.contract import Parked, Refill
+from webfountain.store.answers import ParkRequest, Refill
+from webfountain.store.opening import open_store
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from tests.frontier.drive import Answer
-    from webfountain.policy.files import Collection
+    from webfountain.policy.collection import Collection
     from webfountain.records import Fetch
     from webfountain.store.contract import FrontierStore
 
@@ -62,9 +62,9 @@ def fill(store: FrontierStore, size: int) -> None:
     for number in range(SITES):
         waiting = list(links(number, each))
         for begin in range(0, each, BATCH):
-            store.discover(waiting[begin : begin + BATCH], at=START - 86_400.0)
-    for lease in store.activate(SITES, owner="bench", until=START, at=START - 80_000.0):
-        (dealt,) = store.lease([Refill(lease, never_crawled=each // 4)])
+            store.queues.discover(waiting[begin : begin + BATCH], at=START - 86_400.0)
+    for lease in store.sites.activate(SITES, owner="bench", until=START, at=START - 80_000.0):
+        (dealt,) = store.queues.lease([Refill(lease, never_crawled=each // 4)])
         assert dealt is not None
         ends = []
         for one in dealt.never_crawled:
@@ -72,8 +72,8 @@ def fill(store: FrontierStore, size: int) -> None:
                 one.record, state="crawled", last_crawled=START - 70_000.0, digest=f"{one.key.hex():0>40}", status=200
             )
             ends.append(Outcome(one.id, "new", record))
-        store.settle(ends, at=START - 70_000.0)
-        store.park([Parked(lease, START, lease.record.state)], at=START - 70_000.0)
+        store.queues.settle(ends, at=START - 70_000.0)
+        store.sites.park([ParkRequest(lease, START, lease.record.state)], at=START - 70_000.0)
 
 
 def answer(fetch: Fetch, at: float) -> Answer:
@@ -96,12 +96,12 @@ def main() -> int:
         batches = timed_batches(drive)
         drive.run(seconds=20)
         usual = max(batches)
-        asked, refused = len(drive.asked()), store.statistics().pages["refused"]
-        held = sum("/drop/" in record.url for _, record in store.pages(state="crawled"))
+        asked, refused = len(drive.asked()), store.census.statistics().pages["refused"]
+        held = sum("/drop/" in record.url for _, record in store.pages.records(state="crawled"))
         batches.clear()
-        drive.frontier.adopt_collection(collection(DENY))
+        drive.frontier.work.adopt(collection(DENY))
         at, cpu = drive.clock.now(), time.process_time()
-        drive.run(steps=10_000_000, until=lambda: store.statistics().pages["refused"] - refused >= held)
+        drive.run(steps=10_000_000, until=lambda: store.census.statistics().pages["refused"] - refused >= held)
         found = {
             "urls": size,
             "held_and_denied": held,
@@ -120,7 +120,7 @@ def main() -> int:
 def timed_batches(drive: Drive) -> list[float]:
     """CPU seconds of each batch of the worker from now on."""
     spent: list[float] = []
-    run = drive.frontier.run
+    run = drive.frontier.worker.run
 
     def timed(batch: object) -> object:
         begun = time.process_time()
@@ -128,7 +128,7 @@ def timed_batches(drive: Drive) -> list[float]:
         spent.append(time.process_time() - begun)
         return result
 
-    drive.frontier.run = timed  # type: ignore[method-assign, assignment]
+    drive.frontier.worker.run = timed  # type: ignore[method-assign, assignment]
     return spent
 
 

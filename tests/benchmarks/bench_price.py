@@ -36,22 +36,28 @@ import numpy as np
 from tests.frontier.drive import Drive, collection_of
 from webfountain.clock import ManualClock
 from webfountain.core.change_rate import append
-from webfountain.frontier.batch import CensusTaken, Learned
-from webfountain.frontier.pages.examiner import Visit
-from webfountain.frontier.planning import urgent_site
-from webfountain.frontier.planning.plan import Controller, encode_plan
+from webfountain.frontier.batch import CensusSnapshot, SavedSiteData
+from webfountain.frontier.planning import site_windows
+from webfountain.frontier.planning.begin_site import begin_site
+from webfountain.frontier.planning.collection_forecast import CollectionForecast
+from webfountain.frontier.planning.controller import Controller
+from webfountain.frontier.planning.page_supply import PageSupply
+from webfountain.frontier.planning.plan import encode_plan
+from webfountain.frontier.planning.urgency_pace import UrgencyPace
 from webfountain.frontier.planning.urgent_pages import UrgentPages, urgent_pages_of
-from webfountain.frontier.planning.urgent_site import UrgentSite
-from webfountain.policy.files import CollectionInForce
-from webfountain.records import STATES, Fetch, Fetched, Link, Outcome, PageRecord, SiteLease, SiteRecord, SiteState
-from webfountain.store import open_store
-from webfountain.store.contract import COLLECTION, LANES, PLAN, Parked, Refill
+from webfountain.frontier.visit import Visit
+from webfountain.policy.edits import CollectionInForce
+from webfountain.records import STATES, Fetch, FetchResult, Link, Outcome, PageRecord, SiteLease, SiteRecord, SiteState
+from webfountain.store.answers import ParkRequest, Refill
+from webfountain.store.contract import COLLECTION, PLAN
+from webfountain.store.lanes import LANES
+from webfountain.store.opening import open_store
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from webfountain.policy.files import Collection
+    from webfountain.policy.collection import Collection
     from webfountain.store.contract import FrontierStore
 
     Array = npt.NDArray[np.float64]
@@ -68,14 +74,17 @@ BATCH_S = 0.1
 START = 1e9
 DIRECTORIES = 5
 SITE_DAYS, DIRECTORY_DAYS, PAGE_DAYS = 90.0, 60.0, 200.0
-LOOKS = 10
+POLLS = 10
 """Looks at the truth in a day."""
 LOOKED_AT = 400
 """Sites that are held against the truth."""
-SELECTION = (
-    "divide", "wants", "admit", "prepare", "outranking", "due", "demand", "recalled", "look", "encode_forecast",
-    "observe", "refuse", "next_at", "leave", "free", "turn",
-)  # fmt: skip
+SELECTION: tuple[tuple[type, tuple[str, ...]], ...] = (
+    (UrgentPages, ("wants", "admit", "prepare", "outranking", "due", "observe", "refuse", "next_at", "leave", "turn")),
+    (UrgencyPace, ("divide",)),
+    (PageSupply, ("demand", "best", "call")),
+    (CollectionForecast, ("update", "encode")),
+)
+"""All that choosing pages costs."""
 
 
 class Releases(NamedTuple):
@@ -162,9 +171,9 @@ class Paced(Drive):
                 self._land(heapq.heappop(self.flying)[2])
             if now >= self.work_at:
                 self.work_at = now + BATCH_S
-                if (batch := self.frontier.take_work()) is not None:
-                    self.frontier.absorb(self.frontier.run(batch))
-                    self.frontier.planning()  # the plan stays: it is the price that follows
+                if (batch := self.frontier.work.take()) is not None:
+                    self.frontier.work.absorb(self.frontier.worker.run(batch))
+                    self.frontier.planner.making()  # the plan stays: it is the price that follows
             following = min([self.work_at, end, *(each[0] for each in self.flying[:1])])
             wake = self.frontier.wake_at()
             self.clock.set(max(min(following, wake) if wake is not None and wake > now else following, now))
@@ -173,7 +182,7 @@ class Paced(Drive):
 def main() -> None:
     """Set up, crawl, tell."""
     options = _options()
-    urgent_site.WINDOW = options.window  # type: ignore[misc]
+    site_windows.WINDOW = options.window  # type: ignore[misc]
     web = Web(options)
     capacity = options.sites * options.pages // options.interval
     collection = collection_of(
@@ -227,7 +236,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--interval", type=int, default=30, help="days of the budget for all pages")
     parser.add_argument("--days", type=float, default=4.0)
     parser.add_argument("--ranking", action="store_true")
-    parser.add_argument("--window", type=int, default=urgent_site.WINDOW, help="pages of a site in memory at once")
+    parser.add_argument("--window", type=int, default=site_windows.WINDOW, help="pages of a site in memory at once")
     parser.add_argument("--store", type=Path, help="a folder that keeps the filled store for other runs")
     return parser.parse_args()
 
@@ -253,7 +262,7 @@ def set_up(store: FrontierStore, web: Web, collection: Collection) -> None:
     """Pages known and crawled, sites inactive, with what was learned of each; nothing of this is measured."""
     urgent = urgent_pages_of(collection, recrawl=True)
     assert urgent is not None
-    urgent.divide(len(web.names) * web.pages, len(web.names))
+    urgent.pace.divide(len(web.names) * web.pages, len(web.names))
     at = START
     rng = random.Random(0)
     for begin in range(0, len(web.names), 200):
@@ -261,25 +270,29 @@ def set_up(store: FrontierStore, web: Web, collection: Collection) -> None:
         records = {name: records_of(web, web.number[name]) for name in names}
         keys = {name: [fingerprint(record.url) for record in records[name]] for name in names}
         for name in names:
-            store.discover([Link(r.url, name, k) for r, k in zip(records[name], keys[name], strict=True)], at=at)
-        leases = store.activate(len(names), owner="set-up", until=at + 1e6, at=at)
+            store.queues.discover([Link(r.url, name, k) for r, k in zip(records[name], keys[name], strict=True)], at=at)
+        leases = store.sites.activate(len(names), owner="set-up", until=at + 1e6, at=at)
         outcomes = []
-        for dealt in store.lease([Refill(lease, never_crawled=web.pages, horizon=[at] * LANES) for lease in leases]):
+        for dealt in store.queues.lease(
+            [Refill(lease, never_crawled=web.pages, horizon=[at] * LANES) for lease in leases]
+        ):
             assert dealt is not None
             of = dict(zip(keys[dealt.site], records[dealt.site], strict=True))
             outcomes += [Outcome(lease.id, "new", of[lease.key], 0.01, 0) for lease in dealt.never_crawled]
         learned = []
         for lease in leases:
-            site = UrgentSite.begun(lease.site, records[lease.site], urgent._terms.rounded(), at=at)
-            learned.append((lease, Learned(urgency=site.encode()).encode()))
-        store.settle(outcomes, at=at, learned=learned)
+            site = begin_site(lease.site, records[lease.site], urgent.pace.terms.rounded(), at=at)
+            learned.append((lease, SavedSiteData(urgency=site.encode()).encode()))
+        store.queues.settle(outcomes, at=at, learned=learned)
         state = SiteState(robots_at=at, robots_ok=True, robots=None)
-        store.park([Parked(lease, at + rng.random() * web.day_s / 4, state) for lease in leases], at=at)
-    taken = CensusTaken(at, store.census(), store.census_rows(since=0), 0)
+        store.sites.park([ParkRequest(lease, at + rng.random() * web.day_s / 4, state) for lease in leases], at=at)
+    taken = CensusSnapshot(at, store.census.buckets(), store.census.rows(since=0), 0)
     plan = Controller(collection, start=at).plan_from(taken)
     assert plan is not None
-    store.put_value(PLAN, encode_plan(plan))
-    store.put_value(COLLECTION, CollectionInForce.encode(collection))  # else all pages are judged anew at the start
+    store.board.put_value(PLAN, encode_plan(plan))
+    store.board.put_value(
+        COLLECTION, CollectionInForce.encode(collection)
+    )  # else all pages are judged anew at the start
 
 
 def crawl(
@@ -287,28 +300,29 @@ def crawl(
 ) -> float:
     """Drive the frontier; the mean obsolete share."""
     spent: dict[str, float] = defaultdict(float)
-    for name in SELECTION:
-        setattr(UrgentPages, name, _timed(getattr(UrgentPages, name), name, spent))
+    for part, names in SELECTION:
+        for name in names:
+            setattr(part, name, _timed(getattr(part, name), name, spent))
     drive = Paced(collection, web.answer, store=store, clock=clock, active_sites=1000)
     looked = range(min(LOOKED_AT, len(web.names)))
     shares, used = [], []
     begun, web.cpu = time.process_time(), 0.0
     outside = 0.0
-    looks = int(days * LOOKS)
+    looks = int(days * POLLS)
     for look in range(1, looks + 1):
-        drive.go(START + look * web.day_s / LOOKS)
+        drive.go(START + look * web.day_s / POLLS)
         before = time.process_time()
         shares.append(web.obsolete(looked, clock.now()))
         outside += time.process_time() - before
         used.append(sum(kind == "page" for _, kind, _ in drive.log))
-        price = drive.frontier._follower.schedule.price
+        price = drive.frontier.planner.follower.schedule.price
         if look == looks // 2:  # from here on: before, the price of a store that was made at once has to be found
             middle = time.process_time() - begun - outside - web.cpu, sum(spent.values())
-        print(f"  day {look / LOOKS:.1f}: {used[-1]:,} fetches, obsolete {shares[-1]:.5f}, price {price}", flush=True)
+        print(f"  day {look / POLLS:.1f}: {used[-1]:,} fetches, obsolete {shares[-1]:.5f}, price {price}", flush=True)
     cpu = time.process_time() - begun - outside - web.cpu
     half = len(used) // 2
     fetches, later = used[-1], used[-1] - used[half - 1]
-    late = later / (capacity * (len(used) - half) / LOOKS)
+    late = later / (capacity * (len(used) - half) / POLLS)
     selection = sum(spent.values())
     cpu_later, selection_later = cpu - middle[0], selection - middle[1]
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
@@ -339,7 +353,7 @@ def ranked(web: Web, collection: Collection, days: float, capacity: int) -> floa
     """All pages ranked together fifty times a day, the most urgent fetched at once; the mean obsolete share."""
     urgent = urgent_pages_of(collection, recrawl=True)
     assert urgent is not None
-    urgent.divide(len(web.names) * web.pages, len(web.names))
+    urgent.pace.divide(len(web.names) * web.pages, len(web.names))
     url: dict[bytes, str] = {}
     for name in web.names:
         records = records_of(web, web.number[name])
@@ -352,24 +366,24 @@ def ranked(web: Web, collection: Collection, days: float, capacity: int) -> floa
     for check in range(1, int(days * checks) + 1):
         at = START + check * web.day_s / checks
         room += capacity / checks
-        urgent._reckon(web.names, 0.0, at)
-        sites = [urgent._sites[name] for name in web.names]
+        urgent.reckon(web.names, 0.0, at)
+        sites = [urgent.sites.active[name] for name in web.names]
         begins = np.cumsum([0, *map(len, sites)])
-        urgency = np.concatenate([site.worth for site in sites])
+        urgency = np.concatenate([site.ranking.worth for site in sites])
         best = np.argpartition(-urgency, int(room))[: int(room)]
         room -= len(best)
         visits = []
         for page in best.tolist():
             number = int(np.searchsorted(begins, page, side="right")) - 1
-            address = url[sites[number].key(page - int(begins[number]))]
+            address = url[sites[number].pages.key(page - int(begins[number]))]
             fetch = Fetch(1, "page", address, web.names[number], None)
             held = int(address.rsplit("/", 1)[1])
             before = int(web.held[number, held])
             web.held[number, held] = version = web.version(number, held, at)
             record = PageRecord(address, state="crawled", last_crawled=at)
-            visits.append(Visit(Fetched(fetch, at, 0.1, 200), "changed" if version != before else "same", record))
+            visits.append(Visit(FetchResult(fetch, at, 0.1, 200), "changed" if version != before else "same", record))
         urgent.observe(visits, at=at)
-        if check % (checks // LOOKS) == 0:
+        if check % (checks // POLLS) == 0:
             shares.append(web.obsolete(looked, at))
     return float(np.mean(shares))
 

@@ -26,8 +26,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from webfountain.core.rank import LinkGraph, pagerank
-from webfountain.core.resemblance import mixed
+from webfountain.core.link_graph import LinkGraph
+from webfountain.core.pagerank import pagerank
+from webfountain.core.shingles import mixed
 from webfountain.ranking.link_log import compact
 from webfountain.ranking.ranker import ranked_log
 

@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.estimators import losses, shares
-from webfountain.simulate.revisit import PLANS, POLICIES, Replay, replay
-from webfountain.simulate.rivals import ABLATIONS, IMPORTANCE, RANKING, SITEMAP, ChangeTrace, load_trace
+from webfountain.lab.simulate.at_a_price import ABLATIONS, IMPORTANCE, RANKING, SITEMAP
+from webfountain.lab.simulate.revisit import PLANS, POLICIES, Replay, replay
+from webfountain.lab.simulate.trace import ChangeTrace, load_trace
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "traces"
 SITES: dict[str, dict[str, Any]] = {

@@ -30,12 +30,14 @@ import msgspec
 from tests.acceptance.crawls import ROOT, policy
 from tests.benchmarks.bench_crawl import WEB, served_by
 from tests.servers.valkey import single
-from webfountain.demo.server import DemoServer
-from webfountain.frontier.colony import Membership, Ruling
-from webfountain.frontier.progress import COUNTS, LOOK_S, LOOKS, Seldom
+from webfountain.frontier.cluster.heartbeats import ControllerState
+from webfountain.frontier.cluster.membership import Membership, join_ants
+from webfountain.frontier.timers import COUNTS, POLL_INTERVAL_S, POLLS, IdleInterval
+from webfountain.lab.demo.process import DemoServer
 from webfountain.records import Link, Outcome
-from webfountain.store import open_store
-from webfountain.store.contract import LANES, Refill
+from webfountain.store.answers import Refill
+from webfountain.store.lanes import LANES
+from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -89,7 +91,7 @@ def measure_steps(urls: int, shards: int) -> dict[str, Any]:
     """Microseconds a URL of each step, server and client apart; what the server was asked."""
     with single() as (url, client):
         store = open_store(f"{url}?shards={shards}", collection="bench", period_s=86_400.0)
-        store.discover([Link("https://warm.example/", "https://warm.example", bytes(8))], at=AT)
+        store.queues.discover([Link("https://warm.example/", "https://warm.example", bytes(8))], at=AT)
         names = [f"https://site{number:05d}.example.org" for number in range(SITES)]
         links = [
             Link(f"{names[n % SITES]}/p/{n:09d}", names[n % SITES], n.to_bytes(8, "little"), 3) for n in range(urls)
@@ -98,15 +100,15 @@ def measure_steps(urls: int, shards: int) -> dict[str, Any]:
         client.config_resetstat()
         with _measured(client, found, "discover", urls):
             for start in range(0, urls, BATCH):
-                store.discover(links[start : start + BATCH], at=AT)
+                store.queues.discover(links[start : start + BATCH], at=AT)
         with _measured(client, found, "known again", urls):
             for start in range(0, urls, BATCH):
-                store.discover(links[start : start + BATCH], at=AT)
-        homes = store.activate(SITES, owner="bench", until=AT + 1e6, at=AT)
+                store.queues.discover(links[start : start + BATCH], at=AT)
+        homes = store.sites.activate(SITES, owner="bench", until=AT + 1e6, at=AT)
         held = []
         with _measured(client, found, "lease", urls):
             for start in range(0, SITES, 50):
-                for dealt in store.lease(
+                for dealt in store.queues.lease(
                     [Refill(home, 0, HAND, HAND, None, [0.0] * LANES) for home in homes[start : start + 50]]
                 ):
                     held += dealt.never_crawled if dealt is not None else []
@@ -114,7 +116,7 @@ def measure_steps(urls: int, shards: int) -> dict[str, Any]:
         held.sort(key=lambda lease: lease.id.number % HAND)
         with _measured(client, found, "settle", len(held)):
             for start in range(0, len(held), 40):
-                store.settle([_outcome(lease) for lease in held[start : start + 40]], at=AT + 60)
+                store.queues.settle([_outcome(lease) for lease in held[start : start + 40]], at=AT + 60)
         found["lease"]["server us"] *= urls / len(held)
         found["lease"]["client us"] *= urls / len(held)
         stats = client.info("commandstats")
@@ -158,19 +160,19 @@ def measure_idle(ants: int) -> dict[str, float]:
     """
     with single(maxclients=str(ants + 100)) as (url, client):
         first = open_store(url, collection="bench", period_s=86_400.0)
-        first.discover([Link("https://one.example/", "https://one.example", bytes(8))], at=AT)
-        first.activate(1, owner="busy", until=AT + 1e6, at=AT)
+        first.queues.discover([Link("https://one.example/", "https://one.example", bytes(8))], at=AT)
+        first.sites.activate(1, owner="busy", until=AT + 1e6, at=AT)
         stores = [open_store(url, collection="bench", period_s=86_400.0) for _ in range(ants)]
         others = [_member(store, f"ant{number}") for number, store in enumerate(stores)]
         found: dict[str, float] = {"connections": ants}
-        every = {"look": _mean_s(LOOKS), "count": _mean_s(COUNTS), "heartbeat": BEAT_S}
+        every = {"look": _mean_s(POLLS), "count": _mean_s(COUNTS), "heartbeat": BEAT_S}
 
         def act(name: str, at: float) -> None:
             for number, (store, other) in enumerate(zip(stores, others, strict=True)):
                 if name == "look":
                     _idle_look(store, number)
                 elif name == "count":
-                    store.statistics()
+                    store.census.statistics()
                 else:
                     _beat(other, at)
 
@@ -186,9 +188,9 @@ def measure_idle(ants: int) -> dict[str, float]:
     return found
 
 
-def _mean_s(seldom: Seldom) -> float:
+def _mean_s(seldom: IdleInterval) -> float:
     """Between two looks of an ant that has been idle for long, on the mean."""
-    return LOOK_S + 0.75 * (seldom.longest_s - LOOK_S)
+    return POLL_INTERVAL_S + 0.75 * (seldom.longest_s - POLL_INTERVAL_S)
 
 
 def _idle_look(store: FrontierStore, number: int) -> None:
@@ -198,18 +200,18 @@ def _idle_look(store: FrontierStore, number: int) -> None:
     assert feed is not None
     feed.take(16, until=AT + 60.0, at=AT)
     store.claims.collect(f"ant{number}")
-    store.next_site_due()
+    store.sites.next_due()
 
 
 def _member(store: FrontierStore, name: str) -> Membership:
     assert store.claims is not None
-    return Membership(store, store.claims, owner=name, heartbeat_s=BEAT_S, start=AT, plans=True)
+    return join_ants(store, store.claims, owner=name, heartbeat_s=BEAT_S, start=AT, plans=True)
 
 
 def _beat(one: Membership, at: float) -> None:
     counts = {f"metric/{number}": float(number) for number in range(40)}
-    beat = one.beat(at, leases=[], claimed=[], sites=0, in_flight=0, counts=counts, ruling=Ruling())
-    one.take_in(one.carry_out(beat))
+    request = one.request(at, leases=[], claimed=[], sites=0, in_flight=0, counts=counts, controller=ControllerState())
+    one.take_in(one.heartbeats.carry_out(request))
 
 
 def measure_crawl(ours: tuple[int, int], plain: tuple[int, int]) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from webfountain.demo.server import DemoServer
+from webfountain.lab.demo.process import DemoServer
 
 ROOT = Path(__file__).resolve().parents[2]
 RUNS = 9

@@ -26,8 +26,8 @@ import msgspec
 from tests.servers.valkey import single
 from webfountain.core.change_rate import append
 from webfountain.records import Copy, Link, Outcome
-from webfountain.store import open_store
-from webfountain.store.contract import Refill
+from webfountain.store.answers import Refill
+from webfountain.store.opening import open_store
 
 GOAL_S = 60.0
 AT = 1.75e9
@@ -84,10 +84,10 @@ def _fill(url: str, urls: int, sites: int) -> None:
             Link(f"{names[n % sites]}/docs/page-{n:09d}-xxxxx.html", names[n % sites], n.to_bytes(8, "little"), n % 9)
             for n in some
         ]
-        store.discover(links, at=AT + start)
-    homes = store.activate(sites, owner="bench", until=math.inf, at=AT + urls)
+        store.queues.discover(links, at=AT + start)
+    homes = store.sites.activate(sites, owner="bench", until=math.inf, at=AT + urls)
     for home in homes:
-        [dealt] = store.lease([Refill(home, 0, urls // sites // 2)])
+        [dealt] = store.queues.lease([Refill(home, 0, urls // sites // 2)])
         assert dealt is not None
         outcomes = []
         for number, lease in enumerate(dealt.never_crawled):
@@ -103,7 +103,7 @@ def _fill(url: str, urls: int, sites: int) -> None:
                 copy=Copy(number % 40, number * 5_000, 5_000),
             )
             outcomes.append(Outcome(lease.id, "new", record, 0.1))
-        store.settle(outcomes, at=AT + 1e6)
+        store.queues.settle(outcomes, at=AT + 1e6)
     store.close()
 
 

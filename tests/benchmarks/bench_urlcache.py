@@ -15,8 +15,10 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from webfountain.core.url_cache import ClockCache, LruCache, RandomCache
-from webfountain.simulate.ordering import crawl_trace, load_graph, simulate_urlcache
+from webfountain.core.url_cache import LruCache
+from webfountain.lab.simulate.crawl_order import load_graph
+from webfountain.lab.simulate.url_caches import ClockCache, RandomCache
+from webfountain.lab.simulate.urlcache import crawl_trace, simulate_urlcache
 
 if TYPE_CHECKING:
     from webfountain.core.url_cache import UrlCache

@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
-from webfountain.core.activity import urgency_of_known_rate
 from webfountain.core.change_rate import (
     HISTORY_CHECKS,
     Check,
@@ -24,14 +23,16 @@ from webfountain.core.change_rate import (
     append,
     estimate_interval,
 )
-from webfountain.simulate.revisit import replay_learner
+from webfountain.core.urgency import urgency_of_known_rate
+from webfountain.lab.simulate.revisit import replay_learner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     import numpy.typing as npt
 
-    from webfountain.simulate.rivals import ChangeTrace, Fetches
+    from webfountain.lab.simulate.rivals import Fetches
+    from webfountain.lab.simulate.trace import ChangeTrace
 
     Pages = npt.NDArray[np.int64]
 
@@ -46,8 +47,8 @@ def losses(trace: ChangeTrace, *, seed: int) -> dict[str, float]:
     """Mean loss per check, nats, by estimator."""
     pages = [checks for checks in _checks(trace, seed) if min(map(len, checks)) > 0]
     told = [check for first, _ in pages for check in first]
-    watched, changes = sum(check.interval for check in told), sum(check.changed for check in told)
-    prior = Prior(watched / (changes + 0.5))
+    observed_time, changes = sum(check.interval for check in told), sum(check.changed for check in told)
+    prior = Prior(observed_time / (changes + 0.5))
     return {
         name: float(np.mean([loss for first, later in pages for loss in _lost(estimate(first, prior), later)]))
         for name, estimate in ESTIMATORS.items()

@@ -21,11 +21,11 @@ from scrapy import signals
 
 from tests.benchmarks.bench_planning import KNOWN, census
 from webfountain.crawl.scheduler import FountainScheduler
-from webfountain.frontier.frontier import Frontier
-from webfountain.frontier.planning import plan
-from webfountain.frontier.planning.plan import census_of
-from webfountain.frontier.store_worker import StoreWorker
-from webfountain.policy import CycleTable
+from webfountain.frontier.planning import make_plan
+from webfountain.frontier.planning.make_plan import census_of
+from webfountain.frontier.planning.planner import Planner
+from webfountain.frontier.worker import stocktaking
+from webfountain.policy.tables import CycleTable
 
 if TYPE_CHECKING:
     from typing import Self
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from webfountain.core.buckets import Census
-    from webfountain.frontier.batch import CensusTaken
+    from webfountain.core.census import Census
+    from webfountain.frontier.batch import CensusSnapshot
     from webfountain.frontier.planning.plan import Plan
+    from webfountain.store.contract import FrontierStore
 
 
 class Heartbeat:
@@ -59,12 +60,12 @@ class Heartbeat:
 
     def listen(self) -> None:
         """Wrap where the census is taken, a plan is made and adopted, a request goes out."""
-        take, make, adopt = StoreWorker._take_census, plan.make_plan, Frontier.adopt
+        take, make, adopt = stocktaking.take_census, make_plan.make_plan, Planner.adopt_plan
         give, large = FountainScheduler.next_request, census(KNOWN)
 
-        def taken(worker: StoreWorker, since: int, at: float) -> CensusTaken:
+        def taken(store: FrontierStore, *, since: int, at: float) -> CensusSnapshot:
             self._begun = time.monotonic()
-            return take(worker, since, at)
+            return take(store, since=since, at=at)
 
         def made(census: Census, *, cycle: CycleTable, **terms: Any) -> Plan:
             daily = CycleTable(strategy=cycle.strategy, capacity_pages_per_period=KNOWN // cycle.periods)
@@ -72,8 +73,8 @@ class Heartbeat:
             self._solved = time.monotonic()
             return make(census, cycle=cycle, **terms)
 
-        def adopted(frontier: Frontier, plan: Plan | None) -> None:
-            adopt(frontier, plan)
+        def adopted(planner: Planner, plan: Plan | None) -> None:
+            adopt(planner, plan)
             if self._solved > self._begun:
                 self._plans.append((self._begun, self._solved, time.monotonic()))
 
@@ -83,9 +84,9 @@ class Heartbeat:
                 self._requests.append(time.monotonic())
             return request
 
-        StoreWorker._take_census = taken  # type: ignore[method-assign,assignment]
-        plan.make_plan = made
-        Frontier.adopt = adopted  # type: ignore[method-assign,assignment]
+        stocktaking.take_census = taken
+        make_plan.make_plan = made
+        Planner.adopt_plan = adopted  # type: ignore[method-assign,assignment]
         FountainScheduler.next_request = given  # type: ignore[method-assign,assignment]
 
     def start(self) -> None:

@@ -18,10 +18,10 @@ from webfountain.core.forecast import published
 from webfountain.errors import InputError, StoreError
 from webfountain.frontier.pages.examiner import digest_of
 from webfountain.frontier.planning.plan import Plan, decode_plan
-from webfountain.policy.files import parse_collection
-from webfountain.repository import Repository
-from webfountain.store import open_store
+from webfountain.policy.collection_file import parse_collection
+from webfountain.repository.repository import Repository
 from webfountain.store.contract import FORECAST, PLAN
+from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -32,13 +32,13 @@ if TYPE_CHECKING:
     from webfountain.records import Fetch, PageRecord
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["CYCLE", "LOOKS", "POLICIES", "Look", "Ran", "Setting", "clairvoyant", "live", "offline"]
+__all__ = ["CYCLE", "POLICIES", "POLLS", "Look", "Ran", "Setting", "clairvoyant", "live", "offline"]
 
 POLICIES = ("uniform", "1", "2", "3", "fountain", "clairvoyant")
 CYCLE = 14
 """Days."""
 LATENCY_S = 0.002
-LOOKS = 4
+POLLS = 4
 """Samples a virtual day under the manual clock; a live store is read once."""
 _TURNS = 24
 """Times a day that the clairvoyant fetches."""
@@ -51,7 +51,6 @@ class Setting(NamedTuple):
     min_change: float
     days: int
     share: float
-    without: tuple[str, ...] = ()
     seed: int = 1
 
 
@@ -108,16 +107,16 @@ def offline(setting: Setting, web: Web, folder: Path) -> Ran:
     repository = Repository(folder / "repository", clock=clock) if setting.min_change else None
     drive = Drive(collection, answer, clock=clock, repository=repository, seed=setting.seed)
     days = []
-    for look in range(1, setting.days * LOOKS + 1):
+    for look in range(1, setting.days * POLLS + 1):
         before = len(drive.log)
-        day = look / LOOKS
+        day = look / POLLS
         drive.run(seconds=start + day - clock.now())
         truth = web.truth(day)
         fetches = sum(kind == "page" for _, kind, _ in drive.log[before:])
-        held = {record.url: record for _, record in drive.store.pages()}
+        held = {record.url: record for _, record in drive.store.pages.records()}
         if setting.min_change:
             _remember(bodies, web, truth, sites, day)
-        plan = drive.store.value(PLAN)
+        plan = drive.store.board.value(PLAN)
         found = decode_plan(plan) if plan else None
         days.append(_look(day, truth, held, judge, fetches, found, clock.now()))
     drive.frontier.close()
@@ -125,7 +124,7 @@ def offline(setting: Setting, web: Web, folder: Path) -> Ran:
 
 
 def _cycles(store: FrontierStore, start: float) -> list[tuple[float, Cycle]]:
-    kept = published(store.value(FORECAST))
+    kept = published(store.board.value(FORECAST))
     return [] if kept is None else [(cycle.begin - start, cycle) for cycle in kept.forecast.cycles]
 
 
@@ -155,7 +154,7 @@ def clairvoyant(setting: Setting, web: Web) -> list[Look]:
         for url in stale[: int(room)]:
             held[url] = truth[url]
             fetches, room = fetches + 1, room - 1.0
-        if turn % (_TURNS // LOOKS) == 0:
+        if turn % (_TURNS // POLLS) == 0:
             missing = sum(url not in held for url in truth)
             obsolete = sum(url in held and judge.obsolete(held[url], live) for url, live in truth.items())
             looks.append(Look(turn / _TURNS, len(truth), obsolete + missing, missing, fetches, None, None))
@@ -216,8 +215,8 @@ def _read(store: Path) -> tuple[Plan | None, dict[str, PageRecord]]:
     except (StoreError, InputError):
         return None, {}
     try:
-        data = opened.value(PLAN)
-        return decode_plan(data) if data else None, {record.url: record for _, record in opened.pages()}
+        data = opened.board.value(PLAN)
+        return decode_plan(data) if data else None, {record.url: record for _, record in opened.pages.records()}
     finally:
         opened.close()
 
@@ -233,8 +232,6 @@ def _policy(setting: Setting, seeds: Iterable[str], pages: int, folder: Path) ->
     if setting.policy == "uniform":
         tables["policies__default"] = {"revisit": {"min_interval": every, "max_interval": every}}
     cycle = {"period": "1s", "periods": CYCLE, "capacity_pages_per_period": capacity, "strategy": strategy}
-    if setting.without:
-        tables["signals"] = dict.fromkeys(setting.without, False)
     tables["politeness"] = {"user_agent": "webfountain-bench/1.0 (+https://example.org/bench)"}
     homes = [f"{seed.rstrip('/')}/" for seed in seeds]
     return policy(folder, homes, change={"min_change": setting.min_change}, cycle=cycle, **tables)

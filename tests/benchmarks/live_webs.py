@@ -13,11 +13,11 @@ from hashlib import sha1
 from typing import TYPE_CHECKING, Protocol
 
 from tests.servers.timeweb import DAY, START, TimeWeb
-from webfountain.core.resemblance import exact_resemblance
-from webfountain.demo.server import Answer
-from webfountain.demo.web import GeneratedWeb
-from webfountain.formats.content_type import ContentType
+from webfountain.core.shingles import exact_resemblance
 from webfountain.formats.document import text_of
+from webfountain.formats.media_type import ContentType
+from webfountain.lab.demo.answers import Answer
+from webfountain.lab.demo.web import generated_web
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -67,7 +67,7 @@ class Generated:
     """The demonstration's web: pages change by Poisson processes of their own."""
 
     def __init__(self, seed: int) -> None:
-        self._web = GeneratedWeb(seed, sites=4, pages=300, body_bytes=1500, links=15, births=0.2, deaths=0.1, span=90)
+        self._web = generated_web(seed, sites=4, pages=300, body_bytes=1500, links=15, births=0.2, deaths=0.1, span=90)
         self.bases = self._web.bases
 
     def respond(self, site: int, path: str, day: float) -> Answer:

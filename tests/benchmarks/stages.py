@@ -17,16 +17,20 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import signals
 
+from webfountain.crawl.landings import Landings
 from webfountain.crawl.scheduler import FountainScheduler
-from webfountain.download import Fetcher
-from webfountain.download.connection import Connection, ConnectionPool
+from webfountain.download.connection import Connection
+from webfountain.download.fetcher import Fetcher
+from webfountain.download.idle_connections import IdleConnections
+from webfountain.duplicates.url_dedup import DuplicateEliminator
 from webfountain.formats import document as text
-from webfountain.formats.document import LinkExtractor, PlainReader
-from webfountain.frontier.frontier import Frontier
-from webfountain.frontier.pages.duplicates import DuplicateEliminator
+from webfountain.formats.document import PlainReader
+from webfountain.formats.links import LinkExtractor
 from webfountain.frontier.pages.examiner import Examiner
-from webfountain.frontier.store_worker import StoreWorker
-from webfountain.repository import Repository
+from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
+from webfountain.frontier.work_exchange import WorkExchange
+from webfountain.frontier.worker.store_worker import StoreWorker
+from webfountain.repository.repository import Repository
 from webfountain.store.embedded.store import EmbeddedStore
 
 if TYPE_CHECKING:
@@ -38,17 +42,17 @@ SEAMS: list[tuple[str, Any, str]] = [
     ("loop: download", Connection, "data_received"),
     ("loop: download", Connection, "send"),
     ("loop: download", Fetcher, "_fetched"),
-    ("loop: download", ConnectionPool, "_take"),
+    ("loop: download", IdleConnections, "take"),
     ("loop: next request", FountainScheduler, "next_request"),
-    ("loop: landed", FountainScheduler, "land"),
-    ("loop: finish", FountainScheduler, "_ended"),
-    ("loop: examine", Frontier, "examine_at_once"),
+    ("loop: landed", Landings, "land"),
+    ("loop: finish", Landings, "ended"),
+    ("loop: examine", GuardedExaminer, "examine_at_once"),
     ("loop: links", LinkExtractor, "extract"),
     ("loop: links judged", Examiner, "_judged"),
     ("loop: parse", PlainReader, "read_at_once"),
     ("loop: text", text, "visible_text"),
-    ("loop: orders, absorb", Frontier, "take_work"),
-    ("loop: orders, absorb", Frontier, "absorb"),
+    ("loop: orders, absorb", WorkExchange, "take"),
+    ("loop: orders, absorb", WorkExchange, "absorb"),
     ("worker: other", StoreWorker, "run"),
     ("worker: WARC", Repository, "write"),
     ("worker: eliminate", DuplicateEliminator, "discover"),

@@ -59,7 +59,7 @@ def steps_of(drive: Drive) -> list[Step]:
 
     sys.setprofile(note)
     try:
-        drive.run(until=lambda: drive.outcomes["new"] == 2 and drive.store.statistics().pages["crawled"] == 2)
+        drive.run(until=lambda: drive.outcomes["new"] == 2 and drive.store.census.statistics().pages["crawled"] == 2)
     finally:
         sys.setprofile(None)
     return steps

@@ -7,9 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from webfountain.core.model import Array, Instance, build_instance, make_instance
+from webfountain.core.model import Array, Instance, make_instance
+from webfountain.lab.bucket_instances import build_instance
 
-EMT1 = tomllib.loads((Path(__file__).parents[2] / "webfountain/report/instances/emt1.toml").read_text())
+EMT1 = tomllib.loads((Path(__file__).parents[2] / "webfountain/lab/instances/emt1.toml").read_text())
 
 
 def emt1(strategy: int = 1, *, version: str = "v1", periods: int = 14, buckets: int = 255) -> Instance:

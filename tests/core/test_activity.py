@@ -5,8 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from webfountain.core.activity import VISITS, WINDOW, Signals, Watch, urgency
+from webfountain.core.activity import WINDOW, UncheckedPages
+from webfountain.core.signals import VISITS, Signals
 from webfountain.core.site_urgency import Sites, SiteUrgency
+from webfountain.core.urgency import urgency
 
 PAGES = 20
 ALL = np.ones(2 * PAGES, dtype=np.bool_)
@@ -32,13 +34,13 @@ class Site:
     def hazard(self, page: int, *, since: int, step: int | None = None) -> float:
         """What the page's section went through in the steps of the window from `since` on."""
         site = Sites([self.known], step=self.known.memory.step if step is None else step)
-        watch = Watch(site.watch.section[[page]], np.array([since]), np.zeros(1))
+        watch = UncheckedPages(site.unchecked.section[[page]], np.array([since]), np.zeros(1))
         return float(site.activity.hazard(watch)[0])
 
     def rate(self, page: int | None = None) -> float:
         """Of the page's section, or of the site."""
         site = Sites([self.known], step=self.known.memory.step)
-        return float(site.activity.mean_rate(np.array([0 if page is None else site.watch.section[page]]))[0])
+        return float(site.activity.mean_rate(np.array([0 if page is None else site.unchecked.section[page]]))[0])
 
     @property
     def evidence(self) -> list[list[float]]:
@@ -114,21 +116,6 @@ def test_the_learned_rate_is_that_of_the_process(interval: int) -> None:
     assert float(np.mean(expected)) == pytest.approx(WINDOW / 30, rel=0.2)
 
 
-def test_the_week_is_learned_only_where_it_is_listened_to() -> None:
-    """Everything changes on each seventh step and is fetched on every one."""
-    told: dict[bool, list[float]] = {}
-    for weekdays in (False, True):
-        site = Site(weekdays=weekdays, siblings=True)
-        for step in range(1, 100):
-            site.fetch(step, list(range(2 * PAGES)), changed=step % 7 == 0)
-        steps = [site.hazard(0, since=step, step=106) for step in range(99, 107)]
-        told[weekdays] = (-np.diff(steps)).tolist()
-    assert max(told[False]) == pytest.approx(min(told[False]))
-    # A change found in step 105 happened in step 104, the one before.
-    assert max(told[True]) == told[True][104 - 99]
-    assert told[True][104 - 99] > 3 * min(told[True])
-
-
 def test_the_time_of_freshness_is_the_urgency_of_a_page_that_surely_changed() -> None:
     site = Site(siblings=False)
     for step in range(30, 3000, 30):
@@ -148,7 +135,7 @@ def test_many_idle_steps_and_new_sections_are_taken_in() -> None:
     site.fetch(5, [0, 1], changed=True)
     site.add([f"/a/new/{page}" for page in range(3)], step=5)
     late = Sites([site.known], step=2500 + WINDOW)
-    hazard = late.activity.hazard(late.watch.of(np.array([2 * PAGES, 1])))
+    hazard = late.activity.hazard(late.unchecked.of(np.array([2 * PAGES, 1])))
     assert hazard[0] == pytest.approx(hazard[1], rel=0.2)
     assert np.isfinite(hazard).all()
     assert (hazard > 10).all(), "as long as it was"
@@ -166,13 +153,13 @@ def test_a_page_fetched_twice_in_a_step_teaches_nothing() -> None:
 # ------------------------------------------------------------------------------------------ what is known of before
 
 
-def told(events: tuple[float, float], watched: tuple[float, float], **signals: bool | float) -> Site:
+def told(events: tuple[float, float], observed_time: tuple[float, float], **signals: bool | float) -> Site:
     """Two sections of twenty pages, each page of a section with the same past."""
     site = Site()
-    by_page = [np.array([values[page % 2] for page in range(2 * PAGES)]) for values in (events, watched)]
+    by_page = [np.array([values[page % 2] for page in range(2 * PAGES)]) for values in (events, observed_time)]
     site.known = SiteUrgency.resumed(
         [f"/{'ab'[page % 2]}/{page}" for page in range(2 * PAGES)], since=np.zeros(2 * PAGES, dtype=np.int64),
-        events=by_page[0], watched=by_page[1], importance=np.ones(2 * PAGES),
+        events=by_page[0], observed_time=by_page[1], importance=np.ones(2 * PAGES),
         signals=Signals(**signals), step=0,  # type: ignore[arg-type]
     )  # fmt: skip
     return site
@@ -187,8 +174,8 @@ def test_a_past_gives_sections_the_rates_that_it_shows_and_the_site_the_mean() -
 
 def test_the_exposure_of_a_recalled_page_is_what_an_average_page_of_its_section_went_through() -> None:
     site = told((10.0, 1.0), (200.0, 100.0))
-    for page, watched in ((0, 200.0), (1, 100.0)):
-        assert site.evidence[1][page] == pytest.approx(watched * site.rate(page))
+    for page, observed_time in ((0, 200.0), (1, 100.0)):
+        assert site.evidence[1][page] == pytest.approx(observed_time * site.rate(page))
 
 
 def test_a_past_that_says_nothing_changes_nothing() -> None:
@@ -224,7 +211,6 @@ def test_the_same_beliefs_in_shorter_steps_find_the_same_pages_urgent(steps: int
     assert now * steps <= WINDOW
     for page in (0, 6, 1, 7):
         assert fine.urgency(page, step=now * steps) / steps == pytest.approx(coarse.urgency(page, step=now), rel=0.03)
-    assert Signals().spread(steps).day == steps
 
 
 # ----------------------------------------------------------------------------------------- what it says of the present

@@ -18,7 +18,7 @@ from webfountain.core.calendars import (
     waiting_costs,
 )
 from webfountain.core.model import make_instance, simulate, simulate_plan
-from webfountain.core.optimizer import measured, polished, repaired, uniform_plan
+from webfountain.core.working_set import measured, polished, repaired, uniform_plan
 
 
 def test_the_dynamic_program_finds_the_cheapest_of_all_calendars() -> None:

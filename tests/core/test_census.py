@@ -10,16 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.buckets import (
-    MOST_FINDS,
-    PRIOR_LINKS,
-    Census,
-    bucket_of,
-    change_rates,
-    instance_from,
-    intervals_of,
-    obsolete_of,
-)
+from webfountain.core.buckets import bucket_of, intervals_of
+from webfountain.core.census import MOST_FINDS, PRIOR_LINKS, Census, change_rates, instance_from, obsolete_of
 
 if TYPE_CHECKING:
     from webfountain.core.model import Array, Instance
@@ -44,7 +36,7 @@ def checked(rates: Array, n: int, gap: float) -> Census:
     """What n checks of each bucket, `gap` s apart, count when its pages change at `rates`."""
     rng = np.random.default_rng(3)
     changes = rng.binomial(n, -np.expm1(-rates * gap)).astype(float)
-    return nothing_counted(fetches=np.full(3, float(n)), changes=changes, watched=np.full(3, n * gap))
+    return nothing_counted(fetches=np.full(3, float(n)), changes=changes, observed_time=np.full(3, n * gap))
 
 
 def built(census: Census, **more: bool | int) -> Instance:
@@ -86,7 +78,7 @@ def test_rates_are_positive_and_finite_and_obsolete_pages_never_outnumber_the_pa
 ) -> None:
     fetches, share, gap = (np.array(column) for column in zip(*counts, strict=True))
     census = nothing_counted(
-        fetches=fetches.astype(float), changes=np.floor(fetches * share), watched=fetches * gap, mean_age=gap
+        fetches=fetches.astype(float), changes=np.floor(fetches * share), observed_time=fetches * gap, mean_age=gap
     )
     rates = change_rates(census, FASTEST)
     assert np.all((rates > 0) & np.isfinite(rates))

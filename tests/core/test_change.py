@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webfountain.core.resemblance import DIFF_BYTES, unified, verdict
+from webfountain.core.change import verdict
 
 WORDS = [f"word{n}" for n in range(400)]
 TEXT = " ".join(WORDS)
@@ -52,17 +52,3 @@ def test_the_resemblance_is_told_where_it_was_computed() -> None:
     assert verdict("a", "b", min_change=0.1, text=TEXT, old_text=lambda: TEXT).resemblance == 1.0
     judged = verdict("a", "b", min_change=0.05, text=edited(30), old_text=lambda: TEXT)
     assert judged.resemblance == pytest.approx((397 - 120) / (397 + 120), abs=0.1)
-
-
-def test_a_diff_shows_what_went_and_what_came() -> None:
-    assert unified("one\ntwo\nthree", "one\n2\nthree") == "@@ -1,3 +1,3 @@\n one\n-two\n+2\n three\n"
-    assert unified("same", "same") == ""
-
-
-def test_a_diff_is_cut_at_the_end_of_a_line_and_long_texts_are_compared_at_their_beginning() -> None:
-    diff = unified("", "\n".join(f"line {number} \N{LATIN SMALL LETTER U WITH DIAERESIS}" for number in range(9000)))
-    assert DIFF_BYTES - 30 < len(diff.encode()) <= DIFF_BYTES
-    assert diff.endswith("\n")
-    assert unified("x" * 10**6, "y" * 10**6).count("\n") == 3
-    beyond = "\n".join(map(str, range(5000)))
-    assert unified(beyond, beyond + "\nnew") == ""

@@ -83,7 +83,7 @@ def test_without_checks_the_prior_is_the_estimate(prior: Prior) -> None:
 def test_checks_older_than_the_history_count_through_the_totals() -> None:
     recent = history_of([Check(DAY, True)] * HISTORY_CHECKS)
     prior = Prior(30 * DAY)
-    long_still = Totals(checks=124, changes=24, watched=124 * DAY)
+    long_still = Totals(checks=124, changes=24, observed_time=124 * DAY)
     estimates = [
         estimate_interval(recent, totals=totals, prior=prior)
         for totals in (None, Totals(24, 24, 24 * DAY), Totals(124, 124, 124 * DAY), long_still)

@@ -10,19 +10,19 @@ import msgspec
 import pytest
 
 from tests.benchmarks.bench_forecast import foretold
-from tests.simulate.test_revisit import trace_of
+from tests.lab.simulate.test_revisit import trace_of
 from webfountain.core.forecast import (
     BETWEEN,
     USUAL_SHARE,
     WITHIN,
-    Believed,
-    BelievedTotal,
+    Belief,
+    BeliefTotal,
     CycleForecast,
-    Published,
+    SavedForecast,
     holds,
     published,
 )
-from webfountain.simulate.rivals import MODIFIED
+from webfountain.lab.simulate.trace import MODIFIED
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -38,7 +38,7 @@ def lived(shares: list[float], *, cycle: float = 14.0, pages: float = 1000.0) ->
             at = number * cycle + day
             if number and day == 0 and shares[number - 1] is not None:
                 forecast.visit(at, [cycle] * round(shares[number - 1] * pages))
-            forecast.look(at, obsolete=0.0, so_far=0.0, missing=0.0, known=pages)
+            forecast.observe(at, obsolete=0.0, so_far=0.0, missing=0.0, known=pages)
         if share is None:
             break
     return forecast
@@ -74,7 +74,7 @@ def test_what_is_told_of_few_cycles_that_differ_is_what_is_right_most_often() ->
 def test_the_present_may_be_free_of_obsolete_pages_where_less_than_one_is_believed() -> None:
     for believed, may_be_free in ((0.5, True), (20.0, False)):
         forecast = CycleForecast.begun(14.0, at=0.0)
-        forecast.look(0.0, obsolete=believed, so_far=0.0, missing=0.0, known=200.0)
+        forecast.observe(0.0, obsolete=believed, so_far=0.0, missing=0.0, known=200.0)
         now = forecast.now()
         assert now is not None
         assert (now.low == 0.0) is may_be_free
@@ -126,7 +126,7 @@ def test_a_belief_that_was_too_dark_takes_itself_back_and_the_share_shown_is_put
     for day in range(14 * 12 + 1):
         if day:
             forecast.visit(float(day), [1.0] * 20)
-        forecast.look(float(day), obsolete=100.0, so_far=700.0, missing=0.0, known=1000.0)
+        forecast.observe(float(day), obsolete=100.0, so_far=700.0, missing=0.0, known=1000.0)
     assert {round(cycle.found, 3) for cycle in forecast.cycles[:-1]} == {0.02}
     assert 0.02 < forecast.cycles[-1].found < 0.026
     now = forecast.now()
@@ -142,7 +142,7 @@ def test_what_is_found_late_counts_for_the_cycles_in_which_it_was_so() -> None:
     for day in range(43):
         if day == 30:
             forecast.visit(30.0, [20.0] * 7)
-        forecast.look(float(day), obsolete=0.0, so_far=0.0, missing=0.0, known=100.0)
+        forecast.observe(float(day), obsolete=0.0, so_far=0.0, missing=0.0, known=100.0)
     shares = [7 * days / 1400 for days in (4, 14, 2)]
     assert [cycle.found for cycle in forecast.cycles] == pytest.approx(shares)
 
@@ -156,7 +156,7 @@ def test_of_what_is_still_open_as_much_is_true_as_was_found_of_what_was_open_bef
                 forecast.visit(float(day), [7.0] * 40)
             believed = 40.0 if day % 14 >= 7 or (not proves and day) else 0.0
             so_far = 40.0 * (day % 14 - 7) if believed and proves else 280.0 if believed else 0.0
-            forecast.look(float(day), obsolete=believed, so_far=max(so_far, 0.0), missing=0.0, known=1000.0)
+            forecast.observe(float(day), obsolete=believed, so_far=max(so_far, 0.0), missing=0.0, known=1000.0)
         last = forecast.cycles[-1].found
         assert (last == pytest.approx(0.02, rel=0.1)) is proves
         assert (last < 0.004) is not proves
@@ -165,7 +165,7 @@ def test_of_what_is_still_open_as_much_is_true_as_was_found_of_what_was_open_bef
 def test_pages_without_a_copy_are_obsolete() -> None:
     forecast = CycleForecast.begun(14.0, at=0.0)
     for day in range(15):
-        forecast.look(float(day), obsolete=0.0, so_far=0.0, missing=50.0, known=1000.0)
+        forecast.observe(float(day), obsolete=0.0, so_far=0.0, missing=50.0, known=1000.0)
     assert forecast.cycles[0].found == pytest.approx(0.05)
 
 
@@ -175,27 +175,27 @@ def test_the_first_fetches_of_a_collection_are_no_witness_of_what_comes() -> Non
         forecast = CycleForecast.begun(14.0, at=0.0)
         for day in range(46):
             missing = max(800.0 * (1 - day / days), 0.0)
-            forecast.look(float(day), obsolete=0.0, so_far=0.0, missing=missing, known=1000.0)
+            forecast.observe(float(day), obsolete=0.0, so_far=0.0, missing=missing, known=1000.0)
         assert len(forecast.cycles) == cycles
         assert forecast.begin >= 10
         assert all((cycle.found < 0.01) is (days == 10) for cycle in forecast.cycles)
 
 
 def test_the_beliefs_of_sites_add_up_each_as_of_its_own_time() -> None:
-    standing = BelievedTotal(1e9)
-    one, two = Believed(1e9, 10, 2.0, 5.0, 0.1), Believed(1e9 + 7, 20, 1.0, 3.0, 0.0)
+    standing = BeliefTotal(1e9)
+    one, two = Belief(1e9, 10, 2.0, 5.0, 0.1), Belief(1e9 + 7, 20, 1.0, 3.0, 0.0)
     standing.replace(None, one)
     standing.replace(None, two)
     assert standing.obsolete(1e9 + 10) == pytest.approx(2.0 + 10 * 0.1 + 1.0)
     assert standing.so_far(1e9 + 10) == pytest.approx(5.0 + 2.0 * 10 + 0.05 * 100 + 3.0 + 3.0)
-    standing.replace(one, Believed(1e9 + 10, 10, 0.0, 0.0, 0.0))
+    standing.replace(one, Belief(1e9 + 10, 10, 0.0, 0.0, 0.0))
     assert standing.obsolete(1e9 + 10) == pytest.approx(1.0)
     assert standing.pages == 30
 
 
 def test_a_forecast_that_was_kept_goes_on_and_what_another_version_wrote_is_left() -> None:
     forecast = lived([0.02, 0.1])
-    data = msgspec.msgpack.encode(Published(forecast, BelievedTotal(0.0)))
+    data = msgspec.msgpack.encode(SavedForecast(forecast, BeliefTotal(0.0)))
     kept = published(data)
     assert kept is not None
     assert kept.forecast == forecast

@@ -8,7 +8,7 @@ import pytest
 
 from webfountain.core.buckets import interval_of
 from webfountain.core.change_rate import fresh_share, freshness
-from webfountain.store.contract import BucketCensus
+from webfountain.store.answers import BucketCensus
 
 
 def test_freshness_is_that_of_evenly_aged_pages_that_change_as_a_poisson_process() -> None:

@@ -9,7 +9,8 @@ import pytest
 
 from tests.core.drawn_instances import EMT1, drawn, emt1
 from webfountain.core.model import Instance, simulate_plan
-from webfountain.core.optimizer import Quality, measured, polished, repaired, solve, uniform_plan
+from webfountain.core.optimizer import Quality, solve
+from webfountain.core.working_set import measured, polished, repaired, uniform_plan
 
 CLOSE = {"normal": {1: 1e-3, 2: 5e-3, 3: 4e-3}, "high": {1: 5e-4, 2: 1e-3, 3: 2e-3}}
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.buckets import Phases
+from webfountain.core.phases import Phases
 
 if TYPE_CHECKING:
     from webfountain.core.model import Array

@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.core.drawn_instances import drawn, emt1
-from webfountain.core.buckets import make_quotas
 from webfountain.core.model import make_instance, simulate
-from webfountain.core.optimizer import repaired, solve, uniform_plan
+from webfountain.core.optimizer import solve
+from webfountain.core.quotas import make_quotas
+from webfountain.core.working_set import repaired, uniform_plan
 
 
 @settings(max_examples=150, deadline=None, derandomize=True)

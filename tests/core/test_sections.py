@@ -6,7 +6,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.site_urgency import SITE, Sections
+from webfountain.core.sections import SITE, Sections
 
 
 def test_a_page_belongs_to_its_directory_and_a_directory_to_the_one_above() -> None:

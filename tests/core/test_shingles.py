@@ -14,14 +14,9 @@ from datasketch import MinHash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.resemblance import (
-    SKETCH_BYTES,
-    exact_resemblance,
-    shingles,
-    sketch,
-    sketch_resemblance,
-)
-from webfountain.formats.document import tree_of, visible_text
+from webfountain.core.shingles import exact_resemblance, shingles
+from webfountain.core.sketch import SKETCH_BYTES, sketch, sketch_resemblance
+from webfountain.formats.html_text import tree_of, visible_text
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from webfountain.core.model import STRATEGIES, weights_of
+from webfountain.core.strategies import STRATEGIES, weights_of
 
 
 def test_the_strategies_weigh_the_periods_as_the_paper_says() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.activity import urgency, urgency_and_slope, urgency_of_known_rate
+from webfountain.core.urgency import urgency, urgency_and_slope, urgency_of_known_rate
 
 
 def one(hazard: float, rate: float, events: float, exposure: float) -> float:

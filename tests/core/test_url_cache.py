@@ -11,16 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.core.url_cache import (
-    BYTES_PER_URL,
-    ClockCache,
-    LruCache,
-    MinCache,
-    RandomCache,
-    StaticCache,
-    entries_within,
-    next_requests,
-)
+from webfountain.core.url_cache import BYTES_PER_URL, LruCache, StaticCache, entries_within
+from webfountain.lab.simulate.url_caches import ClockCache, MinCache, RandomCache, next_requests
 
 if TYPE_CHECKING:
     from webfountain.core.url_cache import UrlCache

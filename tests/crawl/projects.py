@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 __all__ = ["Answer", "Asked", "Project", "Site"]
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENCE = 240
+"""Seconds after which a process counts as hung; a busy machine needs many more than a quiet one."""
 
 
 class Asked(NamedTuple):
@@ -64,6 +66,9 @@ class Site:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = (
+                True  # head and body are two writes: else 40 ms for each answer on a kept connection
+            )
 
             def do_GET(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
@@ -150,20 +155,21 @@ class Project:
             env=_environment(),
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
 
     def crawl(self, spider: str, *options: str, **arguments: str) -> str:
         """`scrapy crawl` to its end; returns the log. Fails when the crawl does."""
+        return _log_of(self.start(spider, *options, **arguments))
+
+    def crawl_until(self, enough: threading.Event, spider: str, *options: str, **arguments: str) -> str:
+        """`scrapy crawl` until `enough` is set, then SIGTERM; returns the log. Fails when the crawl does."""
         process = self.start(spider, *options, **arguments)
-        try:
-            _, log = process.communicate(timeout=60)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            _, log = process.communicate()
-            raise AssertionError(f"the crawl did not end:\n{log[-4000:]}") from None
-        assert process.returncode == 0, log[-4000:]
+        reached = enough.wait(PATIENCE)
+        process.terminate()
+        log = _log_of(process)
+        assert reached, log[-4000:]
         return log
 
     @property
@@ -171,6 +177,18 @@ class Project:
         """What the spider yielded, of all crawls together."""
         path = self.folder / "items.jsonl"
         return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def _log_of(process: subprocess.Popen[str]) -> str:
+    """The log of a crawl that ends by itself and well."""
+    try:
+        _, log = process.communicate(timeout=PATIENCE)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        _, log = process.communicate()
+        raise AssertionError(f"the crawl did not end:\n{log[-4000:]}") from None
+    assert process.returncode == 0, log[-4000:]
+    return log
 
 
 def _environment() -> dict[str, str]:

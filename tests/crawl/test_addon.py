@@ -172,7 +172,7 @@ def test_greater_priority_goes_first(tmp_path: Path) -> None:
                     for i in range(40):
                         yield scrapy.Request(self.base + f"/{i % 4}/{i}", priority=i % 4)
         """,
-        settings="WEBFOUNTAIN_HAND = 1",
+        settings="WEBFOUNTAIN_HAND = 1\nCONCURRENT_REQUESTS_PER_DOMAIN = 1",
     )
     with Site(echo) as site:
         project.crawl("theirs", base=site.base)
@@ -180,6 +180,27 @@ def test_greater_priority_goes_first(tmp_path: Path) -> None:
     assert len(classes) == 40
     # The first may be handed out before all are known.
     assert classes[2:] == sorted(classes[2:], reverse=True)
+
+
+def test_a_request_of_greater_priority_goes_before_those_that_were_leased_already(tmp_path: Path) -> None:
+    project = Project(
+        tmp_path,
+        """
+        class Theirs(scrapy.Spider):
+            name = "theirs"
+            async def start(self):
+                for i in range(60):
+                    yield scrapy.Request(self.base + f"/page/{i}")
+            def parse(self, response):
+                if response.url.endswith("/page/20"):
+                    yield scrapy.Request(self.base + "/token", priority=1000)
+        """,
+        settings="CONCURRENT_REQUESTS_PER_DOMAIN = 1",
+    )
+    with Site(echo) as site:
+        project.crawl("theirs", base=site.base)
+    assert len(site.paths) == 61
+    assert site.paths.index("/token") - site.paths.index("/page/20") <= 2, "one may be under way"
 
 
 def test_robots_txt_is_obeyed_where_the_project_says_so(tmp_path: Path) -> None:
@@ -204,7 +225,7 @@ def test_robots_txt_is_obeyed_where_the_project_says_so(tmp_path: Path) -> None:
     ignoring = Project(tmp_path / "ignoring", spider)
     with Site(echo, robots=rules) as site:
         ignoring.crawl("theirs", base=site.base)
-    assert [asked.path for asked in site.asked] == ["/open", "/closed"]
+    assert sorted(asked.path for asked in site.asked) == ["/closed", "/open"]
 
 
 def test_a_killed_crawl_goes_on_where_it_was_and_repeats_at_most_what_was_in_flight(tmp_path: Path) -> None:
@@ -225,6 +246,7 @@ def test_a_killed_crawl_goes_on_where_it_was_and_repeats_at_most_what_was_in_fli
             def second(self, response, i):
                 yield {"i": i}
         """,
+        settings="CONCURRENT_REQUESTS_PER_DOMAIN = 1",
     )
     with Site(slow) as site:
         process = project.start("theirs", base=site.base)

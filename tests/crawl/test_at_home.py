@@ -232,7 +232,8 @@ def test_meta_can_be_copied_into_an_item_written_as_json_and_handed_on(tmp_path:
 @pytest.mark.parametrize("where", ["settings.py", "custom_settings", "-s"])
 def test_settings_are_treated_alike_wherever_they_are_given(tmp_path: Path, site: Site, where: str) -> None:
     given = {"DOWNLOAD_DELAY": "0.2", "ROBOTSTXT_OBEY": "True", "SCHEDULER": "scrapy.core.scheduler.Scheduler"}
-    given |= {"AUTOTHROTTLE_ENABLED": "True", "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
+    given |= {"AUTOTHROTTLE_ENABLED": "True", "AUTOTHROTTLE_START_DELAY": "0.3"}
+    given |= {"SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue"}
     custom = given if where == "custom_settings" else {}
     project = Project(
         tmp_path,

@@ -29,8 +29,8 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.ssl import Certificate
 
 from tests.download.peers import ok, peer, tls_of
-from webfountain.crawl import downloader
-from webfountain.crawl.downloader import FountainDownloadHandler
+from webfountain.crawl import download_handler
+from webfountain.crawl.download_handler import FountainDownloadHandler
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable
@@ -96,7 +96,7 @@ def test_names_are_resolved_by_the_resolver_that_scrapy_installed(monkeypatch: p
     async def installed(host: str) -> tuple[str, ...]:
         return ("127.0.0.1",) if host == "mine.test" else ()
 
-    monkeypatch.setattr(downloader, "reactor_addresses", installed)
+    monkeypatch.setattr(download_handler, "reactor_addresses", installed)
     response = answered(ok(b"1"), lambda base: ask(base.replace("127.0.0.1", "mine.test")))
     assert response.ip_address == ip_address("127.0.0.1")
     with pytest.raises(CannotResolveHostError):

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 from scrapy import Request
 
 from webfountain.crawl.flight import CURRENT, Flight, arrive, depart, flight_of, origin_of, replaced
-from webfountain.download import terms_of
-from webfountain.policy import NetworkTable, PolitenessTable
-from webfountain.records import Fetch, Fetched
+from webfountain.download.fetcher import terms_of
+from webfountain.policy.tables import NetworkTable, PolitenessTable
+from webfountain.records import Fetch, FetchResult
 
 if TYPE_CHECKING:
-    from webfountain.frontier.pages.examiner import Visit
+    from webfountain.frontier.visit import Visit
 
 TERMS = terms_of(PolitenessTable(), NetworkTable(), lambda fetch, url: 0.0)
 
@@ -26,10 +26,16 @@ TERMS = terms_of(PolitenessTable(), NetworkTable(), lambda fetch, url: 0.0)
 class Ground:
     """Where flights land; nobody asks in these tests."""
 
-    def land(self, flight: Flight, fetched: Fetched) -> None:
+    def land(self, flight: Flight, fetched: FetchResult) -> None:
         raise AssertionError
 
-    async def read_file(self, fetched: Fetched) -> Fetched:
+    async def read_file(self, fetched: FetchResult) -> FetchResult:
+        raise AssertionError
+
+    def leave_queue(self, flight: Flight) -> None:
+        raise AssertionError
+
+    def count_apart(self, flight: Flight) -> None:
         raise AssertionError
 
     def now(self) -> float:

@@ -7,10 +7,14 @@ import time
 from typing import TYPE_CHECKING
 
 import pytest
+from scrapy import Spider
+from scrapy.settings import Settings
 
 from tests.crawl.projects import Answer, Asked, Project, Site
 from tests.servers.valkey import single
-from webfountain.crawl.session import redis_parameters, redis_url
+from webfountain.crawl.start_urls import StartUrls, redis_parameters, redis_url
+from webfountain.store.shared.connection import connect
+from webfountain.store.shared.feed import ServerFeed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -82,7 +86,7 @@ def test_two_workers_crawl_what_is_pushed_to_one_list_each_page_once(
         client.lpush("myspider:start_urls", json.dumps({"url": f"{third.base}/5", "meta": {"job": "j2"}}))
         client.lpush("myspider:start_urls", "not a URL at all")
         for worker in workers:
-            _, log = worker.communicate(timeout=60)
+            _, log = worker.communicate(timeout=240)
             assert worker.returncode == 0, log[-4000:]
         pages = [[each.path for each in site.asked if each.path != "/robots.txt"] for site in (first, second, third)]
     assert sorted(pages[0], key=int_of) == sorted(pages[1], key=int_of) == [f"/{n}" for n in range(PAGES)]
@@ -107,12 +111,22 @@ def test_a_crawl_spider_and_a_plain_spider_with_a_key_read_sets_and_sorted_sets(
     assert {"url": f"{site.base}/3", "meta": 7} in project.items
 
 
+@pytest.mark.parametrize("pushed", [b"x" * 10_000_000, b"{" * 10_000_000, b"\xff" * 10_000_000])
+def test_what_is_pushed_makes_no_long_line_in_the_log(
+    server: tuple[str, redis.Redis], pushed: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    found = StartUrls(ServerFeed(connect(server[0]), b"pushed"), Spider("theirs"), Settings())
+    assert found.requests(pushed) == []
+    [record] = caplog.records
+    assert len(record.getMessage()) < 600
+
+
 def int_of(path: str) -> int:
     return int(path.strip("/"))
 
 
 def wait_for(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60.0
+    until = time.monotonic() + 240.0
     while not true():
         assert time.monotonic() < until
         time.sleep(0.02)

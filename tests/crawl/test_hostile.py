@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 WORDS = {
+    "unknown-coding": "content-coding",
     "endless-headers": "headers-too-large",
     "endless-header-line": "headers-too-large",
     "many-cookies": "headers-too-large",

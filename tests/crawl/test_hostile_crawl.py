@@ -51,7 +51,7 @@ class Crawl(NamedTuple):
         return self.pages[self.sites[name].rstrip("/") + path]
 
 
-def run(folder: Path, *arguments: str, seconds: float = 60.0) -> str:
+def run(folder: Path, *arguments: str, seconds: float = 240.0) -> str:
     done = subprocess.run(
         [sys.executable, "-m", *arguments],
         cwd=folder,

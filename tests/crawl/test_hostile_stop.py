@@ -58,12 +58,12 @@ def bombs() -> Iterator[HostileServer]:
 def test_sigterm_ends_a_crawl_and_its_children_while_bombs_are_read(tmp_path: Path, bombs: HostileServer) -> None:
     crawl = start(tmp_path, bombs)
     try:
-        until = time.monotonic() + 120
+        until = time.monotonic() + 240
         while not (children := reading_processes(crawl.pid)) and time.monotonic() < until:
             time.sleep(0.05)
         assert children
         crawl.send_signal(signal.SIGTERM)
-        assert crawl.wait(timeout=60) == 0
+        assert crawl.wait(timeout=240) == 0
     finally:
         crawl.kill()
         crawl.wait()

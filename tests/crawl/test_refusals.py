@@ -99,7 +99,7 @@ def test_a_kill_in_an_errback_repeats_it_and_many_refused_requests_all_have_thei
     )
     with Site(echo, robots=CLOSED) as site:
         killed = project.start("theirs", base=site.base, _kill="500")
-        killed.communicate(timeout=60)
+        killed.communicate(timeout=240)
         assert killed.returncode == -signal.SIGKILL
         first = set((tmp_path / "written").read_text().split())
         log = project.crawl("theirs", base=site.base, _kill="0")
@@ -112,7 +112,7 @@ def test_a_kill_in_an_errback_repeats_it_and_many_refused_requests_all_have_thei
 
 @pytest.mark.parametrize("obeys", [True, False])
 def test_a_host_without_an_address_ends_in_the_errback_and_does_not_keep_the_crawl(tmp_path: Path, obeys: bool) -> None:
-    settings = f"ROBOTSTXT_OBEY = {obeys}\nWEBFOUNTAIN_MAX_SECONDS = 30"
+    settings = f"ROBOTSTXT_OBEY = {obeys}\nWEBFOUNTAIN_MAX_SECONDS = 200"
     project = Project(tmp_path, NOWHERE, settings=settings)
     with Site(echo) as site:
         log = project.crawl("theirs", base=site.base)

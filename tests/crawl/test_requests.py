@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import collections
 import datetime
+import pathlib
+import re
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,8 +14,10 @@ import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.crawl.requests import ClassMissing, NotPlain, Packer, Values, crawlable, importance_of, link_of
-from webfountain.store.contract import class_of
+from webfountain.crawl.project_classes import ClassMissing, UnstorableValue
+from webfountain.crawl.requests import Packer, crawlable, importance_of, link_of
+from webfountain.crawl.values import Values
+from webfountain.store.lanes import class_of
 
 SCALARS = (
     st.none()
@@ -92,11 +98,82 @@ def test_all_attributes_methods_and_the_class_come_back_the_same() -> None:
         scrapy.Request("http://a.test/", callback=Theirs().seen),
         scrapy.Request("http://a.test/", meta={"thing": object()}),
         scrapy.Request("http://a.test/", meta={"deep": [{"thing": Theirs}]}),
+        scrapy.Request("http://a.test/", callback=partial(of_no_spider)),
     ],
 )
 def test_what_is_no_plain_data_is_refused(request_: scrapy.Request) -> None:
-    with pytest.raises(NotPlain):
+    with pytest.raises(UnstorableValue):
         PACKER.pack(request_)
+
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=5)
+"""With halves of surrogate pairs, as a JSON API may send them."""
+ANY_SCALAR = (
+    SCALARS
+    | ANY_TEXT
+    | st.integers()
+    | st.floats()
+    | st.complex_numbers(allow_nan=False)
+    | st.decimals(allow_nan=False)
+    | st.fractions()
+    | st.uuids()
+    | st.times()
+    | st.timedeltas()
+    | st.ip_addresses()
+    | st.binary().map(bytearray)
+    | st.sampled_from(
+        [..., range(3, 40, 7), re.compile("a|b", re.IGNORECASE), re.compile(b"a"), pathlib.PurePosixPath("a")]
+    )
+)
+ANY_KEY = st.recursive(
+    HASHABLE | ANY_TEXT | st.floats(allow_nan=False) | st.dates() | st.decimals(allow_nan=False),
+    lambda inner: st.tuples(inner, inner) | st.frozensets(inner, max_size=2),
+    max_leaves=3,
+)
+OPAQUE = [object(), Theirs, of_no_spider, lambda: None, memoryview(b"x"), ValueError("x")]
+ANYTHING = st.recursive(
+    ANY_SCALAR | st.sampled_from(OPAQUE),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.tuples(inner, inner)
+        | st.dictionaries(ANY_KEY, inner, max_size=3)
+        | st.dictionaries(ANY_TEXT, inner, max_size=3).map(collections.OrderedDict)
+        | st.lists(inner, max_size=3).map(collections.deque)
+    ),
+    max_leaves=6,
+)
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether it holds something that is no data."""
+    if isinstance(value, dict):
+        return any(map(is_opaque, value.values()))
+    if isinstance(value, list | tuple | collections.deque):
+        return any(map(is_opaque, value))
+    return any(value is each for each in OPAQUE)
+
+
+@given(
+    st.dictionaries(ANY_TEXT, ANYTHING, max_size=3),
+    st.dictionaries(ANY_TEXT, ANYTHING, max_size=2),
+    st.dictionaries(ANY_TEXT, ANY_TEXT, max_size=2),
+    st.lists(ANY_TEXT, max_size=2),
+    st.integers(),
+)
+def test_whatever_a_request_holds_it_comes_back_the_same_or_is_said_to_be_no_data(
+    meta: dict[str, Any], arguments: dict[str, Any], cookies: Any, flags: list[str], priority: int
+) -> None:
+    request = scrapy.Request(
+        "http://a.test/", meta=meta, cb_kwargs=arguments, cookies=cookies, flags=flags, priority=priority
+    )
+    try:
+        data = PACKER.pack(request)
+    except UnstorableValue:
+        assert is_opaque(meta) or is_opaque(arguments)
+        return
+    assert not is_opaque([meta, arguments])
+    back = PACKER.unpack(data)
+    assert repr(back.to_dict(spider=SPIDER)) == repr(request.to_dict(spider=SPIDER))
 
 
 def test_a_method_that_the_spider_lost_is_a_value_error() -> None:

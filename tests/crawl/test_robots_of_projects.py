@@ -99,7 +99,7 @@ def test_a_robots_txt_that_never_answers_well_ends_in_the_errbacks(tmp_path: Pat
     def answer(asked: Asked) -> Answer:
         return Answer("", 503) if asked.path == "/robots.txt" else Answer("<p>page</p>")
 
-    project = Project(tmp_path, SPIDER, settings="ROBOTSTXT_OBEY = True\nWEBFOUNTAIN_MAX_SECONDS = 90")
+    project = Project(tmp_path, SPIDER, settings="ROBOTSTXT_OBEY = True\nWEBFOUNTAIN_MAX_SECONDS = 200")
     with Site(answer, answers_robots=True) as site:
         log = project.crawl("theirs", base=site.base)
     assert sorted(item["failed"] for item in project.items) == ["/open", "/secret"]

@@ -28,9 +28,9 @@ DIFFERS: dict[str, str] = {
 which is what Scrapy's own HTTP/1.1 handler does."""
 MODULE = """
     from tests.utils.bases import download_handlers_http as bases
-    from webfountain.crawl.downloader import FountainDownloadHandler
+    from webfountain.crawl.download_handler import FountainDownloadHandler
 
-    PATH = "webfountain.crawl.downloader.FountainDownloadHandler"
+    PATH = "webfountain.crawl.download_handler.FountainDownloadHandler"
 
     class Ours:
         download_handler_cls = FountainDownloadHandler

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.crawl.projects import ROOT, Answer, Asked, Project, Site
-from webfountain.store import open_store
+from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -126,7 +126,7 @@ def stop(process: subprocess.Popen[str], site: Site, *, after: int, by: signal.S
     while len(site.paths) < most and process.poll() is None:
         time.sleep(0.005)
     process.send_signal(by)
-    process.communicate(timeout=60)
+    process.communicate(timeout=240)
 
 
 @pytest.fixture
@@ -194,7 +194,7 @@ def test_a_page_is_settled_after_all_that_came_of_it_in_memory_also_through_redi
     )
     with Site(answer) as site:
         killed = project.start("theirs", _base=site.base, _kill="yes")
-        killed.communicate(timeout=60)
+        killed.communicate(timeout=240)
         assert killed.returncode == -signal.SIGKILL
         project.crawl("theirs", _base=site.base, _kill="no")
         assert [item["said"] for item in project.items][-2:] == ["first", "/flaky"]
@@ -243,7 +243,7 @@ OVER_THERE = """
 
 
 def test_pages_that_wait_for_requests_in_memory_take_no_place_from_the_sites_of_these(tmp_path: Path) -> None:
-    project = Project(tmp_path, OVER_THERE, settings="WEBFOUNTAIN_ACTIVE_SITES = 1\nWEBFOUNTAIN_MAX_SECONDS = 30")
+    project = Project(tmp_path, OVER_THERE, settings="WEBFOUNTAIN_ACTIVE_SITES = 1\nWEBFOUNTAIN_MAX_SECONDS = 200")
     with Site(slow) as site, Site(slow) as other:
         log = project.crawl("theirs", _base=site.base, _other=other.base)
     assert "'finish_reason': 'finished'" in log
@@ -251,11 +251,11 @@ def test_pages_that_wait_for_requests_in_memory_take_no_place_from_the_sites_of_
 
 
 def test_pages_that_wait_for_requests_to_a_forgotten_site_are_settled_all_the_same(tmp_path: Path) -> None:
-    project = Project(tmp_path, OVER_THERE, settings="WEBFOUNTAIN_MAX_SECONDS = 30")
+    project = Project(tmp_path, OVER_THERE, settings="WEBFOUNTAIN_MAX_SECONDS = 200")
     with Site(slow) as site, Site(slow) as other:
         project.crawl("theirs", _base=site.base, _other=other.base)
         store = open_store(f"rocksdb://{tmp_path}/.webfountain/theirs", collection=None, period_s=None)
-        store.forget(other.base, at=0.0)
+        store.pages.forget(other.base, at=0.0)
         store.close()
         log = project.crawl("theirs", _base=site.base, _other=other.base)
     assert "'finish_reason': 'finished'" in log
@@ -276,7 +276,7 @@ def test_errbacks_that_yield_what_stays_in_memory_are_all_called(tmp_path: Path)
                 yield scrapy.Request("http://nowhere.invalid/" + failure.request.url, errback=lambda failure: None,
                                      meta={"dont_retry": True})
         """,
-        settings="ROBOTSTXT_OBEY = True\nWEBFOUNTAIN_MAX_SECONDS = 60\nLOG_LEVEL = 'INFO'",
+        settings="ROBOTSTXT_OBEY = True\nWEBFOUNTAIN_MAX_SECONDS = 200\nLOG_LEVEL = 'INFO'",
     )
     with Site(slow, robots="User-agent: *\nDisallow: /closed\n") as site:
         log = project.crawl("theirs", _base=site.base)
@@ -335,7 +335,7 @@ def test_each_page_that_the_fountain_has_settled_has_its_item_in_the_feed_after_
         )
         stop(process, site, after=60, by=signal.SIGKILL)
     store = open_store(f"rocksdb://{tmp_path}/.webfountain", collection=None, period_s=None)
-    settled = {record.url for _, record in store.pages(state="crawled")}
+    settled = {record.url for _, record in store.pages.records(state="crawled")}
     store.close()
     lines = (tmp_path / "pages.jsonl").read_text().splitlines()
     assert settled

@@ -20,7 +20,8 @@ import scrapy
 from parsel import Selector
 from scrapy.http import Headers
 
-from webfountain.crawl.requests import ClassMissing, NotPlain, Values, read_keys
+from webfountain.crawl.project_classes import ClassMissing, UnstorableValue
+from webfountain.crawl.values import Values, read_keys
 
 if TYPE_CHECKING:
     import types
@@ -174,14 +175,14 @@ def local() -> Any:
     ids=lambda value: type(value).__name__,
 )
 def test_what_has_no_form_as_data_is_said_to_have_none(value: Any) -> None:
-    with pytest.raises(NotPlain):
+    with pytest.raises(UnstorableValue):
         Values.pack(value)
 
 
 def test_a_value_that_contains_itself_has_no_form() -> None:
     endless: list[Any] = []
     endless.append(endless)
-    with pytest.raises(NotPlain):
+    with pytest.raises(UnstorableValue):
         Values.pack(endless)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from webfountain.demo.server import DemoServer
+from webfountain.lab.demo.process import DemoServer
 
 if TYPE_CHECKING:
     import http.client
@@ -56,10 +56,10 @@ class Scrapyd:
         token = base64.b64encode(f"operator:{secret}".encode()).decode()
         sent = {"Authorization": f"Basic {token}"} | (headers or {})
         request = urllib.request.Request(f"{self.base}/{call}.json?{query}", data, sent)
-        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=20)
+        answer: http.client.HTTPResponse = urllib.request.urlopen(request, timeout=120)
         return answer
 
-    def wait_for(self, ready: Callable[[], Any], *, seconds: float = 40.0) -> Any:
+    def wait_for(self, ready: Callable[[], Any], *, seconds: float = 240.0) -> Any:
         """Ask until `ready()` answers something true: another process works, there is no clock to advance."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
@@ -69,21 +69,25 @@ class Scrapyd:
         raise AssertionError("scrapyd did not get there in time")
 
 
-def shipped(folder: Path, port: int, **services: str) -> dict[str, str]:
+def shipped(folder: Path, port: int, settings: dict[str, str] | None = None, **services: str) -> dict[str, str]:
     """The shipped configuration on a port of its own; the environment to start it in."""
     conf = configparser.ConfigParser()
     conf.read(CONF)
     conf["scrapyd"].update({"http_port": str(port), "poll_interval": "0.2"})
     conf["services"].update(services)
+    conf["settings"].update(settings or {})
     with (folder / "scrapyd.conf").open("w") as file:
         conf.write(file)
-    return os.environ | {"SCRAPY_SETTINGS_MODULE": "webfountain.settings"}
+    return dict(os.environ)
 
 
 @contextmanager
-def scrapyd_in(folder: Path, **services: str) -> Iterator[Scrapyd]:
+def scrapyd_in(
+    folder: Path, *, settings: dict[str, str] | None = None, more: dict[str, str] | None = None, **services: Any
+) -> Iterator[Scrapyd]:
     port = free_port()
-    environment = shipped(folder, port, **services) | {"SCRAPYD_USERNAME": "operator", "SCRAPYD_PASSWORD": SECRET}
+    environment = shipped(folder, port, settings, **services) | (more or {})
+    environment |= {"SCRAPYD_USERNAME": "operator", "SCRAPYD_PASSWORD": SECRET}
     command = [str(Path(sys.executable).with_name("scrapyd"))]
     with (folder / "scrapyd.log").open("wb") as log:
         process = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
@@ -93,7 +97,7 @@ def scrapyd_in(folder: Path, **services: str) -> Iterator[Scrapyd]:
             yield daemon
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=240)
 
 
 def _is_up(port: int) -> bool:
@@ -111,7 +115,7 @@ def test_it_does_not_start_without_credentials(tmp_path: Path) -> None:
             env={**environment, **given},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
         assert ended.returncode != 0
@@ -137,7 +141,8 @@ def test_the_project_is_deployed_with_scrapyd_deploy(tmp_path: Path) -> None:
     shutil.copytree(CONF.parents[1], project, ignore=ignored)
     served = tmp_path / "served"
     served.mkdir()
-    with scrapyd_in(served, **{"addversion.json": "scrapyd.webservice.AddVersion"}) as daemon:
+    uploads: dict[str, Any] = {"addversion.json": "scrapyd.webservice.AddVersion"}
+    with scrapyd_in(served, **uploads) as daemon:
         cfg = (project / "scrapy.cfg").read_text().replace("http://127.0.0.1:6800/", daemon.base + "/")
         (project / "scrapy.cfg").write_text(cfg)
         ended = subprocess.run(
@@ -184,6 +189,28 @@ def test_a_crawl_runs_as_a_scrapyd_job_and_a_cancelled_one_ends_in_order(tmp_pat
         assert counts, "a job's log ends with its counts"
     with scrapyd_in(tmp_path) as daemon:
         assert [each["id"] for each in daemon.ask(jobs)["finished"]] == [job], "the list outlives a restart"
+
+
+@pytest.mark.parametrize("inherited", [None, "webfountain.settings"])
+def test_projects_beside_webfountain_have_their_own_spiders(tmp_path: Path, inherited: str | None) -> None:
+    theirs = tmp_path / "code" / "theirs"
+    theirs.mkdir(parents=True)
+    (theirs / "__init__.py").write_text("")
+    (theirs / "settings.py").write_text('SPIDER_MODULES = ["theirs.spiders"]\n')
+    (theirs / "spiders.py").write_text("import scrapy\nclass One(scrapy.Spider):\n    name = 'one'\n")
+    served = tmp_path / "served"
+    served.mkdir()
+    more: dict[str, str] = {"PYTHONPATH": str(theirs.parent)} | (
+        {} if inherited is None else {"SCRAPY_SETTINGS_MODULE": inherited}
+    )
+    with scrapyd_in(served, settings={"theirs": "theirs.settings"}, more=more) as daemon:
+        assert sorted(daemon.ask("listprojects")["projects"]) == ["theirs", "webfountain"]
+        assert daemon.ask("listspiders?project=theirs")["spiders"] == ["one"]
+        assert daemon.ask("listspiders?project=webfountain")["spiders"] == ["fountain"]
+        job = daemon.ask("schedule", project="theirs", spider="one")["jobid"]
+        daemon.wait_for(lambda: daemon.ask("listjobs?project=theirs")["finished"])
+        log = (served / "logs" / "theirs" / "one" / f"{job}.log").read_text()
+        assert "'finish_reason': 'finished'" in log
 
 
 def test_a_wrong_password_is_turned_away(tmp_path: Path) -> None:

@@ -13,18 +13,20 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 
 from webfountain.clock import SystemClock
-from webfountain.download import Fetcher, Resolver, Terms, terms_of
-from webfountain.download.connection import ConnectionPool
-from webfountain.policy import NetworkTable, PolitenessTable, PositiveDuration, Size
+from webfountain.download.connection_pool import ConnectionPool
+from webfountain.download.fetcher import Fetcher, Terms, terms_of
+from webfountain.download.resolver import Resolver
+from webfountain.policy.tables import NetworkTable, PolitenessTable
+from webfountain.policy.units import PositiveDuration, Size
 from webfountain.records import Fetch
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Sequence
     from pathlib import Path
 
-    from webfountain.records import Fetched, FetchKind
+    from webfountain.records import FetchKind, FetchResult
 
-__all__ = ["Peer", "fetcher", "ok", "page", "peer", "terms", "tls_of"]
+__all__ = ["Peer", "fetcher", "ok", "page", "peer", "server", "terms", "tls_of"]
 
 
 def ok(body: bytes, *headers: str) -> bytes:
@@ -120,7 +122,7 @@ async def page(
     under: Terms | None = None,
     etag: str | None = None,
     last_modified: str | None = None,
-) -> Fetched:
+) -> FetchResult:
     """Fetch one URL."""
     site = url[: url.index("/", 8)]
     return await with_.fetch(
@@ -152,3 +154,24 @@ def tls_of(folder: Path, name: str) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(path)
     return context
+
+
+@contextlib.asynccontextmanager
+async def server(serve: object, port: int = 0) -> AsyncIterator[int]:
+    """A server of one function; its port."""
+    writers: list[asyncio.StreamWriter] = []
+
+    async def held(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writers.append(writer)
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            await serve(reader, writer)  # type: ignore[operator]
+
+    listening = await asyncio.start_server(held, "127.0.0.1", port)
+    try:
+        yield listening.sockets[0].getsockname()[1]
+    finally:
+        listening.close()
+        for writer in writers:
+            writer.transport.abort()
+        for _ in range(4):
+            await asyncio.sleep(0)

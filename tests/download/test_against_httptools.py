@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.download.http1 import BadResponse, ResponseReader
+from webfountain.download.bad_response import BadResponse
+from webfountain.download.http_reader import ResponseReader
 
 OK = b"HTTP/1.1 200 OK\r\n"
 CHUNKED = OK + b"Transfer-Encoding: chunked\r\n\r\n"

@@ -11,8 +11,9 @@ import pytest
 
 from tests.download.peers import fetcher, ok, page, peer, terms, tls_of
 from webfountain.clock import SystemClock
-from webfountain.download import Fetcher, Resolver
-from webfountain.download.connection import ConnectionPool
+from webfountain.download.connection_pool import ConnectionPool
+from webfountain.download.fetcher import Fetcher
+from webfountain.download.resolver import Resolver
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -159,11 +160,11 @@ def test_tls_names_the_site_and_keeps_the_connection(tmp_path: Path) -> None:
     asyncio.run(run())
 
 
-def test_a_certificate_that_must_be_verified_and_cannot_is_an_error_of_connecting(tmp_path: Path) -> None:
+def test_a_certificate_that_must_be_verified_and_cannot_is_an_error_of_its_own(tmp_path: Path) -> None:
     async def run() -> None:
         verifying = ssl.create_default_context()
         async with peer(ok(b"one"), tls=tls_of(tmp_path, "site.test")) as server, fetcher(verifying) as client:
-            assert (await page(client, server.base.replace("127.0.0.1", "site.test") + "/")).error == "connect"
+            assert (await page(client, server.base.replace("127.0.0.1", "site.test") + "/")).error == "certificate"
 
     asyncio.run(run())
 

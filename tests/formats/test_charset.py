@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from webencodings.labels import LABELS
 
-from webfountain.formats.content_type import ContentType, decode, python_codec
+from webfountain.formats.charset import decode, python_codec
 from webfountain.formats.document import text_of
+from webfountain.formats.media_type import ContentType
 from webfountain.formats.sitemap import read_sitemap
 
 PYTHON_ONLY = sorted({module.name for module in pkgutil.iter_modules(codec_path)} - set(LABELS))

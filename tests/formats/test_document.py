@@ -6,9 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.formats.content_type import ContentType, decode
-from webfountain.formats.document import MAX_TEXT_BYTES, Document
+from webfountain.formats.charset import decode
+from webfountain.formats.document import Document
 from webfountain.formats.document import text_of as document_of
+from webfountain.formats.html_text import MAX_TEXT_BYTES
+from webfountain.formats.media_type import ContentType
 
 
 def text_of(body: bytes, kind: str, charset: str | None) -> Document:

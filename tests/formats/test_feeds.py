@@ -14,10 +14,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.markup import MEGABYTES, packed
-from webfountain.formats.content_type import ContentType
-from webfountain.formats.document import LinkExtractor, text_of
+from webfountain.formats.document import text_of
+from webfountain.formats.links import LinkExtractor
+from webfountain.formats.media_type import ContentType
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
-from webfountain.sandbox import FencedReader
+from webfountain.sandbox.reader import FencedReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

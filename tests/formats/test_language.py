@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import pytest
 
-from webfountain.formats.content_type import LANGUAGES, language_of
+from webfountain.formats.language import LANGUAGES, language_of
 
 # The first article of the Universal Declaration of Human Rights.
 ARTICLE = {

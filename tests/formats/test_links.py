@@ -9,7 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from selectolax.lexbor import LexborHTMLParser
 
-from webfountain.formats.document import MAX_ANCHOR, MAX_LINKS, LinkExtractor, LinksOf, forbids_following
+from webfountain.formats.links import MAX_ANCHOR, MAX_LINKS, LinkExtractor, LinkSource, forbids_following
 from webfountain.urls import join
 
 PAGE = "https://a.example/docs/guide/page.html?v=2"
@@ -17,7 +17,7 @@ PAGE = "https://a.example/docs/guide/page.html?v=2"
 
 def links(body: str, *, url: str = PAGE, nofollow: bool = True, robots_header: str | None = None) -> list[str]:
     extractor = LinkExtractor(nofollow=nofollow)
-    return extractor.extract(LexborHTMLParser(body), LinksOf(url, robots_header)).links
+    return extractor.extract(LexborHTMLParser(body), LinkSource(url, robots_header)).links
 
 
 @pytest.mark.parametrize(
@@ -100,7 +100,7 @@ def test_what_is_not_to_be_followed_is_told_where_that_is_asked_for(
     body: str, header: str | None, nofollow: list[str]
 ) -> None:
     for asked, wanted in ((True, [f"https://a.example{path}" for path in nofollow]), (False, [])):
-        found = LinkExtractor().extract(LexborHTMLParser(body), LinksOf(PAGE, header, nofollow=asked))
+        found = LinkExtractor().extract(LexborHTMLParser(body), LinkSource(PAGE, header, nofollow=asked))
         assert (found.links, found.canonical) == (links(body, robots_header=header), None)
         assert list(found.nofollow) == wanted
 
@@ -179,7 +179,7 @@ def test_joining_by_hand_and_from_memory_gives_what_the_parser_gives(hrefs: list
     expected = dict.fromkeys(join(url, href) for href in written if href)
     expected.pop(None, None)
     expected.pop(url, None)
-    assert LinkExtractor().extract(tree, LinksOf(url)).links == list(expected)
+    assert LinkExtractor().extract(tree, LinkSource(url)).links == list(expected)
 
 
 @pytest.mark.parametrize(
@@ -194,16 +194,16 @@ def test_joining_by_hand_and_from_memory_gives_what_the_parser_gives(hrefs: list
     ],
 )
 def test_a_page_may_name_another_as_its_canonical_form(body: str, expected: str | None) -> None:
-    assert LinkExtractor().extract(LexborHTMLParser(body), LinksOf(PAGE)).canonical == expected
+    assert LinkExtractor().extract(LexborHTMLParser(body), LinkSource(PAGE)).canonical == expected
 
 
 @given(st.binary(max_size=300))
 def test_any_bytes_have_links_or_none(body: bytes) -> None:
-    LinkExtractor().extract(LexborHTMLParser(body), LinksOf(PAGE))
+    LinkExtractor().extract(LexborHTMLParser(body), LinkSource(PAGE))
 
 
 def anchors(body: str) -> dict[str, str]:
-    found = LinkExtractor().extract(LexborHTMLParser(body), LinksOf(PAGE, anchors=True))
+    found = LinkExtractor().extract(LexborHTMLParser(body), LinkSource(PAGE, anchors=True))
     return dict(zip(found.links, found.anchors, strict=True))
 
 
@@ -217,7 +217,7 @@ def test_the_text_of_each_link_is_taken_where_it_is_asked_for() -> None:
         "https://a.example/docs/d": "",
         "https://a.example/docs/page.html?v=2": "other",
     }
-    assert LinkExtractor().extract(LexborHTMLParser(body), LinksOf(PAGE)).anchors == []
+    assert LinkExtractor().extract(LexborHTMLParser(body), LinkSource(PAGE)).anchors == []
 
 
 def test_the_texts_of_links_within_links_are_bounded() -> None:

@@ -11,18 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from webfountain.clock import ManualClock
 from webfountain.config import FountainConfig
-from webfountain.frontier.frontier import Frontier
-from webfountain.frontier.inbox import load_seeds
+from webfountain.frontier.assembly import FrontierAssembly
+from webfountain.frontier.inbox.seeds import load_seeds
 from webfountain.metrics import Metrics
-from webfountain.policy.files import Collection, parse_collection
-from webfountain.records import Fetch, Fetched, FetchKind, PageRecord, SiteRecord
-from webfountain.store.memory import MemoryStore
+from webfountain.policy.collection_file import parse_collection
+from webfountain.records import Fetch, FetchKind, FetchResult, PageRecord, SiteRecord
+from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from webfountain.ranking.duplicate_index import DuplicateIndex
-    from webfountain.ranking.live import LiveImportance
-    from webfountain.repository import Repository
+    from webfountain.duplicates.index import DuplicateIndex
+    from webfountain.frontier.inbox.notes import Notes
+    from webfountain.policy.collection import Collection
+    from webfountain.ranking.link_importance import LiveImportance
+    from webfountain.repository.repository import Repository
     from webfountain.store.contract import FrontierStore
 
 Answer = tuple[int, Mapping[str, str], bytes, float] | str
@@ -72,6 +74,7 @@ class Drive:
         obey_robots: bool = True,
         importance: LiveImportance | None = None,
         duplicates: DuplicateIndex | None = None,
+        inbox: Notes | None = None,
         owner: str = "test",
         cpu: Callable[[], float] = lambda: 0.0,
         **config: Any,
@@ -86,14 +89,20 @@ class Drive:
         self.answer = answer
         self.addresses: dict[str, list[str]] = {}
         self.collection = collection
-        self.frontier = Frontier(
-            store=self.store, repository=repository, collection=collection, config=FountainConfig(**config),
-            clock=self.clock, rng=random.Random(seed), metrics=self.metrics, owner=owner, recrawl=recrawl,
-            obey_robots=obey_robots, importance=importance, duplicates=duplicates, steady=self.clock.now,
-            cpu=cpu,
+        self.importance = importance
+        self.frontier = (
+            FrontierAssembly(
+                self.store, repository, collection, FountainConfig(**config), clock=self.clock,
+                rng=random.Random(seed), metrics=self.metrics, owner=owner,
+            )
+            .with_features(inbox=inbox, importance=importance, duplicates=duplicates)
+            .for_project(recrawl=recrawl, obey_robots=obey_robots)
+            .with_clocks(steady=self.clock.now, cpu=cpu)
+            .build()
         )  # fmt: skip
-        load_seeds(collection, self.frontier.judge, self.frontier.due.discover, at=self.clock.now())
-        self.flying: list[tuple[float, int, Fetched]] = []
+        entrance = self.frontier.worker.entrance
+        load_seeds(collection, entrance.judge, entrance.due.discover, at=self.clock.now())
+        self.flying: list[tuple[float, int, FetchResult]] = []
         self.open: dict[str, int] = {}
         self.most_open = 0
 
@@ -110,7 +119,7 @@ class Drive:
             following = [self.flying[0][0]] if self.flying else []
             wake = self.frontier.wake_at()
             following += [wake] if wake is not None and wake > self.clock.now() else []
-            due = self.store.next_site_due()
+            due = self.store.sites.next_due()
             following += [due] if due is not None and due > self.clock.now() else []
             soon = min(following, default=float("inf"))
             if soon == float("inf") and seconds is None:
@@ -123,7 +132,7 @@ class Drive:
     def step(self) -> bool:
         """One round of everything that can happen now; False when nothing did."""
         did = False
-        for host in self.frontier.unresolved():
+        for host in self.frontier.sites.addresses.unresolved():
             addresses = self.addresses.get(host, ["203.0.113.9"])
             self.frontier.resolved(host, addresses, error=None if addresses else "dns")
             did = True
@@ -133,15 +142,17 @@ class Drive:
         while self.flying and self.flying[0][0] <= self.clock.now():
             self._land(heapq.heappop(self.flying)[2])
             did = True
-        batch = self.frontier.take_work()
+        batch = self.frontier.work.take()
         if batch is not None:
-            result = self.frontier.run(batch)
-            self.frontier.absorb(result)
-            if (planning := self.frontier.planning()) is not None:
-                self.frontier.adopt(planning())
+            result = self.frontier.worker.run(batch)
+            self.frontier.work.absorb(result)
+            if (planning := self.frontier.planner.making()) is not None:
+                self.frontier.planner.adopt_plan(planning())
             settled = batch.ended or batch.sitemaps or batch.guests or batch.collection or batch.review
             moved = batch.parked or batch.room or batch.refills or batch.released
-            did = did or bool(settled or moved or result.activated or result.immediate)
+            did = did or bool(
+                settled or moved or result.activated or result.immediate or batch.hastened or batch.hastening
+            )
         return did
 
     def _send(self, fetch: Fetch) -> None:
@@ -151,20 +162,20 @@ class Drive:
         self.most_open = max(self.most_open, self.open[fetch.site])
         answer = self.answer(fetch, now)
         if isinstance(answer, str):
-            fetched = Fetched(fetch, now + 0.1, 0.1, error=answer)
+            fetched = FetchResult(fetch, now + 0.1, 0.1, error=answer)
         else:
             status, headers, body, seconds = answer
-            fetched = Fetched(fetch, now + seconds, seconds, status, tuple(headers.items()), body)
+            fetched = FetchResult(fetch, now + seconds, seconds, status, tuple(headers.items()), body)
         heapq.heappush(self.flying, (fetched.at, fetch.id, fetched))
 
-    def _land(self, fetched: Fetched) -> None:
+    def _land(self, fetched: FetchResult) -> None:
         self.open[fetched.fetch.site] -= 1
         self.frontier.landed(fetched)
         if fetched.error == "lapsed":
             if fetched.fetch.lease is not None:
                 self.frontier.give_back(fetched.fetch)
         elif fetched.fetch.kind == "page":
-            visit = self.frontier.examine(fetched)
+            visit = self.frontier.examiner.examine(fetched)
             self.outcomes[visit.kind] += 1
             if (item := visit.item()) is not None:
                 self.items.append(item)
@@ -172,13 +183,13 @@ class Drive:
 
     def page(self, url: str) -> PageRecord:
         """What the store knows of a URL."""
-        record = self.store.page(site_of(url), fingerprint(url))
+        record = self.store.pages.get(site_of(url), fingerprint(url))
         assert record is not None
         return record
 
     def site(self, site: str) -> SiteRecord:
         """What the store remembers of a site."""
-        record = self.store.site(site)
+        record = self.store.sites.get(site)
         assert record is not None
         return record
 

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from webfountain.frontier.batch import CensusTaken
-from webfountain.frontier.planning.plan import Bounds, Forecast, Plan, census_of, make_plan, pack_phases
-from webfountain.policy import CycleTable, PositiveDuration
+from webfountain.frontier.batch import CensusSnapshot
+from webfountain.frontier.planning.make_plan import census_of, make_plan
+from webfountain.frontier.planning.plan import Bounds, Forecast, Plan, pack_phases
+from webfountain.policy.tables import CycleTable
+from webfountain.policy.units import PositiveDuration
 from webfountain.records import CensusRow
-from webfountain.store.contract import BucketCensus
+from webfountain.store.answers import BucketCensus
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from webfountain.core.buckets import Phases
+    from webfountain.core.phases import Phases
 
 DAY = 86_400.0
 
@@ -31,7 +33,7 @@ def census(
     rows: Iterable[CensusRow] = (),
     periods: int = 14,
     checked: float = 0.2,
-) -> CensusTaken:
+) -> CensusSnapshot:
     """Buckets with `pages` each; `checked` of them were checked a day, one in ten changed."""
     buckets = {bucket: BucketCensus(n, n * (at - age)) for bucket, n in pages.items()}
     counted = [
@@ -40,11 +42,11 @@ def census(
         for bucket, n in pages.items()
         for day in range(periods)
     ]  # fmt: skip
-    return CensusTaken(at, buckets, counted + list(rows), waiting)
+    return CensusSnapshot(at, buckets, counted + list(rows), waiting)
 
 
 def plan_of(
-    taken: CensusTaken,
+    taken: CensusSnapshot,
     *,
     shortest: float = 0.0,
     longest: float = float("inf"),

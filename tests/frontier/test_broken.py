@@ -15,29 +15,30 @@ from tests.frontier.test_frontier import linked
 from webfountain.errors import StoreError
 from webfountain.formats.robots import RobotsRules
 from webfountain.formats.sitemap import SitemapFile
-from webfountain.frontier.pages.examiner import SITEMAP_DEPTH, SitemapShelf
-from webfountain.frontier.sites.politeness import SiteRobots
+from webfountain.frontier.pages.sitemap_reader import SITEMAP_DEPTH, SitemapParser
+from webfountain.frontier.sites.robots_state import SiteRobots
 from webfountain.records import (
     Copy,
-    Discovered,
+    DiscoverResult,
     Fetch,
-    Fetched,
     FetchKind,
+    FetchResult,
     Link,
     Outcome,
-    Settled,
+    SettleResult,
     SiteLease,
     SiteState,
 )
-from webfountain.repository import Repository
-from webfountain.store.memory import MemoryStore
+from webfountain.repository.repository import Repository
+from webfountain.store.memory.queues import MemoryQueues
+from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from webfountain.repository.warc import Capture
+    from webfountain.repository.warc_writer import Capture
 
 HOME, BAD = "http://one.example/", "http://one.example/bad"
 GOOD = [f"http://one.example/{name}" for name in ("a", "b", "c")]
@@ -52,13 +53,13 @@ class BrittleRepository(Repository):
         return super().write(captures)
 
 
-class BrittleStore(MemoryStore):
+class BrittleQueues(MemoryQueues):
     """Breaks on one URL where it is discovered, or settled."""
 
     breaks_on: str = "discover"
     error: Exception = OverflowError("int too big to convert")
 
-    def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
+    def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
         if self.breaks_on == "discover" and any(link.url == BAD for link in links):
             raise self.error
         return super().discover(links, at=at)
@@ -70,10 +71,18 @@ class BrittleStore(MemoryStore):
         at: float,
         learned: Sequence[tuple[SiteLease, bytes]] = (),
         parts: Sequence[tuple[SiteLease, int, bytes]] = (),
-    ) -> Settled:
+    ) -> SettleResult:
         if self.breaks_on == "settle" and any(each.record.url == BAD and each.kind == "new" for each in outcomes):
             raise self.error
         return super().settle(outcomes, at=at, learned=learned, parts=parts)
+
+
+class BrittleStore(MemoryStore):
+    queues: BrittleQueues
+
+    def __init__(self) -> None:
+        super().__init__(period_s=86_400.0)
+        self.queues = BrittleQueues(self._table, self.census, self.changes)
 
 
 def web(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
@@ -83,7 +92,7 @@ def web(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
 
 
 def crawled(drive: Drive) -> dict[str, tuple[str, str | None]]:
-    return {record.url: (record.state, record.error) for _, record in drive.store.pages()}
+    return {record.url: (record.state, record.error) for _, record in drive.store.pages.records()}
 
 
 def check_all_but_the_bad_one(drive: Drive, caplog: pytest.LogCaptureFixture) -> None:
@@ -101,19 +110,19 @@ def test_a_page_that_cannot_be_written_fails_alone(tmp_path: Path, caplog: pytes
     repository = BrittleRepository(tmp_path)
     drive = Drive(collection_of([HOME]), web, repository=repository, until_idle=True)
     check_all_but_the_bad_one(drive, caplog)
-    for record in (record for _, record in drive.store.pages() if record.url in GOOD):
+    for record in (record for _, record in drive.store.pages.records() if record.url in GOOD):
         assert record.copy is not None
         assert repository.read(record.copy, record.url).body == b"<p>x"
 
 
 def test_a_page_that_cannot_be_settled_fails_alone(caplog: pytest.LogCaptureFixture) -> None:
-    store = BrittleStore(period_s=86_400.0)
-    store.breaks_on = "settle"
+    store = BrittleStore()
+    store.queues.breaks_on = "settle"
     check_all_but_the_bad_one(Drive(collection_of([HOME]), web, store=store, until_idle=True), caplog)
 
 
 def test_a_page_whose_links_cannot_be_discovered_fails_and_its_site_goes_on(caplog: pytest.LogCaptureFixture) -> None:
-    drive = Drive(collection_of([HOME, *GOOD]), web, store=BrittleStore(period_s=86_400.0), until_idle=True)
+    drive = Drive(collection_of([HOME, *GOOD]), web, store=BrittleStore(), until_idle=True)
     drive.run(seconds=600)
     states = crawled(drive)
     assert states[HOME] == ("failed", "unkept")
@@ -121,7 +130,7 @@ def test_a_page_whose_links_cannot_be_discovered_fails_and_its_site_goes_on(capl
 
 
 def test_a_request_that_cannot_be_taken_in_is_left_out_of_those_that_came_with_it() -> None:
-    drive = Drive(collection_of([GOOD[0]]), web, store=BrittleStore(period_s=86_400.0), recrawl=False, until_idle=True)
+    drive = Drive(collection_of([GOOD[0]]), web, store=BrittleStore(), recrawl=False, until_idle=True)
     for url in [*GOOD, BAD]:
         drive.frontier.offer(Link(url, site_of(url), fingerprint(url), SITEMAP_DEPTH))
     drive.run(seconds=600)
@@ -135,7 +144,8 @@ def test_what_may_take_long_in_files_is_read_before_they_land_and_not_by_whoever
     urls = b"<urlset><url><loc>/a</loc></url></urlset>"
     bodies: dict[FetchKind, bytes] = {"page": b"<p>x", "robots": rules, "sitemap": urls}
     read = {
-        kind: asyncio.run(drive.frontier.read_file(fetched_of(kind, body))).reading for kind, body in bodies.items()
+        kind: asyncio.run(drive.frontier.examiner.read_file(fetched_of(kind, body))).reading
+        for kind, body in bodies.items()
     }
     assert read["page"] is None
     assert read["robots"] == b"User-agent: *\nDisallow: /bad"
@@ -144,18 +154,18 @@ def test_what_may_take_long_in_files_is_read_before_they_land_and_not_by_whoever
     robots = SiteRobots(SiteState(), partial(RobotsRules.parse, token="test"))
     robots.answered(msgspec.structs.replace(fetched_of("robots", b""), reading=read["robots"]))
     assert not robots.allows(BAD)
-    shelf = SitemapShelf(drive.frontier.judge)
+    shelf = SitemapParser(drive.frontier.worker.entrance.judge)
     found = shelf.read(msgspec.structs.replace(fetched_of("sitemap", b""), reading=read["sitemap"]), site=HOME, at=1.0)
     assert [link.url for link in found.links] == [GOOD[0]]
 
 
-def fetched_of(kind: FetchKind, body: bytes) -> Fetched:
-    return Fetched(Fetch(1, kind, f"{HOME}{kind}", HOME[:-1], None), 1.0, 0.1, 200, body=body)
+def fetched_of(kind: FetchKind, body: bytes) -> FetchResult:
+    return FetchResult(Fetch(1, kind, f"{HOME}{kind}", HOME[:-1], None), 1.0, 0.1, 200, body=body)
 
 
 def test_what_the_store_says_of_itself_is_no_items_fault_and_ends_the_crawl() -> None:
-    store = BrittleStore(period_s=86_400.0)
-    store.error = StoreError("No space left on device")
+    store = BrittleStore()
+    store.queues.error = StoreError("No space left on device")
     drive = Drive(collection_of([HOME]), web, store=store, until_idle=True)
     with pytest.raises(StoreError, match="No space"):
         drive.run(seconds=600)

@@ -11,9 +11,12 @@ from tests.frontier.drive import Drive, collection_of
 from tests.frontier.test_frontier import linked
 from tests.repository.captures import records
 from webfountain.clock import ManualClock
-from webfountain.frontier.inbox import Inbox, Now
+from webfountain.frontier.inbox.inboxes import Inbox
+from webfountain.frontier.inbox.notes import NowNote
+from webfountain.policy.tables import RepositoryTable
+from webfountain.policy.units import Size
 from webfountain.records import Copy, Fetch, Link
-from webfountain.repository import Repository
+from webfountain.repository.repository import Repository
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
@@ -43,7 +46,7 @@ class Web:
 
 
 def copy_of(drive: Drive, url: str) -> Copy:
-    record = drive.store.page(site_of(url), fingerprint(url))
+    record = drive.store.pages.get(site_of(url), fingerprint(url))
     assert record is not None
     assert record.copy is not None
     return record.copy
@@ -72,7 +75,7 @@ def test_a_copy_that_is_gone_is_fetched_unconditionally_and_written_again(
     before = copy_of(drive, PAGE)
     repository.close()
     lose(tmp_path)
-    repository = Repository(tmp_path, clock=clock, given_out=max(drive.store.copies()))
+    repository = Repository(tmp_path, clock=clock, given_out=max(drive.store.pages.copies()))
     again = Drive(collection, web, store=drive.store, repository=repository, clock=clock)
     clock.advance(200 * DAY)
     again.run(seconds=60)
@@ -82,7 +85,7 @@ def test_a_copy_that_is_gone_is_fetched_unconditionally_and_written_again(
     assert after.file > before.file
     assert repository.read(after, PAGE).body == b"<p>a page"
     assert again.metrics.get("repository/healed") >= 1
-    record = again.store.page(site_of(PAGE), fingerprint(PAGE))
+    record = again.store.pages.get(site_of(PAGE), fingerprint(PAGE))
     assert record is not None
     assert record.copied == record.last_crawled, "a revisit record names the copy by its time"
     clock.advance(400 * DAY)
@@ -101,7 +104,7 @@ def test_an_immediate_page_whose_copy_is_gone_heals_too(tmp_path: Path) -> None:
     repository = Repository(tmp_path / "repository", clock=clock, given_out=1)
     again = Drive(drive.collection, web, store=drive.store, repository=repository, clock=clock)
     inbox = Inbox(tmp_path / "inbox")
-    inbox.put(Now((PAGE,)))
+    inbox.put(NowNote((PAGE,)))
     inbox.deliver(again.store, repository, at=clock.now())
     again.run(seconds=60)
     assert repository.read(copy_of(again, PAGE), PAGE).body == b"<p>a page"
@@ -118,14 +121,14 @@ def test_the_folder_stays_within_its_bound_between_two_periods(tmp_path: Path) -
         return (200, {"content-type": "text/html"}, body, 0.001) if fetch.kind == "page" else (404, {}, b"", 0.001)
 
     clock = ManualClock(1_000_000.0)
-    repository = Repository(tmp_path, clock=clock, max_bytes=bound)
+    repository = Repository(tmp_path, clock=clock, rules=RepositoryTable(max_bytes=Size(bound)))
     collection = collection_of([HOME], min_delay="10ms", rest='fastest = "1s"', period="1d")
     drive = Drive(collection, answer, repository=repository, clock=clock)
     sizes: list[int] = []
     drive.run(seconds=5)
-    known = [Link(record.url, site, fingerprint(record.url)) for site, record in drive.store.pages()]
+    known = [Link(record.url, site, fingerprint(record.url)) for site, record in drive.store.pages.records()]
     for _ in range(24):
-        drive.store.immediate(known, at=clock.now())
+        drive.store.queues.immediate(known, at=clock.now())
         drive.run(seconds=5)
         sizes.append(repository.bytes_on_disk())
     assert drive.outcomes["changed"] * 3000 > 5 * bound, drive.outcomes
@@ -149,14 +152,14 @@ def test_answers_that_are_no_copy_are_recorded_where_the_collection_says_so(
         return 200 if found else 404, {"content-type": "text/html"}, linked("moved", "gone") if found else b"no", 0.01
 
     clock = ManualClock(1_000_000.0)
-    repository = Repository(tmp_path, clock=clock, keep_answers=keep_answers)
+    repository = Repository(tmp_path, clock=clock, rules=RepositoryTable(answers=keep_answers))
     drive = Drive(collection_of([HOME]), answer, repository=repository, clock=clock)
     drive.run(seconds=120)
     repository.close()
     found = [record for record, _ in records(tmp_path) if record.rec_type == "response"]
     others = [record for record in found if record.rec_headers["WARC-Target-URI"] != HOME]
     assert sorted(int(record.http_headers.get_statuscode()) for record in others) == kinds
-    assert [record.url for _, record in drive.store.pages() if record.copy is not None] == [HOME]
+    assert [record.url for _, record in drive.store.pages.records() if record.copy is not None] == [HOME]
     assert not repository._unsettled
 
 

@@ -91,7 +91,7 @@ def test_what_robots_txt_refuses_is_never_asked_and_settled_as_refused() -> None
     drive = Drive(collection_of(["http://one.example/"]), answer)
     drive.run(seconds=3600)
     assert "http://one.example/private/x" not in drive.asked()
-    states = {record.url: (record.state, record.error) for _, record in drive.store.pages()}
+    states = {record.url: (record.state, record.error) for _, record in drive.store.pages.records()}
     assert states["http://one.example/private/x"] == ("refused", "robots.txt")
     assert drive.metrics.get("outcome/refused_by_robots") == 1
 
@@ -149,7 +149,7 @@ def test_a_host_without_an_address_waits_and_its_urls_are_not_lost() -> None:
     drive.addresses["dead.example"] = []
     drive.run(seconds=60)
     assert drive.asked() == ["http://live.example/"]
-    assert drive.store.statistics().pages["never-crawled"] == 1
+    assert drive.store.census.statistics().pages["never-crawled"] == 1
     drive.addresses["dead.example"] = ["203.0.113.5"]
     drive.run(seconds=86_400)
     assert "http://dead.example/" in drive.asked()
@@ -160,7 +160,7 @@ def test_private_addresses_are_refused_after_dns_unless_allowed() -> None:
     drive.addresses["inside.example"] = ["127.0.0.1"]
     drive.run(seconds=60)
     assert drive.log == []
-    assert [(r.state, r.error) for _, r in drive.store.pages()] == [("refused", "private-address")]
+    assert [(r.state, r.error) for _, r in drive.store.pages.records()] == [("refused", "private-address")]
 
 
 def test_a_changed_page_is_found_by_recrawl_and_an_unchanged_one_costs_a_304() -> None:
@@ -179,7 +179,7 @@ def test_a_changed_page_is_found_by_recrawl_and_an_unchanged_one_costs_a_304() -
     drive.run(seconds=60 * 86_400)
     assert drive.outcomes["changed"] > 15
     assert drive.outcomes["not_modified"] >= 2
-    records = {r.url: r for _, r in drive.store.pages()}
+    records = {r.url: r for _, r in drive.store.pages.records()}
     news, home = records["http://one.example/news"], records["http://one.example/"]
     assert news.bucket < home.bucket, "what changes more often is in a faster bucket"
     assert 0 < news.changes < news.checks
@@ -216,7 +216,7 @@ def test_a_redirect_is_a_link_and_a_record_of_its_source() -> None:
 
     drive = Drive(collection_of(["http://one.example/old"]), site_of_pages({"new": b"x"}, extra=moved))
     drive.run(seconds=3600)
-    states = {r.url: r.state for _, r in drive.store.pages()}
+    states = {r.url: r.state for _, r in drive.store.pages.records()}
     assert states == {"http://one.example/old": "redirected", "http://one.example/new": "crawled"}
 
 
@@ -227,7 +227,7 @@ def test_a_redirect_to_itself_fails_and_does_not_loop() -> None:
     drive = Drive(collection_of(["http://one.example/x"]), site_of_pages({}, extra=loop))
     drive.run(seconds=3600)
     assert len(drive.asked()) == 1
-    assert [(r.state, r.error) for _, r in drive.store.pages()] == [("failed", "redirect-loop")]
+    assert [(r.state, r.error) for _, r in drive.store.pages.records()] == [("failed", "redirect-loop")]
 
 
 def test_sitemaps_bring_urls_and_make_pages_due_when_lastmod_is_newer() -> None:
@@ -263,7 +263,7 @@ def test_an_immediate_url_goes_first_and_stays_polite() -> None:
     drive = Drive(collection_of(["http://one.example/"]), site_of_pages(pages))
     drive.run(until=lambda: len(drive.asked()) == 3)
     url = "http://one.example/now"
-    drive.store.immediate([Link(url, "http://one.example", fingerprint(url))], at=drive.clock.now())
+    drive.store.queues.immediate([Link(url, "http://one.example", fingerprint(url))], at=drive.clock.now())
     drive.run(seconds=3600)
     assert drive.asked().index(url) <= 4
     assert drive.most_open == 1
@@ -278,7 +278,7 @@ def test_an_edited_deny_also_holds_for_urls_already_queued() -> None:
     again = Drive(edited, site_of_pages(pages), store=drive.store, clock=drive.clock)
     again.run(seconds=3600)
     assert again.asked() == ["http://one.example/keep"]
-    assert {r.state for _, r in again.store.pages() if "drop" in r.url} == {"refused"}
+    assert {r.state for _, r in again.store.pages.records() if "drop" in r.url} == {"refused"}
 
 
 def test_a_capacity_is_spread_over_the_period_and_never_exceeded() -> None:
@@ -305,7 +305,7 @@ def test_a_crawl_until_idle_ends_when_only_a_dead_host_waits() -> None:
         if drive.frontier.finish_reason():
             break
     assert drive.frontier.finish_reason() == "idle"
-    assert drive.store.statistics().pages["never-crawled"] == 1
+    assert drive.store.census.statistics().pages["never-crawled"] == 1
 
 
 def test_more_sites_than_the_active_list_holds_all_get_their_turn() -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.frontier.drive import Answer, Drive, collection_of
-from webfountain.policy.files import parse_collection
+from webfountain.policy.collection_file import parse_collection
 
 if TYPE_CHECKING:
     from webfountain.records import Fetch
@@ -41,7 +41,7 @@ def crawled(rest: str, *, collection: str = 'scope = "any"\n') -> Drive:
 
 def pages(drive: Drive) -> dict[str, tuple[str, float]]:
     """URL -> policy, trust."""
-    return {record.url: (record.policy, round(record.trust, 6)) for _, record in drive.store.pages()}
+    return {record.url: (record.policy, round(record.trust, 6)) for _, record in drive.store.pages.records()}
 
 
 def test_trust_fades_along_the_links_and_is_kept_with_each_page() -> None:
@@ -51,9 +51,9 @@ def test_trust_fades_along_the_links_and_is_kept_with_each_page() -> None:
 
 def test_trust_orders_what_is_new_where_policies_tell_pages_apart_by_it() -> None:
     drive = crawled("[policies.default]\ntrust = 1.0\ndampening = 0.5\n")
-    worth = {record.url: record.importance for _, record in drive.store.pages()}
+    worth = {record.url: record.importance for _, record in drive.store.pages.records()}
     assert worth[f"{HOME}/a"] > worth[f"{HOME}/a/b"] > 0
-    assert {record.importance for _, record in crawled("").store.pages()} == {0.0}
+    assert {record.importance for _, record in crawled("").store.pages.records()} == {0.0}
 
 
 def test_a_policy_spreads_over_its_site_and_others_get_the_other_one() -> None:
@@ -148,7 +148,7 @@ def test_after_an_edit_nothing_that_it_denies_is_asked_also_of_what_was_in_the_h
     drive = Drive(collection, site, recrawl=False)
     drive.run(until=lambda: len(drive.log) > 12)
     before = len(drive.log)
-    drive.frontier.adopt_collection(
+    drive.frontier.work.adopt(
         collection_of([f"{HOME}/"], delay_factor=0, rest="[policies.default]\ndeny = ['/drop/']\n")
     )
     drive.run()

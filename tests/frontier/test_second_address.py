@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from tests.frontier.drive import Answer, Drive, Web, collection_of
 
 if TYPE_CHECKING:
-    from webfountain.policy.files import Collection
+    from webfountain.policy.collection import Collection
     from webfountain.records import Fetch
 
 DEAD, ALIVE = "203.0.113.4", "203.0.113.5"
@@ -26,7 +26,7 @@ class Street(Drive):
         self.turns.append((self.clock.now(), fetch.address))
         if fetch.address == DEAD:
             assert fetch.fallbacks == (ALIVE,)
-            assert self.frontier.detour(fetch, ALIVE) == 0.0
+            assert self.frontier.sites.flights.detour(fetch, ALIVE) == 0.0
         super()._send(fetch)
 
 

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
-from webfountain.core.activity import Signals
 from webfountain.core.change_rate import append
-from webfountain.frontier.pages.examiner import Visit
+from webfountain.core.signals import Signals
 from webfountain.frontier.planning.urgent_pages import UrgentPages
+from webfountain.frontier.visit import Visit
 from webfountain.records import (
     Fetch,
-    Fetched,
+    FetchResult,
     OutcomeKind,
     PageRecord,
-    Settled,
+    SettleResult,
     SiteLease,
     SiteRecord,
     SiteState,
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from webfountain.records import Outcome
+    from webfountain.store.contract import FrontierStore
 
 
 DAY = 86_400.0
@@ -50,30 +51,36 @@ def history(*, changed: bool) -> bytes:
 
 def visit_of(url: str, kind: OutcomeKind = "same", *, at: float = NOW, state: State = "crawled", **more: Any) -> Visit:
     record = PageRecord(url, state=state, last_crawled=at, **more)
-    return Visit(Fetched(Fetch(1, "page", url, site_of(url), None), at, 0.1, 200), kind, record)
+    return Visit(FetchResult(Fetch(1, "page", url, site_of(url), None), at, 0.1, 200), kind, record)
 
 
 def lease_of(site: str) -> SiteLease:
     return SiteLease(site, 1, NOW + DAY, SiteRecord(site, (0,) * 6, NOW, 0.0, SiteState()))
 
 
-class Shelf:
+class WindowShelf:
     """Parts of sites as a store keeps them."""
 
     def __init__(self) -> None:
         self.kept: dict[tuple[str, int], bytes] = {}
+        self.queues = self.sites = self
+
+    @property
+    def store(self) -> FrontierStore:
+        """As who ranks pages holds it: a store of which nothing else is used."""
+        return cast("FrontierStore", self)
 
     def part(self, site: str, number: int) -> bytes | None:
         return self.kept.get((site, number))
 
     def settle(
         self, outcomes: Sequence[Outcome], *, at: float, parts: Sequence[tuple[SiteLease, int, bytes]] = ()
-    ) -> Settled:
+    ) -> SettleResult:
         for lease, number, part in parts:
             self.kept.pop((lease.site, number), None)
             if part:
                 self.kept[lease.site, number] = part
-        return Settled(len(outcomes), 0)
+        return SettleResult(len(outcomes), 0)
 
     def numbers(self, site: str) -> list[int]:
         return sorted(number for name, number in self.kept if name == site)
@@ -101,7 +108,7 @@ class Crawl:
             self.admit(site, at=at)
 
     def divide(self, known: int) -> None:
-        self.urgent.divide(known, len(self.sites))
+        self.urgent.pace.divide(known, len(self.sites))
 
     def admit(self, site: str, *, at: float = NOW, learned: bytes = b"") -> bool:
         """Whether the site was taken in."""
@@ -119,8 +126,8 @@ class Crawl:
 
     def demand(self, price: float, *, at: float = NOW) -> int:
         """How many pages are worth a price, those that wait among them."""
-        self.urgent._reckon(self.sites, price, at)
-        return sum(self.urgent._sites[site].demand(price, at) for site in self.sites)
+        self.urgent.reckon(self.sites, price, at)
+        return sum(self.urgent.sites.active[site].demand(price, at) for site in self.sites)
 
     def next_at(self, price: float, *, at: float = NOW, site: str = ONE) -> float:
         """When a site should be asked again."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from webfountain.policy.files import Collection, parse_collection
+from webfountain.policy.collection_file import parse_collection
+
+if TYPE_CHECKING:
+    from webfountain.policy.collection import Collection
 
 __all__ = ["FILE", "collection_of"]
 

@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from webfountain.policy.files import describe, read_collection
-from webfountain.policy.judge import Judge, Seen
+from webfountain.policy.collection_file import read_collection
+from webfountain.policy.description import describe
+from webfountain.policy.judge import Judge
+from webfountain.policy.switches import PageFacts
 
 POLICIES = Path(__file__).resolve().parents[2] / "policies"
 FILES = sorted(POLICIES.glob("*.toml"))
@@ -43,18 +45,18 @@ def test_the_archive_keeps_all_and_reads_its_seeds_from_the_file_beside_it() -> 
 def test_the_monitor_counts_any_byte_and_follows_no_link() -> None:
     collection = read_collection(POLICIES / "monitor.toml")
     assert collection.change.min_change == 0
-    assert collection.depth == 0
+    assert collection.limits.depth == 0
 
 
 def test_the_topical_example_does_not_follow_what_is_off_its_topic() -> None:
     collection = read_collection(POLICIES / "topical.toml")
     judge = Judge(collection, year=2026)
     assert collection.policy.topic is not None
-    aside = judge.switched("default", Seen(200, "gardening", language="en", similarity=0.01))
+    aside = judge.switched("default", PageFacts(200, "gardening", language="en", similarity=0.01))
     assert aside is not None
     assert not judge.policy(aside.to).follow
-    assert judge.switched("default", Seen(200, "streams", language="en", similarity=0.3)) is None
-    foreign = judge.switched("default", Seen(200, "Garten", language="de", similarity=0.3))
+    assert judge.switched("default", PageFacts(200, "streams", language="en", similarity=0.3)) is None
+    foreign = judge.switched("default", PageFacts(200, "Garten", language="de", similarity=0.3))
     assert foreign is not None
     assert foreign.to == "distrust"
 
@@ -64,6 +66,10 @@ def test_the_trusted_seeds_example_lets_trust_fade_and_takes_it_from_spam_with_a
     assert dict(collection.named_seeds())["https://www.good.example.org/"] == "favor"
     favor = collection.policies["favor"]
     assert (favor.trust, favor.dampening, favor.splitting, favor.spread) == (1.0, 0.85, True, "domain")
+    assert (collection.policies["known-good"].splitting, collection.policies["known-good"].spread) == (True, "site")
+    rule = collection.rules.find("https://www.library.example.edu/catalogue")
+    assert rule is not None
+    assert (rule.policy, rule.trust) == ("known-good", 0.8)
     [switch] = collection.tables.switch
     assert (switch.to, switch.also, collection.conflict) == ("distrust", "discovered", "most-trusted")
     assert collection.limits.domain_share == 0.05

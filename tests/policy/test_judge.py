@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.policy.collections import FILE, collection_of
-from webfountain.policy.files import parse_collection
-from webfountain.policy.judge import REASONS, Judge, Origin, Seen
+from webfountain.policy.collection_file import parse_collection
+from webfountain.policy.judge import Judge, Origin
+from webfountain.policy.switches import PageFacts
+from webfountain.policy.url_rules import REASONS
 from webfountain.urls import canonical
 
 PATTERNS = "[policies.default]\nallow = ['/docs/', '/blog/']\ndeny = ['\\.zip$', '(?i)/PRIVATE/']\n"
@@ -205,14 +207,14 @@ to = "favor"
 @pytest.mark.parametrize(
     ("seen", "to"),
     [
-        (Seen(200, "Casino, viagra and casino"), "distrust"),
-        (Seen(200, "casino casino"), None),
-        (Seen(200, "Willkommen"), "favor"),
-        (Seen(404, "Willkommen"), None),
-        (Seen(200, "casino casino casino Willkommen"), "distrust"),
+        (PageFacts(200, "Casino, viagra and casino"), "distrust"),
+        (PageFacts(200, "casino casino"), None),
+        (PageFacts(200, "Willkommen"), "favor"),
+        (PageFacts(404, "Willkommen"), None),
+        (PageFacts(200, "casino casino casino Willkommen"), "distrust"),
     ],
 )
-def test_the_first_switch_that_a_page_meets_in_all_it_asks_for_counts(seen: Seen, to: str | None) -> None:
+def test_the_first_switch_that_a_page_meets_in_all_it_asks_for_counts(seen: PageFacts, to: str | None) -> None:
     """Policies 2006: a crawl that finds itself on a spam page switches that page's policy on the fly."""
     judge = Judge(collection_of(SWITCHES), year=2026)
     found = judge.switched("default", seen)
@@ -224,24 +226,24 @@ def test_the_first_switch_that_a_page_meets_in_all_it_asks_for_counts(seen: Seen
 @pytest.mark.parametrize(
     ("when", "seen", "meets"),
     [
-        ("language = ['de', 'nl']", Seen(200, language="nl"), True),
-        ("language = ['de', 'nl']", Seen(200, language="en"), False),
-        ("language = ['de', 'nl']", Seen(200), False),
-        ("language_not = ['en']", Seen(200, language="de"), True),
-        ("language_not = ['en']", Seen(200, language="en"), False),
-        ("language_not = ['en']", Seen(200), False),
-        ("similarity = 0.3", Seen(200, similarity=0.3), True),
-        ("similarity = 0.3", Seen(200, similarity=0.2), False),
-        ("similarity_below = 0.3", Seen(200, similarity=0.2), True),
-        ("similarity_below = 0.3", Seen(200, similarity=0.3), False),
-        ("similarity_below = 0.3", Seen(200), False),
-        ("duplicates = 0.5", Seen(200, duplicates=0.6), True),
-        ("duplicates = 0.5", Seen(200, duplicates=0.4), False),
-        ("duplicates = 0.5, status = 200, text = 'x'", Seen(200, "y", duplicates=0.6), False),
+        ("language = ['de', 'nl']", PageFacts(200, language="nl"), True),
+        ("language = ['de', 'nl']", PageFacts(200, language="en"), False),
+        ("language = ['de', 'nl']", PageFacts(200), False),
+        ("language_not = ['en']", PageFacts(200, language="de"), True),
+        ("language_not = ['en']", PageFacts(200, language="en"), False),
+        ("language_not = ['en']", PageFacts(200), False),
+        ("similarity = 0.3", PageFacts(200, similarity=0.3), True),
+        ("similarity = 0.3", PageFacts(200, similarity=0.2), False),
+        ("similarity_below = 0.3", PageFacts(200, similarity=0.2), True),
+        ("similarity_below = 0.3", PageFacts(200, similarity=0.3), False),
+        ("similarity_below = 0.3", PageFacts(200), False),
+        ("duplicates = 0.5", PageFacts(200, duplicates=0.6), True),
+        ("duplicates = 0.5", PageFacts(200, duplicates=0.4), False),
+        ("duplicates = 0.5, status = 200, text = 'x'", PageFacts(200, "y", duplicates=0.6), False),
     ],
 )
 def test_a_switch_asks_for_language_similarity_and_duplicates_and_what_is_not_known_meets_nothing(
-    when: str, seen: Seen, meets: bool
+    when: str, seen: PageFacts, meets: bool
 ) -> None:
     tables = "[duplicates]\ndetect = true\n[policies.default]\ntopic = { query = 'x' }\n[[switch]]\n"
     judge = Judge(collection_of(f"{tables}when = {{ {when} }}\nto = 'distrust'\n"), year=2026)
@@ -275,3 +277,24 @@ otherwise = "topical"
     assert [judge.follows_topics(name) for name in names] == [True, True, False, False, False]
     switched = Judge(collection_of(f"{rest}[[switch]]\nwhen = {{ text = 'x' }}\nto = 'towards'\n"), year=2026)
     assert all(switched.follows_topics(name) for name in names)
+
+
+@pytest.mark.parametrize(
+    ("policy", "trust", "to", "then"),
+    [
+        ("default", 0.5, "favor", 1.0),
+        ("default", 0.02, "favor", 1.0),
+        ("distrust", 0.0, "default", 0.5),
+        ("default", 0.5, "distrust", 0.0),
+        ("favor", 1.0, "default", 0.5),
+        ("favor", 0.2, "default", 0.2),
+        ("default", 0.1, "alike", 0.1),
+        ("gone", 0.1, "favor", 1.0),
+    ],
+)
+def test_a_switch_raises_to_the_trust_of_its_policy_and_lowers_to_it(
+    policy: str, trust: float, to: str, then: float
+) -> None:
+    """What has faded below a policy of less, or as much, trust is not raised by it."""
+    judge = Judge(collection_of("[policies.alike]\ntrust = 0.5\n"), year=2026)
+    assert judge.trust_switched(policy, trust, to=to) == then

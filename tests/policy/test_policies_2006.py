@@ -28,7 +28,7 @@ SCENARIOS: list[tuple[str, list[str]]] = [
         "A policy bundles URL filters, scoring methods and anything else that can be configured",
         [
             "policy/test_judge.py::test_each_url_is_judged_by_the_patterns_of_the_policy_that_it_gets",
-            "ranking/test_live.py::test_a_policy_weighs_what_its_pages_are_worth_by",
+            "ranking/test_link_importance.py::test_a_policy_weighs_what_its_pages_are_worth_by",
             "frontier/test_policies.py::test_each_policy_bounds_the_time_between_two_visits_to_its_pages",
         ],
     ),
@@ -48,7 +48,7 @@ SCENARIOS: list[tuple[str, list[str]]] = [
         [
             "frontier/test_policies.py::test_favor_raises_what_it_links_distrust_lowers_it",
             "policy/test_judge.py::test_links_of_a_page_whose_policy_does_not_follow_are_refused_by_that_word",
-            "ranking/test_live.py::test_what_is_not_followed_is_logged_with_the_reason_as_a_flag",
+            "ranking/test_link_importance.py::test_what_is_not_followed_is_logged_with_the_reason_as_a_flag",
             "policy/test_spam_farm.py::test_with_favor_and_distrust_few_fetches_go_to_spam",
         ],
     ),
@@ -76,6 +76,21 @@ SCENARIOS: list[tuple[str, list[str]]] = [
         ],
     ),
     (
+        "to distrust, or the other way around",
+        [
+            "policy/test_judge.py::test_a_switch_raises_to_the_trust_of_its_policy_and_lowers_to_it",
+            "frontier/test_policy_scenarios.py::test_a_crawl_holds_what_was_worked_out_by_hand",
+        ],
+    ),
+    (
+        "Filters are grouped into several policies, and it is easy to switch between them, or edit them",
+        ["frontier/test_policy_edits.py::test_an_edit_does_what_was_worked_out_by_hand_and_what_was_foretold"],
+    ),
+    (
+        "Krugler: a hand-selected set of known good domains and sub-domains",
+        ["policy/test_rules.py::test_a_rule_is_for_the_pages_of_its_host_or_those_in_whose_url_its_pattern_is_found"],
+    ),
+    (
         "From then on pages linked from it follow the new one",
         [
             "frontier/test_policies.py::test_a_page_that_shows_spam_is_switched_and_what_it_links_from_then_on",
@@ -95,7 +110,7 @@ SCENARIOS: list[tuple[str, list[str]]] = [
         [
             "core/test_importance.py::test_cash_flows_to_where_nobody_was_and_none_is_made",
             "ranking/test_ranker.py::test_the_graph_of_the_log_is_that_of_the_newest_rows",
-            "ranking/test_live.py::test_a_page_that_many_link_is_asked_before_what_was_known_sooner",
+            "ranking/test_link_importance.py::test_a_page_that_many_link_is_asked_before_what_was_known_sooner",
         ],
     ),
     (
@@ -105,29 +120,31 @@ SCENARIOS: list[tuple[str, list[str]]] = [
     (
         "Lesson 1: cap the URLs of a domain as a percentage, order by domain, use keep-alive",
         [
-            "frontier/sites/test_domain_share.py::test_a_large_domain_has_its_share_at_every_moment",
+            "frontier/sites/test_domain_shares.py::test_a_large_domain_has_its_share_at_every_moment",
             "download/test_fetcher.py::test_one_connection_serves_a_site_while_it_is_in_step",
         ],
     ),
     (
         "Lesson 2: watch each fetch of a slow or broken server and cut it",
-        ["download/test_connection.py::test_a_body_that_flows_for_ever_ends_with_the_time_of_the_fetch"],
+        ["download/test_connection_pool.py::test_a_body_that_flows_for_ever_ends_with_the_time_of_the_fetch"],
     ),
     (
         "Lesson 3: updating the database must not dominate",
-        ["frontier/test_review.py::test_a_step_reads_a_bounded_number_of_pages_and_a_second_edit_begins_anew"],
+        [
+            "frontier/pages/test_policy_review.py::test_a_step_reads_a_bounded_number_of_pages_and_a_second_edit_begins_anew"
+        ],
     ),
     (
         "Lesson 4: keep several scores per page",
         [
-            "ranking/test_live.py::test_a_policy_weighs_what_its_pages_are_worth_by",
+            "ranking/test_link_importance.py::test_a_policy_weighs_what_its_pages_are_worth_by",
             "ranking/test_ranker.py::test_published_scores_are_relative_to_the_mean",
         ],
     ),
     (
         "Lesson 5: when the ratio of busy to blocked drops below a threshold, end the round",
         [
-            "frontier/sites/test_domain_share.py::test_where_few_can_still_be_fetched_the_rest_of_the_period_is_reassigned"
+            "frontier/sites/test_domain_shares.py::test_where_few_can_still_be_fetched_the_rest_of_the_period_is_reassigned"
         ],
     ),
 ]
@@ -137,24 +154,24 @@ BY_TOPIC: list[tuple[str, list[str]]] = [
     (
         "Cho 1998: similarity, a tf-idf inner product with a query, idf estimated from what was seen",
         [
-            "core/test_topic.py::test_a_rare_word_in_common_counts_for_more_than_one_that_every_text_has",
-            "ranking/test_live.py::test_what_was_seen_tells_which_words_are_rare",
-            "ranking/test_live.py::test_which_words_are_rare_is_known_after_a_kill_and_published_once_a_minute",
+            "core/test_topics.py::test_a_rare_word_in_common_counts_for_more_than_one_that_every_text_has",
+            "ranking/test_link_importance.py::test_what_was_seen_tells_which_words_are_rare",
+            "ranking/test_link_importance.py::test_which_words_are_rare_is_known_after_a_kill_and_published_once_a_minute",
         ],
     ),
     (
         "Cho 1998: hot_queue holds URLs with the word in the anchor text or in the URL, url_queue the rest",
         [
-            "ranking/test_live.py::test_a_page_that_a_link_text_or_its_url_says_is_on_topic_is_asked_before_all_others",
-            "ranking/test_live.py::test_a_waiting_page_becomes_hot_when_a_later_link_says_so",
-            "ranking/test_live.py::test_what_is_hot_is_kept_through_a_restart",
+            "ranking/test_link_importance.py::test_a_page_that_a_link_text_or_its_url_says_is_on_topic_is_asked_before_all_others",
+            "ranking/test_link_importance.py::test_a_waiting_page_becomes_hot_when_a_later_link_says_so",
+            "ranking/test_link_importance.py::test_what_is_hot_is_kept_through_a_restart",
         ],
     ),
     (
         "Cho 1998, improved: also URLs within 3 links of a hot page",
         [
-            "ranking/test_live.py::test_pages_within_three_links_of_one_on_topic_are_asked_before_all_others",
-            "ranking/test_live.py::test_a_page_that_promised_and_does_not_hold_it_makes_nothing_hot",
+            "ranking/test_link_importance.py::test_pages_within_three_links_of_one_on_topic_are_asked_before_all_others",
+            "ranking/test_link_importance.py::test_a_page_that_promised_and_does_not_hold_it_makes_nothing_hot",
         ],
     ),
 ]

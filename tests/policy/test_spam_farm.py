@@ -13,7 +13,7 @@ import pytest
 
 from tests.policy.spam_web import WEBS, SpamWeb
 from tests.policy.virtual_crawl import VirtualCrawl, breadth_first
-from webfountain.policy.files import parse_collection
+from webfountain.policy.collection_file import parse_collection
 
 RULES = """
 [collection.limits]
@@ -36,7 +36,7 @@ rule = "most-trusted"
 """
 
 
-class Found(NamedTuple):
+class FetchEvidence(NamedTuple):
     """How a crawl went."""
 
     half: int
@@ -56,7 +56,7 @@ def crawl_of(web: SpamWeb) -> VirtualCrawl:
     return VirtualCrawl(web, parse_collection(text, Path("farm.toml")))
 
 
-def crawled(web: SpamWeb) -> Found:
+def crawled(web: SpamWeb) -> FetchEvidence:
     good, half = 0, 0
     for half, url in enumerate(breadth_first(web), start=1):  # noqa: B007  where it stops is asked for
         good += url in web.good
@@ -69,7 +69,7 @@ def crawled(web: SpamWeb) -> Found:
         if good >= 0.95 * len(web.good):
             break
     assert good >= 0.95 * len(web.good)
-    return Found(half, enough, 1 - good / enough, rival)
+    return FetchEvidence(half, enough, 1 - good / enough, rival)
 
 
 def test_with_favor_and_distrust_few_fetches_go_to_spam_and_the_good_pages_come_first() -> None:

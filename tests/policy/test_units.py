@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from webfountain.policy import Duration, PositiveDuration, Size, spell_duration, spell_size
+from webfountain.policy.units import Duration, PositiveDuration, Size, spell_duration, spell_size
 
 
 @pytest.mark.parametrize(

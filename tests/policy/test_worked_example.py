@@ -1,17 +1,17 @@
-"""The worked example of README.md says what the crawl does."""
+"""The worked example of docs/policies.md says what the crawl does."""
 
 from __future__ import annotations
 
 import re
 from typing import TYPE_CHECKING
 
-from tests.manual import README
+from tests.manual import DOCS
 from tests.trust_picture import PICTURE, RULES, WEB, crawled, draw
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TEXT = README.read_text(encoding="utf-8")
+TEXT = (DOCS / "policies.md").read_text(encoding="utf-8")
 
 
 def test_the_policy_file_of_the_example_is_the_one_that_is_crawled() -> None:
@@ -34,4 +34,4 @@ def test_the_picture_is_drawn_from_the_crawl(tmp_path: Path) -> None:
     drawn = (tmp_path / "trust.svg").read_text()
     assert drawn.startswith("<?xml")
     assert PICTURE.is_file()
-    assert f"]({PICTURE.relative_to(README.parent)})" in TEXT
+    assert f"]({PICTURE.name})" in TEXT

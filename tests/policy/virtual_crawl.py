@@ -17,16 +17,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from webfountain.core.rank import LinkGraph, trustrank
-from webfountain.policy.judge import Judge, Origin, Seen
-from webfountain.store.contract import class_of
+from webfountain.core.link_graph import LinkGraph
+from webfountain.core.pagerank import trustrank
+from webfountain.policy.judge import Judge, Origin
+from webfountain.policy.switches import PageFacts
+from webfountain.store.lanes import class_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from tests.policy.spam_web import SpamWeb
-    from webfountain.policy.files import Collection
-    from webfountain.policy.judge import Verdict
+    from webfountain.policy.collection import Collection
+    from webfountain.policy.url_rules import Verdict
 
 __all__ = ["RANK_EVERY", "VirtualCrawl", "breadth_first"]
 
@@ -81,9 +83,9 @@ class VirtualCrawl:
     def _follow(self, page: int) -> None:
         url, (policy, trust, depth) = self._urls[page], self._known[page]
         shown = self._web.pages[url]
-        switch = self._judge.switched(policy, Seen(200, shown.text))
+        switch = self._judge.switched(policy, PageFacts(200, shown.text))
         if switch is not None:
-            policy, trust = switch.to, min(trust, self._judge.policy(switch.to).trust)
+            policy, trust = switch.to, self._judge.trust_switched(policy, trust, to=switch.to)
         self._witness(page, None if switch is None else policy)
         known = len(self._urls)
         found = self._take_in(shown.links, Origin("link", depth + 1, policy, trust, url))
@@ -105,12 +107,12 @@ class VirtualCrawl:
         while source is not None and switched_to is not None:
             self._switched[source][switched_to] += 1
             policy, trust, _ = self._known[source]
-            seen = Seen(followed=self._ended[source], switched=self._switched[source])
+            seen = PageFacts(followed=self._ended[source], switched=self._switched[source])
             switch = self._judge.switched(policy, seen)
             if switch is None:
                 return
             switched_to = switch.to
-            trust = min(trust, self._judge.policy(switch.to).trust)
+            trust = self._judge.trust_switched(policy, trust, to=switch.to)
             for each in (source, *self._discovered[source]):
                 self._known[each] = (switch.to, trust, self._known[each][2])
                 self._worth[each] = min(self._worth[each], trust)
@@ -135,10 +137,10 @@ class VirtualCrawl:
         return taken
 
     def _settle_conflict(self, page: int, verdict: Verdict, origin: Origin) -> None:
-        """A known page was found again: the frontier's rule for it (`pages.duplicates`), but for refetches."""
+        """A known page was found again: the frontier's rule for it (`pages.conflicts`), but for refetches."""
         policy, trust, depth = self._known[page]
         rule = self._collection.conflict
-        if rule == "first" or policy == verdict.policy or not depth:
+        if rule == "first" or not depth:
             return
         if page in self._fetched and policy in self._moves_to:
             return

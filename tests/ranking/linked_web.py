@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from webfountain.core.rank import LinkGraph, pagerank
+from webfountain.core.link_graph import LinkGraph
+from webfountain.core.pagerank import pagerank
 
 if TYPE_CHECKING:
     import numpy.typing as npt

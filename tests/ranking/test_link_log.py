@@ -12,8 +12,9 @@ import pytest
 
 from webfountain import urls
 from webfountain.errors import RepositoryError
-from webfountain.ranking import NOFOLLOW, link_log
+from webfountain.ranking import link_files
 from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, fingerprint, surt
+from webfountain.ranking.scores import NOFOLLOW
 from webfountain.records import Link
 from webfountain.urls import site_of
 
@@ -146,7 +147,7 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def _compact_until(url: str, writes: int) -> None:
     """A compaction that is killed after so many files."""
-    real = link_log._Files._write
+    real = link_files.LogFiles._write
 
     def write(files: Any, name: str, content: bytes) -> None:
         nonlocal writes
@@ -155,7 +156,7 @@ def _compact_until(url: str, writes: int) -> None:
         writes -= 1
         real(files, name, content)
 
-    pytest.MonkeyPatch().setattr(link_log._Files, "_write", write)
+    pytest.MonkeyPatch().setattr(link_files.LogFiles, "_write", write)
     compact(url)
 
 

@@ -9,10 +9,12 @@ import numpy as np
 import pytest
 
 from webfountain.cli import main
-from webfountain.core.rank import LinkGraph, pagerank
-from webfountain.ranking import NOFOLLOW, UNFOLLOWED, EpochScores, ranker
+from webfountain.core.link_graph import LinkGraph
+from webfountain.core.pagerank import pagerank
+from webfountain.ranking import ranker
 from webfountain.ranking.link_log import LinkLog, compact, fingerprint
 from webfountain.ranking.ranker import publish_ranking, ranked_log
+from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED, EpochScores
 from webfountain.records import Link
 from webfountain.urls import fingerprint as page_key
 

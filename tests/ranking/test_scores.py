@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from webfountain.errors import RepositoryError
-from webfountain.ranking import EpochScores, publish_scores
+from webfountain.ranking.scores import EpochScores, publish_scores
 
 if TYPE_CHECKING:
     from pathlib import Path

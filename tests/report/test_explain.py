@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 import pytest
 
@@ -14,12 +15,13 @@ from tests.frontier.drive import Drive, collection_of
 from webfountain.cli import main
 from webfountain.clock import ManualClock
 from webfountain.errors import InputError
-from webfountain.ranking import publish_scores
-from webfountain.ranking.live import live_importance
+from webfountain.policy.provenance import arrived
+from webfountain.ranking.link_importance import live_importance
+from webfountain.ranking.scores import publish_scores
 from webfountain.records import Link
-from webfountain.report.explain import Explanation, explain
 from webfountain.report.explain import collection_of as collection_in_force
-from webfountain.store import open_store
+from webfountain.report.explain import explain
+from webfountain.store.opening import open_store
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
 
     from tests.frontier.drive import Answer
     from webfountain.records import Fetch
+    from webfountain.report.explanation import Explanation
 
 HOME, FAR = "http://home.example", "http://far.example"
 PAGES = {
@@ -90,7 +93,8 @@ def test_a_redirect_on_the_path_is_told_as_one(drive: Drive) -> None:
 def test_a_page_of_another_site_names_the_page_that_linked_it_and_the_switch_that_moved_it(drive: Drive) -> None:
     last = of(drive, f"{FAR}/").path[-1]
     assert (last.inherited, last.policy) == ("default", "distrust")
-    assert last.because == "switched from 'default' by switch[0]"
+    assert last.because == "switched from 'default' by switch[0], 1970-01-12 13:46 UTC"
+    assert (last.cause, last.rule, last.at) == ("switch", "switch[0]", 1_000_004.0)
 
 
 @pytest.mark.parametrize(
@@ -217,7 +221,7 @@ def test_what_a_page_has_to_do_with_its_topic_is_told_by_its_text_or_by_its_link
     rest = "[policies.default]\ntopic = { query = 'river floods', min_similarity = 0.6 }\n"
     collection = collection_of([f"{HOME}/"], rest=rest)
     driven = Drive(collection, site, recrawl=False, importance=live_importance(collection, Path(), writer="a", at=0.0))
-    driven.run(until=lambda: driven.store.page(HOME, fingerprint(f"{HOME}/hot")))
+    driven.run(until=lambda: driven.store.pages.get(HOME, fingerprint(f"{HOME}/hot")))
     waits = (
         "It goes before others: its similarity to 'river floods' is 0.82 by its links and URL, where 0.6 is asked for."
     )
@@ -252,7 +256,7 @@ def test_the_next_visit_is_when_the_schedule_has_the_page_due_and_its_site_may_b
     driven = Drive(collection_of([f"{HOME}/"], rest=rest), web)
     driven.run(seconds=600)
     found = of(driven, f"{HOME}/a")
-    record = driven.store.page(HOME, fingerprint(f"{HOME}/a"))
+    record = driven.store.pages.get(HOME, fingerprint(f"{HOME}/a"))
     assert record is not None
     assert record.last_crawled is not None
     assert found.next_visit == pytest.approx(record.last_crawled + 6 * 3600)
@@ -262,7 +266,7 @@ def test_the_next_visit_is_when_the_schedule_has_the_page_due_and_its_site_may_b
 def test_the_policy_file_in_force_is_the_one_that_the_crawl_kept_also_after_an_edit() -> None:
     driven = Drive(collection_of([f"{HOME}/"]), web, recrawl=False)
     assert collection_in_force(driven.store).scope == "site"
-    driven.frontier.adopt_collection(collection_of([f"{HOME}/"], collection='scope = "any"\n'))
+    driven.frontier.work.adopt(collection_of([f"{HOME}/"], collection='scope = "any"\n'))
     driven.run()
     assert collection_in_force(driven.store).scope == "any"
 
@@ -271,14 +275,15 @@ def test_the_command_prints_sentences_or_one_document(tmp_path: Path, capsys: py
     store = f"rocksdb://{tmp_path}/store"
     collection = collection_of([f"{HOME}/"], rest=RULES)
     with contextlib.closing(open_store(store, collection="test", period_s=86_400.0, at=0.0)) as opened:
-        opened.discover([Link(f"{HOME}/", HOME, fingerprint(f"{HOME}/"))], at=0.0)
-        opened.discover([Link(f"{HOME}/a", HOME, fingerprint(f"{HOME}/a"), depth=1, source=f"{HOME}/")], at=0.0)
+        opened.queues.discover([Link(f"{HOME}/", HOME, fingerprint(f"{HOME}/"))], at=0.0)
+        linked = Link(f"{HOME}/a", HOME, fingerprint(f"{HOME}/a"), depth=1, source=f"{HOME}/")
+        opened.queues.discover([msgspec.structs.replace(linked, provenance=arrived("link", links=1))], at=0.0)
     assert main(["explain", f"{HOME}/a", "--store", store]) == 2
     assert "keeps the one that is in force" in capsys.readouterr().err
     (tmp_path / "test.toml").write_text(collection.text)
     assert main(["explain", f"{HOME}/a", "--store", store, "--collection", str(tmp_path / "test.toml")]) == 0
     told = capsys.readouterr().out.splitlines()
-    assert told[:3] == [f"{HOME}/a", f"{HOME}/ is a seed.", f"It links {HOME}/a."]
+    assert told[:3] == [f"{HOME}/a", f"{HOME}/ is a seed.", f"It links {HOME}/a (found 1970-01-01 00:00 UTC)."]
     options = ["--store", store, "--collection", str(tmp_path / "test.toml"), "--json"]
     assert main(["explain", f"{HOME}/x.zip", *options]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -11,7 +11,7 @@ from rich.console import Console
 from webfountain.frontier.progress import FrontierStatistics
 from webfountain.records import STATES
 from webfountain.report.progress import Moment, ProgressDisplay, line, moment_of, spell_seconds, table
-from webfountain.store.contract import Statistics
+from webfountain.store.answers import Statistics
 
 MOMENT = Moment(
     seconds=65.0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from webfountain.report.progress import Sample, freshness_summary, places, summary
+from webfountain.report.summary import Sample, freshness_summary, places, summary
 
 REPORT: dict[str, Any] = {
     "pages_fetched": 120,

@@ -12,10 +12,10 @@ import msgspec
 from warcio.archiveiterator import ArchiveIterator
 from warcio.checker import Checker
 
-from webfountain.records import Copy, Fetch, Fetched, Lease, LeaseId, Link, Outcome, PageRecord
-from webfountain.repository.warc import Capture
-from webfountain.store.contract import Parked, Refill
-from webfountain.store.memory import MemoryStore
+from webfountain.records import Copy, Fetch, FetchResult, Lease, LeaseId, Link, Outcome, PageRecord
+from webfountain.repository.warc_writer import Capture
+from webfountain.store.answers import ParkRequest, Refill
+from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ def capture(
     site = site_of(url)
     lease = Lease(LeaseId(site, 1, 1), key or fingerprint(url), PageRecord(url=url))
     fetch = Fetch(id=1, kind="page", url=url, site=site, address=address, lease=lease)
-    fetched = Fetched(
+    fetched = FetchResult(
         fetch, at=at, seconds=0.1, status=status, headers=headers, body=body, request_headers=request,
         error=None if status else "connect",
     )  # fmt: skip
@@ -94,19 +94,19 @@ class Crawl:
         """Let each page be fetched with this copy as its newest (None: the copy it had)."""
         self._at += 1.0
         links = [Link(url=url, site=site_of(url), key=fingerprint(url)) for url in urls]
-        self.store.discover(links, at=self._at)
-        self.store.immediate(links, at=self._at)
-        sites = self.store.activate(len(links), owner="test", until=self._at + 9, at=self._at)
-        dealt = self.store.lease([Refill(site, immediate=len(links)) for site in sites])
+        self.store.queues.discover(links, at=self._at)
+        self.store.queues.immediate(links, at=self._at)
+        sites = self.store.sites.activate(len(links), owner="test", until=self._at + 9, at=self._at)
+        dealt = self.store.queues.lease([Refill(site, immediate=len(links)) for site in sites])
         leases = [lease for deal in dealt if deal is not None for lease in deal.immediate]
         new = dict(zip(urls, copies, strict=True))
         outcomes = [self._outcome(lease, new[lease.record.url]) for lease in leases]
-        assert self.store.settle(outcomes, at=self._at).applied == len(urls)
-        self.store.park([Parked(site, self._at, site.record.state) for site in sites], at=self._at)
+        assert self.store.queues.settle(outcomes, at=self._at).applied == len(urls)
+        self.store.sites.park([ParkRequest(site, self._at, site.record.state) for site in sites], at=self._at)
 
     def copy(self, url: str) -> Copy | None:
         """Where the store says that a page's newest copy is."""
-        record = self.store.page(site_of(url), fingerprint(url))
+        record = self.store.pages.get(site_of(url), fingerprint(url))
         return None if record is None else record.copy
 
     def _outcome(self, lease: Lease, copy: Copy | None) -> Outcome:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.repository.captures import capture, url_of
-from webfountain.repository import Repository
-from webfountain.repository.folder import beside, pack, recover, rows_of, summary
+from webfountain.repository.index import beside, pack, recover, rows_of, summary
+from webfountain.repository.repository import Repository
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,7 +10,10 @@ import pytest
 
 from tests.repository.captures import Crawl, capture, check, records, url_of
 from webfountain.errors import RepositoryError
-from webfountain.repository import Erased, Repository, Tidied
+from webfountain.policy.tables import RepositoryTable
+from webfountain.policy.units import Size
+from webfountain.repository.repository import Repository
+from webfountain.repository.retention import ErasureResult, TidyResult
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
@@ -23,12 +26,16 @@ FILE = 30_000
 """Rotation size of these tests, bytes; a body has 1000 that do not compress."""
 
 
+def bounded(max_bytes: int | None) -> RepositoryTable:
+    return RepositoryTable(max_bytes=None if max_bytes is None else Size(max_bytes))
+
+
 class Life:
     """A repository and a store over some pages, and what every page's newest body should be."""
 
     def __init__(self, directory: Path, *, max_bytes: int | None = None, rotate_bytes: int = FILE) -> None:
         self.directory = directory
-        self.repository = Repository(directory, rotate_bytes=rotate_bytes, max_bytes=max_bytes)
+        self.repository = Repository(directory, rotate_bytes=rotate_bytes, rules=bounded(max_bytes))
         self.crawl = Crawl()
         self.newest: dict[str, bytes] = {}
 
@@ -41,9 +48,9 @@ class Life:
         self.newest |= bodies
         return copies
 
-    def tidy(self) -> Tidied:
+    def tidy(self) -> TidyResult:
         """Tidy, then look at everything."""
-        done = self.repository.tidy(self.crawl.store)
+        done = self.repository.tidy(self.crawl.store.pages)
         self.check_valid()
         return done
 
@@ -64,34 +71,34 @@ class Dies(Exception):
     """The process ends here."""
 
 
-class OtherStore:
-    """The store as the tidying sees it at a bad moment; `relocate` is the test's."""
+class OtherRecords:
+    """The page records of a store as the tidying sees it at a bad moment; `relocate` is the test's."""
 
     def __init__(self, crawl: Crawl, relocate: Callable[[Sequence[Move]], int]) -> None:
         self._store = crawl.store
         self.relocate = relocate
 
     def copies(self, *, repository: int = 0) -> dict[int, int]:
-        return self._store.copies(repository=repository)
+        return self._store.pages.copies(repository=repository)
 
-    def page(self, site: str, key: bytes) -> PageRecord | None:
-        return self._store.page(site, key)
+    def get(self, site: str, key: bytes) -> PageRecord | None:
+        return self._store.pages.get(site, key)
 
 
-def dying(crawl: Crawl, *, after: bool) -> OtherStore:
+def dying(crawl: Crawl, *, after: bool) -> OtherRecords:
     """The process dies when the store is told of moves: before, or right after it took them in."""
 
     def relocate(moves: Sequence[Move]) -> int:
         if after:
-            crawl.store.relocate(moves)
+            crawl.store.pages.relocate(moves)
         raise Dies
 
-    return OtherStore(crawl, relocate)
+    return OtherRecords(crawl, relocate)
 
 
-def settled_again(crawl: Crawl) -> OtherStore:
+def settled_again(crawl: Crawl) -> OtherRecords:
     """All pages are settled with the place they had before, right after they were told of the new one."""
-    return OtherStore(crawl, lambda moves: 0)
+    return OtherRecords(crawl, lambda moves: 0)
 
 
 def test_a_file_is_deleted_when_all_its_copies_are_superseded(tmp_path: Path) -> None:
@@ -136,14 +143,16 @@ def test_keep_all_deletes_nothing(tmp_path: Path) -> None:
     """And says what to do when its limit is reached."""
     life = Life(tmp_path)
     life.repository.close()
-    life.repository = Repository(tmp_path, keep="all", rotate_bytes=FILE, max_bytes=100_000)
+    life.repository = Repository(
+        tmp_path, rotate_bytes=FILE, rules=RepositoryTable(keep="all", max_bytes=Size(100_000))
+    )
     life.fetch(range(20))
     life.fetch(range(20))
-    assert life.tidy() == Tidied()
+    assert life.tidy() == TidyResult()
     life.fetch(range(20))
     life.fetch(range(20))
     with pytest.raises(RepositoryError, match=r'max_bytes = 100000, and keep = "all" deletes nothing: raise max_bytes'):
-        life.repository.tidy(life.crawl.store)
+        life.repository.tidy(life.crawl.store.pages)
     life.check_valid()
 
 
@@ -171,7 +180,7 @@ def test_only_newest_copies_above_the_limit_is_an_error_that_says_so(tmp_path: P
     life.fetch(range(80, 110))
     life.repository.write([capture(url_of(number), b"same", repeats=1.0) for number in range(20)])
     with pytest.raises(RepositoryError, match="only newest copies are left: raise max_bytes or crawl fewer") as caught:
-        life.repository.tidy(life.crawl.store)
+        life.repository.tidy(life.crawl.store.pages)
     assert "\n" not in str(caught.value)
     life.check_valid()
 
@@ -188,7 +197,7 @@ def test_compaction_killed_before_or_after_the_store_knows_is_repeated_without_l
         life.repository.tidy(dying(life.crawl, after=after))
     life.repository.close()
     life.check_valid()
-    life.repository = Repository(tmp_path, max_bytes=200_000)
+    life.repository = Repository(tmp_path, rules=bounded(200_000))
     life.tidy()
     assert life.repository.bytes_on_disk() <= 200_000
 
@@ -213,7 +222,7 @@ def test_leases_may_settle_with_the_old_place_while_it_is_being_tidied(tmp_path:
     for batch in range(30):
         life.fetch([500 + batch, *range(9)])
     life.repository.tidy(settled_again(life.crawl))
-    assert set(life.crawl.store.copies()) <= set(life.files())
+    assert set(life.crawl.store.pages.copies()) <= set(life.files())
     before = {url: copy for url in life.newest if (copy := life.crawl.copy(url))}
     life.tidy()
     stale = [url for url in life.newest if life.crawl.copy(url) != before[url]]
@@ -250,14 +259,14 @@ def test_a_take_down_removes_every_version_and_nothing_else(tmp_path: Path) -> N
     versions = sum(record.rec_headers["WARC-Target-URI"] == url_of(7) for record, _ in records(tmp_path))
     others = len(records(tmp_path)) - versions - len(life.files())
     url = url_of(7)
-    life.crawl.store.forget(site_of(url), fingerprint(url), at=99.0)
+    life.crawl.store.pages.forget(site_of(url), fingerprint(url), at=99.0)
     gone = life.newest.pop(url)
     seen: list[tuple[int, int]] = []
     files = len(life.files())
     erased = life.repository.erase(
-        url.__eq__, life.crawl.store, progress=lambda done, total: seen.append((done, total))
+        url.__eq__, life.crawl.store.pages, progress=lambda done, total: seen.append((done, total))
     )
-    assert erased == Erased(records=versions, files=files)
+    assert erased == ErasureResult(records=versions, files=files)
     assert versions == 10
     assert seen == [(n, files) for n in range(1, files + 1)]
     life.check_valid()
@@ -265,7 +274,7 @@ def test_a_take_down_removes_every_version_and_nothing_else(tmp_path: Path) -> N
     assert url not in {record.rec_headers["WARC-Target-URI"] for record, _ in left}
     assert gone not in {content for _, content in left}
     assert len(left) - len(life.files()) == others
-    assert life.repository.erase(url.__eq__, life.crawl.store) == Erased()
+    assert life.repository.erase(url.__eq__, life.crawl.store.pages) == ErasureResult()
     for number in range(30, 35):
         life.fetch([number])
     life.tidy()
@@ -276,9 +285,9 @@ def test_a_capture_that_is_not_settled_survives_a_take_down_of_others(tmp_path: 
     life = Life(tmp_path)
     life.fetch([1])
     late = life.repository.write([capture(url_of(900), b"late")])
-    life.crawl.store.forget(site_of(url_of(1)), fingerprint(url_of(1)), at=99.0)
+    life.crawl.store.pages.forget(site_of(url_of(1)), fingerprint(url_of(1)), at=99.0)
     life.newest.clear()
-    assert life.repository.erase(url_of(1).__eq__, life.crawl.store).files == 1
+    assert life.repository.erase(url_of(1).__eq__, life.crawl.store.pages).files == 1
     for _ in range(3):
         life.fetch(range(40, 80))
         life.tidy()
@@ -294,7 +303,7 @@ def test_a_take_down_finds_urls_too_long_for_the_first_bytes(tmp_path: Path) -> 
     life = Life(tmp_path)
     long = f"{url_of(1)}?{os.urandom(6000).hex()}"
     life.repository.settled(life.repository.write([capture(long), capture(url_of(2))]))
-    assert life.repository.erase(long.__eq__, life.crawl.store).records == 2
+    assert life.repository.erase(long.__eq__, life.crawl.store.pages).records == 2
 
 
 def test_without_a_limit_the_folder_stays_within_a_few_times_what_is_live(tmp_path: Path) -> None:
@@ -311,7 +320,7 @@ def test_without_a_limit_the_folder_stays_within_a_few_times_what_is_live(tmp_pa
 
 
 def test_keep_all_without_a_limit_never_needs_tidying(tmp_path: Path) -> None:
-    repository = Repository(tmp_path, keep="all", rotate_bytes=FILE)
+    repository = Repository(tmp_path, rules=RepositoryTable(keep="all"), rotate_bytes=FILE)
     for number in range(100):
         repository.write([capture(url_of(number), os.urandom(1000))])
     assert not repository.is_untidy()
@@ -331,10 +340,10 @@ def test_a_damaged_record_stops_neither_compaction_nor_a_take_down(tmp_path: Pat
     del life.newest[url_of(3)]
     for batch in range(40):
         life.fetch([500 + batch % 20, *range(4, 9)])
-        life.repository.tidy(life.crawl.store)
+        life.repository.tidy(life.crawl.store.pages)
     assert life.repository.bytes_on_disk() <= 200_000
     for url, body in life.newest.items():
         copy = life.crawl.copy(url)
         assert copy is not None
         assert life.repository.read(copy, url).body == body
-    assert life.repository.erase(url_of(4).__eq__, life.crawl.store).records > 0
+    assert life.repository.erase(url_of(4).__eq__, life.crawl.store.pages).records > 0

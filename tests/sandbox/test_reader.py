@@ -17,10 +17,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.formats.markup import BOMBS, MARKUP
-from webfountain.formats.content_type import ContentType
-from webfountain.formats.document import Document, LinkExtractor, LinksOf, PlainReader
+from webfountain.formats.document import Document, PlainReader
+from webfountain.formats.links import LinkExtractor, LinkSource
+from webfountain.formats.media_type import ContentType
 from webfountain.formats.sitemap import SitemapFile
-from webfountain.sandbox import CPU_S, FencedReader
+from webfountain.sandbox.reader import CPU_S, FencedReader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,22 +47,22 @@ def children_cpu_s() -> float:
 
 def test_a_body_read_elsewhere_says_what_it_says_here(reader: FencedReader) -> None:
     body = b"<title>T</title><a href=x>one</a><a href=/y rel=nofollow>two</a>" + b"<p>word</p>" * 20_000
-    found = reader.read(body, HTML, LinksOf(URL, anchors=True))
-    assert found == PlainReader(LinkExtractor(robot="tester")).read(body, HTML, LinksOf(URL, anchors=True))
+    found = reader.read(body, HTML, LinkSource(URL, anchors=True))
+    assert found == PlainReader(LinkExtractor(robot="tester")).read(body, HTML, LinkSource(URL, anchors=True))
     assert (found.links, found.anchors) == (["http://a.example/folder/x"], ["one"])
-    assert reader.read_at_once(body, HTML, LinksOf(URL)) is None
+    assert reader.read_at_once(body, HTML, LinkSource(URL)) is None
 
 
 def test_its_processes_find_the_package_that_the_crawl_runs_from(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("PYTHONPATH", raising=False)  # of a checkout that is not installed
     reader = FencedReader(LinkExtractor())
-    found = reader.read(b"<title>T</title>" + b"<p>word</p>" * 20_000, HTML, LinksOf(URL))
+    found = reader.read(b"<title>T</title>" + b"<p>word</p>" * 20_000, HTML, LinkSource(URL))
     reader.close()
     assert (found.error, found.title) == (None, "T")
 
 
 def test_an_ordinary_body_is_read_here_and_at_once(reader: FencedReader) -> None:
-    found = reader.read_at_once(b"<title>T</title><a href=x>one</a>", HTML, LinksOf(URL))
+    found = reader.read_at_once(b"<title>T</title><a href=x>one</a>", HTML, LinkSource(URL))
     assert found == Document("T", "one", ["http://a.example/folder/x"])
 
 
@@ -69,10 +70,10 @@ def test_an_ordinary_body_is_read_here_and_at_once(reader: FencedReader) -> None
 def test_a_bomb_has_a_word_and_the_next_page_is_read(name: str) -> None:
     reader = FencedReader(LinkExtractor())
     before = children_cpu_s()
-    bomb = reader.read(MARKUP[name](1_000_000).encode(), HTML, LinksOf(URL))
+    bomb = reader.read(MARKUP[name](1_000_000).encode(), HTML, LinkSource(URL))
     assert bomb.error in ("parse-time", "parse-memory")
     assert (bomb.title, bomb.text, bomb.links) == (None, "", [])
-    good = reader.read(b"<p>good</p>" * 10_000, HTML, LinksOf(URL))
+    good = reader.read(b"<p>good</p>" * 10_000, HTML, LinkSource(URL))
     assert good.text.split()[:1] == ["good"]
     reader.close()
     # Not a race with the clock: the kernel counts what the children spent, and ends them at their bound.
@@ -85,12 +86,12 @@ def test_a_bomb_takes_no_more_memory_than_its_child_may(name: str) -> None:
     script = (
         "import resource, sys\n"
         "from tests.formats.markup import MARKUP\n"
-        "from webfountain.formats.content_type import ContentType\n"
-        "from webfountain.formats.document import LinkExtractor, LinksOf\n"
-        "from webfountain.sandbox import FencedReader\n"
+        "from webfountain.formats.media_type import ContentType\n"
+        "from webfountain.formats.links import LinkExtractor, LinkSource\n"
+        "from webfountain.sandbox.reader import FencedReader\n"
         "reader = FencedReader(LinkExtractor())\n"
         "body = MARKUP[sys.argv[1]](1_000_000).encode()\n"
-        "assert reader.read(body, ContentType('text/html', 'utf-8'), LinksOf('http://a.example/')).error\n"
+        "assert reader.read(body, ContentType('text/html', 'utf-8'), LinkSource('http://a.example/')).error\n"
         "reader.close()\n"
         "print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)\n"
     )
@@ -100,7 +101,7 @@ def test_a_bomb_takes_no_more_memory_than_its_child_may(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(MARKUP))
 def test_no_markup_of_60_kb_is_more_than_a_child_takes(reader: FencedReader, name: str) -> None:
-    found = reader.read(MARKUP[name](60_000).encode(), HTML, LinksOf(URL))
+    found = reader.read(MARKUP[name](60_000).encode(), HTML, LinkSource(URL))
     assert found.error in (None, "parse-time", "parse-memory")
 
 
@@ -118,9 +119,31 @@ def test_closing_ends_what_is_being_read() -> None:
     while not reader._children:
         time.sleep(0.01)
     reader.close()
-    thread.join(timeout=60)
+    thread.join(timeout=240)
     assert found == [Document(error="parse-crash")]
     assert reader.read(slow, HTML) == Document(error="parse-crash")
+
+
+@pytest.mark.parametrize(("kills", "error"), [(1, None), (2, None), (9, "parse-crash")])
+def test_a_page_whose_reader_is_killed_is_read_by_another(kills: int, error: str | None) -> None:
+    """It says nothing of the page; where it happens again and again the page counts as one that readers die of."""
+    reader, found = FencedReader(LinkExtractor()), []
+    body = b"<p>" + b"a word and another " * 60_000
+    thread = threading.Thread(target=lambda: found.append(reader.read(body, HTML)))
+    thread.start()
+    killed: set[object] = set()
+    while thread.is_alive():
+        for child in list(reader._children):
+            if child not in killed and len(killed) < kills:
+                killed.add(child)
+                child.kill()
+        time.sleep(0.001)
+    thread.join()
+    [document] = found
+    assert document.error == error
+    assert len(killed) == min(kills, 3)
+    assert ("another" in document.text) is (error is None)
+    reader.close()
 
 
 def test_reading_apart_leaves_the_loop_to_others(reader: FencedReader) -> None:
@@ -147,7 +170,7 @@ def test_no_mixture_of_markup_takes_a_gigabyte() -> None:
     )
     def read(parts: list[tuple[str, int]], charset: str | None) -> None:
         body = "".join(MARKUP[name](size) for name, size in parts).encode(charset or "utf-8", "replace")
-        found = reader.read(body, ContentType("text/html", charset), LinksOf(URL))
+        found = reader.read(body, ContentType("text/html", charset), LinkSource(URL))
         assert found.error in (None, "parse-time", "parse-memory")
 
     try:

@@ -20,7 +20,9 @@ from urllib.parse import parse_qs, urlsplit
 
 from tests.servers import markup, pages, redirects, robots, wire
 from tests.servers.behaviours import BEHAVIOURS, Ask, Behaviour, send
-from webfountain.demo.server import Log, LoggedVisit, ServerProcess, bases_of, bind_sites, ready_line, until_stopped
+from webfountain.lab.demo.process import ServerProcess
+from webfountain.lab.demo.server import Log, LoggedVisit, bind_sites
+from webfountain.lab.demo.serving import bases_of, ready_line, until_stopped
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence

@@ -64,7 +64,7 @@ def test_bodies_name_this_server_and_no_other(web: TimeWeb) -> None:
 def test_the_served_bytes_are_the_truths_while_days_pass(archive: Path) -> None:
     with TimeServer(archive, rate=DAY, origin=START + 30 * DAY) as server:
         host = urlsplit(server.urls[0]).netloc
-        connection = HTTPConnection(host, timeout=10)
+        connection = HTTPConnection(host, timeout=120)
         connection.request("GET", "/")
         answer = connection.getresponse()
         body, etag = answer.read(), answer.headers["ETag"]

@@ -23,7 +23,9 @@ from urllib.parse import urlsplit
 import ada_url
 from selectolax.lexbor import LexborHTMLParser
 
-from webfountain.demo.server import Answer, ServerProcess, WebClock, add_serving_options, arguments_of, run_server
+from webfountain.lab.demo.answers import Answer, WebClock
+from webfountain.lab.demo.process import ServerProcess, arguments_of
+from webfountain.lab.demo.serving import add_serving_options, run_server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

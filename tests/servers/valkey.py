@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import socket
 import tempfile
 import time
@@ -18,6 +19,11 @@ if TYPE_CHECKING:
 __all__ = ["SERVERS", "cluster", "free_port", "single"]
 
 SLOTS = 16_384
+BUS_ABOVE = 10_000
+"""A node of a cluster listens for the others at its port plus this."""
+PORTS = range(12_000, 22_000)
+"""These and the ports of the bus lie below those that the system gives to outgoing connections (from 32768 on): a port
+of theirs that was free may be taken again at once."""
 SERVERS: dict[str, ValkeyServer] = {}
 """The servers that run, by URL: to be ended and started again by tests of faults."""
 
@@ -28,7 +34,7 @@ def single(**settings: str) -> Iterator[tuple[str, redis.Redis]]:
     with tempfile.TemporaryDirectory(prefix="wf-") as folder:
         place = Path(folder) / "s"
         server = ValkeyServer(port=0, data_dir=Path(folder), unix_socket_path=place, **settings)
-        server.start(timeout=60.0)
+        server.start(timeout=240.0)
         client = redis.Redis(unix_socket_path=str(place))
         url = f"unix://{place}"
         SERVERS[url] = server
@@ -53,7 +59,7 @@ def cluster(nodes: int = 3) -> Iterator[str]:
             server = ValkeyServer(
                 port=port, data_dir=home, **{"cluster-enabled": "yes", "cluster-node-timeout": "5000"}
             )
-            server.start(timeout=60.0)
+            server.start(timeout=240.0)
             stack.callback(server.stop)
             servers.append((port, stack.enter_context(contextlib.closing(redis.Redis(port=port)))))
         first = servers[0][0]
@@ -67,9 +73,9 @@ def cluster(nodes: int = 3) -> Iterator[str]:
 
 def _wait_until_whole(clients: list[redis.Redis]) -> None:
     """A cluster tells its nodes of each other within a second or two."""
-    until = time.monotonic() + 60.0
+    until = time.monotonic() + 240.0
     while not all(_is_whole(client.cluster("INFO"), len(clients)) for client in clients):
-        assert time.monotonic() < until, "the cluster did not form within a minute"
+        assert time.monotonic() < until, "the cluster did not form within four minutes"
         time.sleep(0.05)
 
 
@@ -78,10 +84,10 @@ def _is_whole(info: dict[str, str], nodes: int) -> bool:
 
 
 def free_port() -> int:
-    """A port that is free, and whose companion for the cluster's bus, 10000 above, is one."""
+    """Return a port that is free, and whose companion for the cluster's bus, 10000 above, is free too."""
     while True:
-        with socket.socket() as probe:
-            probe.bind(("127.0.0.1", 0))
-            port: int = probe.getsockname()[1]
-        if port + 10_000 < 65_536:
+        port = random.SystemRandom().choice(PORTS)
+        with socket.socket() as probe, socket.socket() as bus, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            bus.bind(("127.0.0.1", port + BUS_ABOVE))
             return port

@@ -11,8 +11,9 @@ import msgspec
 
 from tests.servers.valkey import single
 from webfountain.records import Lease, Link, Outcome, OutcomeKind, PageRecord, SiteLease
-from webfountain.store import open_store
-from webfountain.store.contract import LANES, Refill
+from webfountain.store.answers import Refill
+from webfountain.store.lanes import LANES
+from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,7 +88,7 @@ def outcome(lease: Lease, at: float, *, kind: OutcomeKind = "new", bucket: int =
 
 def active(store: FrontierStore, site: str = SITE, *, owner: str = "ant", until: float = 1e9) -> SiteLease:
     """The lease of a site that has URLs: whatever is due before it becomes active too."""
-    found = store.activate(10**6, owner=owner, until=until, at=1e8)
+    found = store.sites.activate(10**6, owner=owner, until=until, at=1e8)
     return next(one for one in found if one.site == site)
 
 
@@ -102,13 +103,13 @@ def lease(
     store: FrontierStore, site: SiteLease, n: int, *, queue: Queue = "never-crawled", horizon: Sequence[float] = ALWAYS
 ) -> list[Lease]:
     """Lease up to `n` URLs of one queue; none when the site lease is lost."""
-    (dealt,) = store.lease([refill(site, n, queue=queue, horizon=horizon)])
+    (dealt,) = store.queues.lease([refill(site, n, queue=queue, horizon=horizon)])
     return [] if dealt is None else dealt.immediate + dealt.never_crawled + dealt.recrawl
 
 
 def recrawl_due(store: FrontierStore, site: SiteLease) -> list[tuple[int, float]]:
     """Each recrawl lane's first order, as a lease tells it that finds nothing due."""
-    (dealt,) = store.lease([Refill(site, recrawl=1, horizon=[-1.0] * LANES)])
+    (dealt,) = store.queues.lease([Refill(site, recrawl=1, horizon=[-1.0] * LANES)])
     assert dealt is not None
     return dealt.lanes
 

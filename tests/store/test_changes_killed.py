@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.store.stores import PERIOD_S
-from webfountain.store.embedded import open_embedded
+from webfountain.store.embedded.opening import open_embedded
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -24,18 +24,18 @@ WRITER = textwrap.dedent("""
     import msgspec
     from tests.store.stores import ALWAYS, PERIOD_S, crawled, link
     from webfountain.records import Outcome
-    from webfountain.store import open_store
-    from webfountain.store.contract import Refill
+    from webfountain.store.opening import open_store
+    from webfountain.store.answers import Refill
 
     store = open_store(f"rocksdb://{sys.argv[1]}", collection="tests", period_s=PERIOD_S)
     pages = int(sys.argv[2])
-    store.discover([link(number) for number in range(pages)], at=1.0)
-    (site,) = store.activate(1, owner="ant", until=1e9, at=1e8)
+    store.queues.discover([link(number) for number in range(pages)], at=1.0)
+    (site,) = store.sites.activate(1, owner="ant", until=1e9, at=1e8)
     print("ready", flush=True)
-    at = max((record.last_crawled or 1.0 for _, record in store.pages()), default=1.0)
+    at = max((record.last_crawled or 1.0 for _, record in store.pages.records()), default=1.0)
     while True:
         at += 1.0
-        (dealt,) = store.lease([Refill(site, never_crawled=20, recrawl=20, horizon=ALWAYS)])
+        (dealt,) = store.queues.lease([Refill(site, never_crawled=20, recrawl=20, horizon=ALWAYS)])
         outcomes = []
         for one in dealt.never_crawled + dealt.recrawl:
             before = one.record
@@ -44,7 +44,7 @@ WRITER = textwrap.dedent("""
                 crawled(before, at), changes=before.changes + known, digest=f"{before.changes + known}"
             )
             outcomes.append(Outcome(one.id, "changed" if known else "new", record, title="T"))
-        store.settle(outcomes, at=at)
+        store.queues.settle(outcomes, at=at)
 """)
 
 
@@ -67,12 +67,12 @@ def resumed_reader(folder: Path, taken: Path) -> subprocess.Popen[bytes]:
 def check_log(folder: Path, pages: int) -> int:
     """Every change that a record tells is an entry, once; how many entries there are."""
     store = open_embedded(folder, collection="tests", period_s=PERIOD_S, read_only=False)
-    entries = [entry for _, entry in store.changes(None, 10**9)]
+    entries = [entry for _, entry in store.changes.after(None, 10**9)]
     assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1))
     told: dict[bytes, list[tuple[str, str | None]]] = {}
     for entry in entries:
         told.setdefault(entry.key, []).append((entry.verdict, entry.digest))
-    records = {record.url: record for _, record in store.pages() if record.state == "crawled"}
+    records = {record.url: record for _, record in store.pages.records() if record.state == "crawled"}
     assert {entry.url for entry in entries} == records.keys()
     assert len(records) <= pages
     for key, said in told.items():
@@ -102,7 +102,7 @@ def kill_and_check(tmp_path: Path, *, kills: int, pages: int) -> None:
             kill(reader)
         entries = check_log(folder, pages)
     reader = resumed_reader(folder, taken)
-    end = time.monotonic() + 30
+    end = time.monotonic() + 240
     while taken.read_bytes().count(b"\n") < entries and time.monotonic() < end:
         time.sleep(0.05)
     kill(reader)

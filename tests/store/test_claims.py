@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from tests.store.local_claims import LocalClaims
 from tests.store.stores import active, links, make_store, outcome, refill
 from webfountain.records import SiteState
-from webfountain.store.contract import Claim, Parked
-from webfountain.store.memory import LocalClaims
+from webfountain.store.answers import Claim, ParkRequest
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from webfountain.store.contract import Claims, FrontierStore
+    from webfountain.store.claims import Claims
+    from webfountain.store.contract import FrontierStore
 
 BACKENDS = ("memory", "embedded", "shared")
 
@@ -83,29 +84,29 @@ def test_letters_are_collected_in_order_and_once(claims: Claims) -> None:
 
 
 def test_a_named_site_is_enlisted_though_it_is_not_due_unless_another_has_it(store: FrontierStore) -> None:
-    store.discover(links(1), at=0.0)
+    store.queues.discover(links(1), at=0.0)
     lease = active(store, owner="one", until=50.0)
-    assert store.enlist([lease.site, "https://unknown.example"], owner="two", until=90.0, at=10.0) == []
-    store.park([Parked(lease, 1e6, SiteState(next_at=7.0))], at=10.0)
-    [taken] = store.enlist([lease.site], owner="two", until=90.0, at=11.0)
+    assert store.sites.enlist([lease.site, "https://unknown.example"], owner="two", until=90.0, at=10.0) == []
+    store.sites.park([ParkRequest(lease, 1e6, SiteState(next_at=7.0))], at=10.0)
+    [taken] = store.sites.enlist([lease.site], owner="two", until=90.0, at=11.0)
     assert (taken.token > lease.token, taken.record.owner, taken.record.state.next_at) == (True, "two", 7.0)
     assert taken.lost_by is None
-    [dealt] = store.lease([refill(taken, 1, queue="never-crawled")])
+    [dealt] = store.queues.lease([refill(taken, 1, queue="never-crawled")])
     assert dealt is not None
     assert len(dealt.never_crawled) == 1
 
 
 def test_who_takes_a_site_over_is_told_who_lost_it_and_its_leases_are_back(store: FrontierStore) -> None:
-    store.discover(links(1), at=0.0)
+    store.queues.discover(links(1), at=0.0)
     lease = active(store, owner="one", until=50.0)
-    [dealt] = store.lease([refill(lease, 1, queue="never-crawled")])
-    [taken] = store.activate(1, owner="two", until=90.0, at=50.0)
+    [dealt] = store.queues.lease([refill(lease, 1, queue="never-crawled")])
+    [taken] = store.sites.activate(1, owner="two", until=90.0, at=50.0)
     assert taken.lost_by == "one"
-    [again] = store.lease([refill(taken, 1, queue="never-crawled")])
+    [again] = store.queues.lease([refill(taken, 1, queue="never-crawled")])
     assert dealt is not None
     assert again is not None
     assert again.never_crawled[0].key == dealt.never_crawled[0].key
-    assert store.settle([outcome(dealt.never_crawled[0], 60.0)], at=60.0).lost == 1
-    assert store.renew([lease], until=99.0) == []
-    [back] = store.enlist([lease.site], owner="three", until=99.0, at=91.0)
+    assert store.queues.settle([outcome(dealt.never_crawled[0], 60.0)], at=60.0).lost == 1
+    assert store.sites.renew([lease], until=99.0) == []
+    [back] = store.sites.enlist([lease.site], owner="three", until=99.0, at=91.0)
     assert back.lost_by == "two"

@@ -8,8 +8,16 @@ from hypothesis import strategies as st
 
 from tests.store.stores import SITE
 from webfountain.records import STATES, Copy, Link, PageRecord, SiteState
-from webfountain.store.contract import class_of
-from webfountain.store.embedded.disk import (
+from webfountain.store.codec import (
+    decode_page,
+    decode_state,
+    encode_page,
+    encode_state,
+    first_record,
+    from_sortable,
+    to_sortable,
+)
+from webfountain.store.embedded.keys import (
     NEVER,
     PAGE,
     is_record,
@@ -19,15 +27,7 @@ from webfountain.store.embedded.disk import (
     pointer,
     waiting_record,
 )
-from webfountain.store.rules import (
-    decode_page,
-    decode_state,
-    encode_page,
-    encode_state,
-    first_record,
-    from_sortable,
-    to_sortable,
-)
+from webfountain.store.lanes import class_of
 
 numbers = st.floats(allow_nan=False)
 texts = st.text(max_size=20)

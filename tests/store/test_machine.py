@@ -21,10 +21,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from tests.store.stores import PERIOD_S, server_url
 from webfountain.records import Copy, Link, Move, Outcome, SiteLease, SiteState
-from webfountain.store.contract import AT_ONCE, CLASSES, LANES, Parked, Refill
-from webfountain.store.embedded import open_embedded
+from webfountain.store.answers import ParkRequest, Refill
+from webfountain.store.embedded.opening import open_embedded
 from webfountain.store.embedded.store import EmbeddedStore
-from webfountain.store.memory import MemoryStore
+from webfountain.store.lanes import AT_ONCE, CLASSES, LANES
+from webfountain.store.memory.store import MemoryStore
 from webfountain.store.shared.opening import open_shared
 from webfountain.store.shared.store import SharedStore
 
@@ -32,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webfountain.records import Lease, PageRecord
-    from webfountain.store.contract import Dealt
+    from webfountain.store.answers import LeaseBatch
 
 SITES = ("https://a.example", "https://b.example:8080", "http://ü.example")
 KEYS = tuple(bytes([n]) * 8 for n in range(6))
@@ -126,11 +127,11 @@ class Race(RuleBasedStateMachine):
 
     @rule(batch=st.lists(found(), max_size=6))
     def discover(self, batch: list[Link]) -> None:
-        self.both(self.reference.discover(batch, at=self.at), self.store.discover(batch, at=self.at))
+        self.both(self.reference.queues.discover(batch, at=self.at), self.store.queues.discover(batch, at=self.at))
 
     @rule(batch=st.lists(found(), max_size=3))
     def immediate(self, batch: list[Link]) -> None:
-        self.both(self.reference.immediate(batch, at=self.at), self.store.immediate(batch, at=self.at))
+        self.both(self.reference.queues.immediate(batch, at=self.at), self.store.queues.immediate(batch, at=self.at))
 
     @precondition(lambda self: self.held)
     @rule(
@@ -152,12 +153,12 @@ class Race(RuleBasedStateMachine):
         def refills(leases: list[SiteLease]) -> list[Refill]:
             return [Refill(one, urgent, never, recrawl, by_class, horizon) for one in leases]
 
-        ours = self.reference.lease(refills([one for one, _ in wanted]))
-        theirs = self.store.lease(refills([one for _, one in wanted]))
+        ours = self.reference.queues.lease(refills([one for one, _ in wanted]))
+        theirs = self.store.queues.lease(refills([one for _, one in wanted]))
         for expected, got in zip(ours, theirs, strict=True):
             self.dealt(expected, got)
 
-    def dealt(self, expected: Dealt | None, got: Dealt | None) -> None:
+    def dealt(self, expected: LeaseBatch | None, got: LeaseBatch | None) -> None:
         if expected is None or got is None:
             assert expected is got
             return
@@ -179,13 +180,13 @@ class Race(RuleBasedStateMachine):
         mine, yours = data.draw(st.sampled_from(self.held))
         state = [] if learned is None else [learned]
         self.both(
-            self.reference.settle(
+            self.reference.queues.settle(
                 expected,
                 at=self.at,
                 learned=[(mine, each) for each in state],
                 parts=[(mine, part, each) for each in state],
             ),
-            self.store.settle(
+            self.store.queues.settle(
                 got,
                 at=self.at,
                 learned=[(yours, each) for each in state],
@@ -193,29 +194,29 @@ class Race(RuleBasedStateMachine):
             ),
         )
         kept = [(site, number) for site in {mine.site, yours.site} for number in range(3)]
-        self.both([self.reference.part(*each) for each in kept], [self.store.part(*each) for each in kept])
+        self.both([self.reference.sites.part(*each) for each in kept], [self.store.sites.part(*each) for each in kept])
 
     @precondition(lambda self: self.out)
     @rule(data=st.data())
     def release(self, data: st.DataObject) -> None:
         ours, theirs = data.draw(st.sampled_from(self.out))
-        self.both(self.reference.release([ours.id, ours.id]), self.store.release([theirs.id, theirs.id]))
+        self.both(self.reference.queues.release([ours.id, ours.id]), self.store.queues.release([theirs.id, theirs.id]))
 
     @rule(n=counts, owner=owners, wait=ticks)
     def activate(self, n: int, owner: str, wait: float) -> None:
         """Also a takeover, where a lease has run out."""
         until, at = self.at + wait, self.at
         self.took(
-            self.reference.activate(n, owner=owner, until=until, at=at),
-            self.store.activate(n, owner=owner, until=until, at=at),
+            self.reference.sites.activate(n, owner=owner, until=until, at=at),
+            self.store.sites.activate(n, owner=owner, until=until, at=at),
         )
 
     @rule(owner=owners, wait=ticks)
     def activate_at_once(self, owner: str, wait: float) -> None:
         until = self.at + wait
         self.took(
-            self.reference.activate(9, owner=owner, until=until, at=AT_ONCE),
-            self.store.activate(9, owner=owner, until=until, at=AT_ONCE),
+            self.reference.sites.activate(9, owner=owner, until=until, at=AT_ONCE),
+            self.store.sites.activate(9, owner=owner, until=until, at=AT_ONCE),
         )
 
     @precondition(lambda self: self.held)
@@ -224,8 +225,8 @@ class Race(RuleBasedStateMachine):
         """Of an ant that was paused too: it learns which sites it still has."""
         chosen = data.draw(st.lists(st.sampled_from(self.held), min_size=1, max_size=3))
         until = self.at + wait
-        expected = self.reference.renew([one for one, _ in chosen], until=until)
-        got = self.store.renew([one for _, one in chosen], until=until)
+        expected = self.reference.sites.renew([one for one, _ in chosen], until=until)
+        got = self.store.sites.renew([one for _, one in chosen], until=until)
         assert [(one.site, one.until) for one in got] == [(one.site, one.until) for one in expected]
 
     @precondition(lambda self: self.held)
@@ -234,15 +235,16 @@ class Race(RuleBasedStateMachine):
         chosen = data.draw(st.lists(st.sampled_from(self.held), min_size=1, max_size=2))
         state = SiteState(next_at=due if due < math.inf else 0.0, robots=robots)
         self.both(
-            self.reference.park([Parked(one, due, state) for one, _ in chosen], at=self.at),
-            self.store.park([Parked(one, due, state) for _, one in chosen], at=self.at),
+            self.reference.sites.park([ParkRequest(one, due, state) for one, _ in chosen], at=self.at),
+            self.store.sites.park([ParkRequest(one, due, state) for _, one in chosen], at=self.at),
         )
 
     @rule(site=sites, chosen=st.lists(keys, max_size=4), ahead=ticks)
     def advance(self, site: str, chosen: list[bytes], ahead: float) -> None:
         due, at = self.at + ahead - 5, self.at
         self.both(
-            self.reference.advance(site, chosen, due=due, at=at), self.store.advance(site, chosen, due=due, at=at)
+            self.reference.queues.advance(site, chosen, due=due, at=at),
+            self.store.queues.advance(site, chosen, due=due, at=at),
         )
 
     @rule(site=sites, chosen=st.lists(keys, max_size=4), importance=st.sampled_from([0.0, 1.0, 300.0]))
@@ -252,13 +254,17 @@ class Race(RuleBasedStateMachine):
                 return None
             return msgspec.structs.replace(record, policy="other", trust=0.5, importance=importance, source=b"12345678")
 
-        self.both(self.reference.reassign(site, chosen, revised), self.store.reassign(site, chosen, revised))
+        self.both(
+            self.reference.queues.reassign(site, chosen, revised), self.store.queues.reassign(site, chosen, revised)
+        )
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), chosen=st.lists(keys, max_size=3))
     def evict(self, data: st.DataObject, chosen: list[bytes]) -> None:
         ours, theirs = data.draw(st.sampled_from(self.held))
-        self.both(self.reference.evict(ours, chosen, at=self.at), self.store.evict(theirs, chosen, at=self.at))
+        self.both(
+            self.reference.pages.evict(ours, chosen, at=self.at), self.store.pages.evict(theirs, chosen, at=self.at)
+        )
 
     @precondition(lambda self: self.held)
     @rule(data=st.data(), epoch=st.integers(1, 3), n=counts)
@@ -266,8 +272,8 @@ class Race(RuleBasedStateMachine):
         ours, theirs = data.draw(st.sampled_from(self.held))
 
         self.both(
-            self.reference.regrade(ours, grades_of(epoch), epoch=epoch, n=n),
-            self.store.regrade(theirs, grades_of(epoch), epoch=epoch, n=n),
+            self.reference.queues.regrade(ours, grades_of(epoch), epoch=epoch, n=n),
+            self.store.queues.regrade(theirs, grades_of(epoch), epoch=epoch, n=n),
         )
 
     @precondition(lambda self: self.held)
@@ -275,29 +281,30 @@ class Race(RuleBasedStateMachine):
     def reweigh(self, data: st.DataObject, chosen: list[bytes], turn: int) -> None:
         ours, theirs = data.draw(st.sampled_from(self.held))
         self.both(
-            self.reference.reweigh(ours, chosen, grades_of(turn)), self.store.reweigh(theirs, chosen, grades_of(turn))
+            self.reference.queues.reweigh(ours, chosen, grades_of(turn)),
+            self.store.queues.reweigh(theirs, chosen, grades_of(turn)),
         )
 
     @rule(site=sites, key=keys, old=st.integers(1, 3), new=st.integers(1, 3))
     def relocate(self, site: str, key: bytes, old: int, new: int) -> None:
         moves = [Move(site, key, Copy(old, 0, 1), Copy(new, 0, 1)), Move(site, key, Copy(new, 0, 1), Copy(4, 0, 1))]
-        self.both(self.reference.relocate(moves), self.store.relocate(moves))
+        self.both(self.reference.pages.relocate(moves), self.store.pages.relocate(moves))
 
     @rule(ago=ticks, most=st.integers(0, 9))
     def trim_changes(self, ago: float, most: int) -> None:
         before = self.at - ago
         self.both(
-            self.reference.trim_changes(before=before, most=most), self.store.trim_changes(before=before, most=most)
+            self.reference.changes.trim(before=before, most=most), self.store.changes.trim(before=before, most=most)
         )
 
     @rule(site=sites, key=keys)
     def forget_page(self, site: str, key: bytes) -> None:
-        self.both(self.reference.forget(site, key, at=self.at), self.store.forget(site, key, at=self.at))
+        self.both(self.reference.pages.forget(site, key, at=self.at), self.store.pages.forget(site, key, at=self.at))
 
     @precondition(lambda self: self.at > 140)
     @rule(site=sites)
     def forget_site(self, site: str) -> None:
-        self.both(self.reference.forget(site, at=self.at), self.store.forget(site, at=self.at))
+        self.both(self.reference.pages.forget(site, at=self.at), self.store.pages.forget(site, at=self.at))
 
     @rule()
     def crash(self) -> None:
@@ -307,12 +314,12 @@ class Race(RuleBasedStateMachine):
         self.store._disk._db.cancel_all_background(True)  # a compaction would change the folder under the copy
         shutil.copytree(left, self.root / str(self.openings))
         self.store = self.opened()
-        for name, home in self.reference._sites.items():
+        for home in self.reference._table:
             if home.holder is not None:
-                self.reference._return_leases(name)
+                home.return_leases()
                 home.holder = None
                 home.due = AT_ONCE if any(record.immediate for record in home.pages.values()) else home.due
-        counts = self.reference.statistics()
+        counts = self.reference.census.statistics()
         self.before = counts.settle_lost, counts.fenced  # the process that died took its counts along
 
     @invariant()
@@ -323,21 +330,23 @@ class Race(RuleBasedStateMachine):
     @invariant()
     def same(self) -> None:
         ours, theirs = self.reference, self.store
-        assert sorted(theirs.pages(), key=repr) == sorted(ours.pages(), key=repr)
-        assert theirs.sites("", 9) == ours.sites("", 9)
-        counts = ours.statistics()
+        assert sorted(theirs.pages.records(), key=repr) == sorted(ours.pages.records(), key=repr)
+        assert theirs.sites.after("", 9) == ours.sites.after("", 9)
+        counts = ours.census.statistics()
         lost, fenced = (
             count - before for count, before in zip((counts.settle_lost, counts.fenced), self.before, strict=True)
         )
-        got = theirs.statistics()
+        got = theirs.census.statistics()
         assert got == msgspec.structs.replace(counts, settle_lost=lost, fenced=fenced)
-        assert theirs.census() == ours.census()
-        assert theirs.census_rows(since=0) == ours.census_rows(since=0)
-        assert theirs.copies() == ours.copies()
-        assert [entry for _, entry in theirs.changes(None, 999)] == [entry for _, entry in ours.changes(None, 999)]
-        assert theirs.next_site_due() == ours.next_site_due()
+        assert theirs.census.buckets() == ours.census.buckets()
+        assert theirs.census.rows(since=0) == ours.census.rows(since=0)
+        assert theirs.pages.copies() == ours.pages.copies()
+        assert [entry for _, entry in theirs.changes.after(None, 999)] == [
+            entry for _, entry in ours.changes.after(None, 999)
+        ]
+        assert theirs.sites.next_due() == ours.sites.next_due()
         for owner in OWNERS:
-            assert [one.site for one in theirs.urgent(owner)] == [one.site for one in ours.urgent(owner)]
+            assert [one.site for one in theirs.sites.urgent(owner)] == [one.site for one in ours.sites.urgent(owner)]
 
 
 @st.composite

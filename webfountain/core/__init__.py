@@ -1,12 +1,18 @@
-"""The mathematics: arrays in, arrays out. No I/O, no clock, no settings, no logging; it runs in a notebook.
+"""Mathematics of the crawler: functions from arrays to arrays. It uses no I/O, clock, settings or logging, so it also
+runs in a notebook.
 
-Life of a change rate. A page is fetched again and its text compared with our copy (`resemblance`); the check goes into
-the page's history, from which a mean change interval is estimated (`change_rate`) and rounded to one byte (`buckets`).
-A census of these bytes measures the constants of the model of Edwards 2001 (`model`); the optimiser divides the budget
-(`optimizer`, with `calendars`), and what it found becomes whole pages, clocks that say when a bucket's next visit is
-due, and a forecast of what will be obsolete (`buckets` again).
+Life of a change rate
+---------------------
+A page is fetched again. Its text is compared with our copy (`change`, by `shingles`). The check is added to the page's
+history. A mean change interval is estimated from the history (`change_rate`) and rounded to one byte (`buckets`). A
+`census` of these bytes gives the constants of the model of Edwards 2001 (`model`). The optimiser divides the budget
+(`optimizer`, with `calendars`). Its plan becomes whole pages (`quotas`), clocks that give the next visit of each bucket
+(`phases`), and a forecast of the obsolete pages (`oldest_first`).
 
-Life of an urgency. Pages are not independent: those of a directory change together. A site's fetches teach how active
-each of its directories is (`site_urgency`, `activity`), and from that how much freshness a fetch of each page would
-buy now, in the measure of its importance (`rank`), and at what price it is made.
+Life of an urgency
+------------------
+Pages are not independent: the pages of a directory (`sections`) change together. The fetches of a site show how active
+each of its directories is (`activity`). From this follows how much freshness a fetch of each page gains now (`urgency`,
+`site_urgency`). It is weighted by the page's importance (`importance`, `pagerank`). A page is fetched when its urgency
+reaches the price (`fetch_price`).
 """

@@ -1,13 +1,14 @@
-"""Calendars: the optimisation model by column generation, and the lower bound that comes with it.
+"""Solver of the optimisation model by column generation, with a lower bound of the objective.
 
-A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. With the growth path
-b[t] held fixed, the Lagrangian of a bucket is linear in each of its fractions, so its best schedule is a
-calendar, found by dynamic programming over "last crawled at s". A linear program (HiGHS) mixes calendars
-within each bucket, under the capacity rows (1), the never-crawled pages (3) and their bound (6); its prices
-ask the dynamic program for better calendars until none pays. Outer rounds refresh the growth path.
+A *calendar* of a bucket is the set of periods in which the whole bucket is recrawled. If the growth path b[t] is
+fixed, the Lagrangian of a bucket is linear in each of its fractions. So its best schedule is a calendar, which dynamic
+programming over the state "last crawled in s" finds. A linear program (HiGHS) mixes the calendars of each bucket. The
+constraints of the program are the capacity rows (1), the balance of never-crawled pages (3) and their bound (6). The
+dual prices of the program are the input of the dynamic program, which returns better calendars until no calendar
+improves the mixture. Outer rounds then update the growth path.
 
-Place in the walk (DESIGN 4): model -> **calendars** -> optimizer, which starts SLSQP from the mixture. A
-mixture is no plan yet: equation (2) draws the pages of a split bucket without regard to their age.
+Place in the walk (DESIGN 4): model -> **calendars** -> optimizer, which starts SLSQP from the mixture. A mixture is
+not yet a plan: equation (2) assumes that a bucket's crawled pages are drawn at random, whatever their age.
 
 Source: Edwards 2001, section 3, equations (1)-(6); the decomposition is ours (Dantzig-Wolfe).
 """
@@ -37,37 +38,40 @@ __all__ = [
 
 Index = npt.NDArray[np.int64]
 
-_GROUPS = 40  # buckets of the coarse problem that gives the first prices
+_GROUPS = 40  # number of buckets of the coarse problem that gives the first prices
 _ROUNDS = 16
-_LONG_ROUNDS = 2  # more rounds for each period: long cycles have more calendars
+_LONG_ROUNDS = 2  # additional rounds per period, because long cycles have more calendars
 _RUNGS = 12
-_CLOSED = 1e-4  # relative distance of the master's value from its bound at which pricing stops
+_CLOSED = 1e-4  # column generation stops at this relative distance between the program's value and its bound
 _NEGLIGIBLE = 1e-9
 _PROHIBITIVE = 1e12
 
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """Schedules the master may mix: ``owner`` (m,) bucket, ``share`` (T, m) fraction crawled in each period."""
+    """Schedules that the linear program may mix: ``owner`` (m,) bucket, ``share`` (T, m) fraction crawled in each
+    period.
+    """
 
     owner: Index
     share: Array
 
     def plus(self, owner: Index, share: Array) -> Pool:
-        """This pool and more schedules."""
+        """Return a pool of these and the given schedules."""
         return Pool(np.concatenate([self.owner, owner]), np.concatenate([self.share, share], axis=1))
 
     def only(self, chosen: npt.NDArray[np.bool_]) -> Pool:
-        """The chosen schedules of this pool."""
+        """Return a pool of the chosen schedules."""
         return Pool(self.owner[chosen], self.share[:, chosen])
 
 
 @dataclass(frozen=True, slots=True)
 class Mixture:
-    """Solution of the master: ``f`` (T, B) and ``z`` (T,) pages, prices, and what it was mixed from.
+    """Solution of the linear program: ``f`` (T, B), ``z`` (T,) pages, the prices and the schedules in use.
 
-    ``prices`` (T,) are of a second of capacity, ``arrivals`` (T,) of a page that becomes known in the period.
-    ``bound`` holds for every plan with this growth path; ``pool`` and ``weight`` are the schedules in use.
+    ``prices`` (T,) are the prices of one second of capacity. ``arrivals`` (T,) are the prices of one page that becomes
+    known in the period. ``bound`` is a lower bound of the objective of every plan with this growth path. ``pool`` and
+    ``weight`` are the schedules in use.
     """
 
     f: Array
@@ -81,7 +85,7 @@ class Mixture:
 
 @dataclass(frozen=True, slots=True)
 class _Master:
-    """One linear program: the growth path, the linear cost of a never-crawled page, and z if it is given."""
+    """Input of one linear program: the growth path, the linear cost of a never-crawled page, and z if it is fixed."""
 
     instance: Instance
     b: Array
@@ -90,7 +94,7 @@ class _Master:
 
 
 @dataclass(frozen=True, slots=True)
-class _Solved:
+class _Solution:
     value: float
     weight: Array
     z: Array
@@ -100,12 +104,12 @@ class _Solved:
 
 
 def growth_path(instance: Instance, z: Array) -> Array:
-    """b[t] (T+1, B) when ``z`` (T,) never-crawled pages are crawled: equation (4)."""
+    """Return b[t] (T+1, B), equation (4), if ``z`` (T,) never-crawled pages are crawled."""
     return instance.b0 + np.concatenate([[0.0], np.cumsum(z)])[:, None] * instance.p
 
 
 def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
-    """Weighted obsolete pages (m,) of each schedule when all pages of its bucket follow it: equation (2)."""
+    """Return the weighted obsolete pages (m,) of each schedule, equation (2), if all pages of its bucket follow it."""
     own = pool.owner
     y, cost = instance.y0[own], np.zeros(own.size)
     for t in range(instance.T):
@@ -116,10 +120,10 @@ def schedule_costs(instance: Instance, b: Array, pool: Pool) -> Array:
 
 
 def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> tuple[Array, Array]:
-    """The cheapest calendar of every bucket when crawling a page costs ``unit`` (T, B).
+    """Find the cheapest calendar of every bucket when crawling a page costs ``unit`` (T, B).
 
-    Returns the costs (B,) and the calendars (T, B) of zeros and ones. ``waits`` is ``waiting_costs(instance, b)``.
-    V(s) = min over t > s, or never, of waits(s, t) + unit[t] b[t-1] + V(t), for all buckets at once.
+    Returns the costs (B,) and the calendars (T, B) of zeros and ones. ``waits`` is ``waiting_costs(instance, b)``. V(s)
+    = min over t > s, or never, of waits(s, t) + unit[t] b[t-1] + V(t), for all buckets at once.
     """
     T, B = instance.T, instance.B
     price = unit * b[:-1]
@@ -135,7 +139,8 @@ def best_calendars(instance: Instance, b: Array, waits: Array, unit: Array) -> t
 
 
 def waiting_costs(instance: Instance, b: Array) -> Array:
-    """Weighted obsolete pages (T+1, T+1, B) of periods s+1..t in a bucket crawled in s and not since.
+    """Return the weighted obsolete pages (T+1, T+1, B) of periods s+1..t in a bucket that is crawled in s and not
+    again until t.
 
     Row 0 is the start of the cycle, where y0 pages are obsolete.
     """
@@ -150,7 +155,7 @@ def waiting_costs(instance: Instance, b: Array) -> Array:
 
 
 def mix(instance: Instance, b: Array, pool: Pool, weight: Array) -> Array:
-    """The fractions f (T, B) whose pages x are those of the weighted schedules."""
+    """Return the fractions f (T, B) that crawl as many pages x as the weighted schedules."""
     f = np.zeros((instance.B, instance.T))
     np.add.at(f, pool.owner, (pool.share * weight).T)
     f[f < 1e-7] = 0.0
@@ -162,13 +167,13 @@ def mix(instance: Instance, b: Array, pool: Pool, weight: Array) -> Array:
 def bounded_mixture(
     instance: Instance, *, z: Array | None = None, start: Mixture | None = None, plan: Array | None = None
 ) -> Mixture:
-    """Mix calendars until no calendar pays.
+    """Mix calendars until no calendar improves the mixture.
 
-    Without ``z`` the growth path is found in outer rounds. With ``z`` (T,) it is held, and ``bound`` is then the
-    conditional lower bound of the objective at that z. ``start`` gives first prices and schedules, ``plan``
-    (T, B) one more schedule per bucket: a plan that keeps (1) and (6) makes the program feasible at its z.
+    Without `z`, outer rounds find the growth path. With ``z`` (T,), the growth path is fixed and ``bound`` is the
+    lower bound of the objective at this z. ``start`` gives the first prices and schedules. ``plan`` (T, B) gives one
+    more schedule per bucket. If that plan satisfies (1) and (6), the linear program is feasible at its z.
 
-    Raises NotConverged when HiGHS finds no solution of the master.
+    Raises NotConverged if HiGHS finds no solution of the linear program.
     """
     if z is not None:
         first = _first_pool(instance, start, plan)
@@ -180,7 +185,7 @@ def bounded_mixture(
 
 
 def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture:
-    """Growth path, mixture and the price of growth, in turn."""
+    """Alternate between the growth path and the mixture with its price of growth."""
     z = instance.nconst if start is None else start.z
     z_cost = np.zeros(instance.T) if start is None else _growth_cost(instance, start)
     for _ in range(rounds):
@@ -195,7 +200,9 @@ def _outer(instance: Instance, start: Mixture | None, *, rounds: int) -> Mixture
 
 
 def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -> Pool:
-    """What the master begins with: "never", what was mixed before or a ladder of prices, and the given plan."""
+    """Return the first schedules of the linear program: "never", those of an earlier pool or of a ladder of prices,
+    and the given plan.
+    """
     T, B = instance.T, instance.B
     pool = Pool(np.arange(B), np.zeros((T, B)))
     pool = _ladder(instance, pool) if start is None else pool.plus(start.pool.owner, start.pool.share)
@@ -203,9 +210,9 @@ def _first_pool(instance: Instance, start: Mixture | None, plan: Array | None) -
 
 
 def _ladder(instance: Instance, pool: Pool) -> Pool:
-    """The pool and the calendars that are best at prices equal in all periods, from low to prohibitive.
+    """Return a pool and the best calendars at several prices, from low to prohibitive, each equal in all periods.
 
-    Without them the first prices swing so far that the rounds are used up before they settle.
+    Without these calendars the first prices swing so strongly that the rounds end before the prices settle.
     """
     b = growth_path(instance, np.zeros(instance.T))
     waits = waiting_costs(instance, b)
@@ -215,11 +222,11 @@ def _ladder(instance: Instance, pool: Pool) -> Pool:
 
 
 def _generate(master: _Master, pool: Pool) -> Mixture:
-    """Column generation: master, prices, calendars, until value and bound meet."""
+    """Generate columns: solve the linear program, take its prices, add calendars, until value and bound meet."""
     k, b = master.instance, master.b
     waits = waiting_costs(k, b)
     cost = schedule_costs(k, b, pool)
-    shut = (k.C[:, None] <= 0.0) & (k.c > 0.0)  # any price is right there, and HiGHS would give a low one
+    shut = (k.C[:, None] <= 0.0) & (k.c > 0.0)  # any price is correct there, but HiGHS returns a low one
     bound, last = -np.inf, _ROUNDS + _LONG_ROUNDS * k.T - 1
     for turn in range(last + 1):
         solved = _solve(master, pool, cost)
@@ -240,7 +247,7 @@ def _generate(master: _Master, pool: Pool) -> Mixture:
 
 
 def _followed(following: Index) -> Array:
-    """The calendars (T, B) that the choices ``following`` (T+1, B) of the dynamic program lead to."""
+    """Return the calendars (T, B) that the choices ``following`` (T+1, B) of the dynamic program describe."""
     T, B = following.shape[0] - 1, following.shape[1]
     calendars, column = np.zeros((T, B)), np.arange(B)
     at = following[0]
@@ -251,8 +258,9 @@ def _followed(following: Index) -> Array:
     return calendars
 
 
-def _solve(master: _Master, pool: Pool, cost: Array) -> _Solved:
-    """The linear program over schedule weights, z and n; duals as prices of capacity and of known pages."""
+def _solve(master: _Master, pool: Pool, cost: Array) -> _Solution:
+    """Solve the linear program over schedule weights, z and n. The duals are the prices of capacity and of known
+    pages."""
     k, m, T = master.instance, pool.owner.size, master.instance.T
     rows_ub, rows_eq = _rows(master, pool)
     low, high = np.zeros(m + 2 * T), np.full(m + 2 * T, np.inf)
@@ -272,7 +280,7 @@ def _solve(master: _Master, pool: Pool, cost: Array) -> _Solved:
     if found.status != 0:
         raise NotConverged(f"calendars: HiGHS ended with status {found.status}: {found.message}")
     duals = found.eqlin.marginals
-    return _Solved(
+    return _Solution(
         value=float(found.fun),
         weight=found.x[:m],
         z=found.x[m : m + T],
@@ -283,7 +291,9 @@ def _solve(master: _Master, pool: Pool, cost: Array) -> _Solved:
 
 
 def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_array]:
-    """Rows <=: capacity (1), then z[t] <= n[t-1] (6). Rows =: weights of a bucket sum to 1, then balance (3)."""
+    """Return the inequality rows (capacity (1), then z[t] <= n[t-1] (6)) and the equality rows (weights of a bucket
+    sum to 1, then balance (3)).
+    """
     k, m, T = master.instance, pool.owner.size, master.instance.T
     pages = pool.share * master.b[:-1][:, pool.owner]
     eye = sparse.eye_array(T, format="csr")
@@ -298,9 +308,10 @@ def _rows(master: _Master, pool: Pool) -> tuple[sparse.csr_array, sparse.csr_arr
 
 
 def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
-    """What a page that enters the buckets in period t costs later (T,): obsolete pages and crawling time.
+    """Return the (T,) cost in later periods of a page that enters the buckets in period t: obsolete pages and crawling
+    time.
 
-    The derivative of the Lagrangian by z at this mixture, less the part that the master sees itself.
+    This is the derivative of the Lagrangian by z at this mixture, without the part that the linear program contains.
     """
     path = simulate_plan(instance, mixture.f * growth_path(instance, mixture.z)[:-1], mixture.z)
     silent = replace(instance, newwt=np.zeros(instance.T), o=np.zeros_like(instance.o), d=np.zeros(instance.T))
@@ -309,7 +320,7 @@ def _growth_cost(instance: Instance, mixture: Mixture) -> Array:
 
 
 def _from_groups(instance: Instance) -> Mixture:
-    """First schedules and prices from a problem of about 40 groups of buckets with like change rates."""
+    """Compute first schedules and prices from a problem of about 40 groups of buckets with similar change rates."""
     order = np.argsort(-instance.a.mean(axis=0), kind="stable")
     group = np.empty(instance.B, dtype=np.int64)
     group[order] = np.arange(instance.B) * _GROUPS // instance.B
@@ -326,7 +337,7 @@ def _from_groups(instance: Instance) -> Mixture:
 
 
 def _grouped(instance: Instance, group: Index) -> Instance:
-    """The instance with buckets added up by group; rates, costs and weights are means over the pages."""
+    """Return the instance with buckets summed by group. Rates, costs and weights are means over the pages."""
     k, member = instance, np.zeros((instance.B, _GROUPS))
     member[np.arange(instance.B), group] = 1.0
     pages = member * (k.b0 + _NEGLIGIBLE * (1.0 + k.b0.max()))[:, None]

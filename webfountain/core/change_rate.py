@@ -1,14 +1,15 @@
-"""How often a page changes: estimators of the mean change interval from few checks at irregular intervals.
+"""Estimate the mean interval between a page's changes from few checks at irregular intervals.
 
-A check says only whether a page changed since the last fetch, not how often: with changes as a Poisson process of
-rate r, a check after t seconds finds one with probability 1 - exp(-r t) (Cho 2000 finds pages well described so).
-`append` keeps a page's last 24 checks in 24 bytes, beside its record; `estimate_interval` is what the crawler calls
-after each fetch, on that history, the page's totals and the prior of its site. What it was compared with stands in
-`tests.benchmarks.estimators`. The bucket byte is made from the result in `buckets`.
+A check shows only whether a page changed since the last fetch, not how often. We assume that changes are a Poisson
+process of rate r, so a check after t seconds finds one with probability 1 - exp(-r t) (Cho 2000 finds that this
+describes pages well). `append` keeps the last 24 checks of a page in 24 bytes, beside its record. The crawler calls
+`estimate_interval` after each fetch, with this history, the page's totals and the prior of its site.
+`tests.benchmarks.estimators` compares it with other estimators. `buckets` turns the result into the bucket byte.
 
-How fresh a collection is believed to be, from its census alone: the figure of `status` and of the progress line.
-Pages of a bucket are taken to be evenly aged, since each lane is served oldest first, and to change as a Poisson
-process with the bucket's mean interval. Pure arithmetic without numpy: a command that only counts starts at once.
+`freshness` estimates from the census which share of a collection is fresh; `status` and the progress line show it. It
+assumes that the ages of a bucket's pages are even, because each lane serves the oldest page first, and that pages
+change as a Poisson process with the bucket's mean interval. `freshness` does not need numpy, so a command that only
+counts starts at once.
 
 Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 2 (freshness).
 """
@@ -36,10 +37,10 @@ __all__ = [
 ]
 
 HISTORY_CHECKS = 24
-"""A history keeps this many checks, one byte each."""
+"""Largest number of checks in a history, one byte each."""
 
 NO_HISTORY = b""
-"""The history of a page that was fetched at most once."""
+"""History of a page that was fetched at most once."""
 
 _SHORTEST, _LONGEST, _STEPS = 0.05, 20 * 365 * 86400.0, 127
 _LN_STEP = math.log(_LONGEST / _SHORTEST) / _STEPS
@@ -52,34 +53,35 @@ class Check(NamedTuple):
     """One comparison of a page with our copy of it."""
 
     interval: float
-    """Time since the fetch before, s."""
+    """Time since the previous fetch, s."""
     changed: bool
-    """Whether a change that counts was found."""
+    """True if a change that counts was found."""
 
 
 class Totals(NamedTuple):
-    """What is known of a page beyond its history: sums over all its checks."""
+    """Sums over all checks of a page, including those that its history no longer contains."""
 
     checks: int
     changes: int
-    watched: float
+    observed_time: float
     """Time from the first copy to the last check, s."""
 
 
 class Prior(NamedTuple):
-    """What is believed of a page before its own checks: as if `weight` changes had been seen, `interval` apart."""
+    """Assumption about a page before its own checks: `weight` changes, `interval` apart."""
 
     interval: float
-    """Mean change interval of like pages (the site, the section), s, above 0."""
+    """Mean interval between changes of similar pages (the site, the section), s, above 0."""
     weight: float = 0.5
-    """Number of changes that the belief is worth, above 0; half a change lets two checks outvote it."""
+    """Weight of the prior in changes, above 0. At half a change, two checks outweigh the prior."""
 
 
 def append(history: bytes, interval: float, changed: bool) -> bytes:
     """Add a check to a history and drop the oldest beyond `HISTORY_CHECKS`.
 
-    A byte is the flag (high bit) and the interval's class: 128 classes from 50 ms (accelerated tests) to 20 years,
-    19 % apart, so at most 9 % wrong; far less than one check tells of a rate.
+    A byte consists of the flag `changed` (high bit) and the class of the interval. There are 128 classes from 50 ms
+    (accelerated tests) to 20 years, 19 % apart, so the error is at most 9 %. This is small compared with the
+    uncertainty of a rate that few checks show.
     """
     clipped = min(max(interval, _SHORTEST), _LONGEST)
     step = round(_log(clipped / _SHORTEST) / _LN_STEP)
@@ -87,20 +89,20 @@ def append(history: bytes, interval: float, changed: bool) -> bytes:
 
 
 def decode(history: bytes) -> list[Check]:
-    """The checks of a history, oldest first, with quantised intervals."""
+    """Return the checks of a history, oldest first, with rounded intervals."""
     return [Check(_INTERVALS[code & 127], code > 127) for code in history]
 
 
 def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Prior) -> float:
-    """Mean change interval of a page, s: the mode, in ln r, of its posterior under a gamma prior.
+    """Return the mean interval between a page's changes, s: the mode, in ln r, of its posterior under a gamma prior.
 
-    ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)), concave in
-    ln r, so that the one root of its slope is found by safeguarded Newton steps. The prior keeps the estimate finite
-    when no check, or every check, found a change. Checks older than the history enter from `totals` as one group of
-    equal intervals; without `totals` they do not count. About 10 µs at 24 checks.
+    ln posterior = w ln r - w D0 r - r (unchanged time) + sum over changed checks of ln(1 - exp(-r t)). It is concave
+    in ln r, so safeguarded Newton steps find the only zero of its slope. The prior keeps the estimate finite if no
+    check, or every check, found a change. Checks older than the history enter as one group of equal intervals, made
+    from `totals`; without `totals` they do not count. The call takes about 10 µs for 24 checks.
 
-    Source: likelihood for irregular intervals: Singh, *Estimating the rate of web page updates*, IJCAI 2007,
-    and Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003, section 6; the gamma prior is ours.
+    Source: likelihood for irregular intervals: Singh, *Estimating the rate of web page updates*, IJCAI 2007, and Cho &
+    Garcia-Molina, *Estimating frequency of change*, TOIT 2003, section 6; the gamma prior is ours.
     """
     still, groups = _sufficient(history)
     if totals is not None and totals.checks > len(history):
@@ -109,7 +111,7 @@ def estimate_interval(history: bytes, *, totals: Totals | None = None, prior: Pr
 
 
 def _sufficient(history: bytes) -> tuple[float, dict[float, float]]:
-    """(Summed length of the unchanged checks, s; number of changed checks by interval)."""
+    """Return the total length of the unchanged checks, s, and the number of changed checks for each interval."""
     still, groups = 0.0, dict[float, float]()
     for code in history:
         if code > 127:
@@ -121,23 +123,24 @@ def _sufficient(history: bytes) -> tuple[float, dict[float, float]]:
 
 
 def _add_older(groups: dict[float, float], still: float, history: bytes, totals: Totals) -> float:
-    """Enter the forgotten checks as equal intervals; returns the new unchanged time."""
+    """Add the checks before the history as equal intervals, and return the new total length of the unchanged checks."""
     checks = totals.checks - len(history)
     changes = min(max(0, totals.changes - sum(code > 127 for code in history)), checks)
-    watched = totals.watched - sum(_INTERVALS[code & 127] for code in history)
-    if watched <= 0:  # quantised intervals may add up to more than was watched
+    observed_time = totals.observed_time - sum(_INTERVALS[code & 127] for code in history)
+    if observed_time <= 0:  # rounded intervals may sum to more than the observed time
         return still
-    mean = watched / checks
+    mean = observed_time / checks
     if changes:
         groups[mean] = groups.get(mean, 0.0) + changes
     return still + (checks - changes) * mean
 
 
 def _mode(still: float, groups: list[tuple[float, float]], weight: float) -> float:
-    """Root in r of weight - r still + sum n x/(exp(x) - 1), x = r t; needs still > 0 and something on the other side.
+    """Return the root in r of weight - r still + sum n x/(exp(x) - 1), x = r t. `still` must be above 0, and `weight`
+    or `changes` too.
 
-    Invariant: the left side falls in ln r from `top` = weight + changes to -infinity; x/(exp(x)-1) >= 1 - x/2 gives
-    the start below the root, from which Newton's steps in ln r are bracketed.
+    Invariant: the left side, as a function of ln r, falls from `top` = weight + changes to -infinity. x/(exp(x)-1) >=
+    1 - x/2 gives a start below the root. From there Newton's steps in ln r are bracketed.
     """
     top = weight + sum(number for _, number in groups)
     rate = top / (still + sum(number * interval for interval, number in groups) / 2)
@@ -164,7 +167,7 @@ def _mode(still: float, groups: list[tuple[float, float]], weight: float) -> flo
 
 
 class BucketAges(Protocol):
-    """Crawled pages of a bucket, and the sum of the times at which they were fetched last, UTC seconds."""
+    """Number of crawled pages of a bucket, with the sum of the times of their last fetch, UTC seconds."""
 
     @property
     def pages(self) -> int: ...
@@ -174,11 +177,11 @@ class BucketAges(Protocol):
 
 
 def freshness(census: Mapping[int, BucketAges], *, never_crawled: int, at: float, fastest_s: float) -> float | None:
-    """Estimated share of the known live pages whose copy is as they are at `at`; None when none is known.
+    """Return the estimated share of the known live pages that are fresh at time `at`, or None if no page is known.
 
     Parameters
     ----------
-    census : bucket byte to its pages
+    census : number and fetch times of the pages by bucket byte
     never_crawled : known pages without a copy, which are not fresh
     fastest_s : mean change interval of bucket 0, s: the unit of the bytes
     """
@@ -192,8 +195,10 @@ def freshness(census: Mapping[int, BucketAges], *, never_crawled: int, at: float
 
 
 def fresh_share(mean_age: float, bucket: int, *, fastest_s: float) -> float:
-    """Expected fresh share of a bucket with ages even from 0 to twice `mean_age`, s: (1 - e^-2x)/2x, x = mean_age/D."""
-    # `core.buckets` needs numpy, 0.1 s at start; this one line of it does not (a test holds them together).
+    """Return the expected fresh share of a bucket whose ages are even from 0 to twice `mean_age`, s: (1 - e^-2x)/2x, x
+    = mean_age/D.
+    """
+    # `core.buckets` imports numpy, 0.1 s at start. This line repeats its formula; a test compares them.
     interval = fastest_s * (730 * 96) ** (bucket / 255)
     twice = 2.0 * max(0.0, mean_age) / interval
     return -math.expm1(-twice) / twice if twice > 1e-9 else 1.0

@@ -1,26 +1,31 @@
-"""How fresh a collection is and will be, from what its own fetches found; with an interval, and on how much it rests.
+"""Forecast the obsolete share of a collection, with an interval and its evidence, from what the fetches found.
 
-A model of pages that change alone foresees no release: its forecasts are wrong by ten where a site changes in bursts.
-So nothing here is predicted from rates. While a crawl goes on, three things are known: pages that are believed to be
-obsolete now and how long they have been so (`BelievedTotal`, from the belief of each site, in which what siblings
-showed is counted), how long those had been so that a fetch found changed, and pages without a copy. In the end each
-obsolete page is found by a fetch, and then the cycles are told in which it was obsolete; so
+A model in which each page changes at its own rate cannot foresee a release: for a site that changes in bursts, its
+forecasts are wrong by a factor of ten. So this module predicts nothing from rates. While a crawl runs, three things
+are known. First, which pages are believed to be obsolete now, and for how long (`BeliefTotal`: the sum over the sites,
+including the evidence of sibling pages). Second, how long pages had been obsolete when a fetch found them changed.
+Third, which pages have no copy. Sooner or later a fetch finds each obsolete page. Then it is known in which cycles the
+page was obsolete:
 
-    obsolete page-time of a cycle = what fetches found of it, in it or later + what is still open of it
+    obsolete page-time of a cycle = found by fetches, in it or later + still open
 
-where of what is still open as much is taken for true as was of what was open when cycles before ended. Beliefs that
-were too dark or too bright take themselves back. One cycle is one witness, however many pages changed in it: a burst
-counts once. What is foretold of the next cycle is the spread of those before, of which the recent count more, each as
-sharp as what fetches find is; beside them stands a law that any collection's cycles may follow, which has as many of
-them as are known to tell where it lies and how wide it is. What is told is the share that will most often be right;
-what is shown of the present is the belief, put right by how beliefs and findings of the cycles before differed. Times
-are UTC seconds. Pure arithmetic without numpy: a command that only counts starts at once. No clock, no store.
+The open part is corrected by a factor: the share of the part open at the end of earlier cycles that fetches later
+confirmed. So beliefs that are too high or too low correct themselves. One cycle is one observation, however many pages
+changed in it, so a burst counts once.
+
+The forecast of the next cycle is the distribution of the earlier cycles' shares. Recent cycles have more weight, and
+each share is treated as uncertain by its error (`ERROR`). A prior distribution is mixed in with the weight of
+`PRIOR_CYCLES`; its centre and width adapt to the known cycles. The forecast is the share that is most probably right
+(`holds`). The present share is the belief, multiplied by the usual ratio of found to believed shares in earlier
+cycles.
+
+Times are UTC seconds. The module uses no clock, no store and no numpy, so a command that only counts starts at once.
 
 Source: renewal-reward, as Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section
-2, measures freshness over time. Logarithms of shares: a normal law of unknown mean and variance, whose prediction is
-Student's t (Gelman et al., *Bayesian data analysis*, 3rd ed., 2013, section 3.3), as the base measure of a Dirichlet
-process with a kernel (Escobar & West, *Bayesian density estimation and inference using mixtures*, JASA 1995). That
-recent cycles weigh more is ours.
+2, measures freshness over time. Logarithms of shares: a normal distribution of unknown mean and variance, whose
+prediction is Student's t (Gelman et al., *Bayesian data analysis*, 3rd ed., 2013, section 3.3), as the base measure of
+a Dirichlet process with a kernel (Escobar & West, *Bayesian density estimation and inference using mixtures*, JASA
+1995). The larger weight of recent cycles is ours.
 """
 
 from __future__ import annotations
@@ -35,91 +40,97 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Believed", "BelievedTotal", "Cycle", "CycleForecast", "Outlook", "Published", "holds", "published"]
+__all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedForecast", "holds", "published"]
 
 HALF: Final = 12.0
-"""Cycles after which one counts half."""
+"""Number of cycles after which the weight of a cycle is one half."""
 KEPT: Final = 64
-"""Cycles that are remembered."""
+"""Number of stored cycles."""
 PRIOR_CYCLES: Final = 2.0
-"""Cycles that the law of any collection is worth beside those that were seen."""
+"""Weight of the prior distribution against the known cycles, in cycles."""
 USUAL_SHARE: Final = 0.003
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
-"""The middle of a collection's shares lies so far from `USUAL_SHARE`, and a cycle's from that: standard deviations of
-logarithms, of kafka, flink, druid and timeweb with any change and with changes above .05, rounded."""
+"""Standard deviations of logarithms. `BETWEEN`: of the typical share of a collection around `USUAL_SHARE`. `WITHIN`:
+of one cycle's share around the typical share of its collection. Rounded from the collections kafka, flink, druid and
+timeweb, counting all changes and counting changes above .05.
+"""
 SPREADS: Final = 3.0
-"""Cycles that `WITHIN` is worth, of those that tell how wide a collection's own law is."""
+"""Weight of `WITHIN` against the known cycles when the width for one collection is estimated, in cycles."""
 ERROR: Final = 0.35
-"""Standard deviation of the logarithm of a cycle's share as known beside the true one; three of four are nearer."""
+"""Standard deviation, in logarithms, of the error of a cycle's known share. Three quarters of the measured errors are
+smaller.
+"""
 BELIEF_ERROR: Final = 0.6
-"""The same of what is believed of the present, before any cycle tells."""
+"""The same for the share that is believed now, before any cycle is known."""
 STEPS_OF_FACTOR: Final = 12
 STEPS: Final = 150
 STEP: Final = 2.0 ** (1 / STEPS_OF_FACTOR)
-"""Shares of which one is told: from `LEAST` on, each so many times the one before, to beyond 1."""
+"""Ratio between neighbouring candidates for the forecast; they range from `LEAST` to beyond 1."""
 MARGIN: Final = 1.3
-"""Factor by which the interval of the present reaches beyond the ratios that were seen, for they are estimates."""
+"""Factor by which the interval of the present share is widened, because the known ratios are only estimates."""
 LEAST: Final = 2e-4
-"""Share below which nothing is told apart, and an interval reaches down to 0."""
+"""Shares below this are not distinguished; an interval that reaches it extends to 0."""
 FACTOR: Final = 2.0
 NEGLIGIBLE: Final = 0.005
-"""A forecast holds that is within `FACTOR` of what comes, or where both are below `NEGLIGIBLE`."""
+"""A forecast is right if it is within `FACTOR` of the later value, or if both are below `NEGLIGIBLE`."""
 _TENTH, _NINTH_TENTH = 0.1, 0.9
 _UPPER: Final = (0.063, 0.189, 0.319, 0.454, 0.598, 0.755, 0.935, 1.150, 1.440, 1.960)
 _DEVIATES: Final = (*(-each for each in reversed(_UPPER)), *_UPPER)
-"""Standard normal, at .025, .075, … .975."""
+"""Quantiles of the standard normal distribution at .025, .075, … .975."""
 _REACH: Final = ceil(4.0 * ERROR / log(STEP))
 _KERNEL: Final = tuple(
     0.5 * (erf(step * log(STEP) / ERROR / sqrt(2.0)) - erf((step - 1) * log(STEP) / ERROR / sqrt(2.0)))
     for step in range(-_REACH, _REACH + 1)
 )
-"""Chance that a share is so many steps beside what is known of it, or up to one less."""
+"""For each n, the probability that the true share is between n - 1 and n steps above the known one."""
 
 
 class Outlook(msgspec.Struct, frozen=True, array_like=True):
-    """An obsolete share: what is told, the interval in which it lies four times of five, and the evidence."""
+    """An obsolete share: the forecast, an interval that contains it in four of five cases, and the evidence."""
 
     share: float
     low: float
     high: float
     cycles: int
-    """Whole cycles that it rests on; 0: on what is believed of any web."""
+    """Number of complete cycles used; 0: the prior distribution alone."""
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
-    """A cycle that is over: what was foretold, what was shown in the mean while it ran, what fetches found of it."""
+    """A complete cycle: its forecast, the mean share believed while it ran, and the share that fetches found."""
 
     begin: float
     foretold: Outlook
     shown: float
     found: float
-    """As known when the last cycle ended."""
+    """Share found, as known when the last cycle ended."""
     lasted: float = 0.0
-    """Page-seconds that passed in it, of all known pages."""
+    """Page-seconds of all known pages in the cycle."""
     settled: float = 0.0
-    """Page-seconds of these that fetches showed until now, or that pages without a copy stood."""
+    """Obsolete page-seconds in the cycle that fetches have found until now, plus those of pages without a copy."""
     left: float = 0.0
-    """Page-seconds until its end that were believed then to be still open."""
+    """Page-seconds until its end that were then believed obsolete and not yet found."""
     late: float = 0.0
-    """Page-seconds until its end that fetches found after it."""
+    """Obsolete page-seconds until its end that fetches found later."""
 
 
-class Believed(msgspec.Struct, frozen=True, array_like=True):
-    """What is believed of the pages of one site at a time, if none is fetched since."""
+class Belief(msgspec.Struct, frozen=True, array_like=True):
+    """Belief about the pages of one site at a time, if none of them is fetched later."""
 
     at: float
     pages: float
     obsolete: float
-    """Pages."""
+    """Number of pages expected to be obsolete."""
     so_far: float
-    """Page-seconds for which they have been so, since the last fetch of each."""
+    """Page-seconds for which these pages have been obsolete, since the last fetch of each."""
     growing: float
-    """Pages that become obsolete in a second."""
+    """Number of pages that become obsolete per second."""
 
 
-class BelievedTotal(msgspec.Struct, array_like=True):
-    """The sum of what is believed of all sites, each as of its own time: a parabola in the time since `origin`."""
+class BeliefTotal(msgspec.Struct, array_like=True):
+    """The sum of the beliefs of all sites, each extrapolated from its own time. It is a parabola in the time since
+    `origin`.
+    """
 
     origin: float
     pages: float = 0.0
@@ -127,13 +138,13 @@ class BelievedTotal(msgspec.Struct, array_like=True):
     linear: float = 0.0
     square: float = 0.0
 
-    def replace(self, old: Believed | None, new: Believed) -> None:
-        """A site was reckoned again."""
+    def replace(self, old: Belief | None, new: Belief) -> None:
+        """Replace the belief of a site by a new one; `old` is None for a new site."""
         if old is not None:
             self._add(old, -1.0)
         self._add(new, 1.0)
 
-    def _add(self, site: Believed, sign: float) -> None:
+    def _add(self, site: Belief, sign: float) -> None:
         # so_far + obsolete (t - at) + growing (t - at)^2 / 2, in powers of t - origin
         ago = site.at - self.origin
         self.pages += sign * site.pages
@@ -142,46 +153,48 @@ class BelievedTotal(msgspec.Struct, array_like=True):
         self.square += sign * site.growing / 2
 
     def obsolete(self, at: float) -> float:
-        """Pages believed obsolete."""
+        """Return the number of pages that are believed obsolete."""
         return min(max(self.linear + 2 * self.square * (at - self.origin), 0.0), max(self.pages, 0.0))
 
     def so_far(self, at: float) -> float:
-        """Page-seconds for which pages that were not fetched since are believed to have been so."""
+        """Return the page-seconds for which the pages believed obsolete have been obsolete."""
         since = at - self.origin
         return max(self.constant + self.linear * since + self.square * since * since, 0.0)
 
 
 class CycleForecast(msgspec.Struct, array_like=True):
-    """The record of a collection's cycles, and the one that runs."""
+    """All complete cycles of a collection, and the running one."""
 
     cycle_s: float
     begin: float
-    """Of the cycle that runs."""
+    """Start of the running cycle."""
     foretold: Outlook
     cycles: list[Cycle] = msgspec.field(default_factory=list)
-    looked: float = -inf
-    """When it was last brought up to date."""
+    observed_at: float = -inf
+    """Time of the last call of `observe`."""
     believed: float = 0.0
-    """Pages believed obsolete then, those without a copy among them, and those known."""
+    """Pages believed obsolete at that time, including those without a copy; `known` are all known pages."""
     known: float = 0.0
     is_begun: bool = False
-    """Whether it was looked at."""
+    """True after the first call of `observe`."""
     found: float = 0.0
-    """Page-seconds in the cycle that fetches showed, or that pages without a copy stood."""
+    """Obsolete page-seconds in this cycle that fetches found, plus those of pages without a copy."""
     shown: float = 0.0
-    """Page-seconds in it that were believed."""
+    """Page-seconds in this cycle that were believed obsolete."""
     lasted: float = 0.0
-    """Page-seconds that have passed in it, of all known pages."""
+    """Page-seconds of all known pages in this cycle."""
     waited: float = 0.0
-    """Share of the pages that had no copy when it began."""
+    """Share of the pages that had no copy when this cycle began."""
 
     @classmethod
     def begun(cls, cycle_s: float, *, at: float) -> CycleForecast:
-        """Nothing is known at `at`."""
+        """Return a record without complete cycles, which begins at `at`."""
         return cls(cycle_s, at, _spread([], []))
 
     def visit(self, at: float, lasted: Sequence[float]) -> None:
-        """Fetches found pages changed by `at`, each of which had been so for so many seconds."""
+        """Add the pages that fetches found changed by `at`. `lasted` is the time in s for which each had been
+        obsolete.
+        """
         after, whole = _since(self.begin, at, lasted), sum(lasted)
         self.found += after
         for number in range(len(self.cycles) - 1, -1, -1):
@@ -193,27 +206,29 @@ class CycleForecast(msgspec.Struct, array_like=True):
             self.cycles[number] = msgspec.structs.replace(cycle, settled=settled, late=late)
             after = since
 
-    def look(self, at: float, *, obsolete: float, so_far: float, missing: float, known: float) -> None:
-        """The collection as it is believed to stand: pages, of which `missing` have no copy, and page-seconds.
+    def observe(self, at: float, *, obsolete: float, so_far: float, missing: float, known: float) -> None:
+        """Update the running cycle with the present belief: pages, of which `missing` have no copy, and page-seconds.
 
-        Call it often in a cycle, and after the visits so far.
+        Call it often during a cycle, each time after the calls of `visit`.
         """
         if not self.is_begun or self._is_built(missing, known):
             self.begin, self.is_begun, self.waited = at, True, missing / max(known, 1.0)
             self.found = self.shown = self.lasted = 0.0
-        elif at > self.looked:
-            passed = at - self.looked
+        elif at > self.observed_at:
+            passed = at - self.observed_at
             self.found += missing * passed
             self.shown += (obsolete + missing) * passed
             self.lasted += known * passed
-        self.looked, self.believed, self.known = at, obsolete + missing, known
+        self.observed_at, self.believed, self.known = at, obsolete + missing, known
         if at >= self.begin + self.cycle_s:
             self._close(at, obsolete, so_far)
 
     def _is_built(self, missing: float, known: float) -> bool:
-        """Whether the collection is still fetched for the first time: the first cycle begins when that is done.
+        """Return whether half of the pages that had no copy when the first cycle began have one now; then that cycle
+        starts again.
 
-        What it stood without a copy tells nothing of the next. Where that takes longer than cycles do, it is as it is.
+        So the first cycle starts when nearly all pages have a copy: the time before is no evidence for later cycles.
+        If the cycle ends before that, it counts as it is.
         """
         return not self.cycles and self.waited > NEGLIGIBLE and missing <= self.waited / 2 * known
 
@@ -227,7 +242,9 @@ class CycleForecast(msgspec.Struct, array_like=True):
         self.foretold = self.next_cycle()
 
     def _reckon(self, at: float, obsolete: float, so_far: float) -> None:
-        """What is known now of each cycle; pages that are open are taken to have become so evenly, to `at`."""
+        """Compute what is known now about each cycle. Pages still believed obsolete are assumed to have become
+        obsolete evenly until `at`.
+        """
         *before, last = self.cycles
         least = NEGLIGIBLE * last.lasted
         found = left = least
@@ -245,11 +262,11 @@ class CycleForecast(msgspec.Struct, array_like=True):
             end = cycle.begin
 
     def next_cycle(self) -> Outlook:
-        """The mean obsolete share of a cycle that begins now, as the cycles before were found to be."""
+        """Forecast the mean obsolete share of a cycle that begins now, from the shares of earlier cycles."""
         return _spread([cycle.found for cycle in self.cycles], _recent(len(self.cycles)))
 
     def now(self) -> Outlook | None:
-        """The obsolete share as it stood when last looked at; None before."""
+        """Return the present obsolete share as of the last `observe`, or None before the first."""
         if not self.known:
             return None
         share = self.believed / self.known
@@ -258,43 +275,43 @@ class CycleForecast(msgspec.Struct, array_like=True):
         prior = [exp(BELIEF_ERROR * deviate) for deviate in _DEVIATES]
         values, ends = _ordered(off + prior, weights + [PRIOR_CYCLES / len(prior)] * len(prior))
         low, middle, high = (_quantile(values, ends, part) * share for part in (_TENTH, 0.5, _NINTH_TENTH))
-        low = 0.0 if low * self.known < 1.0 else low / MARGIN  # pages are whole: less than one may be none
+        low = 0.0 if low * self.known < 1.0 else low / MARGIN  # pages are whole numbers: less than one may mean none
         return Outlook(min(middle, 1.0), min(low, 1.0), min(high * MARGIN, 1.0), len(self.cycles))
 
 
-class Published(msgspec.Struct, frozen=True, array_like=True):
-    """A forecast as a crawl keeps it in its store: to go on from, and to be shown."""
+class SavedForecast(msgspec.Struct, frozen=True, array_like=True):
+    """Forecast as a crawl stores it, to continue from it later and to show it."""
 
     forecast: CycleForecast
-    standing: BelievedTotal
+    standing: BeliefTotal
 
 
-def published(data: bytes | None) -> Published | None:
-    """What a store holds; None before there is any, and where another version wrote it."""
+def published(data: bytes | None) -> SavedForecast | None:
+    """Return the forecast in a store, or None if there is none or another version wrote it."""
     try:
-        return None if data is None else msgspec.msgpack.decode(data, type=Published)
+        return None if data is None else msgspec.msgpack.decode(data, type=SavedForecast)
     except msgspec.DecodeError:
         return None
 
 
 def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
-    """Of what had lasted so long at `at`, what was after a moment; s."""
+    """Return the part, s, that lies after a moment, of periods that ended at `at` and lasted `lasted` seconds."""
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)
 
 
 def _recent(count: int) -> list[float]:
-    """Weights of so many cycles, the last the newest."""
+    """Return the weights of `count` cycles, newest last."""
     return [0.5 ** ((count - 1 - number) / HALF) for number in range(count)]
 
 
 def _spread(shares: Sequence[float], weights: list[float]) -> Outlook:
-    """What shares such as these lead one to expect."""
+    """Return the predicted distribution of the next share, given these shares, as a forecast and an interval."""
     logs = [log(max(share, LEAST)) for share in shares]
     prior = _law(logs, weights)
     parts = weights + [PRIOR_CYCLES / len(prior)] * len(prior)
     steps = [LEAST * STEP**number for number in range(-STEPS_OF_FACTOR, STEPS + STEPS_OF_FACTOR)]
-    falls = [0.0] * len(steps)  # the chance that the share is between the step before and this one
+    falls = [0.0] * len(steps)  # probability that the share is between the previous step and this one
     for middle, part in zip(logs + prior, parts, strict=True):
         first = round((middle - log(steps[0])) / log(STEP)) - _REACH
         for number, chance in enumerate(_KERNEL, start=first):
@@ -309,7 +326,9 @@ def _spread(shares: Sequence[float], weights: list[float]) -> Outlook:
 
 
 def _law(logs: list[float], weights: list[float]) -> list[float]:
-    """Logarithms of shares, equally likely, of one more cycle if they follow a normal law of which these are known."""
+    """Return equally likely logarithms of the next cycle's share, by a normal distribution fitted to the known cycles
+    and the prior.
+    """
     seen, usual, known = sum(weights), log(USUAL_SHARE), (WITHIN / BETWEEN) ** 2
     mean = sum(w * each for w, each in zip(weights, logs, strict=True)) / max(seen, 1e-9)
     middle = (known * usual + seen * mean) / (known + seen)
@@ -321,7 +340,8 @@ def _law(logs: list[float], weights: list[float]) -> list[float]:
 
 
 def _student(deviate: float, free: float) -> float:
-    """The quantile of Student's t where the standard normal's is `deviate`; within 1 % from 3 degrees of freedom on.
+    """Return the quantile of Student's t for the standard normal quantile `deviate`; the error is within 1 % from 3
+    degrees of freedom on.
 
     Source: Abramowitz & Stegun 26.7.5.
     """
@@ -335,7 +355,7 @@ def _student(deviate: float, free: float) -> float:
 
 
 def _ordered(values: list[float], weights: list[float]) -> tuple[list[float], list[float]]:
-    """The values in ascending order, and the share of all weight up to and with each."""
+    """Return the values in ascending order, with the share of all weight up to and including each."""
     pairs = sorted(zip(values, weights, strict=True))
     total = sum(weights)
     return [value for value, _ in pairs], [end / total for end in accumulate(weight for _, weight in pairs)]
@@ -346,22 +366,23 @@ def _quantile(values: list[float], ends: list[float], part: float) -> float:
 
 
 def _most_often_near(steps: list[float], chances: list[float]) -> float:
-    """The share that is most often within `FACTOR` of what comes, or negligible with it; `chances`: of less than each.
+    """Return the share that is most probably within `FACTOR` of the true one, or negligible together with it.
 
-    `steps` go by `STEP`, `STEPS_OF_FACTOR` of them beyond what may be told at either end.
+    `chances` are the cumulative probabilities: of a share up to each step. `steps` grow by the factor `STEP`; the
+    first and last `STEPS_OF_FACTOR` steps are no candidates for the forecast.
     """
     negligible = chances[bisect_left(steps, NEGLIGIBLE)]
-    best, told = -1.0, LEAST
+    best, reported = -1.0, LEAST
     for first in range(len(steps) - 2 * STEPS_OF_FACTOR):
         share, reach = steps[first + STEPS_OF_FACTOR], chances[first + 2 * STEPS_OF_FACTOR]
         hit = max(reach, negligible) if share < NEGLIGIBLE else reach - chances[first]
         if hit > best:
-            best, told = hit, share
-    return told
+            best, reported = hit, share
+    return reported
 
 
-def holds(told: float, came: float) -> bool:
-    """Whether a forecast was right."""
-    if told < NEGLIGIBLE and came < NEGLIGIBLE:
+def holds(reported: float, came: float) -> bool:
+    """Return whether a forecast was right, given the later share."""
+    if reported < NEGLIGIBLE and came < NEGLIGIBLE:
         return True
-    return abs(log(max(told, 1e-9) / max(came, 1e-9))) <= log(FACTOR)
+    return abs(log(max(reported, 1e-9) / max(came, 1e-9))) <= log(FACTOR)

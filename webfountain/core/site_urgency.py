@@ -1,257 +1,71 @@
-"""Sites and their pages: what fetches taught (`core.activity`), how urgent each page is now, how many are obsolete.
+"""Compute the urgency of a site's pages, and how many are obsolete, from what its fetches found (`core.activity`).
 
-Place in the walk (DESIGN 4): verdict -> **here** -> urgency -> the next choice. The live crawler (`urgent_pages`) and
-`simulate revisit` ask the same objects. Time is counted in steps, whole numbers that grow; what a step is, the caller
-knows. A `SiteUrgency` is what is kept of one site; `Sites` takes some of them together, for questions and for lessons,
-so that a small site costs little. Pages are numbered as they are added, from 0, and among `Sites` one site after the
-other.
-
-The sections of a site: the tree of its URL directories, whose pages tend to change together. A page belongs to the
-directory of its path; every directory is a section of its parent, the site the root of all. `activity` keeps its
-statistics per section and lends from the parent where a section has few pages of its own.
-
-The price of a fetch: the obsolete time that one must save, in expectation, to be made; the multiplier of the budget.
-A page is due when its urgency reaches the price, so that each site decides with its own pages at hand and nothing is
-sorted over all of them; pages that all sites fetch at one price divide the budget as one ranking would (the urgency
-is the price at which a page would be refreshed at its present age, `urgency`). What price spends the budget is found
-by trying: it falls while fetches are left unmade and nothing is due, and rises while more is due than can be fetched
-soon.
-
-Source: the Lagrange multiplier of "fetches <= budget": Azar et al., *Tractable near-optimal policies for crawling*,
-PNAS 2018; Cho & Garcia-Molina, TODS 2003, section 4. The control is ours.
+Place in the walk (DESIGN 4): verdict -> **here** -> urgency -> the next page to fetch. The live crawler
+(`frontier.planning`) and `simulate revisit` use the same objects. Time is counted in steps, whole numbers that grow;
+the caller defines their length. A `SiteUrgency` is the stored state of one site. `Sites` computes several sites
+together, so that a small site costs little. Pages are numbered from 0 in the order in which they are added; `Sites`
+numbers them site after site.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
 from math import inf
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 
-from webfountain.core.activity import (
-    WEEK,
-    WINDOW,
-    Activity,
-    Memory,
-    Watch,
-    chance_of_change,
-    summed,
-    urgency_and_slope,
-)
+from webfountain.core.activity import WINDOW, Activity, Memory, UncheckedPages, chance_of_change, summed
+from webfountain.core.explanations import Explanations, TrustInSections, log_odds_of
+from webfountain.core.independent_pages import COLUMNS, PageRates, evidence_of
+from webfountain.core.sections import Sections
+from webfountain.core.site_answers import Approach, FetchEvidence, SiteBeliefs
+from webfountain.core.urgency import urgency_and_slope
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
 
-    from webfountain.core.activity import Signals
+    from webfountain.core.signals import Signals
 
     Array = npt.NDArray[np.float64]
     Ints = npt.NDArray[np.int64]
     Flags = npt.NDArray[np.bool_]
 
-__all__ = ["SITE", "TOLERANCE", "Approach", "Found", "Past", "Price", "Reckoning", "Sections", "SiteUrgency", "Sites"]
-
-SITE = 0
-"""The section that holds all others."""
-_COUNTED: Final = 20
-"""Times as many directories as may be sections whose pages are counted."""
-
-
-class Sections:
-    """Numbers sections as they are first met; a number never changes and a parent's is below its children's."""
-
-    def __init__(self, *, max_depth: int = 8, most: int = 1000) -> None:
-        """Deeper directories than `max_depth` count as their ancestor at that depth; 0 knows only the site.
-
-        Of more than `most` directories (some sites give each page one) those with the fewest pages count as the one
-        above. What became a section stays one.
-        """
-        self._max_depth = max_depth
-        self._most = most
-        self._fewest = 1  # pages that make a section
-        self._pages: dict[str, int] = {}
-        self._number = {"": SITE}
-        self._parent = [SITE]
-        self._depth = [0]
-
-    def __len__(self) -> int:
-        return len(self._parent)
-
-    def sections_of(self, paths: Sequence[str]) -> list[int]:
-        """Section of the URL path of each new page, all of them counted before any is placed.
-
-        What follows the last slash, a query or a fragment is no directory.
-        """
-        of_parent: dict[str, list[str]] = {}  # what the pages of a directory share is made once
-        keys = []
-        for path in paths:
-            parent = path.split("?", 1)[0].split("#", 1)[0].rpartition("/")[0]
-            if (found := of_parent.get(parent)) is None:
-                found = of_parent[parent] = self._directories(parent)
-            keys.append(found)
-        for of_page in keys:
-            for key in of_page:
-                self._pages[key] = self._pages.get(key, 0) + 1
-        if len(self._pages) > self._most:
-            self._fewest = sorted(self._pages.values(), reverse=True)[self._most] + 1
-        sections = [self._section(of_page) for of_page in keys]
-        if len(self._pages) > _COUNTED * self._most:
-            self._forget()
-        return sections
-
-    def _forget(self) -> None:
-        """Half of the directories go, those with the fewest pages: a site may give each page one."""
-        least = sorted(self._pages.values(), reverse=True)[_COUNTED * self._most // 2]
-        self._pages = {key: pages for key, pages in self._pages.items() if pages > least or key in self._number}
-
-    def encode(self) -> bytes:
-        """All directories that were met, with their pages, and those that are sections, in the order of numbers."""
-        return msgspec.msgpack.encode([self._pages, list(self._number)[1:], self._parent, self._depth, self._fewest])
-
-    @classmethod
-    def decode(cls, data: bytes) -> Sections:
-        """What `encode` wrote, with the default bounds."""
-        sections = cls()
-        sections._pages, names, sections._parent, sections._depth, sections._fewest = msgspec.msgpack.decode(data)
-        sections._number = {name: number for number, name in enumerate(["", *names])}
-        return sections
-
-    def _directories(self, parent: str) -> list[str]:
-        names = [name for name in parent.split("/") if name]
-        return ["/" + "/".join(names[: depth + 1]) for depth in range(min(len(names), self._max_depth))]
-
-    def _section(self, directories: list[str]) -> int:
-        section = SITE
-        for key in directories:
-            if self._pages[key] < self._fewest:
-                break
-            known = self._number.get(key)
-            section = self._add(key, section) if known is None else known
-        return section
-
-    def parents(self) -> list[int]:
-        """Parent of each section; the site is its own."""
-        return self._parent
-
-    def _add(self, key: str, parent: int) -> int:
-        self._number[key] = section = len(self._parent)
-        self._parent.append(parent)
-        self._depth.append(self._depth[parent] + 1)
-        return section
-
-
-LEAST_AHEAD: Final = 0.5
-MOST_AHEAD: Final = 3.0
-"""Checks' worth of fetches that wait while the price is right."""
-TOLERANCE: Final = 0.03
-"""Share of the planned fetches that may be left unmade, besides one."""
-_FALL: Final = 0.8
-_STEEPEST_FALL: Final = 0.3
-_EASE: Final = 0.97
-_STEEPNESS: Final = 0.5
-_STEEPEST_RISE: Final = 2.0
-_LEAST: Final = 1e-6
-
-
-class Price:
-    """The price in force, `value`, s; held to how the budget was spent often in a period."""
-
-    __slots__ = ("_fall", "value")
-
-    def __init__(self, value: float) -> None:
-        self.value = value
-        self._fall = 1.0
-
-    def adjust(
-        self, *, planned: float, waiting: float, owed: float, short: bool, top: float = inf, level: float = 0.0
-    ) -> None:
-        """Follow the budget; a price that falls does so faster each time, for urgencies lie decades apart.
-
-        Parameters
-        ----------
-        planned : fetches that the plan means to be made from one check to the next
-        waiting : pages that are due and wait to be fetched
-        owed : fetches that were planned and not made, of earlier checks too; below 0 where more were made
-        short : fetches were left unmade because nothing was due
-        top : what no other page is worth, s, as far as is known: it rises no higher
-        level : what so many others are worth as are missing, s: it falls no lower at once; 0 where there are not so
-            many. Where fetches were left unmade it falls to that whatever waits, for that cannot be fetched soon
-        """
-        room = MOST_AHEAD * planned + owed
-        crowd = waiting / max(room, 2.0)
-        self._fall = max(self._fall * _FALL, _STEEPEST_FALL) if short else 1.0
-        if crowd > 1.0 and not (short and level > 0.0):
-            self.value = max(min(self.value * min(float(crowd**_STEEPNESS), _STEEPEST_RISE), top), self.value)
-        elif short:
-            self.value = max(self.value * self._fall, min(level, self.value), _LEAST)
-        elif waiting < room and level > 0.0:
-            self.value = max(self.value * _FALL, min(level, self.value))
-        elif waiting < LEAST_AHEAD * planned and owed > -1.0:
-            self.value = max(self.value * _EASE, _LEAST)
-
+__all__ = ["Approach", "Array", "FetchEvidence", "Flags", "Ints", "Past", "SiteBeliefs", "SiteUrgency", "Sites"]
 
 _FARTHEST: Final = 4096.0
-"""Steps: a page that reaches a price later than in a hundred visits is taken never to."""
+"""Number of steps, about a hundred visits, beyond which a page counts as one that never reaches a price."""
 _TINY: Final = 1e-30
 _NEVER: Final = 2**53
-"""No step is later."""
+"""Step that is later than all others."""
 _SLICE: Final = 50_000
-"""Pages of which all is in memory at once that is needed to reckon them."""
+"""Number of pages per slice of a computation, which bounds the memory of intermediate arrays."""
 _EVENTS, _EXPOSURE, _BEFORE, _IMPORTANCE = range(4)
-"""Columns of a page: changes found, in the activity's time; that time; what its section went through between its last
-fetch and the window; factor of its urgency."""
+"""Columns of a page: changes found; exposure; hazard of its section from its last fetch to the start of the window;
+factor of its urgency. The columns for `independent_pages` follow."""
+_PAST: Final = slice(4, 4 + COLUMNS)
+_WIDTH: Final = 4 + COLUMNS
 
-
-class Reckoning(NamedTuple):
-    """What is believed of pages that were not fetched since; one element per site. Of the site's age at a step."""
-
-    obsolete: Array
-    """Pages expected to be obsolete."""
-    so_far: Array
-    """Page-steps for which they are expected to have been so, since the last fetch of each."""
-    growing: Array
-    """Pages expected to become obsolete in the next step."""
-
-
-class Approach(NamedTuple):
-    """How urgent pages are, and what bounds how urgent they become if nothing is found; one element per page."""
-
-    urgency: Array
-    """Steps."""
-    slope: Array
-    """Of the logarithm of the urgency over that of `lasted`; it only falls."""
-    lasted: Array
-    """Steps that as much as the section went through since the page's last fetch takes in the long run."""
-    least: Array
-    """After so many steps times the square root of an urgency, or later, a page has it."""
-
-
-class Found(NamedTuple):
-    """What fetches showed of what was believed."""
-
-    expected: Array
-    """(sites,) pages that were believed obsolete when they were fetched."""
-    changed: Array
-    """(sites,) pages that were found changed."""
-    lasted: Array
-    """(pages found changed,) steps for which each is believed to have been so."""
+_PARTS: Final = msgspec.msgpack.Decoder(tuple[int, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes])
 
 
 class SiteUrgency:
-    """Pages of one site, which is told only what fetches found."""
+    """State of the pages of one site. The results of fetches are its only evidence."""
 
-    __slots__ = ("_page", "_section", "_sections", "_since", "memory", "signals")
+    __slots__ = ("_page", "_section", "_sections", "_since", "memory", "signals", "trust")
 
     def __init__(self, *, signals: Signals, step: int = 0) -> None:
-        """Start knowing nothing at `step`."""
+        """Create a site at `step` without pages and without evidence."""
         self.signals = signals
         self.memory = Memory.begun(signals=signals, step=step)
         self._sections: Sections | bytes = Sections()
         self._section = np.zeros(0, dtype=np.int32)
         self._since = np.zeros(0, dtype=np.int64)
-        self._page = np.zeros((4, 0), dtype=np.float32)
+        self._page = np.zeros((_WIDTH, 0), dtype=np.float32)
+        self.trust = TrustInSections.begun()
 
     @classmethod
     def resumed(
@@ -260,52 +74,63 @@ class SiteUrgency:
         *,
         since: Ints,
         events: Array,
-        watched: Array,
+        observed_time: Array,
         importance: Array,
         signals: Signals,
         step: int,
+        alone: Array | float = 0.0,
     ) -> SiteUrgency:
-        """Begin at `step` with pages whose past is known.
+        """Create a site at `step` with pages whose past is known.
 
         Parameters
         ----------
         paths : (pages,) URL paths; pages are numbered in this order
         since : (pages,) step of the last fetch
-        events, watched : (pages,) changes found so far, and steps in which none was overlooked
+        events, observed_time : (pages,) changes found so far, and number of steps in which no change was missed
+        alone : (`COLUMNS`, pages) the past for pages that change independently, see `independent_pages.COLUMNS`
         """
         past = Past(signals=signals)
-        section = past.add(paths, since=since, events=events, watched=watched)
-        return past.site(section, since=since, events=events, watched=watched, importance=importance, step=step)
+        section = past.add(paths, since=since, events=events, observed_time=observed_time)
+        return past.site(
+            section,
+            since=since,
+            events=events,
+            observed_time=observed_time,
+            importance=importance,
+            step=step,
+            alone=alone,
+        )
 
     def __len__(self) -> int:
         return len(self._section)
 
     def some(self, pages: Flags) -> SiteUrgency:
-        """Some of the pages, numbered anew in their order, and all that is known of the site's sections."""
+        """Return a site with some of the pages, numbered in this order, and all evidence about its sections."""
         found = SiteUrgency.__new__(SiteUrgency)
         found.signals, found.memory, found._sections = self.signals, self.memory, self._sections
+        found.trust = self.trust
         found._section, found._since, found._page = self._section[pages], self._since[pages], self._page[:, pages]
         return found
 
     def follow(self, other: SiteUrgency) -> None:
-        """Go on with what is known of the site's sections by other pages of it, if they learned later.
+        """Take over newer evidence about the sections from another object for the same site.
 
-        The steps that passed since left the window, for the pages of this one, as they were believed to be then.
+        Steps that leave the window in between keep the activity that this object's pages assumed before.
         """
         if other.memory.step >= self.memory.step:
             Sites([self], step=other.memory.step).keep()
-            self.memory, self._sections = other.memory, other._sections
+            self.memory, self._sections, self.trust = other.memory, other._sections, other.trust
 
     def believe(self, signals: Signals) -> None:
-        """Other strengths of beliefs from now on, as long as a step is as long as before."""
+        """Use other weights of priors from now on. The length of a step must stay the same."""
         self.signals = signals
 
     def add(self, paths: Sequence[str], *, since: Ints, importance: Array) -> Ints:
-        """Pages were met; returns their numbers.
+        """Add pages and return their numbers.
 
         Parameters
         ----------
-        paths, since, importance : (pages,) URL path, step of the first, or last, fetch, factor of the urgency
+        paths, since, importance : (pages,) URL path, step of the first or last fetch, factor of the urgency
         """
         if not isinstance(self._sections, Sections):
             self._sections = Sections.decode(self._sections)
@@ -313,7 +138,7 @@ class SiteUrgency:
         section = np.array(self._sections.sections_of(paths), dtype=np.int32)
         if more := self._sections.parents()[len(self.memory.rows) :]:
             self.memory = self.memory.grown(more)
-        page = np.zeros((4, len(section)), dtype=np.float32)
+        page = np.zeros((_WIDTH, len(section)), dtype=np.float32)
         page[_IMPORTANCE] = importance
         self._section = np.concatenate([self._section, section])
         self._since = np.concatenate([self._since, since])
@@ -321,45 +146,45 @@ class SiteUrgency:
         return np.arange(known, len(self))
 
     def renew(self, pages: Ints, *, step: int) -> None:
-        """Pages were fetched that tell nothing of change: there was no copy before."""
+        """Record fetches of pages that had no copy before, which are no evidence of change."""
         together = Sites([self], step=step)
         together.renew(pages, step=step)
         together.keep()
 
-    def observe(self, pages: Ints, changed: Flags, *, step: int) -> Found:
-        """Pages were fetched in `step` and compared with our copies; each at most once in a call."""
+    def observe(self, pages: Ints, changed: Flags, *, step: int) -> FetchEvidence:
+        """Learn from pages that were fetched in `step` and compared with our copies; each at most once in a call."""
         together = Sites([self], step=step)
         found = together.observe(pages, changed, np.full(len(pages), step))
         together.keep()
         return found
 
     def urgency(self, pages: Ints, *, step: int) -> Array:
-        """How much freshness a fetch in `step` would buy, weighted with the page's importance; steps."""
+        """Return the freshness that a fetch in `step` would gain, weighted by the page's importance; steps."""
         return Sites([self], step=step).urgency(pages)
 
     def steps_until(self, pages: Ints, price: float, *, step: int) -> float:
-        """Steps from `step` before which none of `pages` reaches a price, as `Sites.steps_until`."""
+        """Return the steps from `step` before which none of `pages` reaches a price, as `Sites.steps_until`."""
         wanted = np.zeros(len(self), dtype=np.bool_)
         wanted[pages] = True
         sites = Sites([self], step=step)
         return float(sites.steps_until(sites.approach(), wanted, np.array([price]))[0, 0])
 
     def fresh_time(self, pages: Ints) -> Array:
-        """Steps that these pages may be expected to stay as they are: what a fetch buys that surely repairs one."""
+        """Return the mean steps for which pages stay unchanged: the gain of fetching a page that surely changed."""
         together = Sites([self], step=self.memory.step)
         return together.activity.fresh_time(
-            together.watch.section[pages], together.page[_EVENTS, pages], together.page[_EXPOSURE, pages]
+            together.unchecked.section[pages], together.page[_EVENTS, pages], together.page[_EXPOSURE, pages]
         )
 
     def encode(self) -> bytes:
-        """All that is known of the site, to go on from; about 28 bytes a page and 500 a section."""
+        """Serialise the state of the site; about 40 bytes per page and 500 per section."""
         memory = self.memory
         parts = [
             memory.step,
             memory.tree.astype("<i4").tobytes(),
             memory.rows.astype("<f4").tobytes(),
             memory.changes.astype("<f8").tobytes(),
-            memory.week.astype("<f8").tobytes() if self.signals.weekdays else b"",
+            self.trust.encode(),
             self._section.astype("<i4").tobytes(),
             (self._since - memory.step).astype("<i4").tobytes(),
             self._page.astype("<f4").tobytes(),
@@ -369,15 +194,15 @@ class SiteUrgency:
 
     @classmethod
     def decode(cls, data: bytes, *, signals: Signals) -> SiteUrgency:
-        """The site that `encode` wrote, with the same signals. The bytes are looked at in place, nothing is unpacked.
+        """Restore the result of `encode`, with the same signals. The arrays are views of the bytes and not copies.
 
         Raises
         ------
         ValueError
-            when it was written by another version, or is damaged.
+            if another version wrote it, or if it is damaged.
         """
         try:
-            step, tree, rows, changes, week, section, since, page, sections = _PARTS.decode(data)
+            step, tree, rows, changes, trust, section, since, page, sections = _PARTS.decode(data)
             site = cls.__new__(cls)
             site.signals, site._sections = signals, sections
             site._section = np.frombuffer(section, dtype="<i4")
@@ -388,51 +213,62 @@ class SiteUrgency:
                 known,
                 np.frombuffer(rows, dtype="<f4").reshape(known.shape[1], -1),
                 np.frombuffer(changes, dtype="<f8").reshape(-1, 4),
-                np.frombuffer(week, dtype="<f8").reshape(3, WEEK) if week else _FLAT_WEEK,
             )
             if not site.memory.is_sound():
                 raise ValueError("a site's urgency was written by another version")
             site._since = np.frombuffer(since, dtype="<i4").astype(np.int64) + step
-            site._page = np.frombuffer(page, dtype="<f4").reshape(4, count)
+            if len(page) == 16 * count:  # an earlier version did not store the columns for `independent_pages`
+                page += bytes(4 * COLUMNS * count)
+            site._page = np.frombuffer(page, dtype="<f4").reshape(_WIDTH, count)
+            site.trust = TrustInSections.decode(trust)
         except (msgspec.DecodeError, TypeError) as error:
             raise ValueError(f"a site's urgency cannot be read: {error}") from error
         return site
 
 
 class Past:
-    """What earlier fetches told of a site's pages, added some at a time; then `site` begins with any of them."""
+    """Evidence of earlier fetches of a site, added in parts. Then `site` creates a site with any of the pages."""
 
     def __init__(self, *, signals: Signals) -> None:
         self._signals = signals
         self._sections = Sections()
-        self._told = np.zeros((3, 1))  # (., sections) changes found, steps watched, pages
+        self._reported = np.zeros((3, 1))  # (., sections) changes found, observed steps, pages
         self._first = float(_NEVER)
         self._begun: tuple[int, Memory, Array] | None = None
 
-    def add(self, paths: Sequence[str], *, since: Ints, events: Array, watched: Array) -> Ints:
-        """Pages, as for `SiteUrgency.resumed`; returns the section of each."""
+    def add(self, paths: Sequence[str], *, since: Ints, events: Array, observed_time: Array) -> Ints:
+        """Add pages, as for `SiteUrgency.resumed`, and return the section of each."""
         section = np.array(self._sections.sections_of(paths), dtype=np.int64)
-        self._told = np.pad(self._told, ((0, 0), (0, len(self._sections) - self._told.shape[1])))
-        for row, amounts in enumerate((events, watched, np.ones(len(section)))):
-            np.add.at(self._told[row], section, amounts)
+        self._reported = np.pad(self._reported, ((0, 0), (0, len(self._sections) - self._reported.shape[1])))
+        for row, amounts in enumerate((events, observed_time, np.ones(len(section)))):
+            np.add.at(self._reported[row], section, amounts)
         self._first = min(self._first, float(np.min(since, initial=_NEVER)))
         return section
 
     def site(
-        self, section: Ints, *, since: Ints, events: Array, watched: Array, importance: Array, step: int
+        self,
+        section: Ints,
+        *,
+        since: Ints,
+        events: Array,
+        observed_time: Array,
+        importance: Array,
+        step: int,
+        alone: Array | float = 0.0,
     ) -> SiteUrgency:
-        """Begin at `step` with pages of the given sections; nothing is added from then on."""
+        """Create a site at `step` with pages of the given sections. No page may be added after that."""
         if self._begun is None:
             self._begun = self._begin(step)
         begin, memory, rate = self._begun
         site = SiteUrgency(signals=self._signals)
         site.memory, site._sections = memory, self._sections
         site._section, site._since = section.astype(np.int32), since
-        site._page = np.zeros((4, len(section)), dtype=np.float32)
+        site._page = np.zeros((_WIDTH, len(section)), dtype=np.float32)
         site._page[_IMPORTANCE] = importance
+        site._page[_PAST] = alone
         if self._signals.history:
-            site._page[_EVENTS], site._page[_EXPOSURE] = events, watched * rate[section]
-        # Before the window the section was as active as in the long run, for all that is known.
+            site._page[_EVENTS], site._page[_EXPOSURE] = events, observed_time * rate[section]
+        # Before the window only the section's long-run rate is known.
         site._page[_BEFORE] = rate[section] * np.maximum(begin - WINDOW - since, 0)
         Sites([site], step=step).keep()
         return site
@@ -441,91 +277,129 @@ class Past:
         begin = int(max(min(self._first, step), step - WINDOW))
         memory = Memory.begun(signals=self._signals, step=begin).grown(self._sections.parents()[1:])
         activity = Activity([memory], signals=self._signals)
-        activity.begin_with(*self._told)
+        activity.begin_with(*self._reported)
         return begin, activity.memories()[0], activity.mean_rate(np.arange(len(self._sections)))
 
 
 class Sites:
-    """Some sites as one, at one step: their pages' numbers go on from site to site. `keep` writes lessons back."""
+    """Several sites, computed together at one step, with their pages numbered in a row. `keep` saves the results."""
 
     def __init__(self, sites: Sequence[SiteUrgency], *, step: int | Ints) -> None:
-        """All must have the same signals. What was learned of them is not changed.
+        """Combine sites with equal signals. The sites themselves do not change until `keep`.
 
-        `step` is the present one, of all or (sites,) of each.
+        `step` is the present step, a number or (sites,).
         """
         self._sites = sites
         self._step = np.broadcast_to(np.asarray(step, dtype=np.int64), len(sites))
         self.activity = Activity([site.memory for site in sites], signals=sites[0].signals)
         counts = [len(site) for site in sites]
         self.offset = np.cumsum([0, *counts])
-        """(sites + 1,) number of each site's first page."""
+        """(sites + 1,) number of the first page of each site."""
         self.site = np.repeat(np.arange(len(sites)), counts)
         """(pages,) site of each page."""
         self.page = np.concatenate([site._page for site in sites], axis=1, dtype=np.float64)
         section = np.concatenate([site._section for site in sites]) + np.repeat(self.activity.offset[:-1], counts)
         since = np.concatenate([site._since for site in sites])
-        self.watch = self.activity.advance(step, Watch(section, since, self.page[_BEFORE]))
+        self.unchecked = self.activity.advance(step, UncheckedPages(section, since, self.page[_BEFORE]))
+        self._signals = sites[0].signals
+        self.explanations = Explanations([site.trust for site in sites], usual_rate=self._signals.prior_rate)
 
     def keep(self) -> None:
-        """The sites know from now on what was learned."""
-        self.page[_BEFORE] = self.watch.before
+        """Write the new state back to the sites."""
+        self.page[_BEFORE] = self.unchecked.before
         page = self.page.astype(np.float32)
         for number, (site, memory) in enumerate(zip(self._sites, self.activity.memories(), strict=True)):
             begin, end = self.offset[number], self.offset[number + 1]
-            site.memory = memory
-            site._since, site._page = self.watch.since[begin:end].copy(), page[:, begin:end].copy()
+            site.memory, site.trust = memory, self.explanations.trusts[number]
+            site._since, site._page = self.unchecked.since[begin:end].copy(), page[:, begin:end].copy()
 
     def renew(self, pages: Ints, *, step: int) -> None:
-        """Pages were fetched that tell nothing of change: there was no copy before."""
-        self.watch.since[pages], self.watch.before[pages] = step, 0.0
+        """Record fetches of pages that had no copy before, which are no evidence of change."""
+        self.unchecked.since[pages], self.unchecked.before[pages] = step, 0.0
 
-    def observe(self, pages: Ints, changed: Flags, steps: Ints) -> Found:
-        """Pages were fetched and compared with our copies; each at most once in a call.
+    def observe(self, pages: Ints, changed: Flags, steps: Ints) -> FetchEvidence:
+        """Learn from pages that were fetched and compared with our copies; each at most once in a call.
 
         Parameters
         ----------
-        steps : (pages,) step of each fetch, none later than the present one
+        steps : (pages,) step of each fetch, not after the present one
         """
-        watch, events, exposure = self.watch.of(pages), self.page[_EVENTS, pages], self.page[_EXPOSURE, pages]
-        belief = np.stack(self.activity.weights(watch, events, exposure))
-        believed = chance_of_change(self.activity.hazard(watch), *belief)
+        unchecked, events, exposure = self.unchecked.of(pages), self.page[_EVENTS, pages], self.page[_EXPOSURE, pages]
+        belief = np.stack(self.activity.weights(unchecked, events, exposure))
+        believed = chance_of_change(self.activity.hazard(unchecked), *belief)
+        if self._signals.independent:
+            foretold = chance_of_change(self.activity.hazard(unchecked, until=steps), *belief)
+            self._learn_alone(pages, changed, (steps - unchecked.since).astype(np.float64), foretold)
         self.page[_EVENTS, pages], self.page[_EXPOSURE, pages] = self.activity.observe(
-            watch, steps, changed, events=events, exposure=exposure
+            unchecked, steps, changed, events=events, exposure=exposure
         )
-        lasted = self.activity.since_change(watch.of(changed), steps[changed], *belief[:, changed])
-        self.watch.since[pages], self.watch.before[pages] = steps, 0.0
+        lasted = self.activity.since_change(unchecked.of(changed), steps[changed], *belief[:, changed])
+        self.unchecked.since[pages], self.unchecked.before[pages] = steps, 0.0
         sites, count = self.site[pages], len(self._sites)
-        return Found(summed(sites, believed, count), summed(sites, changed.astype(np.float64), count), lasted)
+        return FetchEvidence(summed(sites, believed, count), summed(sites, changed.astype(np.float64), count), lasted)
+
+    def _rates(self, pages: Ints) -> PageRates:
+        return PageRates(
+            self.page[_PAST, pages], self.explanations.prior[self.site[pages]], usual_rate=self._signals.prior_rate
+        )
+
+    def _mixed(self, pages: Ints) -> tuple[Ints, Ints, Array, Array]:
+        """Return the pages of sites that sections alone do not explain: place, number, sections' weight, age."""
+        places = np.flatnonzero(self.explanations.share[self.site[pages]] < 1.0)
+        some = pages[places]
+        age = (self._step[self.site[some]] - self.unchecked.since[some]).astype(np.float64)
+        return places, some, self.explanations.share[self.site[some]], np.maximum(age, 0.0)
+
+    def _learn_alone(self, pages: Ints, changed: Flags, age: Array, by_sections: Array) -> None:
+        """Update the weights of both explanations by the visits, and add the visits to the pages' past."""
+        seen = age > 0.0  # a second fetch in the same step shows nothing
+        pages, changed, age = pages[seen], changed[seen], age[seen]
+        odds = log_odds_of(by_sections[seen], self._rates(pages).changed(age), changed)
+        self.page[_PAST, pages] += evidence_of(age, changed)
+        pasts = [self.page[_PAST, begin:end] for begin, end in pairwise(self.offset.tolist())]
+        self.explanations.learn(self.site[pages], odds, pasts)
 
     def urgency(self, pages: Ints) -> Array:
-        """How much freshness a fetch now would buy, weighted with importance; steps."""
+        """Return the freshness that a fetch now would gain, weighted by importance; steps."""
         known = self.page[:, pages]
-        found = self.activity.urgency(self.watch.of(pages), known[_EVENTS], known[_EXPOSURE])
+        found = self.activity.urgency(self.unchecked.of(pages), known[_EVENTS], known[_EXPOSURE])
+        places, some, share, age = self._mixed(pages)
+        if len(some):
+            found[places] = share * found[places] + (1.0 - share) * self._rates(some).alone(age).urgency
         return np.asarray(known[_IMPORTANCE] * found)
 
     def approach(self) -> Approach:
-        """The `urgency` of every page now, and how it goes on."""
+        """Return the `urgency` of every page now, with bounds of its growth."""
         if len(self.site) <= _SLICE:
-            return self._approach(slice(None))
-        # What is needed in between takes several times the memory of what comes of it.
-        parts = [self._approach(slice(begin, begin + _SLICE)) for begin in range(0, len(self.site), _SLICE)]
+            return self._approach(np.arange(len(self.site)))
+        # In slices, because the intermediate arrays need several times the memory of the result.
+        slices = (np.arange(begin, min(begin + _SLICE, len(self.site))) for begin in range(0, len(self.site), _SLICE))
+        parts = [self._approach(pages) for pages in slices]
         return Approach(*(np.concatenate(each) for each in zip(*parts, strict=True)))
 
-    def _approach(self, pages: slice) -> Approach:
-        watch, known = self.watch.of(pages), self.page[:, pages]
-        mean, passed = self.activity.mean_rate(watch.section), self.activity.passed(watch)
-        events, exposure = self.activity.weights(watch, known[_EVENTS], known[_EXPOSURE])
+    def _approach(self, pages: Ints) -> Approach:
+        unchecked, known = self.unchecked.of(pages), self.page[:, pages]
+        mean, passed = self.activity.mean_rate(unchecked.section), self.activity.passed(unchecked)
+        events, exposure = self.activity.weights(unchecked, known[_EVENTS], known[_EXPOSURE])
         found, slope = urgency_and_slope(passed, mean, events, exposure)
-        found *= known[_IMPORTANCE]
-        # (1 - e^-y (1 + y))/r with y = r H is at most r H^2/2.
-        least = np.sqrt(2.0 * exposure / (np.maximum(known[_IMPORTANCE], _TINY) * events * mean))
-        return Approach(found, slope, passed / mean, least)
+        lasted, elapsed = passed / mean, passed / mean
+        square = events * mean / exposure  # (1 - e^-y (1 + y))/r with y = r H is at most r H^2/2
+        places, some, share, age = self._mixed(pages)
+        if len(some):
+            alone = self._rates(some).alone(age)
+            found[places] = share * found[places] + (1.0 - share) * alone.urgency
+            square[places] = share * square[places] + (1.0 - share) * alone.rate
+            slope[places], lasted[places] = 2.0, np.minimum(lasted[places], age)
+            elapsed[places] = np.maximum(elapsed[places], age)
+        least = np.sqrt(2.0 / (np.maximum(known[_IMPORTANCE], _TINY) * square))
+        return Approach(found * known[_IMPORTANCE], slope, lasted, elapsed, least)
 
     def steps_until(self, approach: Approach, wanted: Flags, prices: Array) -> Array:
-        """(prices, sites) steps before which none of the `wanted` pages reaches a price if nothing is found meanwhile.
+        """Return (prices, sites) steps before which no `wanted` page reaches a price, if no change is found meanwhile.
 
-        Never late, for the urgency grows ever more slowly on logarithmic scales; the nearer the price, the less early.
-        Sections are taken to be as active as in the long run, and evidence to last. inf where none of a site does.
+        The result is never too late: on logarithmic scales, the urgency grows ever more slowly. It is nearly exact
+        close to the price. It assumes that sections keep their long-run activity and that evidence does not fade. It
+        is inf if no page ever reaches the price.
         """
         until = np.full((len(prices), len(self._sites)), inf)
         pages = np.flatnonzero(wanted)
@@ -535,35 +409,42 @@ class Sites:
 
     def _steps_until(self, approach: Approach, pages: Ints, prices: Array) -> Array:
         until = np.full((len(prices), len(self._sites)), inf)
-        urgency, slope, lasted, least = (each[pages] for each in approach)
+        urgency, slope, lasted, elapsed, least = (each[pages] for each in approach)
         asked = np.maximum(prices, _TINY)[:, None]
         by_slope = (np.log(asked) - np.log(np.maximum(urgency, _TINY))) / np.maximum(slope, _TINY)
         steps = (np.exp(np.minimum(by_slope, 100.0)) - 1.0) * lasted  # `expm1` takes four times as long
-        np.maximum(steps, np.sqrt(asked) * least - lasted, out=steps)
+        np.maximum(steps, np.sqrt(asked) * least - elapsed, out=steps)
         begins = np.flatnonzero(np.diff(self.site[pages], prepend=-1))
         soonest = np.maximum(np.minimum.reduceat(steps, begins, axis=1), 0.0)
         until[:, self.site[pages[begins]]] = np.where(soonest > _FARTHEST, inf, soonest)
         return until
 
-    def reckon(self, wanted: Flags) -> Reckoning:
-        """How many of the `wanted` pages of each site are believed to be obsolete."""
+    def reckon(self, wanted: Flags) -> SiteBeliefs:
+        """Return the beliefs about the `wanted` pages of each site: how many are obsolete, and for how long."""
         pages = np.flatnonzero(wanted)
         parts = [self._reckon(pages[begin : begin + _SLICE]) for begin in range(0, max(len(pages), 1), _SLICE)]
-        return Reckoning(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
+        return SiteBeliefs(*(np.sum(each, axis=0) for each in zip(*parts, strict=True)))
 
-    def _reckon(self, pages: Ints) -> Reckoning:
+    def _reckon(self, pages: Ints) -> SiteBeliefs:
         count = len(self._sites)
-        watch, site = self.watch.of(pages), self.site[pages]
-        passed = self.activity.hazard(watch)
-        events, exposure = self.activity.weights(watch, self.page[_EVENTS, pages], self.page[_EXPOSURE, pages])
+        unchecked, site = self.unchecked.of(pages), self.site[pages]
+        passed = self.activity.hazard(unchecked)
+        events, exposure = self.activity.weights(unchecked, self.page[_EVENTS, pages], self.page[_EXPOSURE, pages])
         obsolete = chance_of_change(passed, events, exposure)
-        age = self._step[site] - watch.since
-        halfway = self.activity.halfway(watch, watch.since + age // 2)
-        # Simpson's rule; it was none at the last fetch.
+        age = self._step[site] - unchecked.since
+        halfway = self.activity.halfway(unchecked, unchecked.since + age // 2)
+        # Simpson's rule; no page was obsolete at its last fetch.
         so_far = age * (4.0 * chance_of_change(halfway, events, exposure) + obsolete) / 6.0
-        growing = (1.0 - obsolete) * self.activity.mean_rate(watch.section) * events / (exposure + passed)
-        return Reckoning(*(summed(site, each, count) for each in (obsolete, so_far, growing)))
-
-
-_PARTS: Final = msgspec.msgpack.Decoder(tuple[int, bytes, bytes, bytes, bytes, bytes, bytes, bytes, bytes])
-_FLAT_WEEK: Final = np.stack([np.zeros(WEEK), np.zeros(WEEK), np.ones(WEEK)])
+        growing = (1.0 - obsolete) * self.activity.mean_rate(unchecked.section) * events / (exposure + passed)
+        places, some, share, since = self._mixed(pages)
+        if len(some):
+            rates = self._rates(some)
+            halfway = 4.0 * rates.changed(since / 2)
+            alone = rates.changed(since)
+            for found, other in (
+                (obsolete, alone),
+                (so_far, since * (halfway + alone) / 6.0),
+                (growing, rates.growing(since)),
+            ):
+                found[places] = share * found[places] + (1.0 - share) * other
+        return SiteBeliefs(*(summed(site, each, count) for each in (obsolete, so_far, growing)))

@@ -1,81 +1,63 @@
-"""Caches of URLs seen lately, which spare the store and the network most of the links of a page.
+"""Caches of recently seen URLs, which answer for most links of a page without the store or the network.
 
-A cache holds a bounded set of 8-byte fingerprints. Asked for a batch it says which it has not: these are new to it, it
-takes them in and lets others go. LRU is a crawl's, CLOCK, RANDOM and STATIC are to compare with; MIN, which knows the
-future, and INFINITE are the lower bounds and serve simulation only.
+A cache is a bounded set of 8-byte fingerprints. A cache returns those URLs of a batch that it does not contain, adds
+them and evicts others. A crawl uses LRU. CLOCK, RANDOM and STATIC are for comparison. MIN, which must know the future,
+and INFINITE are lower bounds for simulation only.
 
 Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5; MIN after Belady.
 """
 
 from __future__ import annotations
 
-__all__ = [
-    "BYTES_PER_URL",
-    "ClockCache",
-    "LruCache",
-    "MinCache",
-    "RandomCache",
-    "StaticCache",
-    "UrlCache",
-    "entries_within",
-    "hit_rate",
-    "next_requests",
-]
-
-import heapq
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Final, Protocol
 
-import numpy as np
-
 if TYPE_CHECKING:
-    import random
     from collections.abc import Iterable, Sequence
 
-    import numpy.typing as npt
-
-    Times = npt.NDArray[np.int64]
+__all__ = ["BYTES_PER_URL", "LruCache", "StaticCache", "UrlCache", "entries_within", "hit_rate", "positive"]
 
 BYTES_PER_URL: Final = 224
-"""Memory of one entry at worst: a fingerprint (an int of 36 bytes) and its place in an ordered dict that has just
-grown; CLOCK takes a fifth less."""
+"""Largest memory of one entry: a fingerprint (an int of 36 bytes) and its slot in an ordered dict that has just grown.
+An entry of CLOCK needs a fifth less.
+"""
 
 
 def entries_within(size_bytes: int) -> int:
-    """How many URLs a cache may hold in so many bytes."""
+    """Return the number of URLs that a cache can store in `size_bytes`."""
     return size_bytes // BYTES_PER_URL
 
 
 def hit_rate(hits: int, misses: int) -> float:
-    """Share of the links that a cache answered; 0 before the first."""
+    """Return the share of links for which the cache spared a look-up in the store; 0 before the first link."""
     return hits / (hits + misses) if hits else 0.0
 
 
 class UrlCache(Protocol):
-    """A bounded set of fingerprints, asked and filled in batches."""
+    """A bounded set of fingerprints, queried and filled in batches."""
 
     def missing(self, urls: Sequence[int]) -> list[int]:
-        """Those of the batch that were not in the cache when their turn came, in order; they are taken in at once.
+        """Return the URLs of the batch that the cache did not contain, in order, and add them.
 
-        A URL that stands in the batch twice is missing once, unless it was let go in between.
+        A URL that occurs twice in the batch is returned once, unless it was evicted in between.
         """
 
     def drop(self, urls: Iterable[int]) -> None:
-        """Let go of these; those that it has not have no effect."""
+        """Remove URLs. Unknown URLs have no effect."""
 
     def clear(self) -> None:
-        """Let go of all."""
+        """Remove all URLs."""
 
     def __len__(self) -> int:
-        """URLs held now."""
+        """Return the number of URLs in the cache."""
 
 
 class LruCache:
-    """Lets go what was asked for longest ago."""
+    """A cache that evicts the least recently used URL."""
 
     def __init__(self, size: int) -> None:
-        self._size = _positive(size)
-        # Not a dict: finding its first entry walks over the places of all that were taken out before.
+        self._size = positive(size)
+        # Not a dict: finding its first entry walks over the places of all removed entries.
         self._held: OrderedDict[int, None] = OrderedDict()
 
     def missing(self, urls: Sequence[int]) -> list[int]:
@@ -105,104 +87,8 @@ class LruCache:
         return len(self._held)
 
 
-class ClockCache:
-    """LRU's cheap likeness: a hit sets a mark; a hand goes round, clears marks, takes the first place without one."""
-
-    def __init__(self, size: int) -> None:
-        self._size = _positive(size)
-        self._place: dict[int, int] = {}
-        self._urls: list[int] = []
-        self._marks = bytearray()
-        self._hand = 0
-
-    def missing(self, urls: Sequence[int]) -> list[int]:
-        place, marks, held, size, hand = self._place, self._marks, self._urls, self._size, self._hand
-        absent: list[int] = []
-        for url in urls:
-            at = place.get(url)
-            if at is not None:
-                marks[at] = 1
-                continue
-            absent.append(url)
-            if len(held) < size:
-                place[url] = len(held)
-                held.append(url)
-                marks.append(1)
-                continue
-            # A new URL is marked too (the paper's way); one round clears all, so the search ends.
-            at = marks.find(0, hand)
-            if at < 0:
-                marks[hand:] = bytes(size - hand)
-                at = marks.find(0, 0, hand)
-                if at < 0:
-                    marks[:hand] = bytes(hand)
-                    at = hand
-                else:
-                    marks[:at] = bytes(at)
-            else:
-                marks[hand:at] = bytes(at - hand)
-            place.pop(held[at], None)  # it may have been dropped
-            held[at] = url
-            place[url] = at
-            marks[at] = 1
-            hand = at + 1 if at + 1 < size else 0
-        self._hand = hand
-        return absent
-
-    def drop(self, urls: Iterable[int]) -> None:
-        for url in urls:
-            at = self._place.pop(url, None)
-            if at is not None:
-                self._marks[at] = 0  # the next to go
-
-    def clear(self) -> None:
-        self._place.clear()
-        self._urls.clear()
-        self._marks.clear()
-        self._hand = 0
-
-    def __len__(self) -> int:
-        return len(self._place)
-
-
-class RandomCache:
-    """Lets any of its URLs go."""
-
-    def __init__(self, size: int, rng: random.Random) -> None:
-        self._size = _positive(size)
-        self._rng = rng
-        self._held: set[int] = set()
-        self._urls: list[int] = []
-
-    def missing(self, urls: Sequence[int]) -> list[int]:
-        held, places, size, draw = self._held, self._urls, self._size, self._rng.random
-        absent: list[int] = []
-        for url in urls:
-            if url in held:
-                continue
-            absent.append(url)
-            if len(places) < size:
-                places.append(url)
-            else:
-                at = int(draw() * size)
-                held.discard(places[at])
-                places[at] = url
-            held.add(url)
-        return absent
-
-    def drop(self, urls: Iterable[int]) -> None:
-        self._held.difference_update(urls)
-
-    def clear(self) -> None:
-        self._held.clear()
-        self._urls.clear()
-
-    def __len__(self) -> int:
-        return len(self._held)
-
-
 class StaticCache:
-    """Holds the same URLs for ever: the most frequent of an earlier crawl. What it has not it never takes in."""
+    """A fixed set of URLs: the most frequent ones of an earlier crawl. It never adds or evicts a URL."""
 
     def __init__(self, urls: Iterable[int]) -> None:
         self._held = frozenset(urls)
@@ -212,70 +98,16 @@ class StaticCache:
         return [url for url in urls if url not in held]
 
     def drop(self, urls: Iterable[int]) -> None:
-        """Nothing: what is held was told."""
+        """Do nothing, because the set is fixed."""
 
     def clear(self) -> None:
-        """Nothing, likewise."""
+        """Do nothing, because the set is fixed."""
 
     def __len__(self) -> int:
         return len(self._held)
 
 
-class MinCache:
-    """Clairvoyant: lets go what will be asked for last (Belady); the least possible misses of a cache that must take in
-    what it was asked for.
-
-    The batches must be the sequence for which `next_requests` was made, from its beginning.
-    """
-
-    def __init__(self, size: int, following: Times) -> None:
-        """`following` (n,): for each request of the sequence the place of the next request of the same URL."""
-        self._size = _positive(size)
-        self._following = following.tolist()
-        self._at = 0
-        self._next: dict[int, int] = {}
-        self._last: list[tuple[int, int]] = []
-
-    def missing(self, urls: Sequence[int]) -> list[int]:
-        held, heap, size = self._next, self._last, self._size
-        absent: list[int] = []
-        for url, following in zip(urls, self._following[self._at : self._at + len(urls)], strict=True):
-            if url not in held:
-                absent.append(url)
-                if len(held) == size:
-                    # Entries whose URL was asked for since are out of date; the newest is always in the heap.
-                    while True:
-                        negative, last = heapq.heappop(heap)
-                        if held.get(last) == -negative:
-                            break
-                    del held[last]
-            held[url] = following
-            heapq.heappush(heap, (-following, url))
-        self._at += len(urls)
-        return absent
-
-    def drop(self, urls: Iterable[int]) -> None:
-        for url in urls:
-            self._next.pop(url, None)
-
-    def clear(self) -> None:
-        self._next.clear()
-        self._last.clear()
-
-    def __len__(self) -> int:
-        return len(self._next)
-
-
-def next_requests(urls: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> Times:
-    """(n,) place of the next request of the same URL in a sequence (n,); n where there is none."""
-    order = np.argsort(urls, kind="stable")
-    following = np.full(len(urls), len(urls), dtype=np.int64)
-    same = urls[order[1:]] == urls[order[:-1]]
-    following[order[:-1][same]] = order[1:][same]
-    return following
-
-
-def _positive(size: int) -> int:
+def positive(size: int) -> int:
     if size < 1:
-        raise ValueError(f"a cache of {size} URLs; it must hold at least 1")
+        raise ValueError(f"a cache must have room for at least 1 URL, got {size}")
     return size

@@ -1,14 +1,33 @@
-"""Scrapy: thin adapters between its engine and the frontier. No decisions are made in this room.
+"""Scrapy: thin adapters between its engine and the frontier. This package makes no decisions.
 
-Life of a fetch. The scheduler asks the frontier what may be asked now and gives the engine a request, beside which
-lies a `Flight`. The downloader passes it, through the downloader middlewares, to the download handler, which asks over
-`webfountain.download`. The innermost middleware lands it: politeness counts from there. The spider has it examined and
-yields an item. When the engine is done with the request, whatever the end, the scheduler ends the flight
-(`engine.connect_ends`): verdict and links go to the worker thread as one batch, and are in the store, and items in the
-feeds, before the page is settled. What the parts of a crawl share is its `session`.
+Life of a fetch
+---------------
+1. The `scheduler` requests the next fetch from the frontier and gives the engine a request (`own_requests` or
+   `project_requests`). A `Flight` is linked to that request.
+2. The `downloader` passes the request through the downloader middlewares to the `download_handler`, which fetches over
+   `webfountain.download`. The innermost of the `middlewares` lands it: from that moment politeness counts the delay.
+3. The spider has the fetch examined and yields an item.
+4. When the engine is done with the request, in whatever way, `landings` ends the flight (`engine.connect_ends`).
+   Verdict and links go to the worker thread as one batch (`worker_thread`). They are in the store, and the items in the
+   feeds, before the page is settled.
 
-A request of another project's spider (`addon`) passes the duplicate filter, is stored as plain data
-(`requests`), flies the same way and is acknowledged at its end; one that the ant refuses ends in its errback
-(`flight`). There is no spider middleware: the engine tells the end of every request, also of those that no spider
-middleware sees (errbacks, replaced requests).
+The shared objects of a crawl are in its `session`, and `builder` builds the frontier. The scheduler knows two kinds of
+crawls: the `own_crawl` of a collection, and the `project_crawl` of another project's spider.
+
+Requests of another project
+---------------------------
+The `addon` installs the adapters. A request passes the duplicate filter (`dupefilter`) and is stored as plain data
+(`requests`, `values`, `callbacks`, `project_classes`); other requests stay in memory (`memory_requests`,
+`direct_requests`). It passes the same steps and is acknowledged at its end. A request that the ant refuses ends in its
+errback (`refusals`). There is no spider middleware, because the engine reports the end of every request. This includes
+requests that no spider middleware sees (errbacks, replaced requests).
+
+Other modules
+-------------
+Politeness and robots.txt of a project: `project_pace`, `project_robots`, `reactor_names`, `certificate_names`. Requests
+that were already made: `known_requests`, `revisits`, `scrapy_redis` with `plain_pickle`. Options: `new_items` with
+`item_digests`, `session_cookies`, `start_urls`, `item_safety`. Answers: `streamed_answer`, `fountain_response`,
+`error_words`. Logs and figures: `reporter`, `recording`, `metrics_server`, `json_log`, `log_formatter`, `first_period`.
+The rest: `spider`, `command`, `seed_loading`, `pollers`, `wake_timer`, `lease_term`, `engine` (private parts of
+Scrapy), `process_memory`, `scrapyd_door` and `scrapyd_runner`.
 """

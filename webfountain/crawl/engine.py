@@ -1,10 +1,10 @@
-"""Where we touch private parts of Scrapy's engine; nothing else does.
+"""The only module that uses private parts of Scrapy's engine.
 
-Scrapy tells a scheduler neither when a request is done with (issue 7978) nor lets it say that a request has come
-due: it asks again when a download ends or after five seconds. Both are needed here: politeness is a matter of
-times, and a lease is settled when the engine is done, whatever the end. Nor can a component refuse to begin without
-tracebacks about it. `tests/crawl/test_engine.py` and `test_spider.py` fail where a release of Scrapy moves these
-parts. Place in the walk: under the scheduler.
+Scrapy does not tell a scheduler that a request is done (issue 7978). Nor can a scheduler tell the engine that a
+request has become due: the engine polls it when a download ends, or after five seconds. Both are needed here:
+politeness depends on times, and a lease is settled when the engine is done with it, whatever the result. Also, a
+component cannot refuse to start without causing tracebacks. `tests/crawl/test_engine.py` and `test_spider.py` fail if
+a release of Scrapy moves these parts. Place in the walk: under the scheduler.
 """
 
 from __future__ import annotations
@@ -12,13 +12,16 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
+import signal
 import sys
+import threading
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import Request, signals
 from scrapy.core.scraper import Scraper
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.extensions.postprocessing import PostProcessingManager
+from scrapy.pipelines import ItemPipelineManager
 from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import _schedule_coro, aiter_errback
@@ -32,10 +35,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 __all__ = [
+    "at_second_signal",
     "close",
     "connect_ends",
     "fail",
     "flush_feeds",
+    "guard_pipelines",
     "is_closing",
     "is_inspecting",
     "need_asyncio",
@@ -44,6 +49,7 @@ __all__ = [
     "scrape_for",
     "spider_arguments",
     "wake",
+    "was_stopped_once",
 ]
 
 logger = logging.getLogger(__name__)
@@ -52,10 +58,10 @@ _INSPECTING: Final = frozenset(f"scrapy.commands.{name}" for name in ("shell", "
 
 
 class _InProgress(set[Any]):
-    """The engine's set of requests in progress, which tells when one leaves.
+    """The engine's set of requests in progress, which reports each request that leaves it.
 
-    A request leaves once, after its response, its failure or the request that replaced it has gone all the way:
-    callbacks run, items through the pipelines, new requests enqueued.
+    A request leaves once, after its response, its failure or its replacement is completely processed: callbacks have
+    run, items have passed the pipelines, and new requests are enqueued.
     """
 
     def __init__(self, requests: set[Request], ended: Callable[[Request], None]) -> None:
@@ -68,7 +74,9 @@ class _InProgress(set[Any]):
 
 
 def running_crawl() -> asyncio.Task[Any] | None:
-    """The crawl that builds its components now; None where Scrapy began it without a loop (`CrawlerProcess`)."""
+    """Return the crawl that is building its components now; None if Scrapy started it without a loop
+    (`CrawlerProcess`).
+    """
     try:
         return asyncio.current_task()
     except RuntimeError:
@@ -76,7 +84,7 @@ def running_crawl() -> asyncio.Task[Any] | None:
 
 
 def need_asyncio() -> None:
-    """Raises InputError where Scrapy runs without asyncio's loop, which all of us wait in."""
+    """Raise InputError if Scrapy runs without asyncio's loop, which all components need."""
     if not is_asyncio_available():
         raise InputError(
             "webfountain needs asyncio: leave TWISTED_REACTOR as it is by default "
@@ -85,23 +93,24 @@ def need_asyncio() -> None:
 
 
 def refuse(crawler: Crawler, error: WebfountainError, *, crawl: asyncio.Task[Any] | None) -> None:
-    """Have a crawl that cannot begin end with the one line that `error` is, and status 1. Then raise `error`.
+    """End a crawl that cannot start with one line, the text of `error`, and status 1. Then raise `error`.
 
-    `crawl` is what `running_crawl` said when the component was built. Whoever awaits the crawl still gets `error`.
+    `crawl` is the result of `running_crawl` when the component was built. Code that awaits the crawl still gets
+    `error`.
     """
     logger.critical("%s", error)
     if crawler._engine is not None:
-        # Not open yet, so there is nothing to close: its parts would complain that they were never opened.
+        # The crawl is not open yet, so nothing needs closing; its parts would complain that they were never opened.
         crawler.engine.spider = None
     if crawl is not None:
-        # Scrapy leaves the exception to asyncio, which logs one that nobody asked for.
+        # Scrapy leaves the exception to asyncio, which logs exceptions that nobody retrieves.
         crawl.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
     else:
-        logging.getLogger("twisted").addFilter(_Said(error))
+        logging.getLogger("twisted").addFilter(_ReportedFailure(error))
 
 
-class _Said(logging.Filter):
-    """Keeps Twisted from logging an error that a Deferred of nobody's holds: it has been said."""
+class _ReportedFailure(logging.Filter):
+    """A failure that Twisted does not log if nothing handles its Deferred, because it is already logged."""
 
     def __init__(self, error: WebfountainError) -> None:
         super().__init__()
@@ -113,12 +122,12 @@ class _Said(logging.Filter):
 
 
 def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
-    """Have `ended` called with every request that the engine is done with.
+    """Make the engine call `ended` with every request that it is done with.
 
     Raises
     ------
     RuntimeError
-        when this release of Scrapy keeps its requests elsewhere; use a release that the tests know.
+        if this release of Scrapy stores its requests elsewhere; use a release with which the tests pass.
     """
     slot = getattr(crawler.engine, "_slot", None)
     if not isinstance(getattr(slot, "inprogress", None), set):
@@ -128,7 +137,8 @@ def connect_ends(crawler: Crawler, ended: Callable[[Request], None]) -> None:
 
 
 def spider_arguments(crawler: Crawler) -> dict[str, str]:
-    """What the spider of a crawl that is being set up was given: Scrapy keeps it nowhere but in its own call."""
+    """Return the arguments of the spider of a crawl that is being set up. Scrapy keeps them only in a local variable
+    of its call."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name in ("crawl", "crawl_async") and frame.f_locals.get("self") is crawler:
@@ -139,7 +149,7 @@ def spider_arguments(crawler: Crawler) -> dict[str, str]:
 
 
 def is_inspecting() -> bool:
-    """Whether a command of Scrapy's runs that looks at a page or two with a spider and is no crawl of it."""
+    """Return whether the running Scrapy command only inspects a page or two with a spider and does not crawl."""
     frame = sys._getframe()
     while frame is not None:
         if frame.f_code.co_name == "run":
@@ -151,12 +161,12 @@ def is_inspecting() -> bool:
 
 
 def flush_feeds(crawler: Crawler) -> None:
-    """Hand to the operating system what feeds have of the items so far.
+    """Pass the items that are in feeds so far to the operating system.
 
     Raises
     ------
     WebfountainError
-        when a feed cannot be written: items that are in no feed must not count as done.
+        if a feed cannot be written: items that are in no feed must not count as done.
     """
     exporter = crawler.get_extension(FeedExporter)
     for slot in exporter.slots if exporter is not None else ():
@@ -164,7 +174,7 @@ def flush_feeds(crawler: Crawler) -> None:
         if isinstance(file, PostProcessingManager):
             file = file.file
         if file is None or not hasattr(file, "flush") or file.closed:
-            continue  # nothing is in it yet, or it is no file but the storage's own affair
+            continue  # the file is empty, or the storage itself manages it
         try:
             file.flush()
         except OSError as error:
@@ -172,10 +182,10 @@ def flush_feeds(crawler: Crawler) -> None:
 
 
 def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[Request], Any]) -> None:
-    """Have `current`, if any, hold what `of` says of a request while the spider works on its response or failure.
+    """While the spider works on a request's response or failure, set `current` to `of(request)`, if that is not None.
 
-    What callbacks yield is processed as ever, `CONCURRENT_ITEMS` at a time, but tasks are made only for items, and only
-    where there are pipelines: Scrapy makes a hundred for every response, 0.45 ms a page.
+    What callbacks yield is processed as usual, `CONCURRENT_ITEMS` at a time. Tasks are made only for items, and only
+    where there are pipelines. Scrapy makes a hundred tasks for every response, which takes 0.45 ms per page.
     """
     scraper = crawler.engine.scraper
     if type(scraper) is not Scraper:
@@ -186,6 +196,20 @@ def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[
     scraper.handle_spider_output_async = functools.partial(  # type: ignore[method-assign]
         _process_output, scraper, most
     )
+
+
+def guard_pipelines(crawler: Crawler, guard: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace `process_item` of each item pipeline by the result of `guard`. Other item processors are not changed."""
+    itemproc = crawler.engine.scraper.itemproc
+    if not isinstance(itemproc, ItemPipelineManager):
+        return
+    pipelines = itemproc.methods["process_item"]
+    for i, pipeline in enumerate(pipelines):
+        assert pipeline is not None
+        guarded = guard(pipeline)
+        pipelines[i] = guarded
+        if pipeline in itemproc._mw_methods_requiring_spider:
+            itemproc._mw_methods_requiring_spider.add(guarded)
 
 
 async def _scrape_one(
@@ -218,36 +242,67 @@ async def _process_output(scraper: Scraper, most: int, result: Any, request: Req
 
 
 async def _process_one(scraper: Scraper, output: Any, response: Any) -> None:
-    """One that breaks does not take the others with it."""
+    """Process one output. An error in it does not stop the others."""
     try:
         await scraper._process_spidermw_output_async(output, response)
     except Exception:
-        logger.exception("Error while processing what a callback yielded: %r", output)
+        logger.exception("Error while processing what a callback yielded: %.500r", output)
 
 
 def wake(crawler: Crawler) -> None:
-    """Have the engine ask the scheduler in the next turn of the loop; several calls before that count once."""
+    """Make the engine call the scheduler in the next iteration of the event loop. Several calls before that count as
+    one."""
     slot = crawler.engine._slot
     if slot is not None and slot.closing is None:
         slot.nextcall.schedule()
 
 
 def is_closing(crawler: Crawler) -> bool:
-    """Whether the engine takes no new request any more (a signal, CloseSpider, `close`)."""
+    """Return whether the engine no longer accepts requests (after a signal, CloseSpider or `close`)."""
     slot = crawler.engine._slot
     return slot is None or slot.closing is not None
 
 
+def at_second_signal(call: Callable[[], None]) -> None:
+    """Call `call` at a second signal, before Scrapy ends at once. This must be repeated while the crawl ends:
+
+    Scrapy installs its handler of a second signal at the first signal. That handler stops the loop, but calls for
+    which threads wait would still block the process.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before = signal.getsignal(number)
+        if callable(before) and _is_second(before):
+            signal.signal(number, functools.partial(_called_first, call, before))
+
+
+def was_stopped_once() -> bool:
+    """Return whether one signal came but no second one, as far as Scrapy's handlers show."""
+    handler = signal.getsignal(signal.SIGTERM)
+    return _is_second(handler.args[1] if isinstance(handler, functools.partial) else handler)
+
+
+def _is_second(handler: Any) -> bool:
+    return str(getattr(handler, "__name__", "")).startswith("_signal_kill")
+
+
+def _called_first(call: Callable[[], None], before: Callable[[int, Any], Any], number: int, frame: Any) -> None:
+    call()
+    before(number, frame)
+
+
 def close(crawler: Crawler, reason: str) -> None:
-    """Have the engine close the spider; without effect when it is closing already."""
+    """Make the engine close the spider. It does nothing if the spider is already closing."""
     if not is_closing(crawler):
         _schedule_coro(crawler.engine.close_spider_async(reason=reason))
 
 
 def fail(crawler: Crawler) -> None:
-    """As `close`, for a crawl that cannot go on: `scrapy crawl` ends with status 1 then.
+    """Close a crawl that cannot continue, as `close` does, and make `scrapy crawl` end with status 1.
 
-    Scrapy has that status for crawls that never got a spider. So this one has none any more, once all is stopped.
+    Scrapy returns that status for crawls that never had a spider. So the spider is removed here, once all parts are
+    stopped.
     """
 
     def forget_spider() -> None:
@@ -259,5 +314,5 @@ def fail(crawler: Crawler) -> None:
     crawler.signals.connect(forget_spider, signals.engine_stopped, weak=False)
     if crawler.engine.running:
         close_failed()
-    else:  # half open: what is not open yet could not be closed
+    else:  # The engine is half open: a part that is not open yet cannot be closed.
         crawler.signals.connect(close_failed, signals.engine_started, weak=False)

@@ -1,8 +1,8 @@
-"""scrapyd behind a door: it runs whatever it is told to, so it does not start without credentials.
+"""Start scrapyd with protection: it runs any code that it receives, so it does not start without credentials.
 
-deploy/scrapyd.conf names `application` here. Beside the refusal: a request that a page of another origin made a
-browser send is turned away, no answer allows another origin to read it, and jobs do not inherit the password.
-`scrapyd` is imported by nobody else: who runs crawls without it does not need it.
+deploy/scrapyd.conf names `application` in this module. There are three more protections. A request that a page of
+another origin made a browser send is refused. No answer allows another origin to read it. Jobs do not inherit the
+password. No other module imports `scrapyd`, so other crawls do not need it.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _PASSWORD: Final = "SCRAPYD_PASSWORD"  # noqa: S105  the name of a variable
 
 
 def application(config: Any) -> Any:
-    """scrapyd's application, which is Twisted's.
+    """Return scrapyd's application, which is a Twisted application.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ def application(config: Any) -> Any:
     Raises
     ------
     SystemExit
-        when neither the environment nor the configuration names a user and a password; the text says what to do.
+        if neither the environment nor the configuration names a user and a password; the text says what to do.
     """
     user = os.environ.get(_USER) or config.get("username", "")
     password = os.environ.get(_PASSWORD) or config.get("password", "")
@@ -53,7 +53,7 @@ def application(config: Any) -> Any:
 
 
 class _Request(server.Request):
-    """A request that did not come from a page of another origin."""
+    """A request that is refused if it came from a page of another origin."""
 
     def process(self) -> None:
         origin = self.getHeader("origin")
@@ -64,7 +64,7 @@ class _Request(server.Request):
         super().process()  # type: ignore[no-untyped-call]
 
     def setHeader(self, name: Any, value: Any) -> None:  # noqa: N802  Twisted's name
-        """scrapyd lets every origin read every answer."""
+        """Set a header. Drop the header by which scrapyd allows every origin to read every answer."""
         text = name.decode("latin-1") if isinstance(name, bytes) else name
         if not text.lower().startswith("access-control-"):
             super().setHeader(name, value)  # type: ignore[no-untyped-call]

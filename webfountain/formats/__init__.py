@@ -1,12 +1,15 @@
-"""What stands in a body, read without I/O: pages, their links and texts, feeds, sitemaps, robots.txt.
+"""Read what is in a body, without I/O: pages, their links and texts, feeds, sitemaps, robots.txt.
 
-Life of a body: it came from a stranger, through `download` or out of the repository, with a Content-Type that may be
-right (`content_type`, which knows languages, too). Its encoding is decided as browsers decide it; a page is then
-looked over for markup that would hold a parser for minutes, parsed, and gives first its links, then its title and
-visible text; other XML gives its character data as it streams (`sitemap`). `document` knows which of them is for which
-type, and is the door: what is not ordinary goes to the `sandbox`, where the same functions run in a process that can
-be ended. A sitemap or feed gives URLs and times (`sitemap`), a robots.txt rules (`robots`).
+Life of a body
+--------------
+A body comes from a server (`download`) or from the repository, with a Content-Type that may be wrong (`media_type`).
+Its encoding is decided as browsers decide it (`charset`). `html_safety` checks an HTML page for markup that would keep
+a parser busy for minutes. Then the page is parsed: first its `links` are taken, then its title and visible text
+(`html_text`). Other XML is read as a stream of character data (`xml_text`). `document` chooses the reader by type; it
+is the entrance of this package. A body with unusual markup goes to the `sandbox`, where the same functions run in a
+process that can be killed. A `sitemap` or feed gives URLs and times, a robots.txt gives rules (`robots`). `language`
+detects the language of a text.
 
-Nothing here opens a file, asks the network, reads a clock or logs, and nothing raises over what a body holds: it is
-read as far as it makes sense. What a page means for the crawl is the examiner's business (`frontier.pages`).
+No function here opens a file, uses the network, reads a clock or logs, and no body makes one raise an error. The
+examiner (`frontier.pages`) decides what a page means for the crawl.
 """

@@ -1,8 +1,8 @@
-"""robots.txt by RFC 9309: what an answer means, and which URLs its rules allow us.
+"""robots.txt by RFC 9309: the meaning of a response, and the URLs that the rules allow.
 
-Protego reads the rules; here is what the standard says around them: which status is which verdict (section 2.3.1),
-how much must be read (2.5), that robots.txt itself is always allowed (2.2.2). Fetching, redirects, the life of 24
-hours (2.4) and the memory of verdicts are the errands'.
+Protego evaluates the rules. This module adds what the standard says about their use: the meaning of each status
+(section 2.3.1), how much must be read (2.5), and that robots.txt itself is always allowed (2.2.2).
+`frontier.sites.robots_state` fetches the file, follows redirects and keeps it for 24 hours (2.4).
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 from urllib.parse import unquote
 
 from protego import Protego
+
+from webfountain.urls import path_start
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,26 +36,31 @@ __all__ = [
 ]
 
 MAX_ROBOTS_BYTES: Final = 500 * 1024
-"""Section 2.5: a crawler must read at least this much, and so does not need to read more."""
+"""Section 2.5: a crawler must read at least this much, so site owners cannot expect more."""
 MAX_ORDINARY_ROBOTS_BYTES: Final = 16_384
-"""Reading a file of this size takes some milliseconds, whatever it holds; of a larger one what binds us is taken out
-elsewhere (`binding_part`)."""
+"""Largest file that is read in the calling thread; it takes a few milliseconds, whatever it contains. `binding_part`
+reduces a larger file to our rules in another process.
+"""
 MAX_ROBOTS_SITEMAPS: Final = 1000
 
 _AGENT: Final = re.compile(r"(?im)^([^\S\r\n]*user[ -]?agent[^\S\r\n]*:?[^\S\r\n]*[\w.-]+)[/ \t][^\r\n#]*")
-"""Owners write "User-agent: bot/2.0" as they find it in their logs: the leading product token counts (RFC 2.2.1)."""
+"""Some owners copy "User-agent: bot/2.0" from their logs. Only the leading product token counts (RFC 9309, section
+2.2.1).
+"""
 
 MAX_RULES: Final = 2000
-"""Rules for us that are matched as they stand."""
+"""Largest number of rules for us that are applied exactly."""
 MAX_WILDCARDS: Final = 800
-"""Asterisks and end marks that are: each costs a comparison or a search in the URL, of which 500 KiB could ask for half
-a million. Where there are more of either, nothing is allowed for its own sake, and of the rules that follow the folders
-are refused, or all is where those are too many: more is refused, never less."""
+"""Largest number of asterisks and end marks that are applied exactly. Each costs a comparison or a search in the URL,
+and 500 KiB could contain half a million. Above either limit, further rules allow nothing, and further disallowed
+patterns are shortened to their folder; if those are too many, the whole site is disallowed. So these limits may refuse
+too much but never too little.
+"""
 _MAX_CHARS: Final = 65_536
-"""Of all rules together (`_chars`)."""
+"""Largest number of characters of all rules together (`_chars`)."""
 _MAX_FOLDERS: Final = 500
 _MAX_RULE_CHARS: Final = 8_192
-"""A longer one is for no URL that is ever asked for."""
+"""A longer rule cannot match any URL that is fetched."""
 _STARS: Final = re.compile(r"\*+")
 _AGENT_LINE: Final = re.compile(r"(?i)user(?:-|\s+)?agent\s*(?::|\s|$)(.*)")
 _SITE_WIDE: Final = re.compile(r"(?i)(?:sitemaps?|site-map|host)\s*(?::|\s)")
@@ -62,22 +69,22 @@ _DELAY_LINE: Final = re.compile(r"(?i)crawl[- ]delay\s*(?::|\s|$)\s*(.*)")
 _END_OF_AGENTS: Final = re.compile(
     r"(?i)(?:dis+al+[oa]w|diasllow|allow|crawl[- ]delay|request[- ]rate|visit[- ]time)(?:\s|$)|.*:"
 )
-"""A line of a group that is no agent's: the next agent begins another group."""
+"""A line that ends the agent lines of a group: the next agent line starts another group."""
 
 _RULE: Final = re.compile(r"(?i)^[^\S\r\n]*(allow|disallow)[^\S\r\n]*:[^\S\r\n]*([^\r\n#]*?)\s*(?:#.*)?$")
 _NO_RULE: Final = "Allow: /webfountain-none"
-"""Stands for a rule that is left out: without any, two groups would be one."""
+"""Placeholder for a rule that was dropped. Without it, two groups would be read as one."""
 _MOST_TRIED: Final = 50
 
 Ruling = Literal["rules", "allow", "refuse"]
 
 
 def robots_verdict(status: int | None, error: str | None) -> Ruling:
-    """What the end of a robots.txt fetch (redirects followed) means for its site.
+    """Return what the result of fetching robots.txt, after redirects, means for its site.
 
-    "rules": read the body (2xx). "allow": there are none, all is allowed: 4xx, and redirects that lead nowhere or
-    on and on (2.3.1.2, 2.3.1.3). "refuse": nothing is asked until robots.txt answers: 5xx, no answer (2.3.1.4), and
-    429, which the standard counts among 4xx but which says that the site is too busy even for this.
+    "rules" (2xx): read the body. "allow" (4xx, endless or broken redirects; 2.3.1.2, 2.3.1.3): every URL is allowed.
+    "refuse" (5xx, no answer; 2.3.1.4): no page is fetched until robots.txt is available. 429 also gives "refuse",
+    although it is a 4xx: the site is too busy even for this request.
     """
     if error is not None or status is None or status == 429:
         return "refuse"
@@ -87,7 +94,7 @@ def robots_verdict(status: int | None, error: str | None) -> Ruling:
 
 
 class RobotsRules:
-    """The rules that one robots.txt sets for one robot."""
+    """The rules of one robots.txt for one robot."""
 
     __slots__ = ("_protego", "_token", "crawl_delay", "sitemaps")
 
@@ -95,39 +102,42 @@ class RobotsRules:
         self._protego = protego
         self._token = token
         self.crawl_delay = _delay(protego.crawl_delay(token))
-        """Seconds, None when the site names none; no part of the standard, honoured up to `politeness.max_delay`."""
+        """Seconds between two requests, or None. This directive is not part of the standard and is honoured up to
+        `politeness.max_delay`.
+        """
         self.sitemaps: Sequence[str] = tuple(dict.fromkeys(protego.sitemaps))[:MAX_ROBOTS_SITEMAPS]
-        """As written, in order: they may be relative, or nonsense."""
+        """Sitemap URLs as written, in order; they may be relative or malformed."""
 
     @classmethod
     def parse(cls, body: bytes, token: str) -> RobotsRules:
-        """Read rules from any bytes at all; `token` is the product token, as "webfountain", or a whole User-Agent."""
+        """Read rules from any bytes. `token` is the product token, such as "webfountain", or a whole User-Agent."""
         return cls(Protego.parse("\n".join(_binding_lines(body, token))), token)
 
     def allowed(self, url: str) -> bool:
-        """Whether a canonical URL of this site may be fetched."""
+        """Return whether a canonical URL of this site may be fetched."""
         return self._protego.can_fetch(url, self._token) or url.endswith("/robots.txt")
 
 
 class RobotsLine(NamedTuple):
-    """A line of a robots.txt, counted from 1."""
+    """A line of a robots.txt file, numbered from 1."""
 
     number: int
     text: str
 
 
 def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
-    """The rule by which `RobotsRules.allowed` decides about a URL; None: no rule of ours is for it, so it is allowed.
+    """Return the rule by which `RobotsRules.allowed` decides about a URL, or None if the URL is allowed because no
+    rule matches.
 
-    Of the rules that are for the URL the longest counts, of two as long the one that allows (RFC 9309 section 2.2.2).
+    The longest matching rule decides; of two equally long rules, the one that allows (RFC 9309, section 2.2.2).
     """
     lines = _AGENT.sub(r"\1", _text(body)).splitlines()
-    path = unquote(url[url.find("/", 8) :])
+    path = unquote(url[path_start(url) :])
     rules = {number: found for number, line in enumerate(lines) if (found := _RULE.match(line)) is not None}
     likely = [number for number, rule in rules.items() if rule[2] and _is_for(unquote(rule[2]), path)]
     likely.sort(key=lambda number: (-len(rules[number][2]), rules[number][1].lower() != "allow", number))
     for number in likely[:_MOST_TRIED]:
-        # Whether it stands in our group is Protego's to say: as the only rule of the file it must refuse the URL.
+        # Ask Protego whether the line is in our group: as the only rule of the file, it must refuse the URL.
         alone = [_NO_RULE if other in rules else line for other, line in enumerate(lines)]
         alone[number] = f"Disallow: {rules[number][2]}"
         if not Protego.parse("\n".join(alone)).can_fetch(url, token):
@@ -136,7 +146,9 @@ def deciding_line(body: bytes, token: str, url: str) -> RobotsLine | None:
 
 
 def _is_for(rule: str, path: str) -> bool:
-    """Whether a rule is for a path: its parts between asterisks in order from the start, to the end if it says so."""
+    """Return whether a rule matches a path: its parts between asterisks occur in order, and reach the end of the path
+    if the rule has an end mark.
+    """
     to_the_end = rule.endswith("$")
     first, *others = rule.rstrip("$").split("*")
     if not path.startswith(first):
@@ -151,10 +163,12 @@ def _is_for(rule: str, path: str) -> bool:
 
 
 def _text(body: bytes) -> str:
-    """UTF-8 as the standard demands, UTF-16 with a mark because such files exist; the last cut line is dropped."""
+    """Return the file as text: UTF-8 as in the standard, or UTF-16 with a byte order mark, which occurs in practice.
+    If the file was truncated, its last line is dropped.
+    """
     body = body[:MAX_ROBOTS_BYTES]
-    if len(body) == MAX_ROBOTS_BYTES:  # cut here, or by who kept it
-        # Half a line could refuse more than the whole one: "Disallow: /" of "Disallow: /private".
+    if len(body) == MAX_ROBOTS_BYTES:  # truncated here or by the server
+        # Half a line could refuse more than the whole line: "Disallow: /" is half of "Disallow: /private".
         body = body[: max(body.rfind(b"\n"), body.rfind(b"\r")) + 1]
     if body.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return body.decode("utf-16", errors="replace")
@@ -162,14 +176,14 @@ def _text(body: bytes) -> str:
 
 
 def binding_part(body: bytes, token: str) -> bytes:
-    """A short robots.txt that means the same to this robot as `body` does, in time linear in the size of `body`."""
+    """Return a short robots.txt with the same meaning for this robot, in time linear in the size of `body`."""
     return "\n".join(_binding_lines(body, token)).encode()
 
 
 def _binding_lines(body: bytes, token: str) -> list[str]:
-    """What holds for the whole site, then the groups for this robot as one, within the bounds.
+    """Return the lines for the whole site, then all groups for this robot merged into one, within the limits.
 
-    Protego keeps each rule with each agent that its group names, of which 500 KiB could hold 20,000 and as many rules.
+    Protego stores each rule with each agent of its group, and 500 KiB could contain 20,000 agents and as many rules.
     """
     lines = [line.partition("#")[0].strip() for line in _AGENT.sub(r"\1", _text(body)).splitlines()]
     lines = [line for line in lines if line]
@@ -183,7 +197,7 @@ def _binding_lines(body: bytes, token: str) -> list[str]:
 
 
 def _fit(agent: str, robot: str) -> int:
-    """How well the agent that a group names, in lower case, fits the robot, as Protego has it: 0 for not at all."""
+    """Return how well an agent of a group, in lower case, matches the robot, by Protego's rules; 0 means not at all."""
     if agent == "*" or not agent:
         return len(agent)
     at = robot.find(agent)
@@ -193,7 +207,9 @@ def _fit(agent: str, robot: str) -> int:
 
 
 def _group(lines: Sequence[str], name: str) -> Iterator[str]:
-    """The lines of all groups that name an agent. A group begins with the agent lines that follow another line."""
+    """Return the lines of all groups that name an agent. A group starts at agent lines that follow a line of another
+    kind.
+    """
     ours = names = False
     for line in lines:
         if found := _AGENT_LINE.fullmatch(line):
@@ -207,7 +223,7 @@ def _group(lines: Sequence[str], name: str) -> Iterator[str]:
 
 
 def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
-    """The rules and the delay that the lines set, each once, in so many lines that no URL takes long."""
+    """Return the rules and the delay without repeats, so few that matching a URL is fast."""
     rules: dict[tuple[bool, str], None] = {}
     delay = None
     for line in lines:
@@ -239,11 +255,11 @@ def _within_bounds(lines: Iterator[str]) -> Iterator[str]:
 
 
 def _wildcards(rule: tuple[bool, str]) -> int:
-    return rule[1].count("*") + 2 * rule[1].count("$")  # an end mark is tried as a plain sign, too
+    return rule[1].count("*") + 2 * rule[1].count("$")  # an end mark is also matched as a plain character
 
 
 def _chars(value: str) -> int:
-    return len(value) + 3 * value.count("%")  # an escape is decoded by itself, and takes as long as six letters
+    return len(value) + 3 * value.count("%")  # decoding an escape takes as long as six letters
 
 
 def _delay(seconds: float | None) -> float | None:

@@ -1,21 +1,36 @@
-"""The crawler without Scrapy: what to fetch next, what became of it, and the work between loop and worker thread.
+"""The crawler without Scrapy: choose what to fetch next, and process the results.
 
-The two threads. The *loop thread* calls the facade (`frontier.Frontier`): it hands out fetches, hears how they ended,
-and gathers what the store must do in a `batch.Batch`. The *worker thread* carries one batch out at a time
-(`store_worker`), in the order of durability: bodies written, links discovered, leases settled, then sites and leases
-taken; the loop thread takes in the `BatchResult`. Nothing else is shared: a site is never touched by the worker, the
-store never by the loop. Making a plan has a thread of its own (`planning`).
+The two threads
+---------------
+The *loop thread* calls the facade (`frontier.Frontier`). It hands out fetches and receives their results. These events
+write into the open batch (`open_batch`). Each feature adds its order (`orders`), then the batch goes out
+(`work_exchange`). The *worker thread* carries out one batch at a time (`worker.store_worker`), in the order of
+durability: bodies are written, links are discovered, leases are settled, then sites and leases are taken. The loop
+thread applies the `BatchResult`. The threads share nothing else: the worker never touches a site, and the loop never
+touches the store. Plans are made in a separate thread (`planning`), heartbeats in another one (`cluster`). `assembly`
+builds all of it: it lists the orders of the loop thread, and `worker_assembly` the stages of the worker.
 
-Life of a fetch.
+Life of a fetch
+---------------
+1. The store leases a URL to the hand of its site (`sites.site`). There policy and robots.txt are checked once more. A
+   refused URL ends there without a request.
+2. `Frontier.next` takes the URL when politeness allows: the ring of addresses chooses it, and the gates of its address
+   and of its site let it pass (`sites.ring`, `sites.gate`, `sites.standing`). One page of the budget is spent
+   (`progress`).
+3. `Frontier.landed` processes the end of the download. The gates of site and address open again after the delay, or
+   later if the site must be left alone for longer.
+4. `Frontier.examiner` determines, in any thread, what the answer means for its page (`pages.examiner`). The result is a
+   `visit.Visit`.
+5. `Frontier.finish` puts the visit into the batch. Its body is written, its links are discovered
+   (`duplicates.url_dedup`), then it is settled. A crash before that repeats the fetch and loses nothing.
 
-1. The store leases a URL to the hand of its site (`sites.site`), where policy and robots.txt are asked
-   once more; what they refuse ends there, unasked.
-2. `Frontier.next` takes it when politeness allows: through the ring of addresses, the gate of its address, the gate of
-   its site (`sites.politeness`, `sites.sequencer`). One page of the budget goes out (`progress`).
-3. `Frontier.landed` gives the gates back: the site opens again after its delay, or backs off.
-4. `Frontier.examine` finds out what the answer means for its page (`pages.examiner`), in any thread.
-5. `Frontier.finish` puts that into the batch; it is settled after its body is written and its links are discovered
-   (`pages.duplicates`). A crash before that repeats the fetch and loses nothing.
+robots.txt and sitemaps have no lease. They pass steps 2 and 3, and then belong to the site that needed them.
 
-robots.txt and sitemaps have no lease: they live from 2 to 3, and then belong to the site that needed them.
+Other modules
+-------------
+`timers` spreads the budget over time and times what recurs. `rate_limit` names what limits the rate. `fair_share`
+limits how many sites an ant takes. `policy_files` compares the policy files of ants. `server_clock` corrects the clock.
+`store_counts` reads the store's counts. `requests_by_url` finds the keys of a URL, `repeated_requests` puts requests
+first. `loss_recovery` drops what is out of date after the store lost data. `points` finds the methods of stages and
+orders. The other packages are `cluster` (many ants), `inbox`, `pages`, `planning` and `sites`.
 """

@@ -1,7 +1,7 @@
-"""A batch: what the loop thread has for the store, and what came of it. One is out at a time.
+"""A batch: work that the loop thread sends to the worker thread. Only one batch is with the worker at a time.
 
-Events write into the batch that is being gathered, through its verbs; the worker thread carries it out
-(`store_worker`), and the loop thread takes in the `BatchResult`. Nothing here decides.
+Events write into the next batch through its methods. The worker thread carries it out (`store_worker`). The loop
+thread applies the `BatchResult`. This module makes no decisions.
 """
 
 from __future__ import annotations
@@ -18,13 +18,16 @@ from webfountain.records import SiteState  # noqa: TC001  (msgspec reads the typ
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from webfountain.frontier.inbox import Letter, Returned
-    from webfountain.frontier.pages.examiner import Visit
-    from webfountain.frontier.sites.hand import SharesSeen
-    from webfountain.policy.files import Collection
+    from webfountain.frontier.inbox.blocks import UrlBlock
+    from webfountain.frontier.inbox.letters import Letter, SlotReturn
+    from webfountain.frontier.planning.schedule import Schedule
+    from webfountain.frontier.rate_limit import RateLimit
+    from webfountain.frontier.sites.domain_shares import ShareSnapshot
+    from webfountain.frontier.visit import Visit
+    from webfountain.policy.collection import Collection
     from webfountain.records import (
         CensusRow,
-        Fetched,
+        FetchResult,
         Lease,
         LeaseId,
         Link,
@@ -32,16 +35,25 @@ if TYPE_CHECKING:
         SiteLease,
         SiteRecord,
     )
-    from webfountain.store.contract import BucketCensus, Claim, Dealt, Parked, Refill, Statistics
+    from webfountain.store.answers import BucketCensus, Claim, LeaseBatch, ParkRequest, Refill, Statistics
 
-__all__ = ["Batch", "BatchResult", "CensusTaken", "Ended", "Learned", "NamedSitemap", "SitemapRead"]
+__all__ = [
+    "Batch",
+    "BatchResult",
+    "CensusSnapshot",
+    "LeaseEnd",
+    "NamedSitemap",
+    "SavedSiteData",
+    "SitemapRead",
+    "remembered",
+]
 
 
-class Ended(msgspec.Struct, frozen=True):
+class LeaseEnd(msgspec.Struct, frozen=True):
     """The end of a lease on its way to the store: the page was examined, refused, or acknowledged by a spider.
 
-    `visit` is what an examined one brought besides: a body to write, links to discover. `asked`: it was handed out;
-    else whoever yielded it does not know of its end.
+    `visit` is set for an examined page: a body to write and links to discover. `asked` is True if the fetch was handed
+    out. If it is False, the spider that yielded the request has not learned that it ended.
     """
 
     lease: Lease
@@ -51,101 +63,110 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class NamedSitemap(msgspec.Struct, frozen=True):
-    """A sitemap that was fetched, and the site that named it."""
+    """A fetched sitemap, and the site that named it."""
 
     site: str
-    fetched: Fetched
+    fetched: FetchResult
 
 
 @dataclass(slots=True)
 class Batch:
-    """Work for the worker thread. `at` is the time of all of its store calls, and of the events that write into it."""
+    """Work for the worker thread. `at` is the time of all its store calls and of the events that write into it."""
 
     at: float
-    ended: list[Ended] = field(default_factory=list)
+    ended: list[LeaseEnd] = field(default_factory=list)
     offers: list[Link] = field(default_factory=list)
     sitemaps: list[NamedSitemap] = field(default_factory=list)
-    answers: list[Fetched] = field(default_factory=list)
+    answers: list[FetchResult] = field(default_factory=list)
     learned: dict[str, tuple[SiteLease, SiteState]] = field(default_factory=dict)
-    parked: list[Parked] = field(default_factory=list)
+    parked: list[ParkRequest] = field(default_factory=list)
     released: list[LeaseId] = field(default_factory=list)
     renewals: list[SiteLease] = field(default_factory=list)
     refills: list[Refill] = field(default_factory=list)
     guests: list[str] = field(default_factory=list)
     claims: list[str] = field(default_factory=list)
-    """Addresses that are to be this ant's, by the names of their claims."""
+    """Names of the addresses that this ant wants to claim."""
     freed: dict[str, float] = field(default_factory=dict)
-    """Claims that others may have, and from when on."""
+    """Claims to drop, each with the time from which other ants may use the name."""
     letters: list[tuple[str, Letter]] = field(default_factory=list)
-    """(ant, what it is told)."""
+    """Letters to other ants: (ant, letter)."""
     room: int = 0
     immediate: bool = False
     holds_sites: bool = True
-    """Whether any site is active."""
+    """True if any site is active."""
     inbox: bool = False
     count: bool = True
-    """Whether the counts are to be taken anew, where many processes share the store; else they always are."""
+    """True if the counts must be read again from a store that many processes share. In other stores they are always
+    read."""
     tidy: bool = False
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """Obsolete time, s, that a fetch of a known page must save; None: urgency decides nothing."""
+    """Obsolete time, s, that a fetch of a known page must save; None: urgency is not used."""
     missing: int = 0
-    """Pages that should be due and wait, and do not."""
+    """Number of pages by which the due and waiting pages are too few."""
     rules: bool = True
-    """Whether this ant is the controller, whose price is all others'."""
+    """True if this ant is the controller, whose price all ants use."""
     census_since: int | None = None
     plan: bytes | None = None
-    shares: SharesSeen | None = None
-    """What part of its domains is busy, for those who look at the store."""
+    shares: ShareSnapshot | None = None
+    """How much of their shares the domains have used; published for readers of the store."""
+    limit: RateLimit | None = None
+    """What limits the rate; published for readers of the store."""
     collection: Collection | None = None
-    """The policy file that came into force."""
+    """The policy file that was adopted."""
     review: bool = False
-    """Whether pages are left that were not judged by it."""
+    """True if some pages have not been judged by the present policy file yet."""
+    schedule: Schedule | None = None
+    """The schedule by which known pages become due."""
+    hastened: bool = False
+    """True if the schedule makes pages due earlier than the sites that are parked."""
+    hastening: bool = False
+    """True if some parked sites have not been updated since then."""
 
     def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
-        """A page that was asked has ended: its body is to be written, its links discovered, its lease ended."""
-        self.ended.append(Ended(lease, outcome, visit))
+        """Add the end of a requested page: write its body, discover its links, settle its lease."""
+        self.ended.append(LeaseEnd(lease, outcome, visit))
 
     def refuse(self, lease: Lease, outcome: Outcome) -> None:
-        """A leased page ends unasked."""
-        self.ended.append(Ended(lease, outcome, asked=False))
+        """Add the end of a leased page that was not requested."""
+        self.ended.append(LeaseEnd(lease, outcome, asked=False))
 
     def offer(self, link: Link) -> None:
-        """Another project's request is to be discovered."""
+        """Add another project's request, to be discovered."""
         self.offers.append(link)
 
-    def read_sitemap(self, fetched: Fetched, *, of: str) -> None:
-        """A sitemap that a site named is to be read."""
+    def read_sitemap(self, fetched: FetchResult, *, of: str) -> None:
+        """Add a sitemap to be read. The site `of` named it."""
         self.sitemaps.append(NamedSitemap(of, fetched))
 
-    def record(self, fetched: Fetched) -> None:
-        """An answer that is nobody's copy is to be archived."""
+    def record(self, fetched: FetchResult) -> None:
+        """Add an answer that is archived but is not a page's copy."""
         self.answers.append(fetched)
 
     def remember(self, lease: SiteLease, state: SiteState) -> None:
-        """What was learned of a site must outlive a kill, also while it stays active."""
+        """Add the state of an active site that must survive a kill."""
         self.learned[lease.site] = (lease, state)
 
     def release(self, leases: Iterable[LeaseId]) -> None:
-        """Leases go back unused."""
+        """Add leases that are given back unused."""
         self.released += leases
 
-    def park(self, parked: Parked) -> None:
-        """A site leaves the active list."""
+    def park(self, parked: ParkRequest) -> None:
+        """Add a site that leaves the active list."""
         self.learned.pop(parked.lease.site, None)
         self.parked.append(parked)
 
     def refill(self, refill: Refill) -> None:
-        """A site's hand runs low."""
+        """Add a refill for a site whose hand is nearly empty."""
         self.refills.append(refill)
 
     def has_ends(self) -> bool:
-        """Whether anything in it waits to be settled, discovered or read."""
+        """Return whether the batch has anything to settle, discover or read."""
         return bool(self.ended or self.offers or self.sitemaps)
 
     def is_needed(self) -> bool:
-        """Whether there is anything to do."""
+        """Return whether there is anything to do."""
         news = (
             self.ended,
             self.offers,
@@ -158,34 +179,35 @@ class Batch:
         sites = (self.parked, self.released, self.renewals, self.refills, self.guests, self.room)
         shared = (self.claims, self.freed, self.letters)
         chores = (self.inbox, self.tidy, self.review, self.rank, self.count_waiting, self.census_since is not None)
-        return any(news) or any(sites) or any(shared) or any(chores)
+        polls = (self.hastened, self.hastening)
+        return any(news) or any(sites) or any(shared) or any(chores) or any(polls)
 
 
-class Learned(msgspec.Struct, frozen=True, array_like=True):
-    """What is kept with a site while it is active: its state, if that must outlive a kill, and its pages' urgency."""
+class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
+    """The data stored with an active site: its state, if that must survive a kill, and the urgency of its pages."""
 
     state: SiteState | None = None
     urgency: bytes = b""
 
     @classmethod
-    def of(cls, record: SiteRecord) -> Learned:
-        """Of a site as the store has it."""
+    def of(cls, record: SiteRecord) -> SavedSiteData:
+        """Return the stored data from a site's record."""
         return msgspec.msgpack.decode(record.learned, type=cls) if record.learned else cls()
 
     def encode(self) -> bytes:
-        """For `SiteRecord.learned`."""
+        """Return the bytes for `SiteRecord.learned`."""
         return msgspec.msgpack.encode(self)
 
 
 class SitemapRead(msgspec.Struct, frozen=True):
-    """A sitemap that was read: who named it, and the sitemaps that it names (an index)."""
+    """A sitemap that was read: the site that named it, and the sitemaps listed in it if it is an index."""
 
     site: str
     children: list[str]
 
 
-class CensusTaken(msgspec.Struct, frozen=True):
-    """What the store knew at a moment: the input of a plan."""
+class CensusSnapshot(msgspec.Struct, frozen=True):
+    """The store's census at one time: the input of a plan."""
 
     at: float
     buckets: dict[int, BucketCensus]
@@ -195,27 +217,32 @@ class CensusTaken(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class BatchResult:
-    """What a batch brought about."""
+    """The result of a batch."""
 
     batch: Batch
-    settled: Counter[str] = field(default_factory=Counter)
+    settled: Counter[tuple[str, int]] = field(default_factory=Counter)
+    """Number of settled leases, by site and token of the site lease."""
     known: list[Link] = field(default_factory=list)
-    """Requests of another project that were known before."""
+    """Another project's requests that were already known."""
     new_pages: set[str] = field(default_factory=set)
-    """Sites that got URLs to be leased: new ones, or known ones made due."""
+    """Sites that have more URLs to lease: new ones, or known ones that were made due."""
     hot: set[str] = field(default_factory=set)
-    """Sites that got new pages which go before all that are not on topic, also before those in their hand."""
+    """Sites with new pages that are on topic. These come before all pages off topic, including those in the hand."""
     hurried: set[str] = field(default_factory=set)
-    """Sites some of whose known pages go before those in their hand."""
-    dealt: list[Dealt] = field(default_factory=list)
+    """Sites with known pages that come before those in their hand."""
+    dealt: list[LeaseBatch] = field(default_factory=list)
     activated: list[SiteLease] = field(default_factory=list)
     claims: list[Claim] = field(default_factory=list)
-    """Whose the addresses are that were asked for."""
+    """The requested claims on addresses, with their owners."""
     renewed: list[SiteLease] = field(default_factory=list)
-    returned: list[Returned] = field(default_factory=list)
-    """What borrowers wrote."""
+    returned: list[SlotReturn] = field(default_factory=list)
+    """Letters of ants that give borrowed slots back."""
     lost: list[str] = field(default_factory=list)
-    """Sites whose lease somebody took over."""
+    """Sites whose lease another ant took over."""
+    voided: frozenset[tuple[str, int]] = frozenset()
+    """Site and token of each lease that ended because the store's server went back in time."""
+    set_backs: int = 0
+    """Number of times that the server was found to have gone back in time."""
     immediate: dict[str, list[Lease]] = field(default_factory=dict)
     immediate_left: bool = False
     guests: list[tuple[str, SiteRecord | None]] = field(default_factory=list)
@@ -224,16 +251,30 @@ class BatchResult:
     next_site_due: float | None = None
     never_crawled_due: float | None = None
     statistics: Statistics | None = None
-    census: CensusTaken | None = None
+    census: CensusSnapshot | None = None
     ranks: bool = False
-    """Whether known pages are due by their urgency."""
+    """True if known pages become due by their urgency."""
+    is_paused: bool = False
+    """True if a note has paused the crawl."""
+    blocks: tuple[UrlBlock, ...] | None = None
+    """The prefixes that are not fetched; None if no inbox is read."""
+    is_drained: bool = False
+    """True if a note tells this process to give up its sites and end."""
     lacks_room: bool = False
-    """Whether the disk of the copies has too little room for more."""
+    """True if the disk with the copies has too little free space."""
     reviewing: bool = False
-    """Whether pages are left that were not judged by the policy file in force."""
+    """True if some pages have not been judged by the present policy file yet."""
+    hastening: bool = False
+    """True if some parked sites have not been updated since pages became due earlier."""
     waiting: int = 0
-    """Pages of active sites that are worth the price and not fetched yet."""
+    """Number of pages of active sites whose urgency reaches the price and that are not fetched yet."""
     top: float = inf
-    """What no other page is worth, s, as far as is known."""
+    """Upper bound of the urgency of the other pages, s, as far as known."""
     level: float = 0.0
-    """What so many others are worth as are missing, s; 0 where there are not so many."""
+    """Urgency of the n-th most urgent other page, s, where n is the number of missing pages; 0 if there are fewer."""
+
+
+def remembered(record: SiteRecord) -> SiteState:
+    """Return the newest known state of a site: from when it was parked, or from a later `learned`."""
+    learned = SavedSiteData.of(record).state
+    return record.state if learned is None else max(record.state, learned, key=lambda state: state.next_at)

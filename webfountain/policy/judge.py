@@ -1,179 +1,59 @@
-"""The judge: whether a URL belongs to the collection, under which policy, how far it is trusted, and why not.
+"""The judge: decide whether a URL belongs to the collection, with which policy and trust, or why it is refused.
 
 Place in the walk: between `urls.canonical` and the host splitter, and again before a queued URL is fetched. It is
-built once and asked in batches: all candidates of one *origin* (a seed list, a page's links, a redirect, a sitemap,
-URLs queued under an older policy file) at once. Verdicts are shared values, so a batch costs a look at each URL and
-no object a link. Everything is compiled once; a site's scope is decided once; verdicts depend on their arguments alone.
+built once and judges batches: all candidates of one *origin* (a seed list, a page's links, a redirect, a sitemap, URLs
+queued under an older policy file) at once. Verdicts are shared objects, so judging a link creates none. Everything is
+compiled once, and the scope of a site is checked once. A verdict depends only on the arguments.
 
-Life of a policy on its way from the seeds (Policies 2006, "Per-page crawling policy"):
+How policy and trust spread from the seeds (Policies 2006, "Per-page crawling policy"):
 
-1. A seed carries the policy that its line names, else `collection.policy`, and that policy's `trust`.
-2. A page linked from it inherits the policy, as far as the policy's `spread` reaches (the linking page's site, its
-   registered domain, anywhere); beyond that it gets the policy that `otherwise` names.
-3. Trust flows with the link: less by `dampening` with each hop, divided among the page's accepted links where
-   `splitting` is set (TrustRank's two attenuations; PAPERS.md section 6). A policy's own `trust` bounds what is taken
-   in under it when the policy changes on the way, so `otherwise = "distrust"` distrusts.
-4. After each fetch `switched` may move the page to another policy; what it links from then on inherits that.
-5. A URL that is found again keeps the policy under which it was found first.
+1. A seed has the policy that its line names, else `collection.policy`, and that policy's `trust`.
+2. A linked page inherits the policy within the policy's `spread` (the linking page's site, its registered domain,
+   anywhere). Beyond it, the page gets the policy that `otherwise` names.
+3. Trust flows with the link. Each hop multiplies it by `dampening`, and with `splitting` it is divided among the page's
+   accepted links (TrustRank's two attenuations; PAPERS.md section 6). When the policy changes on the way, the `trust`
+   of the new policy is the upper bound. So `otherwise = "distrust"` lowers it.
+4. A ``[[rule]]`` for the URL or its host replaces both (`policy.rules`); its trust is not divided.
+5. After each fetch `switched` may move the page to another policy, which its later links inherit. A switch to a policy
+   of more trust raises the page's trust to that policy's; a switch to one of less trust limits it (`trust_switched`).
+6. A URL that is found again keeps its first policy, or gets the one that the conflict rule selects.
 
-`adopt` takes an edited collection in force between two batches.
-
-Spider traps: URLs that a site makes without end. Each rule looks at one URL and at the page that links it. No rule
-keeps state: a crawl that was killed and resumed refuses the same URLs, in whatever order pages come, and memory stays
-what it is. The rules, in the words that are counted:
-
-``too_long``
-    more than `discovery.max_url_length` characters (2083: the longest that search engines index).
-``too_deep``
-    more than `collection.limits.depth` hops from a seed: what bounds every trap that no other rule knows.
-``trap_repeated``
-    one path segment, or one whole query parameter, occurs more than `discovery.max_repeated_segments` times
-    (``/a/b/a/b/a/b/a/b``): relative links that lead below themselves. Heritrix's PathologicalPath and Nutch's
-    ``(/[^/]+)/[^/]+\\1/[^/]+\\1/`` are its elders; theirs ask for neighbours, and miss longer loops.
-``trap_calendar``
-    a step out of a calendar: the linking page and the link are of one pattern (equal but for numbers and names of
-    months), the page's date is within bounds and the link's is not: before 1990, when there was no web, or
-    more than `discovery.calendar_years` after this year. So ``/2029/01`` is refused on ``/2028/12`` but kept on an
-    archive's index, a seed list or a sitemap; ``/thread/2105/2`` is kept on ``/thread/2105/1``. A date is
-    a year with a month beside it, or a year in a parameter named for time.
-
-Numbered archives (``?page=7``) are no trap: depth bounds them.
-
-What a policy file would do to a frontier that exists: which known URLs it would drop, which refused ones it takes.
-Asked before an edited file is used (`webfountain policy check FILE --against STORE`). Reads the store, also beside
-the crawl that writes it; one judge's batch for each thousand URLs of one policy and depth.
+Between two batches, `adopt` replaces the collection by an edited one.
 """
 
 from __future__ import annotations
 
-import functools
 import itertools
-import re
-from collections import Counter
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from webfountain.urls import host_of, registered_domain, site_of
+from webfountain.policy.scope import scope_of
+from webfountain.policy.site_forms import is_site_form
+from webfountain.policy.switches import asked_for, meets
+from webfountain.policy.url_rules import DATED, UrlRules, Verdict
+from webfountain.urls import network_domain, registered_domain, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from webfountain.policy import PolicyTable, SwitchTable
-    from webfountain.policy.files import Collection
+    from webfountain.policy.collection import Collection
+    from webfountain.policy.rules import PageRule
+    from webfountain.policy.switches import PageFacts
+    from webfountain.policy.tables import PolicyTable, SwitchTable
     from webfountain.records import PageRecord
 
-__all__ = [
-    "FIRST_YEAR",
-    "REASONS",
-    "Judge",
-    "Origin",
-    "PolicyEffect",
-    "Reason",
-    "Seen",
-    "Verdict",
-    "is_off_calendar",
-    "is_repeated",
-    "judge_again",
-    "leaves_calendar",
-    "newly_followed",
-    "policy_effect",
-    "year_of",
-]
-
-FIRST_YEAR: Final = 1990
-"""Calendar pages of earlier years were not written for the web."""
-
-_MONTH_NAME: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
-_MONTH: Final = rf"(?:w?[0-5]?[0-9](?![0-9])|{_MONTH_NAME})"
-_YEAR: Final = r"(19[0-9]{2}|2[01][0-9]{2})"
-_TIME_KEY: Final = r"(?:[?&;](?:y|yr)|year|date|day|month|week|time|cal(?:endar)?|start|from)=(?:[0-9]{1,2}[-/.])*"
-_HAS_YEAR: Final = re.compile(r"19[0-9]{2}|2[01][0-9]{2}")
-_DATE: Final = re.compile(
-    rf"(?<![0-9]){_YEAR}[-/_.]{_MONTH}"  # 2026/11, 2026-11-20, 2026-w47, 2026/november
-    rf"|(?<![0-9a-z])(?:[0-3]?[0-9]|{_MONTH_NAME})[-/_.]{_YEAR}(?![0-9])"  # 11-2026, 20.11.2026, november-2026
-    rf"|(?<![0-9]){_YEAR}(?:0[1-9]|1[0-2])(?:[0-3][0-9])?(?![0-9])"  # 202611, 20261120
-    rf"|{_TIME_KEY}{_YEAR}(?:-?[0-1][0-9]|(?![0-9]))"  # year=2026, date=20261120
-)
-_VARYING: Final = re.compile(rf"[0-9]+|(?<![a-z]){_MONTH_NAME}")
-
-
-def is_repeated(url: str, most: int) -> bool:
-    """Whether one path segment or one query parameter of `url` occurs more than `most` times."""
-    path, _, query = url.partition("?")
-    return _repeats(path.split("/")[3:], most) or (query.count("&") >= most and _repeats(query.split("&"), most))
-
-
-def _repeats(parts: list[str], most: int) -> bool:
-    distinct = set(parts)
-    # One of n parts can occur most + 1 times only if at least `most` are copies of another.
-    return len(parts) - len(distinct) >= most and any(parts.count(part) > most for part in distinct)
-
-
-def year_of(url: str) -> int | None:
-    """The year of the first date in a URL's path or query, from 1900 to 2199; None without a date."""
-    at = url.find("/", 8)
-    if _HAS_YEAR.search(url, at) is None:
-        return None
-    found = _DATE.search(url[at:].lower())
-    return None if found is None else int(next(year for year in found.groups() if year))
-
-
-def is_off_calendar(url: str, *, last_year: int) -> bool:
-    """Whether a URL has a date before FIRST_YEAR or after `last_year`."""
-    year = year_of(url)
-    return year is not None and not FIRST_YEAR <= year <= last_year
-
-
-def leaves_calendar(url: str, source: str, *, last_year: int) -> bool:
-    """Whether the link from page `source` to `url` steps over the bounds of a calendar, FIRST_YEAR to `last_year`."""
-    if not is_off_calendar(url, last_year=last_year):
-        return False
-    from_year = year_of(source)
-    within = from_year is not None and FIRST_YEAR <= from_year <= last_year
-    return within and _pattern(url) == _pattern(source)
-
-
-def _pattern(url: str) -> str:
-    return _VARYING.sub("0", url.lower())
-
-
-Reason = Literal[
-    "out_of_scope",
-    "denied",
-    "not_allowed",
-    "too_deep",
-    "too_long",
-    "trap_repeated",
-    "trap_calendar",
-    "not_followed",
-]
-REASONS: Final[tuple[Reason, ...]] = get_args(Reason)
-
-_SCOPE_MEMO: Final = 65_536
-_URL_MEMO: Final = 16_384
-"""Sites' template links come on every page: about 4 MB save three quarters of the work where URLs are looked at one by
-one."""
-_DATED: Final = "trap_calendar"
-"""Of a URL alone: no flaw but on some pages."""
-_LEAST_SLASHES: Final = 3
-"""Of ``scheme://host/``: a path of n segments has this many and n - 1."""
-
-
-class Verdict(NamedTuple):
-    """Of one URL: its policy, the trust that reaches it (0 to 1), and the reason when it is refused, else None."""
-
-    policy: str
-    trust: float
-    reason: Reason | None
+__all__ = ["Judge", "Origin", "judge_again"]
 
 
 class Origin(msgspec.Struct, frozen=True):
-    """Where the candidates of a batch come from.
+    """Origin of the candidates of a batch.
 
-    `depth` is the candidates' own number of hops from a seed. `policy` and `trust` are those of the page that names
-    them; of seeds, and of URLs that are queued already, their own. `source` is the canonical URL of the page that
-    links them, "" where none does.
+    `depth` is the number of hops from a seed to the candidates. `policy` and `trust` are those of the page that links
+    to them. For seeds, and for URLs that are already queued, they are the candidates' own. `source` is the canonical
+    URL of the page that links to them, or "". `links` is the number of links among which that page's trust is divided;
+    0 means the accepted ones of the batch. `is_named`: the seeds' lines name their policy, which then no ``[[rule]]``
+    changes.
     """
 
     kind: Literal["seed", "link", "redirect", "sitemap", "queued"]
@@ -181,45 +61,36 @@ class Origin(msgspec.Struct, frozen=True):
     policy: str
     trust: float = 0.0
     source: str = ""
+    links: int = 0
+    is_named: bool = False
 
 
-class Seen(msgspec.Struct, frozen=True):
-    """What a fetch showed of its page, for the rules of ``[[switch]]``; of what none asks for (`asks`) nothing.
-
-    `language` and `similarity` are None where they are not known, `duplicates` is a share of the page's site.
-    `followed` pages that were discovered through it have been fetched, `switched` tells how many of them were put
-    under which policy: both are known later than the rest, and then nothing else is.
-    """
-
-    status: int | None = None
-    text: str = ""
-    language: str | None = None
-    similarity: float | None = None
-    duplicates: float = 0.0
-    followed: int = 0
-    switched: Mapping[str, int] = {}
-
-
-class _Law:
-    """One collection, compiled; replaced whole when it is edited, so that a batch is judged by one version."""
+class _CompiledPolicies:
+    """One collection, compiled. An edit replaces the whole object, so that a batch is judged by one version."""
 
     def __init__(self, collection: Collection, *, year: int) -> None:
         discovery, tables = collection.discovery, collection.tables
-        self.depth = collection.depth
+        self.depth = collection.limits.depth
         self.standard = tables.collection.policy
         self.switches = tables.switch
-        self.asks = frozenset(_asked_for(tables.switch))
+        self.asks = frozenset(asked_for(tables.switch))
         self.topical = frozenset(_with_topics(collection))
         self.is_trusting = collection.is_trusting
-        self.bounds = {_bounds(collection.policies[name]) for name in collection.policies_in_use}
-        self.in_scope = _scope_rule(collection)
+        self.is_ranking = collection.is_ranking
+        revisits = [collection.policies[name].revisit for name in collection.policies_in_use]
+        self.bounds = {(revisit.min_interval, revisit.max_interval) for revisit in revisits}
+        self.scope = scope_of(collection)
+        self.in_scope = self.scope.contains
+        self.book = collection.rules
         self.site_policy: dict[str, str] = {}
         for url, policy in collection.named_seeds():
             self.site_policy.setdefault(site_of(url), policy)
+        domain_of = network_domain if collection.network.allow_private else registered_domain
         self._rules = {
-            name: _Rules(
+            name: UrlRules(
                 name,
                 table,
+                domain_of=domain_of,
                 longest=discovery.max_url_length,
                 most=discovery.max_repeated_segments,
                 last_year=year + discovery.calendar_years,
@@ -227,42 +98,76 @@ class _Law:
             for name, table in collection.policies.items()
         }
 
-    def rules(self, policy: str) -> _Rules:
-        """The rules of a policy, those of the default for a name that is gone."""
+    def rules(self, policy: str) -> UrlRules:
+        """Return the rules of a policy, or those of the default for an unknown name."""
         return self._rules.get(policy) or self._rules["default"]
 
     def outside(self, urls: Sequence[str], source: str) -> list[int]:
-        """Which of the canonical URLs are on no site in scope. Most are on the site of their source."""
+        """Return the indices of the canonical URLs on sites out of scope. Most URLs are on the site of their source."""
         in_scope, home = self.in_scope, site_of(source)
-        near = home + "/" if in_scope(home) else "/"  # with which none begins
-        return [
-            i for i, url in enumerate(urls) if not (url.startswith(near) or in_scope(url[: url.find("/", 8)]))
-        ]  # canonical: there is always a path
+        near = home + "/" if in_scope(home) else "/"  # no URL starts with it
+        return [i for i, url in enumerate(urls) if not (url.startswith(near) or in_scope(site_of(url)))]
 
 
 class Judge:
-    """Judges by one collection; `year` is the present one, for calendars. Any thread may ask."""
+    """Judges URLs by one collection; usable from any thread. `year` is the present year, for calendars.
 
-    def __init__(self, collection: Collection, *, year: int) -> None:
+    `forms` are sites that replaced seeds' sites in an earlier run (`site_forms.kept_forms`).
+    """
+
+    def __init__(self, collection: Collection, *, year: int, forms: Mapping[str, str] | None = None) -> None:
         self._year = year
-        self._law = _Law(collection, year=year)
-
+        self._forms: dict[str, str] = {}
+        self._law = _CompiledPolicies(collection, year=year)
+        self.admit_forms(forms or {})
         self._bounds_at_start = self._law.bounds
 
     def adopt(self, collection: Collection) -> None:
         """Judge by this collection from now on: its seeds, scope, depth, traps, policies and switches.
 
-        For an edited policy file; batches under way are judged by the one before to their end.
+        It is called after an edit of the policy file. Batches in progress are finished with the previous collection.
         """
-        self._law = _Law(collection, year=self._year)
+        self._law = _CompiledPolicies(collection, year=self._year)
+        forms, self._forms = self._forms, {}
+        self.admit_forms(forms)
 
-    # ---------------------------------------------------------- the question
+    # -------------------------------------------------------- forms of sites
+
+    def admit(self, site: str, *, seed: str) -> bool:
+        """Add another form of a seed's site to the scope, under the seed's policy. Return False if it is in scope
+        already or is not such a form.
+
+        It is called when a seed redirects there (`site_forms`). `seed` may itself be an admitted form.
+        """
+        law = self._law
+        if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):
+            return False
+        self._forms[site] = seed
+        law.scope.admit(site)
+        if (policy := law.site_policy.get(seed)) is not None:
+            law.site_policy.setdefault(site, policy)
+        return True
+
+    def admit_forms(self, forms: Mapping[str, str]) -> None:
+        """Admit forms that an earlier run or another ant admitted, except those whose seed no longer exists."""
+        left = dict(forms)
+        while admitted := [site for site, seed in left.items() if self.admit(site, seed=seed)]:
+            for site in admitted:
+                del left[site]
+
+    @property
+    def forms(self) -> Mapping[str, str]:
+        """Sites that replaced seeds' sites, with the site that each replaced."""
+        return self._forms
+
+    # -------------------------------------------------------------- verdicts
 
     def judge(self, urls: Sequence[str], origin: Origin) -> list[Verdict]:
-        """One verdict for each canonical URL, in order.
+        """Return one verdict for each canonical URL, in order.
 
-        A seed (depth 0) needs no allow pattern: the operator named it, often as a mere way in; deny binds it too.
-        A redirect passes its page's trust on whole, for it is the same page elsewhere.
+        A seed (depth 0) need not match an allow pattern, because the operator named it, often only as an entry page.
+        Deny patterns apply to it too. A redirect passes on all trust of its page, because it is the same page at
+        another URL.
         """
         law = self._law
         rules = law.rules(origin.policy)
@@ -272,142 +177,129 @@ class Judge:
         verdicts = _judge_under(law, inside, urls, origin)
         if outside is not inside:
             reaches = rules.reach(origin.source)
-            far = [i for i, url in enumerate(urls) if not reaches(url[: url.find("/", 8)])]
+            far = [i for i, url in enumerate(urls) if not reaches(site_of(url))]
+            if origin.kind == "redirect":
+                home = site_of(origin.source)
+                far = [i for i in far if not is_site_form(site_of(urls[i]), of=home)]
             others = _judge_under(law, outside, [urls[i] for i in far], origin)
             for i, verdict in zip(far, others, strict=True):
                 verdicts[i] = verdict
+        if law.book and _heeds_rules(origin):
+            _judge_by_rules(law, urls, origin, verdicts)
         if origin.kind == "link" and rules.table.splitting:
-            return _split(verdicts)
+            return _split(verdicts, origin.links)
         return verdicts
 
-    # -------------------------------------------------- what else a policy says
+    def inherited(self, url: str, origin: Origin) -> Verdict:
+        """Return the policy and trust that a canonical URL inherits from its origin, whether it is accepted or not.
 
-    def seed(self, policy: str) -> Origin:
-        """The origin of seeds under a policy: its own trust, no hop."""
-        return Origin("seed", 0, policy, self._law.rules(policy).table.trust)
+        Links of a page whose policy does not follow links have trust 0.
+        """
+        law = self._law
+        rules = law.rules(origin.policy)
+        heir, outside = _heirs(law, rules, origin)
+        if outside is not heir and not rules.reach(origin.source)(site_of(url)):
+            is_form = origin.kind == "redirect" and is_site_form(site_of(url), of=site_of(origin.source))
+            heir = heir if is_form else outside
+        if law.book and _heeds_rules(origin) and (rule := law.book.find(url)) is not None:
+            heir = _ruled(law, rule, heir)
+        if heir.accepted.rule or origin.kind != "link":
+            return heir.accepted
+        if not rules.table.follow:
+            return Verdict(rules.name, 0.0, None)
+        return _split([heir.accepted], origin.links)[0] if rules.table.splitting else heir.accepted
+
+    # -------------------------------------------------- policies and switches
+
+    def seed(self, policy: str | None) -> Origin:
+        """Return the origin of seeds under the policy that their lines name, with its own trust; None if they name
+        none.
+        """
+        named = self._law.standard if policy is None else policy
+        return Origin("seed", 0, named, self._law.rules(named).table.trust, is_named=policy is not None)
 
     def sitemap(self, site: str, *, depth: int) -> Origin:
-        """The origin of what a sitemap of the site names: under the policy of the site's first seed."""
+        """Return the origin of the URLs in a sitemap of the site: the policy of the site's first seed."""
         policy = self._law.site_policy.get(site, self._law.standard)
         return Origin("sitemap", depth, policy, self._law.rules(policy).table.trust)
 
     def policy(self, name: str) -> PolicyTable:
-        """The rules of a policy, those of the default for a name that is gone."""
+        """Return the rules of a policy, or those of the default for an unknown name."""
         return self._law.rules(name).table
 
     def bounds_by_policy(self) -> bool:
-        """Whether a page's policy must be asked how soon and how late it is fetched again.
+        """Return whether the revisit bounds of a page depend on its policy.
 
-        Not where all policies say the same, and said so when the schedules were made.
+        They do not if all policies have the same bounds, and had them when the schedules were made.
         """
         bounds = self._law.bounds
         return len(bounds) > 1 or bounds != self._bounds_at_start
 
     def is_in_scope(self, site: str) -> bool:
-        """Whether the collection keeps pages of a site at all."""
+        """Return whether the collection accepts pages of a site."""
         return self._law.in_scope(site)
 
     @property
     def asks(self) -> frozenset[str]:
-        """What the rules of ``[[switch]]`` need to be known: language, similarity, duplicates, discovered."""
+        """Facts that the rules of ``[[switch]]`` use: language, similarity, duplicates, discovered."""
         return self._law.asks
 
     def follows_topics(self, policy: str) -> bool:
-        """Whether this policy, or one that links of its pages can come under, has a topic: then their texts count."""
+        """Return whether this policy, or a policy that links of its pages may get, has a topic. If so, link texts are
+        needed.
+        """
         law = self._law
         return bool(law.topical) and law.rules(policy).name in law.topical
 
-    def switched(self, policy: str, seen: Seen) -> SwitchTable | None:
-        """The first rule of ``[[switch]]`` that a fetched page meets and that leads elsewhere; None: none does."""
+    def switched(self, policy: str, seen: PageFacts) -> SwitchTable | None:
+        """Return the first rule of ``[[switch]]`` whose conditions a fetched page meets; None if there is none or it
+        changes nothing.
+        """
         for rule in self._law.switches:
-            if _meets(rule, seen):
+            if meets(rule, seen):
                 return None if rule.to == policy else rule
         return None
 
+    def trust_switched(self, policy: str, trust: float, *, to: str) -> float:
+        """Return the trust of a page that a switch moves from one policy to another.
+
+        A switch to a policy with more trust raises the page's trust to that of the policy, as for a seed. A switch to
+        a policy with less or equal trust limits it to that of the policy (Policies 2006: "to distrust, or the other
+        way around").
+        """
+        law = self._law
+        own, given = law.rules(policy).table.trust, law.rules(to).table.trust
+        return max(trust, given) if given > own else min(trust, given)
+
     def reaches_back(self, policy: str) -> bool:
-        """Whether what was discovered through a page follows it when it is switched to this policy."""
+        """Return whether a switch to this policy also moves the pages that were discovered through the switched
+        page.
+        """
         return any(rule.to == policy and rule.also == "discovered" for rule in self._law.switches)
 
     def importance(self, verdict: Verdict) -> float:
-        """Of a URL whose rank is not known: its trust, where the collection's policies tell pages apart by it."""
+        """Return the importance of an unranked URL: its trust if the collection's pages are ordered by trust, else
+        0.
+        """
         return verdict.trust if self._law.is_trusting else 0.0
 
-
-def _bounds(table: PolicyTable) -> tuple[float, float | None]:
-    return table.revisit.min_interval, table.revisit.max_interval
-
-
-class _Rules:
-    """One policy, compiled: what is wrong with a URL under it, how far it spreads."""
-
-    __slots__ = ("_allow", "_deny", "_flaw", "_last_year", "_longest", "_most", "name", "refused", "table")
-
-    def __init__(self, name: str, table: PolicyTable, *, longest: int, most: int, last_year: int) -> None:
-        self.name = name
-        self.table = table
-        self.refused = {reason: Verdict(name, 0.0, reason) for reason in REASONS}
-        self._longest = longest
-        self._most = most
-        self._last_year = last_year
-        self._allow = _any_of(table.allow)
-        self._deny = _any_of(table.deny)
-        self._flaw = functools.lru_cache(_URL_MEMO)(self._find_flaw)
-
-    def flaws(self, urls: Sequence[str]) -> list[Reason | None]:
-        """What is wrong with each URL alone."""
-        if self._allow is None and self._deny is None and self._are_plain(urls):
-            return [None] * len(urls)
-        return list(map(self._flaw, urls))
-
-    def _are_plain(self, urls: Sequence[str]) -> bool:
-        """Whether nothing but a pattern could be wrong with any of them. All are looked at together: on most pages it
-        is so, and to remember each URL costs more than to look, once there are too many for the processor's cache."""
-        together, most = "\n".join(urls), self._most
-        return (
-            together.count("&") < most
-            and _HAS_YEAR.search(together) is None
-            and max([url.count("/") for url in urls], default=0) < _LEAST_SLASHES + most
-            and (len(together) <= self._longest or max(map(len, urls)) <= self._longest)
-        )
-
-    def _find_flaw(self, url: str) -> Reason | None:
-        """What is wrong with the URL alone; _DATED when that hangs on the page that links it."""
-        if len(url) > self._longest:
-            return "too_long"
-        if self._deny is not None and self._deny(url):
-            return "denied"
-        if self._allow is not None and not self._allow(url):
-            return "not_allowed"
-        most = self._most
-        # Counting is four times as fast as splitting, and most URLs are too short for a loop.
-        if (url.count("/") >= _LEAST_SLASHES + most or url.count("&") >= most) and is_repeated(url, most):
-            return "trap_repeated"
-        return _DATED if is_off_calendar(url, last_year=self._last_year) else None
-
-    def step(self, url: str, source: str) -> Reason | None:
-        """Whether the link leads out of a calendar."""
-        return "trap_calendar" if source and leaves_calendar(url, source, last_year=self._last_year) else None
-
-    def reach(self, source: str) -> Callable[[str], bool]:
-        """Whether a site is within the policy's spread from the page `source`."""
-        if self.table.spread == "any" or not source:
-            return _anywhere
-        home = site_of(source)
-        if self.table.spread == "site":
-            return home.__eq__
-        domain = registered_domain(host_of(home))
-        return lambda site: site == home or registered_domain(host_of(site)) == domain
+    def importance_of(self, record: PageRecord, trust: float) -> float:
+        """Return the importance of a known page after its trust has changed. If pages are ranked, it stays as it
+        was.
+        """
+        law = self._law
+        return trust if law.is_trusting and not law.is_ranking else record.importance
 
 
-class _Heir(NamedTuple):
-    """A policy and trust on their way to a link, as the verdict on all that is taken in."""
+class _Inheritance(NamedTuple):
+    """Policy and trust that a link inherits, as the verdict of all accepted URLs."""
 
-    rules: _Rules
+    rules: UrlRules
     accepted: Verdict
 
 
-def _judge_under(law: _Law, heir: _Heir, urls: Sequence[str], origin: Origin) -> list[Verdict]:
-    """The verdicts under one policy; nearly always all of them are one."""
+def _judge_under(law: _CompiledPolicies, heir: _Inheritance, urls: Sequence[str], origin: Origin) -> list[Verdict]:
+    """Return the verdicts under one policy. In most cases, all URLs get the same object."""
     rules, accepted = heir
     if origin.depth > law.depth:
         too_deep, out_of_scope = rules.refused["too_deep"], rules.refused["out_of_scope"]
@@ -419,7 +311,7 @@ def _judge_under(law: _Law, heir: _Heir, urls: Sequence[str], origin: Origin) ->
         return [accepted] * len(flaws)
     verdicts = []
     for url, flaw in zip(urls, flaws, strict=True):
-        if flaw is _DATED:
+        if flaw is DATED:
             found = rules.step(url, origin.source)
         else:
             found = None if flaw == "not_allowed" and origin.depth == 0 else flaw
@@ -427,168 +319,79 @@ def _judge_under(law: _Law, heir: _Heir, urls: Sequence[str], origin: Origin) ->
     return verdicts
 
 
-def _heirs(law: _Law, rules: _Rules, origin: Origin) -> tuple[_Heir, _Heir]:
-    """Who inherits within the policy's spread, and who beyond it."""
+def _heirs(law: _CompiledPolicies, rules: UrlRules, origin: Origin) -> tuple[_Inheritance, _Inheritance]:
+    """Return what links inherit within the policy's spread, and what they inherit beyond it."""
     trust = origin.trust
     if origin.kind in ("link", "sitemap"):
         trust *= rules.table.dampening
-    inside = _Heir(rules, Verdict(rules.name, trust, None))
+    inside = _Inheritance(rules, Verdict(rules.name, trust, None))
     beyond = rules.table.otherwise
     if origin.kind in ("seed", "queued") or rules.table.spread == "any" or beyond == rules.name:
         return inside, inside
     other = law.rules(beyond)
-    return inside, _Heir(other, Verdict(other.name, min(trust, other.table.trust), None))
+    return inside, _Inheritance(other, Verdict(other.name, min(trust, other.table.trust), None))
 
 
-def _scope_rule(collection: Collection) -> Callable[[str], bool]:
-    """Whether a site is in scope."""
-    if collection.scope == "any":
-        return _anywhere
-    if collection.scope == "site":
-        return frozenset(map(site_of, collection.seeds())).__contains__
-    domains = frozenset(registered_domain(host_of(url)) for url in collection.seeds())
-    return functools.lru_cache(_SCOPE_MEMO)(lambda site: registered_domain(host_of(site)) in domains)
+def _heeds_rules(origin: Origin) -> bool:
+    """Return whether a ``[[rule]]`` may replace what the origin gives."""
+    return origin.kind != "queued" and not origin.is_named
 
 
-def _split(verdicts: list[Verdict]) -> list[Verdict]:
-    """Trust divided among the links that are taken in (TrustRank's splitting; OPIC divides cash the same way)."""
-    kept = sum(verdict.reason is None for verdict in verdicts)
+def _ruled(law: _CompiledPolicies, rule: PageRule, heir: _Inheritance) -> _Inheritance:
+    """Return what a rule gives in place of the inheritance."""
+    rules = heir.rules if rule.policy is None else law.rules(rule.policy)
+    trust = rules.table.trust if rule.trust is None else rule.trust
+    return _Inheritance(rules, Verdict(rules.name, trust, None, rule.number))
+
+
+def _judge_by_rules(law: _CompiledPolicies, urls: Sequence[str], origin: Origin, verdicts: list[Verdict]) -> None:
+    """Replace the verdicts of those URLs for which there is a ``[[rule]]``."""
+    found: dict[tuple[PageRule, str], list[int]] = {}
+    for i, url in enumerate(urls):
+        if (rule := law.book.find(url)) is not None:
+            found.setdefault((rule, verdicts[i].policy), []).append(i)
+    for (rule, policy), places in found.items():
+        heir = _ruled(law, rule, _Inheritance(law.rules(policy), verdicts[places[0]]))
+        judged = _judge_under(law, heir, [urls[i] for i in places], origin)
+        for i, verdict in zip(places, judged, strict=True):
+            verdicts[i] = verdict
+
+
+def _split(verdicts: list[Verdict], links: int = 0) -> list[Verdict]:
+    """Divide trust among the accepted links (TrustRank's splitting; OPIC divides cash the same way).
+
+    `links` is the number of these links on the whole page, if `verdicts` does not contain all of them. Trust given by
+    a rule is not divided.
+    """
+    kept = links or sum(verdict.reason is None for verdict in verdicts)
     if kept <= 1:
         return verdicts
     shares: dict[Verdict, Verdict] = {}
     return [
         verdict
-        if verdict.reason is not None
+        if verdict.reason is not None or verdict.rule
         else shares.setdefault(verdict, Verdict(verdict.policy, verdict.trust / kept, None))
         for verdict in verdicts
     ]
 
 
-def _asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
-    for when in (rule.when for rule in switches):
-        if when.language or when.language_not:
-            yield "language"
-        if when.similarity is not None or when.similarity_below is not None:
-            yield "similarity"
-        if when.duplicates is not None:
-            yield "duplicates"
-        if when.discovered is not None:
-            yield "discovered"
-
-
 def _with_topics(collection: Collection) -> Iterator[str]:
-    """The policies whose pages can link to pages of a policy with a topic, after a switch, too."""
+    """Yield the policies whose pages may link to pages of a policy with a topic, also after a switch."""
     tables = collection.policies
     reached = {
         name: {name} | ({table.otherwise} if table.spread != "any" else set[str]()) for name, table in tables.items()
     }
+    ruled = [rule.policy for rule in collection.tables.rule if rule.policy is not None]
     for name in tables:
-        heirs = reached[name].union(*(reached[rule.to] for rule in collection.tables.switch))
+        heirs = reached[name].union(ruled, *(reached[rule.to] for rule in collection.tables.switch))
         if any(tables[heir].topic is not None for heir in heirs):
             yield name
 
 
-def _meets(rule: SwitchTable, seen: Seen) -> bool:
-    """Whether a page shows all that a switch asks for."""
-    when, language, similarity = rule.when, seen.language, seen.similarity
-    return (
-        (when.status is None or when.status == seen.status)
-        and (not when.language or language in when.language)
-        and (not when.language_not or (language is not None and language not in when.language_not))
-        and (when.similarity is None or (similarity is not None and similarity >= when.similarity))
-        and (when.similarity_below is None or (similarity is not None and similarity < when.similarity_below))
-        and (when.duplicates is None or seen.duplicates >= when.duplicates)
-        and (when.text is None or _occurs(when.text, seen.text, when.count))
-        and (when.discovered is None or _leads_to(rule, seen))
-    )
-
-
-def _leads_to(rule: SwitchTable, seen: Seen) -> bool:
-    """Whether enough of what was discovered through a page was switched to where the rule leads.
-
-    Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows against the links). Deviation: it flows back only along
-    the links by which pages were discovered, and only where most of what they led to was bad, so that a guestbook that
-    spammers found is not condemned with them.
-    """
-    bad = seen.switched.get(rule.to, 0)
-    return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed
-
-
-def _occurs(pattern: re.Pattern[str], text: str, count: int) -> bool:
-    return any(number == count for number, _ in enumerate(pattern.finditer(text), start=1))
-
-
-def _any_of(patterns: Sequence[re.Pattern[str]]) -> Callable[[str], object] | None:
-    """A search for any of the patterns, None without one.
-
-    They are asked one by one: joined into one alternation, group numbers and inline flags would change meaning.
-    """
-    searches = [pattern.search for pattern in patterns]
-    if len(searches) <= 1:
-        return searches[0] if searches else None
-    return lambda url: any(search(url) for search in searches)
-
-
-def _anywhere(_site: str) -> bool:
-    return True
-
-
-_BATCH: Final = 1000
-_SAMPLE: Final = 10
-"""URLs shown of each kind."""
-
-
-class PolicyEffect(msgspec.Struct, frozen=True):
-    """Of `known` URLs: how many would be dropped by reason, how many refused ones taken in again, and some of each."""
-
-    known: int
-    dropped: dict[str, int]
-    taken: int
-    sample_dropped: tuple[str, ...]
-    sample_taken: tuple[str, ...]
-
-
-def policy_effect(judge: Judge, records: Iterable[PageRecord]) -> PolicyEffect:
-    """What the judge says of every record.
-
-    URLs that the policy never let in are not in a store: `newly_followed` judges what the link log has of them. They
-    are taken in as the pages that link them are fetched again. Requests of other projects are not judged.
-    """
-    known = taken = 0
-    dropped: Counter[str] = Counter()
-    samples: tuple[list[str], list[str]] = ([], [])
-    remaining = iter(records)
-    while batch := list(itertools.islice(remaining, _BATCH)):
-        known += len(batch)
-        for page, verdict in judge_again(judge, batch):
-            was_refused = page.state == "refused" and page.error in REASONS
-            if verdict.reason is not None and not was_refused:
-                dropped[verdict.reason] += 1
-                _keep(samples[0], page.url)
-            elif verdict.reason is None and was_refused:
-                taken += 1
-                _keep(samples[1], page.url)
-    return PolicyEffect(known, dict(dropped.most_common()), taken, tuple(samples[0]), tuple(samples[1]))
-
-
-def newly_followed(judge: Judge, pages: Iterable[tuple[PageRecord, Sequence[str]]]) -> set[str]:
-    """Links of known pages that were refused when these were fetched, as the judge would take them in now."""
-    found: set[str] = set()
-    for page, urls in pages:
-        verdicts = judge.judge(urls, Origin("link", page.depth + 1, page.policy, page.trust, page.url))
-        found.update(url for url, verdict in zip(urls, verdicts, strict=True) if verdict.reason is None)
-    return found
-
-
 def judge_again(judge: Judge, records: Sequence[PageRecord]) -> Iterator[tuple[PageRecord, Verdict]]:
-    """Known pages and what the judge says of them now, each under its own policy; not requests of other projects."""
+    """Yield known pages with their new verdicts, each under its own policy. Requests of other projects are left out."""
     own = sorted((each for each in records if each.request is None), key=lambda each: (each.policy, each.depth))
     for (policy, depth), group in itertools.groupby(own, key=lambda each: (each.policy, each.depth)):
         pages = list(group)
         verdicts = judge.judge([page.url for page in pages], Origin("queued", depth, policy))
         yield from zip(pages, verdicts, strict=True)
-
-
-def _keep(sample: list[str], url: str) -> None:
-    if len(sample) < _SAMPLE:
-        sample.append(url)

@@ -1,115 +1,98 @@
-"""The link log: what each fetched page links to, one row a page, in Parquet files that any engine reads.
+"""The link log: the links of each fetched page, one row per page, in Parquet files that other programs can read.
 
-A writer appends rows and, once a period or when enough have come, writes them as a *segment*. Compaction merges the
-segments into *shards* by the source's site, sorted by site and page, where the newest row of a page replaces the
-older ones; the *names* beside a shard give the URL of each fingerprint of its sites, in SURT order.
+A writer appends rows. Once per period, or when there are enough rows, it writes them as a *segment*. Until then, the
+rows are in its journal (`link_journal`). Compaction merges the segments into *shards*. The shard depends on the site
+of the page; rows are sorted by site and page. In a shard, the newest row of a page replaces older ones. Each shard has
+a file of *names*: the URL of each fingerprint of its sites, in SURT order.
 
-The manifest is replaced in one step and names the shards in force and the segments that they contain. What is live is
-the manifest's shards and every segment that it does not name, so a reader sees each row once, before, during and after
-a compaction, also one that is killed. Files that no manifest needs any longer stay until the next compaction, for
-readers that have just begun.
+The manifest is replaced in one step. It lists the current shards and the segments that they contain. The live files
+are these shards and every segment that the manifest does not list. So a reader sees each row once: before, during and
+after a compaction, even if that is killed. Unused files stay until the next compaction, for readers that have just
+started.
 
-Fingerprints are xxh3 of the canonical URL (of the site for sites), 8 bytes. It knows no ranking and judges no link:
-what an author takes back or the crawl does not follow is logged with a flag that says so, for it is a link of the web,
-and another collection, or an edited policy, may think otherwise. Whoever ranks decides what counts.
+Fingerprints are xxh3 hashes of 8 bytes, of the canonical URL of a page or of a site. The log computes no ranking and
+does not judge links. Links that are nofollow, or that the crawl does not follow, are logged with a flag, because
+another collection or an edited policy may treat them differently. The ranker decides which links count.
 """
 
 from __future__ import annotations
 
 __all__ = ["LinkLog", "LinkLogReader", "compact", "fingerprint", "surt"]
 
-import fcntl
-import io
-import json
-import os
 import secrets
 from array import array
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
-from webfountain.errors import RepositoryError
-from webfountain.ranking import UNFOLLOWED
+from webfountain.ranking.link_files import NAME, ROW, LogFiles, Manifest, shard_name
+from webfountain.ranking.link_journal import JournalRow, LinkJournal, left_behind
+from webfountain.ranking.scores import UNFOLLOWED
 from webfountain.records import Link
 from webfountain.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
-    import fsspec
     import numpy.typing as npt
 
 
 ROWS: Final = 20_000
-"""Pages after which a segment is written though its period has not ended."""
+"""Number of pages after which a segment is written before its period ends."""
 
 _KNOWN_NAMES: Final = 1_000_000
-"""Fingerprints whose name a writer remembers to have written; 60 bytes each."""
-
-_MANIFEST: Final = "manifest.json"
-_ROW: Final = pa.schema(
-    [
-        ("source", pa.uint64()),
-        ("site", pa.uint64()),
-        ("time", pa.float64()),
-        ("sequence", pa.uint64()),
-        ("targets", pa.list_(pa.uint64())),
-        ("target_sites", pa.list_(pa.uint64())),
-        ("flags", pa.list_(pa.uint8())),
-        ("anchors", pa.list_(pa.string())),
-    ]
-)
-_NAME: Final = pa.schema([("fingerprint", pa.uint64()), ("site", pa.uint64()), ("url", pa.string())])
+"""Largest number of fingerprints that a writer remembers as already named, 60 bytes each."""
 
 
 def fingerprint(url: str) -> int:
-    """8 bytes of a canonical URL or of a site, as an int."""
+    """Return the hash of a canonical URL or of a site, 8 bytes, as an int."""
     return xxh3_64_intdigest(url.encode())
 
 
 def surt(site: str) -> str:
-    """A site with its host's labels turned round (``org,example,www:8080)``), so that a domain stays together.
+    """Return a site with the labels of its host reversed (``org,example,www:8080)``), so that a domain stays together.
 
-    A URL's path follows as it is; the scheme is left out, for both schemes of a host belong together.
+    A URL's path follows unchanged. The scheme is omitted, so that both schemes of a host are together.
     """
     parts = urlsplit(site)
     port = f":{parts.port}" if parts.port else ""
     return f"{','.join(reversed((parts.hostname or '').split('.')))}{port})"
 
 
-class Manifest(msgspec.Struct, frozen=True):
-    """What the shards in force are, and which segments they contain."""
-
-    generation: int = 0
-    shards: int = 16
-    rows: tuple[str, ...] = ()
-    names: tuple[str, ...] = ()
-    contained: tuple[str, ...] = ()
-
-
 class LinkLog:
-    """A writer of segments; a folder may have many writers, each with a name of its own.
+    """A writer of segments. A log may have many writers, each with its own name.
 
-    `sequence` counts the rows of this opening and orders rows of one page and time. Not for several threads.
+    `sequence` counts the rows since the log was opened; it orders rows of one page with the same time. Not
+    thread-safe.
     """
 
-    def __init__(self, url: str, *, writer: str, period: float = 86_400.0, rows: int = ROWS) -> None:
-        """`url` is a folder or an fsspec URL; `period` in seconds of the rows' own times."""
-        self._files = _Files(url)
+    def __init__(
+        self, url: str, *, writer: str, period: float = 86_400.0, rows: int = ROWS, journal: Path | None = None
+    ) -> None:
+        """`url` is a folder or an fsspec URL; `period` in seconds of the rows' own times.
+
+        `journal` is the folder of the journals of all writers of the log on this machine. Rows of ownerless journals
+        in it are put into a segment. Without it (None), rows since the last segment are lost if the process dies.
+        """
+        self._files = LogFiles(url)
+        self._journal: LinkJournal | None = None
         self._period, self._rows = period, rows
-        # A name is never used again: the manifest may still call an older file of that name contained.
+        # A file name is never used again, because the manifest may still list an older file of that name as contained.
         self._writer = f"{writer}-{secrets.token_hex(4)}"
         self._sequence = 0
         self._named: set[bytes] = set()
         self._sites = _Sites()
         self._current = 0
         self._clear()
+        self.has_lost = False
+        """True if rows were lost with a journal that was taken over."""
+        if journal is not None:
+            self._take_over(journal)
+            self._journal = LinkJournal(journal, self._writer)
 
     def append(
         self,
@@ -121,40 +104,74 @@ class LinkLog:
         flags: bytes = b"",
         anchors: Sequence[str] | None = None,
     ) -> None:
-        """A page was fetched `at` and has these links; the row is durable after `flush`.
+        """Append the links of a page that was fetched at `at`. The row is durable after `commit` or `flush`.
 
         Parameters
         ----------
         url : canonical
-        links : with the fingerprints of their URLs as keys
-        flags : one byte a link, of those of `webfountain.ranking`; empty: all FOLLOWED
-        anchors : one text a link, where a policy asks for them
+        links : the keys are the fingerprints of the linked URLs
+        flags : one byte per link, of the flags in `webfountain.ranking`; empty: all FOLLOWED
+        anchors : one text per link, if a policy needs them
 
-        Raises RepositoryError when a segment that is full or of an earlier period cannot be written.
+        Raises RepositoryError if a full segment, or one of an earlier period, cannot be written.
         """
         period = int(at // self._period)
         if self._time and (period != self._current or len(self._time) >= self._rows):
             self.flush()
         self._current = period
-        # Bytes are joined, and made numbers a segment at a time: an object a link would cost as much as all the rest.
+        # Bytes are joined and converted to numbers segment by segment, because one object per link would double the
+        # cost.
         sites, named = self._sites, self._named
         targets = [link.key for link in links]
         source = xxh3_64_digest(url.encode())
+        names_before = len(self._names)
         if not named.issuperset(targets):
             self._name([link for link, key in zip(links, targets, strict=True) if key not in named])
         if source not in named:
             self._name([Link(url, site, source)])
+        row = JournalRow(
+            url,
+            site,
+            at,
+            b"".join(targets),
+            b"".join([sites[link.site] for link in links]),
+            flags or bytes(len(targets)),
+            None if anchors is None else list(anchors),
+            [(link.url, link.site) for link in self._names[names_before:]],
+        )
+        self._append(row, source)
+        if self._journal is not None:
+            self._journal.add(row)
+
+    def commit(self) -> None:
+        """Make the appended rows as durable as steps of the store. Raise RepositoryError if the disk reports an
+        error.
+        """
+        if self._journal is not None:
+            self._journal.commit()
+
+    def _append(self, row: JournalRow, source: bytes) -> None:
         self._source.append(source)
-        self._site.append(sites[site])
-        self._time.append(at)
-        self._targets.append(b"".join(targets))
-        self._target_sites.append(b"".join([sites[link.site] for link in links]))
-        self._flags += flags or bytes(len(targets))
-        self._ends.append(self._ends[-1] + len(targets))
-        self._anchors.append(anchors)
+        self._site.append(self._sites[row.site])
+        self._time.append(row.at)
+        self._targets.append(row.targets)
+        self._target_sites.append(row.target_sites)
+        self._flags += row.flags
+        self._ends.append(self._ends[-1] + len(row.flags))
+        self._anchors.append(row.anchors)
+
+    def _take_over(self, folder: Path) -> None:
+        """Put the rows of ownerless journals into a segment."""
+        for rows, lost in left_behind(folder):
+            self.has_lost = self.has_lost or lost > 0
+            for row in rows:
+                self._current = int(row.at // self._period)
+                self._name([Link(url, site, xxh3_64_digest(url.encode())) for url, site in row.names])
+                self._append(row, xxh3_64_digest(row.url.encode()))
+            self.flush()
 
     def flush(self) -> None:
-        """Write what was appended as one segment, and the names that are new; nothing when nothing was appended."""
+        """Write the appended rows as one segment, and the new names. Do nothing if there are no rows."""
         if not self._time:
             return
         count = len(self._time)
@@ -170,7 +187,7 @@ class LinkLog:
                 pa.ListArray.from_arrays(ends, pa.array(np.frombuffer(self._flags, dtype=np.uint8))),
                 pa.array(self._anchors, type=pa.list_(pa.string())),
             ],
-            schema=_ROW,
+            schema=ROW,
         )
         stem = f"{self._current:08d}-{self._writer}-{self._sequence:016d}.parquet"
         if self._names:
@@ -179,11 +196,21 @@ class LinkLog:
                 _uint64([self._sites[link.site] for link in self._names]),
                 pa.array([link.url for link in self._names]),
             ]
-            # Names first: whoever reads a row finds its names.
-            self._files.write_table(f"segments/names-{stem}", pa.table(names, schema=_NAME))
+            # Write the names first, so that whoever reads a row finds its names.
+            self._files.write_table(f"segments/names-{stem}", pa.table(names, schema=NAME))
         self._files.write_table(f"segments/links-{stem}", table)
         self._sequence += count
         self._clear()
+        if self._journal is not None:
+            self._journal.clear()
+
+    def close(self) -> None:
+        """Write the appended rows and release the journal."""
+        try:
+            self.flush()
+        finally:
+            if self._journal is not None:
+                self._journal.close()
 
     def _name(self, links: Sequence[Link]) -> None:
         if len(self._named) + len(links) > _KNOWN_NAMES:
@@ -192,7 +219,7 @@ class LinkLog:
         self._names += links
 
     def _clear(self) -> None:
-        # After a segment, for names wait for theirs.
+        # This comes after a segment, because names wait for their rows.
         if len(self._sites) >= _KNOWN_NAMES:
             self._sites = _Sites()
         self._source, self._site, self._time = list[bytes](), list[bytes](), array("d")
@@ -203,7 +230,7 @@ class LinkLog:
 
 
 class _Sites(dict[str, bytes]):
-    """Fingerprints of sites, made when they are asked for first."""
+    """Fingerprints of sites, each computed when first needed."""
 
     def __missing__(self, site: str) -> bytes:
         made = self[site] = xxh3_64_digest(site.encode())
@@ -211,23 +238,25 @@ class _Sites(dict[str, bytes]):
 
 
 class LinkLogReader:
-    """What is live at the moment of opening; older rows of a page are left out only where they are compacted."""
+    """The live rows of a log when it was opened. It omits older rows of a page only if they are in shards."""
 
     def __init__(self, url: str) -> None:
-        self._files = _Files(url)
+        self._files = LogFiles(url)
         manifest, self.files = self._files.live("links")
         self.shards = manifest.rows
         self.name_files = self._files.live("names")[1]
 
     def rows(self, *, files: Sequence[str] | None = None) -> Iterator[pa.Table]:
-        """Tables of rows of these of the live `files`, all unless given, shards first; at most 20,000 pages each."""
+        """Yield tables of the rows of `files` (default: all live files), shards first, with at most 20,000 pages
+        each."""
         for file in self.files if files is None else files:
             yield from self._files.read_batches(file, 20_000)
 
     def sources_of(self, target: int) -> dict[str, int]:
-        """URLs of the pages that link a page, by its fingerprint, when they were fetched last; the flags of each link.
+        """Return the URLs of the pages whose last fetched version links to a page, given by its fingerprint, with the
+        flags of each link.
 
-        All of the log is read.
+        It reads the whole log.
         """
         found: dict[int, tuple[float, int]] = {}
         for table in self.rows():
@@ -240,7 +269,7 @@ class LinkLogReader:
             )
             for row in np.flatnonzero(np.isin(sources, np.array(list(found), dtype=np.uint64))).tolist():
                 if times[row] >= found[int(sources[row])][0]:
-                    del found[int(sources[row])]  # it was fetched again
+                    del found[int(sources[row])]  # the page was fetched again
             found |= {int(sources[row]): (float(times[row]), flag) for row, flag in at.items()}
         urls: dict[str, int] = {}
         for table in self.names():
@@ -251,9 +280,9 @@ class LinkLogReader:
         return urls
 
     def unfollowed(self) -> dict[str, list[str]]:
-        """URL of each page that had links which were refused when it was fetched last, and their URLs.
+        """Return the URL of each page that had refused links at its last fetch, and the URLs of these links.
 
-        All of the log is read; what is told is held in memory.
+        It reads the whole log. The result is in memory.
         """
         found: dict[int, tuple[float, npt.NDArray[np.uint64]]] = {}
         for table in self.rows():
@@ -273,29 +302,31 @@ class LinkLogReader:
             prints = table["fingerprint"].to_numpy()
             rows = np.flatnonzero(np.isin(prints, wanted))
             urls |= zip(prints[rows].tolist(), table["url"].take(rows).to_pylist(), strict=True)
-        return {urls[source]: [urls[link] for link in links.tolist()] for source, links in kept.items()}
+        # A damaged log may have no names.
+        named = {source: [urls[link] for link in links.tolist() if link in urls] for source, links in kept.items()}
+        return {urls[source]: links for source, links in named.items() if source in urls}
 
     def names(self) -> Iterator[pa.Table]:
-        """Tables of fingerprint, site, url; a name may come twice where it is not compacted."""
+        """Yield tables of fingerprint, site, url. A name may occur twice if the log is not compacted."""
         for file in self.name_files:
             yield from self._files.read_batches(file, 200_000)
 
 
 def compact(url: str, *, shards: int | None = None) -> int:
-    """Merge all live segments into the shards, one after the other; the number of rows that are held now.
+    """Merge all live segments into the shards, shard by shard. Return the number of rows in the shards.
 
-    One compaction at a time: in a folder the second waits for the first; elsewhere it is for the callers to see to
-    that, where several crawls share a log. Memory is needed for what came since the last one, and one shard. `shards`
-    is fixed by the first compaction (16 unless given).
+    Only one compaction may run at a time. In a folder, the second one waits for the first. At an fsspec URL, crawls
+    that share a log must ensure this themselves. Memory is needed for the rows since the last compaction and one
+    shard. `shards` is fixed at the first compaction (default 16).
 
-    Raises RepositoryError when a file cannot be read or written; what was in force stays in force.
+    Raises RepositoryError if a file cannot be read or written; the old manifest then stays valid.
     """
-    files = _Files(url)
+    files = LogFiles(url)
     with files.lock():
         return _compacted(files, shards)
 
 
-def _compacted(files: _Files, shards: int | None) -> int:
+def _compacted(files: LogFiles, shards: int | None) -> int:
     manifest = files.manifest()
     if not manifest.generation:
         manifest = Manifest(shards=shards or manifest.shards)
@@ -315,7 +346,7 @@ def _compacted(files: _Files, shards: int | None) -> int:
         ):
             earlier = [files.read(old[shard])] if old else []
             table = merge(pa.concat_tables([*earlier, *new[shard]]))
-            name = f"shards/{kind}-{generation:06d}-{shard:04d}.parquet"
+            name = shard_name(kind, generation, shard)
             files.write_table(name, table)
             made[kind].append(name)
             held += table.num_rows if kind == "links" else 0
@@ -326,7 +357,7 @@ def _compacted(files: _Files, shards: int | None) -> int:
 
 
 def _split(tables: list[pa.Table], shards: int) -> list[list[pa.Table]]:
-    """The rows of each shard; a site's shard is the remainder of its fingerprint."""
+    """Return the rows of each shard. The shard of a site is its fingerprint modulo the number of shards."""
     parts: list[list[pa.Table]] = [[] for _ in range(shards)]
     for table in tables:
         home = table["site"].to_numpy() % np.uint64(shards)
@@ -339,13 +370,13 @@ def _split(tables: list[pa.Table], shards: int) -> list[list[pa.Table]]:
 
 
 def _newest_rows(table: pa.Table) -> pa.Table:
-    """By site and page, of each page the row of the latest time."""
+    """Return the latest row of each page, sorted by site and page."""
     keys = [("site", "ascending"), ("source", "ascending"), ("time", "descending"), ("sequence", "descending")]
     return _first_of_each(table.sort_by(keys), "source")
 
 
 def _sorted_names(table: pa.Table) -> pa.Table:
-    """In SURT order, each fingerprint once."""
+    """Return the names in SURT order, each fingerprint once."""
     sites, first, of = np.unique(table["site"].to_numpy(), return_index=True, return_inverse=True)
     surts = [surt(site_of(url)) for url in table["url"].take(first).to_pylist()]
     place = np.empty(len(sites), dtype=np.int32)
@@ -363,125 +394,5 @@ def _first_of_each(table: pa.Table, column: str) -> pa.Table:
 
 
 def _uint64(fingerprints: Sequence[bytes]) -> pa.Array:
-    """Of fingerprints as digests, some of them joined."""
+    """Return fingerprints as an array; they are given as digests, single or joined."""
     return pa.array(np.frombuffer(b"".join(fingerprints), dtype=">u8").astype(np.uint64))
-
-
-class _Files:
-    """The files of a log: names are relative to its root, with / between folders."""
-
-    def __init__(self, url: str) -> None:
-        import fsspec  # noqa: PLC0415  (0.1 s, needed by those who log links only)
-
-        self._fs: fsspec.AbstractFileSystem
-        self._fs, root = fsspec.url_to_fs(url)
-        self._root = root.rstrip("/")
-        self._local = "file" in self._fs.protocol
-
-    @contextmanager
-    def lock(self) -> Iterator[None]:
-        """No other process compacts, where that can be had; a killed one's lock is gone with it."""
-        if not self._local:
-            yield
-            return
-        try:
-            self._fs.makedirs(self._root, exist_ok=True)
-            lock = os.open(self._path("LOCK"), os.O_WRONLY | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise RepositoryError(f"{self._path('LOCK')}: {error}") from error
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            yield
-        finally:
-            os.close(lock)
-
-    def manifest(self) -> Manifest:
-        """The one in force; an empty one before the first compaction."""
-        try:
-            return msgspec.json.decode(self._fs.cat_file(self._path(_MANIFEST)), type=Manifest)
-        except FileNotFoundError:
-            return Manifest()
-        except (OSError, msgspec.MsgspecError) as error:
-            raise RepositoryError(f"{self._path(_MANIFEST)}: {error}") from error
-
-    def replace_manifest(self, manifest: Manifest) -> None:
-        self._write(_MANIFEST, json.dumps(msgspec.to_builtins(manifest), indent=1).encode())
-
-    def live(self, kind: str) -> tuple[Manifest, list[str]]:
-        """(manifest, its shards and the segments it does not contain) of `links` or `names`."""
-        # The listing first: a segment that is compacted in between is then in the manifest, and read there.
-        present = self._listed("segments")
-        manifest = self.manifest()
-        contained = set(manifest.contained)
-        fresh = [each for each in present if each.startswith(f"segments/{kind}-") and each not in contained]
-        return manifest, [*(manifest.rows if kind == "links" else manifest.names), *fresh]
-
-    def segments(self, manifest: Manifest) -> list[str]:
-        contained = set(manifest.contained)
-        return [each for each in self._listed("segments") if each not in contained]
-
-    def sweep(self, manifest: Manifest) -> None:
-        """Delete what a killed or the last compaction left: shards not in force, segments that are in the shards."""
-        kept = {*manifest.rows, *manifest.names}
-        gone = [each for each in self._listed("shards") if each not in kept]
-        gone += [each for each in self._listed("segments") if each in set(manifest.contained)]
-        for each in gone:
-            self._fs.rm_file(self._path(each))
-
-    def read(self, name: str) -> pa.Table:
-        try:
-            with self._fs.open(self._path(name), "rb") as file:
-                return pq.read_table(io.BytesIO(file.read()))
-        except (OSError, pa.ArrowInvalid) as error:
-            raise RepositoryError(f"{self._path(name)}: {error}") from error
-
-    def read_batches(self, name: str, batch: int) -> Iterator[pa.Table]:
-        try:
-            with self._fs.open(self._path(name), "rb") as file:
-                for each in pq.ParquetFile(file).iter_batches(batch_size=batch):
-                    yield pa.Table.from_batches([each])
-        except (OSError, pa.ArrowInvalid) as error:
-            raise RepositoryError(f"{self._path(name)}: {error}") from error
-
-    def count(self, name: str) -> int:
-        with self._fs.open(self._path(name), "rb") as file:
-            return int(pq.ParquetFile(file).metadata.num_rows)
-
-    def write_table(self, name: str, table: pa.Table) -> None:
-        made = io.BytesIO()
-        # Fingerprints are random: only sites repeat within a column, only the order's columns are worth bounds.
-        pq.write_table(
-            table,
-            made,
-            compression="zstd",
-            use_dictionary=["site", "target_sites.list.element"],
-            write_statistics=["site", "source", "time"],
-        )
-        self._write(name, made.getvalue())
-
-    def _write(self, name: str, content: bytes) -> None:
-        """A file is there as a whole or not at all: a rename in a folder, one object elsewhere."""
-        path = self._path(name)
-        try:
-            self._fs.makedirs(path.rpartition("/")[0], exist_ok=True)
-            if not self._local:
-                self._fs.pipe_file(path, content)
-                return
-            new = f"{path}.new"
-            with open(new, "wb") as file:
-                file.write(content)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(new, path)
-        except OSError as error:
-            raise RepositoryError(f"{path}: {error}") from error
-
-    def _listed(self, folder: str) -> list[str]:
-        try:
-            found = self._fs.ls(self._path(folder), detail=False)
-        except FileNotFoundError:
-            return []
-        return sorted(f"{folder}/{each.rpartition('/')[2]}" for each in found if each.endswith(".parquet"))
-
-    def _path(self, name: str) -> str:
-        return f"{self._root}/{name}"

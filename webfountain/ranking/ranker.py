@@ -1,29 +1,27 @@
-"""The ranker: from a link log, or a graph file, to scores; a process of its own beside the crawl.
+"""The ranker: compute scores from a link log or a graph file, in a process of its own beside the crawl.
 
-The log's rows are read once: fingerprints become page numbers (their place in the sorted list of all sources and
-targets, so that pages nobody has fetched are ranked too), links are sorted into files by target, and each file
-becomes a block of in-links that is mapped into memory while the ranking reads it. So memory holds the list of
-fingerprints, a block, and the ranking's vectors.
+It reads the log's rows once. Pages are numbered by their position in the sorted list of all sources and targets, so
+pages that were never fetched are ranked too. Links are sorted by target into files. Each file is one block of
+in-links, mapped into memory while the ranking reads it. So memory contains the list of fingerprints, one block, and
+the vectors of the ranking.
 """
 
 from __future__ import annotations
 
-__all__ = ["METHODS", "RankedLog", "publish_ranking", "rank_file", "rank_log", "rank_with", "ranked_log"]
+__all__ = ["Fingerprints", "RankedLog", "positions", "publish_ranking", "ranked_log"]
 
 import tempfile
-import time
-import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from webfountain.core.rank import DAMPENING, DAMPING, LinkBlock, LinkGraph, Ranking, backlinks, pagerank, trustrank
-from webfountain.core.resemblance import distinct
-from webfountain.errors import InputError
-from webfountain.ranking import NOFOLLOW, UNFOLLOWED, publish_scores
+from webfountain.core.link_graph import LinkBlock, LinkGraph
+from webfountain.core.pagerank import backlinks, pagerank, trustrank
+from webfountain.core.shingles import distinct
 from webfountain.ranking.link_log import LinkLogReader, fingerprint
+from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED, publish_scores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -34,16 +32,14 @@ if TYPE_CHECKING:
     Fingerprints = npt.NDArray[np.uint64]
     Links = npt.NDArray[np.int32]
 
-METHODS = ("pagerank", "trustrank", "backlinks")
-TOP: Final = 100
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
 class RankedLog:
-    """Pages of a link log: (n,) fingerprints, ascending, the graph whose page numbers are places in them.
+    """The pages of a link log: (n,) fingerprints, ascending, and the graph; page numbers are positions in this list.
 
-    `crawled` (n,) tells of which the log has a row.
+    `crawled` (n,) marks the pages with a row in the log.
     """
 
     fingerprints: Fingerprints
@@ -51,69 +47,13 @@ class RankedLog:
     crawled: npt.NDArray[np.bool_]
 
 
-def rank_with(
-    graph: LinkGraph, method: str, *, damping: float | None, trusted: npt.NDArray[np.int64] | None
-) -> Ranking:
-    """Rank a graph by a method of `METHODS`; InputError when an argument does not fit it."""
-    if damping is not None and not 0 <= damping < 1:
-        raise InputError(f"--damping: {damping} is not within [0, 1)")
-    if (trusted is None) == (method == "trustrank"):
-        raise InputError("--trusted goes with --method trustrank, and only with it")
-    if graph.nodes == 0:
-        raise InputError("there is no page to rank")
-    if method == "backlinks":
-        if damping is not None:
-            raise InputError("--damping means nothing for --method backlinks")
-        return backlinks(graph)
-    if trusted is not None:
-        return trustrank(graph, trusted, dampening=DAMPENING if damping is None else damping)
-    return pagerank(graph, damping=DAMPING if damping is None else damping)
-
-
-def rank_file(
-    file: Path, *, method: str, damping: float | None, trusted: Path | None, out: Path | None
-) -> dict[str, Any]:
-    """Rank a graph of an npz file with `indptr` and `indices`; the JSON document of `rank` (DESIGN section 7).
-
-    `trusted` has a page number on each line; `out` takes all scores (.npy), in the order of the numbers. `seconds`
-    are the ranking's without reading the file.
-    """
-    try:
-        with np.load(file) as arrays:
-            graph = LinkGraph.from_csr(arrays["indptr"], arrays["indices"])
-    except OSError as error:
-        raise InputError(f"--graph: {file}: {error.strerror or error}") from error
-    except (ValueError, KeyError, IndexError, EOFError, zipfile.BadZipFile) as error:
-        raise InputError(f"--graph: {file}: no npz with successor lists indptr and indices ({error})") from error
-    seeds = None if trusted is None else _numbers(trusted, graph.nodes)
-    begin = time.perf_counter()
-    ranking = rank_with(graph, method, damping=damping, trusted=seeds)
-    seconds = time.perf_counter() - begin
-    top = _top(ranking.scores)
-    return _document(graph, ranking, seconds, [[page, float(ranking.scores[page])] for page in top], out)
-
-
-def rank_log(url: str, *, method: str, damping: float | None, trusted: Path | None, out: Path | None) -> dict[str, Any]:
-    """Rank the pages of a link log; as `rank_file`, with URLs for numbers; `out` is in the order of fingerprints."""
-    with tempfile.TemporaryDirectory(prefix="webfountain-rank-") as scratch:
-        begin = time.perf_counter()
-        log = ranked_log(url, Path(scratch))
-        seeds = None if trusted is None else _places(trusted, log.fingerprints)
-        ranking = rank_with(log.graph, method, damping=damping, trusted=seeds)
-        seconds = time.perf_counter() - begin
-        top = _top(ranking.scores)
-        urls = _urls(url, log.fingerprints[top])
-        listed = [[urls.get(int(log.fingerprints[page]), ""), float(ranking.scores[page])] for page in top]
-        return _document(log.graph, ranking, seconds, listed, out)
-
-
 def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | None = None, at: float = 0.0) -> int:
-    """Rank a link log by PageRank and backlinks, and by trust in these URLs; publish the scores; the epoch's number.
+    """Rank a link log by PageRank, backlinks and trust, and publish the scores. Return the epoch's number.
 
-    What a process beside the crawl does. Scores are relative to the mean; that of `crawled` is 1 where the log has a
-    row. Sites are ranked by the links between them (Cho 2000, section 2.1) in the folder `sites` below. Trusted URLs,
-    each with how far it is trusted, 0 to 1, have no say where they are not in the log; without any there is no trust
-    score.
+    The process beside the crawl runs this function. Scores are relative to the mean. The score `crawled` is 1 for
+    pages with a row in the log. Sites are ranked by the links between them (Cho 2000, section 2.1); their scores are
+    in the subfolder `sites`. `trusted` gives URLs with their trust, 0 to 1. URLs that are not in the log are ignored.
+    If there are no trusted URLs, there is no trust score.
     """
     with tempfile.TemporaryDirectory(prefix="ranking-", dir=folder.parent) as scratch:
         log = ranked_log(url, Path(scratch))
@@ -122,7 +62,7 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
             return publish_scores(folder, log.fingerprints, {}, at=at)
         found = {"pagerank": pagerank(log.graph).scores, "backlinks": backlinks(log.graph).scores}
         weights = {fingerprint(page): trust for page, trust in (trusted or {}).items() if trust > 0}
-        seeds = _known(np.array(sorted(weights), dtype=np.uint64), log.fingerprints)
+        seeds = positions(np.array(sorted(weights), dtype=np.uint64), log.fingerprints)
         if len(seeds):
             given = np.array([weights[page] for page in log.fingerprints[seeds].tolist()])
             found["trust"] = trustrank(log.graph, seeds, weights=given).scores
@@ -132,7 +72,9 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
 
 
 def _publish_sites(url: str, folder: Path, at: float) -> None:
-    """Rank the sites of a link log by the links between them; one counts once, however many pages link."""
+    """Rank the sites of a link log by the links between them. A link from one site to another counts once, however
+    many pages have it.
+    """
     found: list[npt.NDArray[np.uint64]] = [np.zeros((0, 2), dtype=np.uint64)]
     waiting = 0
     for table in LinkLogReader(url).rows():
@@ -161,10 +103,11 @@ def _distinct_pairs(pairs: npt.NDArray[np.uint64]) -> npt.NDArray[np.uint64]:
 
 
 def ranked_log(url: str, scratch: Path) -> RankedLog:
-    """The graph of a link log, its blocks in files of `scratch`, which must live as long as the graph is used.
+    """Return the graph of a link log. Its blocks are files in `scratch`, which must exist as long as the graph is
+    used.
 
-    Links that the page's author takes back (nofollow) do not count, nor those that the crawl does not follow: a page's
-    score is divided among its valid outlinks (Policies 2006). A link that stands on a page twice counts once.
+    Links with nofollow, and links that the crawl does not follow, do not count: a page's score is divided among its
+    valid outlinks (Policies 2006). Several links from one page to another count once.
     """
     reader = LinkLogReader(url)
     pages = _all_pages(reader)
@@ -189,24 +132,24 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
 
 
 def _all_pages(reader: LinkLogReader) -> Fingerprints:
-    """(n,) fingerprints of all sources, and of all targets of links that count, ascending."""
+    """Return the (n,) fingerprints, ascending, of all sources, and of all targets of links that count."""
     pages = np.zeros(0, dtype=np.uint64)
     fresh: list[Fingerprints] = []
     waiting = 0
     for table in reader.rows():
         fresh += [table["source"].to_numpy(), _flat(table, "targets")[_counted(table)]]
         waiting += len(fresh[-1]) + len(fresh[-2])
-        # Merged when there are as many as are known, so that the whole costs a few sorts.
+        # Merged when new fingerprints are as many as known ones, so that the whole costs a few sorts.
         if waiting > max(len(pages), 1 << 20):
             pages, fresh, waiting = distinct(np.concatenate([pages, *fresh])), [], 0
     return distinct(np.concatenate([pages, *fresh])) if fresh else pages
 
 
 def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Fingerprints, Fingerprints]]:
-    """(pages, sources of links, their targets) of the links that count, of the newest row of each page."""
+    """Yield (pages, sources, targets) of the links that count, from the newest row of each page."""
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
-    # What is not compacted holds the newest rows: those are read last and looked through first.
+    # Files that are not compacted have the newest rows, so they are read last and searched first.
     for table in reader.rows(files=[each for each in segments if each not in shards]):
         for source, at in zip(table["source"].to_pylist(), table["time"].to_pylist(), strict=True):
             fresh[source] = max(at, fresh.get(source, at))
@@ -228,7 +171,7 @@ def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Fingerprints, 
 
 
 def _counted(table: pa.Table) -> npt.NDArray[np.bool_]:
-    """Of each link of the rows whether it counts."""
+    """Return, for each link of the rows, whether it counts."""
     return np.asarray((_flat(table, "flags") & (NOFOLLOW | UNFOLLOWED)) == 0)
 
 
@@ -237,7 +180,9 @@ def _flat(table: pa.Table, column: str) -> npt.NDArray[Any]:
 
 
 def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -> LinkBlock:
-    """In-links of one run of pages, mapped from a file; counts what each source gives into `degree`."""
+    """Return the in-links of a range of pages, mapped from a file. The out-links of each source are added to
+    `degree`.
+    """
     first = number * _TARGETS_A_BLOCK
     rows = min(_TARGETS_A_BLOCK, nodes - first)
     pairs = np.fromfile(file, dtype=np.int32).reshape(-1, 2) if file.exists() else np.zeros((0, 2), dtype=np.int32)
@@ -250,67 +195,8 @@ def _block(file: Path, number: int, nodes: int, degree: npt.NDArray[np.int64]) -
     return LinkBlock(first, indptr, mapped)
 
 
-def _document(
-    graph: LinkGraph, ranking: Ranking, seconds: float, top: list[list[Any]], out: Path | None
-) -> dict[str, Any]:
-    if out is not None:
-        try:
-            with out.open("wb") as file:
-                np.save(file, ranking.scores)
-        except OSError as error:
-            raise InputError(f"--out: {out}: {error.strerror or error}") from error
-    return {
-        "seconds": seconds,
-        "iterations": ranking.steps,
-        "nodes": graph.nodes,
-        "edges": graph.edges,
-        "top": top,
-    }
-
-
-def _top(scores: npt.NDArray[np.float64]) -> list[int]:
-    order = np.argsort(-scores, kind="stable")[:TOP]
-    return [int(page) for page in order]
-
-
-def _lines(file: Path) -> list[str]:
-    try:
-        lines = [line.strip() for line in file.read_text(encoding="utf-8").splitlines()]
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError(f"--trusted: {file}: {error}") from error
-    return [line for line in lines if line and not line.startswith("#")]
-
-
-def _numbers(file: Path, nodes: int) -> npt.NDArray[np.int64]:
-    found = []
-    for line in _lines(file):
-        if not line.isdecimal() or int(line) >= nodes:
-            raise InputError(f"--trusted: {file}: {line!r} is no page number within 0..{nodes - 1}")
-        found.append(int(line))
-    if not found:
-        raise InputError(f"--trusted: {file} names no page")
-    return np.array(found, dtype=np.int64)
-
-
-def _places(file: Path, pages: Fingerprints) -> npt.NDArray[np.int64]:
-    found = _known(np.array(sorted(map(fingerprint, _lines(file))), dtype=np.uint64), pages)
-    if not len(found):
-        raise InputError(f"--trusted: {file}: no page of it is in the link log")
-    return found
-
-
-def _known(wanted: Fingerprints, pages: Fingerprints) -> npt.NDArray[np.int64]:
-    """Places of those of `wanted` that are among `pages`."""
+def positions(wanted: Fingerprints, pages: Fingerprints) -> npt.NDArray[np.int64]:
+    """Return the positions in `pages` of those pages of `wanted` that it contains."""
     at = np.searchsorted(pages, wanted)
     at = at[at < len(pages)] if len(pages) else at[:0]
     return at[np.isin(pages[at], wanted)]
-
-
-def _urls(url: str, wanted: Fingerprints) -> dict[int, str]:
-    """URLs of a few fingerprints."""
-    found: dict[int, str] = {}
-    for table in LinkLogReader(url).names():
-        keys = table["fingerprint"].to_numpy()
-        hit = np.flatnonzero(np.isin(keys, wanted))
-        found.update(zip(keys[hit].tolist(), table["url"].take(hit).to_pylist(), strict=True))
-    return found

@@ -1,9 +1,9 @@
-"""What is told about a crawl: to people as words, tables and figures, to programs as plain data.
+"""What the commands show: the state of a crawl as words and tables for people, as plain data for programs.
 
 Life of a number
 ----------------
-The frontier counts it (`metrics`) or the store keeps it (census, records). While the crawl runs, a `progress.Moment`
-shows it; at its end `progress.summary` puts it into a sentence. Beside the crawl or after it, `state` reads it from
-the store, and `evolution` turns the records into what a daily visitor would have seen and analyses that, which `plots`
-draws. `findings` does the same for the optimisation model.
+The frontier counts it (`metrics`) or the store keeps it (census, records). During a crawl a `progress.Moment` shows it;
+at the end `summary` puts it into a sentence. Beside a crawl or after it `status`, `pages`, `texts`, `changes`, `copy`
+and `plan` read it from the store, `explain` gives the reasons for a page's state, and `wholeness` checks the store and
+the repository for damage.
 """

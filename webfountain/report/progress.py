@@ -1,25 +1,21 @@
-"""A crawl while it runs: moving numbers on a terminal, a plain line now and then elsewhere.
+"""Progress of a running crawl: a live table on a terminal, a plain line at intervals elsewhere.
 
-Whoever runs the crawl takes a `Moment` of it a few times a second and shows it here. Numbers have units, an
-estimate says that it is one, and nothing is drawn that did not happen. It reads no clock and starts no thread.
-
-The readable end of a crawl: what was found, what changed, how fresh the copy is, where the pages lie. Made from the
-document that `--report` writes (DESIGN.md section 7) and, for the demonstration, from measurements against the
-generated web's own truth. Text for people; programs read the document.
+The caller takes a `Moment` of the crawl several times a second and shows it here. Numbers have units, and estimates are
+marked. This module reads no clock and starts no thread.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 import msgspec
 
 from webfountain.records import FETCHED, OutcomeKind
+from webfountain.report.plurals import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
     from typing import TextIO
 
     from rich.table import Table
@@ -28,23 +24,21 @@ if TYPE_CHECKING:
     from webfountain.frontier.progress import FrontierStatistics
 
 __all__ = [
+    "LATE_LINE_EVERY_S",
+    "LINE_EVERY_S",
     "Moment",
     "ProgressDisplay",
-    "Sample",
-    "freshness_summary",
     "line",
     "moment_of",
-    "places",
     "spell_seconds",
-    "summary",
     "table",
 ]
 
 LINE_EVERY_S: Final = 5.0
-"""Seconds between plain lines where the output is no terminal, in the first minute; later LATE_LINE_EVERY_S."""
+"""Seconds between plain lines in the first minute if the output is not a terminal; LATE_LINE_EVERY_S later."""
 LATE_LINE_EVERY_S: Final = 60.0
 _WINDOW_S: Final = 5.0
-"""The rate shown is that of the last so many seconds."""
+"""Time over which the shown rate is measured, s."""
 _BLOCKS: Final = " ▁▂▃▄▅▆▇█"
 _BAR_WIDTH: Final = 30
 _COLOURS: Final = {
@@ -60,29 +54,31 @@ _COLOURS: Final = {
 
 
 class Moment(msgspec.Struct, frozen=True):
-    """What is known of a running crawl at one moment."""
+    """State of a running crawl at one moment."""
 
     seconds: float
     """Since the crawl began."""
     outcomes: Mapping[str, int]
-    """Settled fetches by outcome; their sum is `fetched`."""
+    """Fetches that were settled, by outcome; their sum is `fetched`."""
     pages: Mapping[str, int]
     """Known URLs by state."""
     sites: int
     active_sites: int
     in_flight: int
     waiting: int
-    """URLs that were asked and gave no copy yet; each has a time of its next try."""
+    """URLs that were fetched but have no copy yet; each has a time for its next try."""
     ants: int | None = None
-    """Processes that crawl together; None for one that crawls alone."""
+    """Number of processes that crawl together; None if there is only one."""
     freshness: float | None = None
-    """Estimated share of the known pages whose copy is as they are now, 0 to 1."""
+    """Estimated share of the known pages whose copy is current, 0 to 1."""
     plan: str | None = None
-    """The plan in force, in a few words."""
+    """The present plan, in a few words."""
+    limit: str | None = None
+    """What limits the rate, in a few words."""
 
     @property
     def fetched(self) -> int:
-        """Settled fetches; a refusal asked nothing."""
+        """Return the number of fetches that were settled. Refused pages were not requested and do not count."""
         return sum(count for kind, count in self.outcomes.items() if kind in FETCHED)
 
 
@@ -93,8 +89,9 @@ def moment_of(
     seconds: float,
     freshness: float | None = None,
     plan: str | None = None,
+    limit: str | None = None,
 ) -> Moment:
-    """A moment from the frontier's snapshot and the counts of `Metrics.snapshot`."""
+    """Return a moment made from the frontier's snapshot and the counts of `Metrics.snapshot`."""
     outcomes = {kind: int(counts.get(f"outcome/{kind}", 0)) for kind in get_args(OutcomeKind)}
     return Moment(
         seconds=seconds,
@@ -106,11 +103,12 @@ def moment_of(
         waiting=statistics.store.pages.get("failed", 0),
         freshness=freshness,
         plan=plan,
+        limit=limit,
     )
 
 
 class ProgressDisplay:
-    """Shows moments on `stream`: a live table on a terminal, else a line now and then.
+    """Shows moments on `stream`: a live table on a terminal, else a line at intervals.
 
     A context manager; without `with`, call `close`.
     """
@@ -125,13 +123,13 @@ class ProgressDisplay:
         self._next_line = 0.0
         self._rates: deque[float] = deque(maxlen=40)
         console = Console(file=stream)
-        # Kept on the screen when it ends: the last numbers are the ones that people want to read.
+        # The last numbers stay on the screen, because people want to read them.
         self._live = Live(console=console, auto_refresh=False) if console.is_terminal else None
         if self._live is not None:
             self._live.start()
 
     def show(self, moment: Moment) -> None:
-        """Draw a moment, the newest so far."""
+        """Draw the newest moment."""
         self._moments.append(moment)
         while len(self._moments) > 2 and moment.seconds - self._moments[0].seconds > _WINDOW_S:
             self._moments.popleft()
@@ -145,7 +143,7 @@ class ProgressDisplay:
             self._stream.flush()
 
     def close(self) -> None:
-        """Leave the last picture as it is and give the terminal back. A second call has no effect."""
+        """Leave the last picture on the screen and release the terminal. A second call has no effect."""
         if self._live is not None:
             self._live.stop()
 
@@ -162,25 +160,27 @@ class ProgressDisplay:
 
 
 def line(moment: Moment, *, title: str, rate: float) -> str:
-    """A moment as one line of plain text."""
+    """Return a moment as one line of plain text."""
     parts = [
         f"{title} {spell_seconds(moment.seconds)}",
         f"{moment.fetched:,} fetched ({rate:.1f} pages/s)",
         ", ".join(f"{count:,} {_word(kind)}" for kind, count in moment.outcomes.items() if count) or "no outcome yet",
-        f"{sum(moment.pages.values()):,} pages known, {moment.pages.get('never-crawled', 0):,} never crawled",
-        f"{moment.active_sites:,} of {moment.sites:,} sites active",
+        f"{counted(sum(moment.pages.values()), 'page')} known, {moment.pages.get('never-crawled', 0):,} never crawled",
+        f"{moment.active_sites:,} of {counted(moment.sites, 'site')} active",
     ]
     if moment.waiting:
         parts.append(f"{moment.waiting:,} waiting")
     if moment.freshness is not None:
         parts.append(f"about {moment.freshness:.1%} fresh")
+    if moment.limit is not None:
+        parts.append(f"limit: {moment.limit}")
     if moment.plan is not None:
         parts.append(moment.plan)
     return " | ".join(parts)
 
 
 def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = ()) -> Table:
-    """A moment as a table for a terminal; `rates` are those of the last moments, drawn as a small curve."""
+    """Return a moment as a table for a terminal; `rates` are those of the last moments, drawn as a small curve."""
     from rich.table import Table  # noqa: PLC0415
     from rich.text import Text  # noqa: PLC0415
 
@@ -198,13 +198,15 @@ def table(moment: Moment, *, title: str, rate: float, rates: Sequence[float] = (
         drawn.add_row(
             "fresh", Text.assemble(_bar(moment.freshness), f" {moment.freshness:.1%} of the pages (estimate)")
         )
+    if moment.limit is not None:
+        drawn.add_row("limit", moment.limit)
     if moment.plan is not None:
         drawn.add_row("plan", moment.plan)
     return drawn
 
 
 def spell_seconds(seconds: float) -> str:
-    """1:02:03 from a number of seconds, days in front where there are any."""
+    """Return 1:02:03 from a number of seconds, with days in front if there are any."""
     days, rest = divmod(int(seconds), 86_400)
     clock = f"{rest // 3600}:{rest % 3600 // 60:02}:{rest % 60:02}"
     return f"{days} d {clock}" if days else clock
@@ -213,14 +215,14 @@ def spell_seconds(seconds: float) -> str:
 def _sites(moment: Moment) -> str:
     parts = [f"{moment.active_sites:,} active of {moment.sites:,}", f"{moment.in_flight:,} in flight"]
     if moment.ants is not None:
-        parts.append(f"{moment.ants:,} ants")
+        parts.append(counted(moment.ants, "ant"))
     if moment.waiting:
         parts.append(f"{moment.waiting:,} waiting")
     return ", ".join(parts)
 
 
 def _counts(counts: Mapping[str, int]) -> Text:
-    """`new 12 · same 3`, coloured; what is zero is left out."""
+    """Return `new 12 · same 3`, coloured, without zeros."""
     from rich.text import Text  # noqa: PLC0415
 
     shown = [
@@ -241,86 +243,6 @@ def _bar(share: float) -> Text:
 
 
 def _curve(rates: Sequence[float]) -> str:
-    """One block character per rate, the highest full."""
+    """Return one block character per rate, the highest full."""
     top = max(rates, default=0.0)
     return "".join(_BLOCKS[round(rate / top * (len(_BLOCKS) - 1))] for rate in rates) if top > 0 else ""
-
-
-_FOUND: Final = ("new", "changed", "minor", "same", "not_modified", "redirected", "gone", "failed")
-_REASONS: Final = {
-    "finished": "all is asked",
-    "idle": "nothing is left to do",
-    "max_pages": "--max-pages is reached",
-    "max_seconds": "--max-seconds are over",
-    "shutdown": "stopped by a signal",
-}
-_BAR: Final = 40
-
-
-class Sample(NamedTuple):
-    """How fresh the copy was at one moment, by the server's own truth."""
-
-    period: int
-    """Time periods since the crawl began."""
-    pages: int
-    """Pages that existed then."""
-    fresh: float
-    """Share of them whose newest copy had the bytes that the server would have sent."""
-
-
-def summary(report: Mapping[str, Any]) -> str:
-    """What a crawl found, from its report document; lines of text."""
-    reason = report["finish_reason"]
-    pages, seconds = report["pages_fetched"], report["seconds"]
-    rate = pages / seconds if seconds else 0.0
-    cpu = 1000 * report["cpu_seconds"] / pages if pages else 0.0
-    status = ", ".join(f"{code} {count:,}x" for code, count in sorted(report["by_status"].items()))
-    lines = {
-        "ended": f"{_REASONS.get(reason, reason)}, after {spell_seconds(seconds)}",
-        "fetched": f"{pages:,} pages of {report['sites']:,} sites, {rate:.1f} pages/s, {cpu:.1f} ms of CPU a page",
-        "found": _outcomes(report, _FOUND) or "nothing",
-        "answers": status or "none",
-        "links": f"{report['links_seen']:,} seen, {report['urls_discovered']:,} new URLs among them, "
-        f"{report['links_out_of_scope']:,} out of scope",
-        "refused": f"{report['refused_by_robots']:,} by robots.txt" if report["refused_by_robots"] else "",
-        "waiting": _waiting(report["waiting"], idle=reason == "idle"),
-        "cost": f"{report['peak_rss_bytes'] / 1e6:.0f} MB of memory at most, {report['cpu_seconds']:.1f} s of CPU",
-    }
-    return "\n".join(f"  {name:<9}{text}" for name, text in lines.items() if text)
-
-
-def freshness_summary(samples: Sequence[Sample]) -> str:
-    """The measured freshness, a bar for each sample."""
-    if not samples:
-        return "  not measured: the crawl ended before the first period did"
-    last = samples[-1]
-    lines = [f"  {last.fresh:.1%} of the {last.pages:,} pages that exist now are held exactly as the server has them"]
-    for sample in samples:
-        full = round(sample.fresh * _BAR)
-        lines.append(f"  period {sample.period:>3}  {'█' * full}{'·' * (_BAR - full)} {sample.fresh:6.1%}")
-    return "\n".join(lines)
-
-
-def places(*, store: str, repository: Path, example: str | None) -> str:
-    """Where the pages lie, and the commands to look at them; `example` is the URL of one page."""
-    option = f"--store {store}"
-    commands = [
-        (f"webfountain status {option}", "counts, rate, freshness"),
-        (f"webfountain pages {option}", "every known URL"),
-        (f"webfountain texts --jsonl {option}", "the text, for an index"),
-    ]
-    if example is not None:
-        commands.append((f"webfountain cat {example} {option}", "one page"))
-    width = max(len(command) for command, _ in commands)
-    lines = [f"  {'store':<9}{store}", f"  {'copies':<9}{repository} (WARC files)"]
-    return "\n".join([*lines, *(f"  {command:<{width}}  # {what}" for command, what in commands)])
-
-
-def _waiting(urls: int, *, idle: bool) -> str:
-    """Never-crawled URLs: of an idle crawl, those of dead hosts and unreachable robots.txt."""
-    why = "that cannot be asked now (a dead host, an unreachable robots.txt)" if idle else "not asked yet"
-    return f"{urls:,} known URLs {why}" if urls else ""
-
-
-def _outcomes(report: Mapping[str, Any], kinds: Iterable[str]) -> str:
-    return ", ".join(f"{report[kind]:,} {kind.replace('_', ' ')}" for kind in kinds if report[kind])

@@ -1,270 +1,116 @@
-"""The store contract: where the frontier's URLs, queues, leases, sites, census and published values live.
+"""The store contract: the interface of the place where the frontier keeps its URLs, queues, leases and sites.
 
-Small Protocols by reader, joined in `FrontierStore`; batch first. Times are arguments (UTC seconds); a store never
-reads a clock. `memory` is the reference; `embedded` (RocksDB) is the default.
+A store also keeps the census, the change log and published values. It consists of parts, one Protocol each;
+`FrontierStore` lists them. Most calls take a batch. Times are arguments (UTC seconds), because a store never reads a
+clock. `memory` is the reference, `embedded` (RocksDB) the default.
 
-**What is atomic.** A call that changes something may name many sites and is atomic for each of them: after a crash
-what it did to a site has happened wholly or not at all, and what a call returned is kept. A shared store sends the
-parts to the shards of the sites, in one round trip however many they are; the stores of one process take a call as
-one step. An empty batch costs nothing.
+**Atomicity.** A call that changes something may concern many sites. It is atomic for each site: after a crash, its
+effect on a site is either complete or absent. When a call has returned, its effect is durable. A shared store sends
+the parts of a call to the shards of the sites, in one round trip. A store of one process executes the call as one
+step. An empty batch costs nothing.
 
-**Who may do what.** `lease`, `settle`, `release`, `park`, `regrade` and `evict` are for who has the site: they name
-its site lease, whole or in the ids of its URL leases. When that was parked or taken over they have no effect, say so
-and are counted (`Statistics`), so a process that was paused and wakes harms nothing. A site lease that ran out
-still holds until somebody takes the site over: what was fetched under it is not thrown away for lateness. `discover`,
-`immediate`, `advance`, `relocate` and `forget` are for anybody: they touch nothing that is leased, but for `forget`.
-
-**A site's queues** have lanes. A URL stands in one lane of one queue, or is leased and will return to its place there.
-*Immediate* has one lane, first come first served; a site with URLs in it that its ant has not seen is due `AT_ONCE`.
-*Never-crawled* has a lane for each class of importance (`class_of`, 0 the most important), in order of arrival.
-*Recrawl* has a lane for each bucket (0..255), ordered by `last_crawled`, oldest first, and two that are ordered by an
-explicit time, `record.due`: ADVANCED holds crawled pages that something made due (a sitemap, a sibling's change),
-RETRY gone, failed, refused and redirected pages, and crawled ones whose last tries failed.
-What is due is not stored: a caller passes a *horizon*, one time per lane, and a URL is due when its order (in the
-never-crawled queue `first_seen`) is not after its lane's. So a change of plan rewrites no queue.
+**Permissions.** Only the owner of a site may call `lease`, `settle`, `release`, `park`, `regrade`, `reweigh` and
+`evict`. These calls contain the site lease, either as a whole or in the ids of its URL leases. If the site was parked
+or taken over meanwhile, the call has no effect. It says so in its result, and `Statistics` counts it. A process that
+was paused and resumes therefore does no harm. A site lease that has expired stays valid until another process takes
+the site over, so a late fetch is not wasted. Every process may call `discover`, `immediate`, `advance`, `reassign`,
+`relocate` and `forget`. They change no leased URL, except `forget`, which ends the leases.
 """
 
 from __future__ import annotations
 
-import math
-from typing import TYPE_CHECKING, Final, Literal, NamedTuple, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from webfountain.records import (
         CensusRow,
         Change,
-        Discovered,
-        Lease,
+        DiscoverResult,
         LeaseId,
         Link,
         Move,
         Outcome,
         PageRecord,
-        Settled,
+        SettleResult,
         SiteLease,
         SiteRecord,
-        SiteState,
         State,
     )
-    from webfountain.store.transfer import Row
+    from webfountain.store.answers import (
+        BucketCensus,
+        LeaseBatch,
+        ParkRequest,
+        ReassignResult,
+        Refill,
+        RegradeResult,
+        SiteOrder,
+        Statistics,
+    )
+    from webfountain.store.claims import Claims
+    from webfountain.store.feed import Feed, FeedForm
+    from webfountain.store.lives import Lives
+    from webfountain.store.transfer_rows import Row
 
 __all__ = [
-    "ADVANCED",
-    "AT_ONCE",
-    "CLASSES",
     "COLLECTION",
     "FORECAST",
-    "IMMEDIATE",
-    "LANES",
     "PLAN",
     "PRICE",
-    "RETRY",
-    "RETRY_SHARE",
+    "SKETCH_KEY",
     "WORDS",
     "Board",
-    "BucketCensus",
     "CensusReader",
     "Changes",
-    "Claim",
-    "Claims",
-    "Copies",
-    "Dealt",
-    "Feed",
-    "FeedEntry",
-    "FeedForm",
-    "Feeds",
     "FrontierStore",
-    "PageReader",
-    "Parked",
-    "Portable",
-    "Reassigned",
-    "Refill",
-    "Regraded",
-    "Scores",
+    "PageRecords",
     "SiteList",
-    "Statistics",
     "UrlQueues",
-    "class_of",
-    "recrawl_place",
 ]
 
-CLASSES: Final = 64
-"""Lanes of the never-crawled queue."""
-_FIRST_CLASS: Final = 12
-"""Binary logarithm of the importance from which on a URL is in class 0."""
-_FIRST: Final = 2.0**_FIRST_CLASS
-ADVANCED: Final = 256
-RETRY: Final = 257
-LANES: Final = 258
-"""Lanes of the recrawl queue."""
-IMMEDIATE: Final = 258
-"""The immediate lane, as `recrawl_place` names it."""
-RETRY_SHARE: Final = 10
-"""Of a recrawl lease of n at most max(1, n // RETRY_SHARE) come from RETRY while other lanes are due."""
-AT_ONCE: Final = 0.0
-"""When a site with new immediate URLs is due: before all others."""
 PLAN: Final = "plan"
-"""Name of the published value that is the plan in force."""
+"""Name of the published value that contains the present plan."""
 COLLECTION: Final = "collection"
-"""Name of the published value that is the policy file in force (`policy.files.CollectionInForce`)."""
+"""Name of the published value that contains the present policy file (`policy.files.CollectionInForce`)."""
 WORDS: Final = "words"
-"""Name of the published value that tells which words are rare (`core.resemblance.WordCounts`)."""
+"""Name of the published value that contains the word counts (`core.topics.WordCounts`)."""
+SKETCH_KEY: Final = "sketch-key"
+"""Name of the published value that contains the key of the duplicate index's sketches (`ranking.sketch_key`)."""
 FORECAST: Final = "forecast"
+"""Name of the published value that contains the forecast of the collection's obsolete share."""
 PRICE: Final = "price"
-"""Name of the published price of a fetch."""
-
-
-def class_of(importance: float) -> int:
-    """The never-crawled lane of an importance: 0 from 2^12 up, two more for each halving, 63 below 2^-19.
-
-    Room for scores whose mean is one, of which one page in a thousand is above 2^12, and for trust that was divided
-    three times.
-    """
-    if not importance > 0.0:
-        return CLASSES - 1
-    if importance >= _FIRST:
-        return 0
-    mantissa, exponent = math.frexp(importance)
-    found = 2 * (_FIRST_CLASS + 1 - exponent) - (mantissa * mantissa >= 0.5)
-    return found if found < CLASSES else CLASSES - 1
-
-
-def recrawl_place(record: PageRecord) -> tuple[int, float]:
-    """Where a page that was tried at least once stands: its recrawl lane, or IMMEDIATE, and its order within it.
-
-    Earliest first: `last_crawled` in a bucket's lane, `due` in the others, their number among immediate ones.
-    """
-    if record.immediate is not None:
-        return IMMEDIATE, float(record.immediate)
-    order = record.last_crawled if record.due is None else record.due
-    order = 0.0 if order is None else order
-    if record.state != "crawled" or record.failures:
-        return RETRY, order
-    return (record.bucket if record.due is None else ADVANCED), order
-
-
-class Refill(msgspec.Struct, frozen=True):
-    """How many URLs of each queue of one site are wanted, and which of them are due.
-
-    `classes` is the horizon of the never-crawled queue, CLASSES times: of what is due the most overdue goes first.
-    None: all of it is due, the most important class first. `horizon` is that of the recrawl queue, LANES times, and
-    required where `recrawl` is not 0.
-    """
-
-    lease: SiteLease
-    immediate: int = 0
-    never_crawled: int = 0
-    recrawl: int = 0
-    classes: Sequence[float] | None = None
-    horizon: Sequence[float] = ()
-
-
-class Dealt(msgspec.Struct, frozen=True):
-    """Answer to a `Refill`: leases of each queue, and of recrawl, if it was asked for, each lane's next order.
-
-    `overtaken`: a URL that was leased before is immediate since; released, it comes with the next immediate URLs. An
-    answer to a refill that wants immediate URLs says so once.
-    """
-
-    site: str
-    immediate: list[Lease]
-    never_crawled: list[Lease]
-    recrawl: list[Lease]
-    lanes: list[tuple[int, float]]
-    overtaken: bool = False
-
-
-class Parked(msgspec.Struct, frozen=True, gc=False):
-    """A site that leaves an ant's active list: when to come back (inf: when a URL is discovered), what to remember."""
-
-    lease: SiteLease
-    due: float
-    state: SiteState
-
-
-class Regraded(msgspec.Struct, frozen=True, gc=False):
-    """Of one `regrade`: never-crawled URLs that were looked up, those that changed lanes, whether all are in order."""
-
-    seen: int
-    moved: int
-    done: bool
-
-
-class Reassigned(msgspec.Struct, frozen=True, gc=False):
-    """Of one `reassign`: how many pages were put under another policy, and which would have been but are leased."""
-
-    put: int = 0
-    leased: tuple[bytes, ...] = ()
-
-
-class BucketCensus(msgspec.Struct, frozen=True, gc=False):
-    """Crawled pages of one bucket as they stand now: how many, and the sum of their `last_crawled` (mean age)."""
-
-    pages: int
-    sum_last_crawled: float
-
-
-class Statistics(msgspec.Struct, frozen=True, gc=False):
-    """A frozen snapshot. `immediate` counts the URLs in immediate lanes that are not leased, `settle_lost` outcomes
-    whose lease was lost, `fenced` other steps that named a site lease that was lost.
-    """
-
-    pages: Mapping[State, int]
-    sites: int
-    active_sites: int
-    leased: int
-    immediate: int
-    settle_lost: int
-    fenced: int = 0
-
-
-class Claim(msgspec.Struct, frozen=True, gc=False):
-    """Who has a name now, until when, and what they say beside it.
-
-    `owner` "": nobody has it, and nobody may before `until`. `lost_by`: who had it until it ran out, where this call
-    took it from them.
-    """
-
-    name: str
-    owner: str
-    until: float
-    note: bytes = b""
-    lost_by: str | None = None
+"""Name of the published value that contains the price of a fetch."""
 
 
 class UrlQueues(Protocol):
-    """URLs on their way: discovered, queued, leased, settled."""
+    """The URLs of a crawl and their steps: discover, queue, lease, settle."""
 
-    def discover(self, links: Sequence[Link], *, at: float) -> Discovered:
-        """Make URLs known: each unknown one joins its site's never-crawled queue, in the lane of its importance.
+    def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
+        """Make URLs known: each new URL joins the never-crawled queue of its site, in the lane of its importance.
 
-        A link known before (also earlier in the batch) or forgotten (`forget`) has no effect and counts as known;
-        `repeated` tells which these were. An inactive site becomes due `at`. A second call finds all of them known.
+        A link has no effect and counts as known if its URL was known before (even from earlier in the batch) or was
+        forgotten (`forget`). `repeated` contains the positions of these links in the batch. A site that is not active
+        becomes due `at`. In a second call all of them are known.
         """
         ...
 
     def immediate(self, links: Sequence[Link], *, at: float) -> int:
-        """Put URLs on the immediate lanes of their sites, in order, discovering the unknown; returns how many were put.
+        """Put URLs on the immediate lanes of their sites, in order; return how many were put there.
 
-        An inactive site becomes due `AT_ONCE`. A URL that is already there is left out, so a second call puts none. One
-        that is leased is there when its lease is released (`Dealt.overtaken`); its settle ends that.
+        Unknown URLs are discovered first. A site that is not active becomes due `AT_ONCE`. URLs that are already in
+        the lane are skipped, so a second call puts none. A leased URL enters the lane when its lease is released
+        (`LeaseBatch.overtaken`), unless it is settled before.
         """
         ...
 
-    def lease(self, refills: Sequence[Refill]) -> list[Dealt | None]:
-        """Lease URLs of active sites; None where the site lease is lost.
+    def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
+        """Lease URLs of active sites; return None for a site whose site lease is lost.
 
-        The leases end with the site lease. ADVANCED goes first, then the bucket lanes by how long their page is overdue
-        (horizon - order), RETRY gets at most a RETRY_SHARE'th while others are due. A second call leases others.
-
-        Raises
-        ------
-        ValueError
-            when a horizon has not one time for each lane.
+        The leases end with the site lease. In the recrawl queue, ADVANCED goes first. The bucket lanes follow, ordered
+        by how long their pages are overdue (horizon - order). RETRY gets at most one place in RETRY_SHARE while other
+        lanes have due URLs. A second call leases other URLs. Raises ValueError if a horizon does not have one time for
+        each lane.
         """
         ...
 
@@ -275,133 +121,186 @@ class UrlQueues(Protocol):
         at: float,
         learned: Sequence[tuple[SiteLease, bytes]] = (),
         parts: Sequence[tuple[SiteLease, int, bytes]] = (),
-    ) -> Settled:
-        """End leases: each record replaces the page's and decides its lane (`recrawl_place`), the census counts it.
+    ) -> SettleResult:
+        """End leases: each outcome's record replaces the page's record and decides its lane (`recrawl_place`). The
+        census counts it.
 
-        `learned` is kept with the site (`SiteRecord.learned`) in the same step, and `parts` beside it, each under a
-        number from 0 to 2^63 - 1 (`SiteList.part`); an empty one is kept no longer. Each whose site lease is lost is
-        counted (`Statistics.fenced`). An outcome whose lease is unknown, or was settled, released or lost with its
-        site lease, has no effect and is counted as lost: so a second call.
+        The same step stores `learned` with the site (`SiteRecord.learned`) and the `parts` beside it. A part has a
+        number from 0 to 2^63 - 1 (`SiteList.part`); an empty part deletes the stored one. `Statistics.fenced` counts
+        the `learned` and `parts` whose site lease is lost. An outcome has no effect and counts as lost if its lease is
+        unknown, settled, released, or lost with the site lease. So a second call counts all its outcomes as lost.
 
         Raises
         ------
         ValueError
-            when a record's state is never-crawled: it must say what became of the fetch.
+            if a record's state is never-crawled: it must contain the result of the fetch.
         """
         ...
 
     def release(self, leases: Sequence[LeaseId]) -> int:
-        """Give leases back unused: each URL returns to its place in its lane. Returns how many were out."""
+        """Give leases back unused: each URL returns to its place in its lane. Return how many were still open."""
         ...
 
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
-        """Make crawled pages due at `due` (lane ADVANCED) unless they are sooner there, immediate or leased.
+        """Make crawled pages due at `due` (lane ADVANCED); return how many moved.
 
-        Returns how many moved; an inactive site is due then. A second call moves none.
+        Pages stay if they are leased, immediate, or already due sooner in that lane. A site that is not active becomes
+        due at that time too. A second call moves none.
         """
         ...
 
     def reassign(
         self, site: str, keys: Sequence[bytes], revised: Callable[[PageRecord], PageRecord | None]
-    ) -> Reassigned:
+    ) -> ReassignResult:
         """Put known pages under other policies.
 
-        `revised` gives a record with another policy, trust, importance and source, None to leave the page as it is.
-        A never-crawled page goes to the lane of its importance, to its old turn. What is leased is left, and told.
-        A second call finds pages as they should be.
+        `revised` returns a record with another policy, trust, depth, importance, source and provenance, or None to
+        leave the page unchanged. A never-crawled page moves to the lane of its importance and keeps its number of
+        arrival. Leased pages stay unchanged; the result lists them. A second call finds all pages up to date.
+        """
+        ...
+
+    def regrade(
+        self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
+    ) -> RegradeResult | None:
+        """Apply a ranking to the next `n` never-crawled URLs of a site: move those whose class changed.
+
+        Each URL keeps its number of arrival. Publishing a ranking does not move any entry. Instead, the owner of a
+        site calls this when the site is activated or refilled, until the result is `done`. The site then has the
+        ranking's epoch, and further calls cost nothing. The store keeps the progress with the site, across leases.
+        Leased and immediate URLs are not moved. `importance` returns the importances for a list of records, in order.
+        Returns None if the site lease is lost.
+        """
+        ...
+
+    def reweigh(
+        self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
+    ) -> int | None:
+        """Move those never-crawled URLs among `keys` whose class changed; return how many moved.
+
+        This applies importances that changed between two rankings. Each key may occur only once. Leased and immediate
+        URLs are not moved. Returns None if the site lease is lost. See `regrade`.
         """
         ...
 
 
 class SiteList(Protocol):
-    """Sites: who has which, and when the others are due."""
+    """The sites: their owners, and the due times of the sites without an owner."""
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """Up to `n` sites due at or before `at`, longest due first: the inactive, and those whose lease has run out.
+        """Lease up to `n` sites that are due at or before `at`, the longest overdue first.
 
-        Of a site that is taken over all URL leases return to their places. With `at` = AT_ONCE: the sites with new
-        immediate URLs alone. `owner` names the process that has the site, in `SiteRecord.owner` and `urgent`.
+        These are sites without an owner, and sites whose lease has expired. When a site is taken over, all its URL
+        leases return to their places. With `at` = AT_ONCE, only sites with new immediate URLs are leased. `owner`
+        names the process that gets the site, for `SiteRecord.owner` and `urgent`.
         """
         ...
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
-        """As `activate`, of these sites those that nobody has (or whose lease ran out), whether they are due or not.
+        """Lease those of these sites that have no owner or an expired lease, due or not; see `activate`.
 
-        An unknown site has nothing to be crawled and is left out.
+        Unknown sites have no URLs and are skipped.
         """
         ...
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
-        """The leases with their new deadline, without those that were parked or taken over; also when they ran out."""
+        """Extend site leases, even expired ones; return them with the new deadline, without those that were lost."""
         ...
 
-    def park(self, parked: Sequence[Parked], *, at: float) -> int:
-        """Take sites off the active list; how many were on it under that lease.
+    def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
+        """Take sites off the active list; return how many were on it under the given lease.
 
-        A site that got a new URL while it was active comes back at the earlier of `due` and that time, unless a
-        never-crawled lease came back short since, likewise `AT_ONCE` where immediate URLs came. URL leases that are
-        out return, and make their site due `at`.
+        A site comes back at `due`, or at an earlier time in three cases. First, if a new URL was discovered while the
+        site was active, and since then every never-crawled refill was complete: at the time of the discovery. Second,
+        if immediate URLs arrived, and since then every immediate refill was complete: `AT_ONCE`. Third, if URL leases
+        are still open: these return to their places, and the site is due `at`.
         """
         ...
 
-    def next_site_due(self) -> float | None:
-        """The earliest time at which `activate` may give a site; None when there is none."""
+    def next_due(self) -> float | None:
+        """Return the earliest time at which `activate` may return a site, or None if there is none."""
         ...
 
     def urgent(self, owner: str) -> list[SiteLease]:
-        """The owner's active sites with immediate URLs to be leased, or overtaken in its hand, in order of name."""
+        """Return the owner's active sites, by name, that have immediate URLs waiting for a lease or overtaken in its
+        hand."""
         ...
 
-    def site(self, site: str) -> SiteRecord | None:
-        """One site, None when unknown."""
+    def get(self, site: str) -> SiteRecord | None:
+        """Return a site, or None if it is unknown."""
         ...
 
     def part(self, site: str, number: int) -> bytes | None:
-        """What `settle` kept of a site under a number, beside what each `SiteRecord` of it carries; None: nothing."""
+        """Return the part that `settle` stored under a number, or None. A `SiteRecord` does not contain the parts."""
         ...
 
-    def sites(self, after: str, n: int) -> list[SiteRecord]:
-        """Up to `n` sites whose name sorts after `after` ("" for the first), in order of name."""
+    def after(self, name: str, n: int) -> list[SiteRecord]:
+        """Return up to `n` sites whose name sorts after `name` ("" for the first), in order of name."""
+        ...
+
+    def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
+        """Return up to `n` sites in an order after a cursor, each with the cursor after it; see `site_orders`."""
         ...
 
 
-class PageReader(Protocol):
-    """Records of single pages: read, listed, and taken out of the collection."""
+class PageRecords(Protocol):
+    """The records of single pages: reading, listing, removal, and the locations of their newest copies."""
 
-    def page(self, site: str, key: bytes) -> PageRecord | None:
-        """The record of one URL, None when unknown."""
+    def get(self, site: str, key: bytes) -> PageRecord | None:
+        """Return the record of a URL, or None if it is unknown."""
         ...
 
-    def records(self, site: str, keys: Sequence[bytes]) -> list[PageRecord | None]:
-        """The records of URLs of one site, in order, None for each that is unknown."""
+    def get_many(self, site: str, keys: Sequence[bytes]) -> list[PageRecord | None]:
+        """Return the records of URLs of one site, in order, with None for each unknown URL."""
         ...
 
-    def pages(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
-        """(site, record) of every known URL, sites together; lazily, a consistent view is not promised."""
+    def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
+        """Yield (site, record) of every known URL, site by site. The records may be of different moments."""
+        ...
+
+    def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
+        """Yield (site, key, record) like `records`. A project's request has a key that does not follow from its URL."""
+        ...
+
+    def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PageRecord], bytes]:
+        """Return up to `n` pages of a site after a cursor (b"" for the first), and the next cursor, b"" at the end.
+
+        A call costs time proportional to `n`, at any cursor. A page that changes its queue between two calls may be
+        returned twice or not at all. A store may raise InputError for bytes that are no cursor of its own.
+        """
         ...
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
-        """Remove a page, or with no key a whole site, for good: links to it are refused from then on.
+        """Remove a page, or a whole site if no key is given, permanently: links to it are refused from then on.
 
-        Returns the number of records removed. Leases on them are lost. Forgetting what is unknown only bars it.
+        Returns the number of removed records. Leases on them are lost. An unknown page or site is only barred: links
+        to it are refused.
         """
         ...
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
-        """Take pages out of the collection: copy, validators and history go, and they are as if never crawled.
+        """Remove pages from the collection: delete copy, validators and history, as if they had never been crawled.
 
-        Known, they stand in the never-crawled lane of their importance. Those leased or never crawled are left.
-        Returns how many went; None when the site lease is lost. A second call evicts none.
+        The pages stay known, in the never-crawled lane of their importance. Leased and never-crawled pages stay
+        unchanged. Returns the number of evicted pages, or None if the site lease is lost. A second call evicts none.
         """
+        ...
+
+    def copies(self, *, repository: int = 0) -> dict[int, int]:
+        """Count the page records of one repository whose newest copy is in each WARC file, by file number."""
+        ...
+
+    def relocate(self, moves: Sequence[Move]) -> int:
+        """Update the records of pages whose copies moved, if they still name the old location; return how many."""
         ...
 
 
 class CensusReader(Protocol):
-    """What is counted while steps are taken (DESIGN.md section 4)."""
+    """The counts that the steps of the store maintain (DESIGN.md section 4)."""
 
     @property
     def period_s(self) -> float:
-        """Length of a census period, s: period number p runs from p x period_s."""
+        """Length of a census period, s: period number p starts at p x period_s."""
         ...
 
     @property
@@ -409,208 +308,134 @@ class CensusReader(Protocol):
         """Mean change interval of bucket 0, s: the unit of the bucket byte."""
         ...
 
-    def census(self) -> dict[int, BucketCensus]:
-        """Crawled pages now, by non-empty bucket."""
+    def buckets(self) -> dict[int, BucketCensus]:
+        """Return the current number of crawled pages by non-empty bucket."""
         ...
 
-    def census_rows(self, *, since: int) -> list[CensusRow]:
-        """What was counted in the periods numbered `since` and later; a period's number is floor(at / period)."""
+    def rows(self, *, since: int) -> list[CensusRow]:
+        """Return the census rows of the periods numbered `since` and later. The
+        period of `at` is floor(at / period_s)."""
         ...
 
     def statistics(self) -> Statistics:
-        """A frozen snapshot of the counts, in constant time."""
-        ...
-
-
-class Copies(Protocol):
-    """Where the newest bodies lie."""
-
-    def copies(self, *, repository: int = 0) -> dict[int, int]:
-        """WARC file number -> how many page records name it as home of their newest copy, in one repository."""
-        ...
-
-    def relocate(self, moves: Sequence[Move]) -> int:
-        """Let page records follow copies that moved, where they still name the old place; how many did."""
+        """Return a frozen snapshot of the counts, in constant time."""
         ...
 
 
 class Changes(Protocol):
-    """The change log: what became of each page, in order, for those who consume the collection.
+    """The change log: what happened to each page, in order, for the consumers of the collection.
 
-    Every step after which a page is held, another copy of it is, or none any more writes its entry in the same atomic
-    step (`settle`, `forget`, `evict`). A poll costs what changed, not what is known. A cursor is opaque; it lies behind
-    an entry.
+    A step writes an entry if a page becomes held, its held copy changes, or the page is no longer held (`settle`,
+    `forget`, `evict`). The entry is part of the same atomic step. A poll costs time proportional to the changes, not
+    to the known pages. A cursor is an opaque text that names the position after an entry.
     """
 
-    def changes(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
-        """Up to `n` entries after a cursor (None: from the oldest that is kept), in order, each after its own cursor.
+    def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
+        """Return up to `n` entries after a cursor (None: from the oldest kept), in order, each with the cursor after
+        it.
 
         Raises
         ------
         InputError
-            when the text is no cursor of this log.
+            if the text is not a cursor of this log.
         CursorLost
-            when entries after it are no longer kept.
+            if entries after it are no longer kept.
         """
         ...
 
-    def changes_end(self) -> str:
-        """The cursor behind the newest entry: what comes later comes after it."""
+    def end(self) -> str:
+        """Return the cursor after the newest entry; all later entries come after it."""
         ...
 
-    def changes_from(self, at: float) -> str:
-        """The cursor before the first entry of a time or later. CursorLost when the log does not reach back so far."""
+    def since(self, at: float) -> str:
+        """Return the cursor before the first entry at or after a time. Raises CursorLost if that entry may have been
+        dropped."""
         ...
 
-    def trim_changes(self, *, before: float, most: int) -> int:
-        """Drop the entries of before a time, and of the others all but the newest `most`; how many went."""
-        ...
-
-
-class Scores(Protocol):
-    """A ranking reaches the queues."""
-
-    def regrade(
-        self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
-    ) -> Regraded | None:
-        """Look up the next `n` never-crawled URLs of a site and move those whose class changed, each to its old turn.
-
-        Publishing a ranking moves no entry: whoever has a site calls this when it is activated or refilled, until the
-        site's epoch is that of the ranking (`Regraded.done`; then a call costs nothing). How far it came is kept with
-        the site, across leases. Leased and immediate URLs stay. `importance` gives the importances of records, in
-        their order. None when the site lease is lost.
-        """
-        ...
-
-    def reweigh(
-        self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
-    ) -> int | None:
-        """As `regrade`, of the never-crawled URLs among `keys`, each named once; how many moved.
-
-        What was learned of them between two rankings. Leased and immediate URLs stay. None when the site lease is lost.
-        """
+    def trim(self, *, before: float, most: int) -> int:
+        """Drop the entries before a time, and of the rest all but the newest `most`; return how many were dropped."""
         ...
 
 
 class Board(Protocol):
-    """Small published values that every process reads: the plan in force, the ranking's epoch."""
+    """Small published values that every process can read, such as the plan and the epoch of the ranking."""
 
     def value(self, name: str) -> bytes | None:
-        """What `put_value` published last under the name, None before the first."""
+        """Return the value last published under a name, or None."""
         ...
 
     def put_value(self, name: str, value: bytes) -> None:
-        """Publish a value in place of the last."""
+        """Publish a value, which replaces the last one."""
+        ...
+
+    def settle_value(self, name: str, value: bytes) -> bytes:
+        """Publish a value if there is none yet; return the present value. All processes get the same value."""
         ...
 
 
-class FeedEntry(NamedTuple):
-    """An entry of a feed, and the name by which it is done."""
+class FrontierStore(Protocol):
+    """A store: the parts of the contract, and operations on the store as a whole.
 
-    name: bytes
-    data: bytes
-
-
-FeedForm = Literal["list", "set", "zset"]
-"""A list is emptied from its left, a set anywhere, a sorted set from its highest score, as scrapy-redis does."""
-
-
-class Feed(Protocol):
-    """Entries that anybody adds and many processes take, each entry one of them."""
-
-    def put(self, entries: Sequence[bytes]) -> None:
-        """Add entries at the end."""
-        ...
-
-    def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
-        """Up to `n` entries; each is given to the next that asks after `until` unless it was done."""
-        ...
-
-    def done(self, taken: Sequence[FeedEntry]) -> None:
-        """The effect of these is kept. A second call has no effect."""
-        ...
-
-    def waiting(self) -> int:
-        """Entries that are not done."""
-        ...
-
-
-class Feeds(Protocol):
-    """What others leave for the processes of a crawl."""
-
-    def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
-        """The feed under a key of the store's server, by default that of notes to the crawl.
-
-        None where the store has no server: notes lie in its folder then.
-        """
-        ...
-
-
-class Claims(Protocol):
-    """What the processes of one crawl share out among themselves by name, and the letters that they leave each other.
-
-    A name is ``kind/rest``: ``ant/…`` a process that is alive, ``role/controller``, ``address/…``, ``guest/…`` a
-    site that is asked for a file without a site lease, ``loan/…`` slots of a site that another ant uses,
-    ``seeds/…`` a list of seeds that is being loaded, ``repository/…``.
-    A claim is held until its time, and claimed again to be held longer. Each name is one atomic step.
+    A caller keeps only the parts that it needs. The specification is `tests/store/test_contract.py`.
     """
 
-    def claim(
-        self, names: Sequence[str], *, owner: str, until: float, at: float, notes: Mapping[str, bytes] | None = None
-    ) -> list[Claim]:
-        """Take each name that is the owner's, nobody's, or has run out `at`; who has each now, in order.
-
-        `notes` are what is to be read beside names that are taken. One round trip. A second call prolongs.
-        """
+    @property
+    def queues(self) -> UrlQueues:
+        """The URL queues."""
         ...
 
-    def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
-        """Let go of names: from its time on anybody may claim each. Those of others are left. One round trip."""
+    @property
+    def sites(self) -> SiteList:
+        """The sites and their owners."""
         ...
 
-    def holders(self, names: Sequence[str], *, at: float) -> list[Claim | None]:
-        """Who has each name `at`, in order; None where nobody has. One round trip."""
+    @property
+    def pages(self) -> PageRecords:
+        """The page records."""
         ...
 
-    def claims(self, kind: str) -> list[Claim]:
-        """All names of a kind that were claimed and not dropped, those that ran out too. Not of addresses or guests."""
+    @property
+    def census(self) -> CensusReader:
+        """The counts."""
         ...
 
-    def post(self, owner: str, letters: Sequence[bytes]) -> None:
-        """Leave letters for a process; they are kept for an hour."""
+    @property
+    def changes(self) -> Changes:
+        """The change log."""
         ...
 
-    def collect(self, owner: str) -> list[bytes]:
-        """The letters that were left for a process, in order, each once."""
+    @property
+    def board(self) -> Board:
+        """The published values."""
         ...
-
-    def end_within(self, seconds: float) -> None:
-        """This process ends: a server that is away is waited for no longer than so, by any step of its store."""
-        ...
-
-
-class Portable(Protocol):
-    """The store as a whole, to be carried to another."""
-
-    def rows(self) -> Iterator[Row]:
-        """All that the store holds, in the order of `transfer.Row`, as it stood at one moment, also beside a crawl.
-
-        Lazily, in bounded memory. What belongs to a process (leases, counts of lost steps) is left out: a leased URL
-        stands in its place, an active site is due.
-        """
-        ...
-
-
-class FrontierStore(
-    UrlQueues, SiteList, PageReader, CensusReader, Copies, Changes, Scores, Board, Feeds, Portable, Protocol
-):
-    """The contract that every store keeps; `tests/store/test_contract.py` is its specification."""
 
     @property
     def claims(self) -> Claims | None:
-        """What many processes share out; None where the store is one process's alone."""
+        """The names that the processes of a crawl claim; None for a store of one process."""
+        ...
+
+    @property
+    def lives(self) -> Lives:
+        """Detects set-backs of the server."""
+        ...
+
+    def feed(self, key: str | None = None, form: FeedForm = "list") -> Feed | None:
+        """Return the feed under a key of the server, by default the feed of notes to the crawl; None without a
+        server."""
+        ...
+
+    def rows(self) -> Iterator[Row]:
+        """Yield the content of the store at one moment, in the order of `transfer_rows.Row`.
+
+        Rows are read as they are needed, with bounded memory, even during a crawl. State of a process (leases, counts
+        of lost steps) is left out: a leased URL is in its place, an active site is due.
+        """
+        ...
+
+    def recount(self) -> None:
+        """Compute the counts again from the records, while no process crawls. After a kill, call it again."""
         ...
 
     def close(self) -> None:
-        """Write what is buffered and let go of files and locks. A second call has no effect."""
+        """Write what is buffered, and release files and locks. A second call has no effect."""
         ...

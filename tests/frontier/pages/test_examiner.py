@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import pytest
 
 from tests.frontier.drive import collection_of
 from webfountain.core.buckets import bucket_of
 from webfountain.core.change_rate import Prior, decode
-from webfountain.formats.document import LinkExtractor, PlainReader
-from webfountain.frontier.pages.examiner import Examiner, Visit, digest_of
+from webfountain.formats.document import PlainReader
+from webfountain.formats.links import LinkExtractor
+from webfountain.frontier.pages.examiner import Examiner, digest_of
 from webfountain.policy.judge import Judge
-from webfountain.records import Fetch, Fetched, Lease, LeaseId, OutcomeKind, PageRecord, State
+from webfountain.records import Fetch, FetchResult, Lease, LeaseId, OutcomeKind, PageRecord, State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from webfountain.frontier.visit import Visit
 
 
 URL, SITE, DAY = "http://one.example/dir/page", "http://one.example", 86_400.0
@@ -54,13 +56,13 @@ def fetched(
     error: str | None = None,
     asked: bool = True,
     **headers: str,
-) -> Fetched:
+) -> FetchResult:
     conditional: dict[str, Any] = {"etag": record.etag, "last_modified": record.last_modified} if asked else {}
     fetch = Fetch(1, "page", URL, SITE, None, Lease(LeaseId(SITE, 1, 1), b"k", record), **conditional)
     if error:
-        return Fetched(fetch, at, 0.5, error=error)
+        return FetchResult(fetch, at, 0.5, error=error)
     given = {"content-type": "text/html"} | {name.replace("_", "-"): value for name, value in headers.items()}
-    return Fetched(fetch, at, 0.5, status, tuple(given.items()), body)
+    return FetchResult(fetch, at, 0.5, status, tuple(given.items()), body)
 
 
 def visit_of(
@@ -159,7 +161,7 @@ def test_an_unchanged_page_keeps_its_copy_and_takes_new_validators() -> None:
 
 def test_a_check_s_interval_is_the_time_since_the_last_good_fetch() -> None:
     visit = visit_of(crawled())
-    assert visit.watched == 3 * DAY
+    assert visit.observed_time == 3 * DAY
     (check,) = decode(visit.record.history)
     assert check.interval == pytest.approx(3 * DAY, rel=0.1)
     assert not check.changed
@@ -173,6 +175,13 @@ def test_a_redirect_is_a_link_at_the_source_s_depth_and_one_out_of_scope_is_coun
     away = visit_of(crawled(), 301, location="http://two.example/")
     assert away.reading.links == ()
     assert away.reading.refused == {"judge/out_of_scope": 1}
+
+
+def test_the_record_of_a_redirect_names_its_target_until_the_page_answers_itself() -> None:
+    moved = visit_of(crawled(), 301, location="/new#part")
+    assert moved.record.target == moved.target == "http://one.example/new"
+    assert visit_of(moved.record, 200).record.target is None
+    assert visit_of(moved.record, 404).record.target is None
 
 
 def test_links_are_judged_one_deeper_and_only_a_new_body_is_read() -> None:
@@ -224,13 +233,3 @@ def test_an_item_is_given_for_new_changed_and_gone_and_once_for_what_stays_gone(
     assert visit_of(crawled(state="gone", failures=1), 404).item() is None
     for quiet in ({"body": MINOR}, {}, {"status": 500}, {"status": 304, "body": b""}):
         assert visit_of(crawled(), **quiet).item() is None
-
-
-def test_a_refused_page_keeps_what_is_known_of_it_and_backs_off() -> None:
-    lease = fetched(crawled(failures=2)).fetch.lease
-    assert lease is not None
-    outcome = examiner().refused(lease, "refused_by_robots", "robots.txt", at=9 * DAY)
-    assert (outcome.lease, outcome.kind) == (lease.id, "refused_by_robots")
-    record = outcome.record
-    assert (record.state, record.error, record.due) == ("refused", "robots.txt", 9 * DAY + 4 * DAY)
-    assert msgspec.structs.replace(record, state="crawled", error=None, due=None, failures=2) == crawled(failures=2)

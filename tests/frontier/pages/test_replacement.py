@@ -31,11 +31,11 @@ def discover(drive: Drive, importances: dict[str, float]) -> None:
     links = [
         Link(url, site_of(url), fingerprint(url), importance=worth, source="x") for url, worth in importances.items()
     ]
-    drive.store.discover(links, at=drive.clock.now())
+    drive.store.queues.discover(links, at=drive.clock.now())
 
 
 def held(drive: Drive) -> dict[str, float]:
-    return {record.url: record.importance for _, record in drive.store.pages(state="crawled")}
+    return {record.url: record.importance for _, record in drive.store.pages.records(state="crawled")}
 
 
 def drawn(many: int, *, seed: int = 1, name: str = "p") -> dict[str, float]:
@@ -58,9 +58,9 @@ def test_a_full_collection_takes_in_what_is_more_important_and_lets_the_least_im
         sizes.append(len(held(drive)))
     assert max(sizes) <= 50
     assert high.keys() <= held(drive).keys()
-    tombstones = [entry.url for _, entry in drive.store.changes(None, 999) if entry.verdict == "evicted"]
+    tombstones = [entry.url for _, entry in drive.store.changes.after(None, 999) if entry.verdict == "evicted"]
     assert len(tombstones) >= 29
-    assert all(drive.store.page(site_of(url), fingerprint(url)) is not None for url in tombstones)
+    assert all(drive.store.pages.get(site_of(url), fingerprint(url)) is not None for url in tombstones)
     assert drive.metrics.get("collection/evicted") == len(tombstones)
 
 

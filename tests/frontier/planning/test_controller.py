@@ -11,30 +11,33 @@ import pytest
 
 from tests.frontier.drive import Answer, Drive, Web, collection_of
 from tests.frontier.plans import DAY, census, cycle_of, plan_of
-from webfountain.core.buckets import bucket_of, change_rates, interval_of
-from webfountain.demo.web import GeneratedWeb
-from webfountain.frontier.planning.plan import Controller, Plan, census_of, decode_plan, encode_plan
+from webfountain.core.buckets import bucket_of, interval_of
+from webfountain.core.census import change_rates
+from webfountain.frontier.planning.controller import Controller
+from webfountain.frontier.planning.make_plan import census_of
+from webfountain.frontier.planning.plan import Plan, decode_plan, encode_plan
+from webfountain.frontier.planning.plan_follower import PlanFollower, plans
 from webfountain.frontier.planning.schedule import (
     CHECKS_PER_PERIOD,
     BucketSchedule,
     NoRecrawl,
-    PlanFollower,
     PlanSchedule,
     Schedule,
     Spending,
-    UrgencySchedule,
-    plans,
 )
+from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
+from webfountain.lab.demo.web import GeneratedWeb, generated_web
 from webfountain.metrics import Metrics
-from webfountain.records import CensusRow, Fetch, Outcome, Settled, SiteLease
-from webfountain.store.memory import MemoryStore
+from webfountain.records import CensusRow, Fetch, Outcome, SettleResult, SiteLease
+from webfountain.store.memory.queues import MemoryQueues
+from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webfountain.policy import Strategy
-    from webfountain.policy.files import Collection
+    from webfountain.policy.collection import Collection
+    from webfountain.policy.tables import Strategy
     from webfountain.store.contract import FrontierStore
 
 FASTEST = DAY / 96
@@ -314,12 +317,10 @@ def drive_of(
     return Drive(collection, answers_of(web, period=DAY, start=1_000_000.0), store=store)
 
 
-class CountingStore(MemoryStore):
+class CountingQueues(MemoryQueues):
     """Counts what is written to pages outside settling."""
 
-    def __init__(self) -> None:
-        super().__init__(period_s=DAY)
-        self.settled = self.advanced = 0
+    settled = advanced = 0
 
     def settle(
         self,
@@ -328,7 +329,7 @@ class CountingStore(MemoryStore):
         at: float,
         learned: Sequence[tuple[SiteLease, bytes]] = (),
         parts: Sequence[tuple[SiteLease, int, bytes]] = (),
-    ) -> Settled:
+    ) -> SettleResult:
         self.settled += len(outcomes)
         return super().settle(outcomes, at=at, learned=learned, parts=parts)
 
@@ -337,10 +338,18 @@ class CountingStore(MemoryStore):
         return super().advance(site, keys, due=due, at=at)
 
 
+class CountingStore(MemoryStore):
+    queues: CountingQueues
+
+    def __init__(self) -> None:
+        super().__init__(period_s=DAY)
+        self.queues = CountingQueues(self._table, self.census, self.changes)
+
+
 @pytest.mark.untraced
 def test_measured_constants_come_near_the_truth_and_a_plan_rewrites_no_queue() -> None:
     rates = ((0.4, 0.5), (0.6, 0.03))
-    web = GeneratedWeb(3, sites=2, pages=90, body_bytes=1500, links=8, births=0, deaths=0, rates=rates,
+    web = generated_web(3, sites=2, pages=90, body_bytes=1500, links=8, births=0, deaths=0, rates=rates,
                        sitemap_share=0)  # fmt: skip
     store = CountingStore()
     drive = drive_of(web, strategy="3", store=store, capacity=60)
@@ -351,8 +360,8 @@ def test_measured_constants_come_near_the_truth_and_a_plan_rewrites_no_queue() -
     assert drive.metrics.get("controller/plan_kept") == 0
     # all writes to page records were settled fetches: a plan change touched none
     asked = len(drive.asked()) + drive.metrics.get("outcome/refused_by_robots") + drive.metrics.get("outcome/refused")
-    assert store.advanced == 0
-    assert abs(store.settled - asked) <= 2
+    assert store.queues.advanced == 0
+    assert abs(store.queues.settled - asked) <= 2
     # changes per period and page, all buckets together, against the web's own rates
     measured = sum(n * rate for n, rate in zip(plan.pages, plan.rates, strict=True)) * DAY
     own = [web.rate(i, page.path) for i, site in enumerate(web.sites) for page in site.pages]
@@ -371,7 +380,7 @@ def test_census_rates_agree_with_the_counts_of_the_store() -> None:
 
 
 def test_a_plan_survives_a_restart() -> None:
-    web = GeneratedWeb(4, sites=1, pages=60, body_bytes=1500, links=8, births=0, deaths=0)
+    web = generated_web(4, sites=1, pages=60, body_bytes=1500, links=8, births=0, deaths=0)
     drive = drive_of(web)
     drive.run(seconds=5 * DAY)
     plan = drive.frontier.plan

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frontier.plans import DAY, hand_made
-from webfountain.core.buckets import Phases
+from webfountain.core.phases import Phases
 from webfountain.errors import StoreVersion
 from webfountain.frontier.planning.plan import decode_plan, encode_plan
 

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 
 from tests.frontier.plans import DAY, hand_made
 from tests.store.stores import lease
-from webfountain.core.buckets import BUCKETS, Phases, interval_of
+from webfountain.core.buckets import BUCKETS, interval_of
+from webfountain.core.phases import Phases
 from webfountain.frontier.planning.plan import Bounds, Plan
 from webfountain.frontier.planning.schedule import (
-    PATIENCE,
     REFRESH,
     VISITS_PER_CHANGE,
     BucketSchedule,
@@ -23,11 +23,11 @@ from webfountain.frontier.planning.schedule import (
     PlanSchedule,
     Schedule,
     Spending,
-    UrgencySchedule,
 )
+from webfountain.frontier.planning.urgency_schedule import PATIENCE, UrgencySchedule
 from webfountain.records import Link, Outcome, PageRecord
-from webfountain.store.contract import ADVANCED, LANES, RETRY
-from webfountain.store.memory import MemoryStore
+from webfountain.store.lanes import ADVANCED, LANES, RETRY
+from webfountain.store.memory.store import MemoryStore
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,11 +103,22 @@ def test_a_correction_moves_all_due_times_at_once_and_stays_within_bounds(name: 
     assert schedule.due_times("s", [(100, 0.0)], 0.0)[0] == least > 0
 
 
-def test_a_plan_s_horizon_is_used_for_a_fiftieth_of_a_period() -> None:
+def test_a_plan_s_clocks_are_read_again_after_a_fiftieth_of_a_period() -> None:
     schedule = MAKERS["plan"](Bounds())
-    first = schedule.horizon("a", DAY)
-    assert schedule.horizon("b", DAY + 0.9 * REFRESH * DAY) is first
-    assert schedule.horizon("a", DAY + 1.1 * REFRESH * DAY) is not first
+    first = schedule.horizon("a", DAY)[:BUCKETS]
+    assert schedule.horizon("b", DAY + 0.9 * REFRESH * DAY)[:BUCKETS] == first
+    assert schedule.horizon("a", DAY + 1.1 * REFRESH * DAY)[:BUCKETS] != first
+
+
+@pytest.mark.parametrize("name", MAKERS)
+@given(st.lists(st.floats(0.0, 0.1 * DAY), min_size=1, max_size=5))
+def test_bounds_and_due_times_hold_at_every_moment(name: str, waits: list[float]) -> None:
+    schedule, at = MAKERS[name](Bounds(1.0, 60.0)), DAY
+    for wait in waits:
+        at += wait
+        horizon = schedule.horizon("s", at)
+        assert all(at - 60.0 <= order <= at - 1.0 for order in horizon[:BUCKETS])
+        assert horizon[BUCKETS:] == [at] * (LANES - BUCKETS)
 
 
 def test_weights_follow_the_plan() -> None:
@@ -121,19 +132,19 @@ def test_weights_follow_the_plan() -> None:
 def a_crawled_page(site: str, *, bucket: int, at: float) -> MemoryStore:
     """A store with one page, crawled at a time."""
     store = MemoryStore(period_s=DAY)
-    store.discover([Link(f"{site}/x", site, b"x")], at=at)
-    (home,) = store.activate(1, owner="o", until=at + 60, at=at)
+    store.queues.discover([Link(f"{site}/x", site, b"x")], at=at)
+    (home,) = store.sites.activate(1, owner="o", until=at + 60, at=at)
     (new,) = lease(store, home, 1)
     record = PageRecord(f"{site}/x", state="crawled", bucket=bucket, last_crawled=at)
-    store.settle([Outcome(new.id, "new", record)], at=at)
+    store.queues.settle([Outcome(new.id, "new", record)], at=at)
     return store
 
 
 def leased(store: MemoryStore, schedule: Schedule, site: str, at: float) -> int:
     horizon = schedule.horizon(site, at)
-    (home,) = store.activate(1, owner="o", until=at, at=inf)
+    (home,) = store.sites.activate(1, owner="o", until=at, at=inf)
     found = lease(store, home, 1, queue="recrawl", horizon=horizon)
-    store.release([one.id for one in found])
+    store.queues.release([one.id for one in found])
     return len(found)
 
 

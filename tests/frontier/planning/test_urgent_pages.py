@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.frontier.town import CHECK_S, DAY, NOW, ONE, TWO, Crawl, crawled, history, lease_of, pages_of
-from webfountain.core.activity import Signals
 from webfountain.core.forecast import published
-from webfountain.frontier.planning.urgent_pages import PAUSE, UrgentPages
+from webfountain.core.signals import Signals
+from webfountain.frontier.planning.urgency_pace import PAUSE
+from webfountain.frontier.planning.urgent_pages import UrgentPages
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def test_a_page_is_due_once_until_it_is_fetched() -> None:
 def test_no_page_is_due_sooner_after_its_last_fetch_than_the_policy_allows() -> None:
     crawl = Crawl(pages_of(ONE, 10, at=NOW), shortest=4.5 * 3600)
     assert set(crawl.due(10)) == {f"{ONE}/a/{page}" for page in range(6)}
-    crawl.urgent.divide(10_000_000, 300_000)
+    crawl.urgent.pace.divide(10_000_000, 300_000)
     assert crawl.next_at(1e-9) == pytest.approx(NOW + 0.5 * 3600), "then the next may be fetched"
 
 
@@ -56,8 +57,8 @@ def test_pages_that_a_period_can_still_fetch_first_have_their_part_of_the_budget
     """So the interval between visits is that of the whole collection while it fills."""
     crawl = Crawl(pages_of(ONE), capacity=capacity)
     for (fetched, coming), many in zip([(10, 90), (60, 40), (100, 0)], pages, strict=True):
-        crawl.urgent.divide(fetched, 1, coming=coming)
-        assert crawl.urgent.interval == pytest.approx(many / capacity * DAY)
+        crawl.urgent.pace.divide(fetched, 1, coming=coming)
+        assert crawl.urgent.pace.terms.interval == pytest.approx(many / capacity * DAY)
 
 
 def test_a_page_s_own_history_counts_unless_that_is_switched_off() -> None:
@@ -131,7 +132,7 @@ def test_a_visit_that_the_store_told_of_already_is_not_learned_from_twice() -> N
     once, twice = Crawl(past), Crawl(past)
     twice.fetch(past[0].url, kind="changed", at=NOW)
     assert [once.due(1), twice.due(1)]
-    events = [crawl.urgent._sites[ONE].urgencies._page[0].tolist() for crawl in (once, twice)]
+    events = [crawl.urgent.sites.active[ONE].urgencies._page[0].tolist() for crawl in (once, twice)]
     assert events[0] == events[1]
     assert events[0][0] == 12
 
@@ -183,7 +184,7 @@ def test_what_is_but_a_little_more_urgent_waits_its_turn() -> None:
 
 def test_a_site_is_asked_again_when_a_page_may_be_worth_the_price() -> None:
     crawl = Crawl(pages_of(ONE), capacity=1e6, known=30_000_000)  # many sites: none is asked without need
-    crawl.urgent.divide(30_000_000, 3_000_000)
+    crawl.urgent.pace.divide(30_000_000, 3_000_000)
     price = 2.0 * max(2.0**power for power in range(40) if crawl.demand(2.0**power))
     soon = crawl.next_at(price)
     assert NOW + DAY / 50 < soon < NOW + 3 * DAY
@@ -195,7 +196,7 @@ def test_a_site_is_asked_again_when_a_page_may_be_worth_the_price() -> None:
 
 def test_a_site_is_asked_sooner_when_the_price_has_fallen() -> None:
     crawl = Crawl(pages_of(ONE), capacity=1e6, known=30_000_000)
-    crawl.urgent.divide(30_000_000, 3_000_000)
+    crawl.urgent.pace.divide(30_000_000, 3_000_000)
     price = 3.0 * max(2.0**power for power in range(40) if crawl.demand(2.0**power))
     later = crawl.next_at(price)
     assert crawl.next_at(price / 2) < later
@@ -204,40 +205,40 @@ def test_a_site_is_asked_sooner_when_the_price_has_fallen() -> None:
 
 def test_where_sites_are_many_one_rests_from_a_reckoning_to_the_next_through_a_restart_too() -> None:
     crawl = Crawl(pages_of(ONE, 30), capacity=10.0)
-    crawl.urgent.divide(30, 1_000_000)
-    site = crawl.urgent._sites[ONE]
+    crawl.urgent.pace.divide(30, 1_000_000)
+    site = crawl.urgent.sites.active[ONE]
     crawl.due(1)
     [(_, kept)] = crawl.fetch(*crawl.waiting, kind="changed", at=NOW + 60)
-    rests_until = site.rests_until
+    rests_until = site.ranking.rests_until
     assert NOW + CHECK_S < rests_until <= NOW + 1_000_000 / 50
     other = Crawl(capacity=10.0, known=30)
     other.sites, other.url = crawl.sites, crawl.url
-    other.urgent.divide(30, 1_000_000)
+    other.urgent.pace.divide(30, 1_000_000)
     assert other.admit(ONE, learned=kept, at=NOW + 90)
-    assert other.urgent._sites[ONE].rests_until == rests_until
+    assert other.urgent.sites.active[ONE].ranking.rests_until == rests_until
     for each in (crawl, other):
-        price = 2.0 * each.urgent._sites[ONE].most
+        price = 2.0 * each.urgent.sites.active[ONE].ranking.most
         assert each.due(9, price=price, at=rests_until - 1.0) == []
-        assert each.urgent._sites[ONE].observed, "not learned from while it rests"
+        assert each.urgent.sites.active[ONE].observed, "not learned from while it rests"
         assert rests_until <= each.next_at(price, at=rests_until - 1.0) <= rests_until + 1.0
         each.demand(price, at=rests_until)
-        assert not each.urgent._sites[ONE].observed
+        assert not each.urgent.sites.active[ONE].observed
 
 
 def test_a_page_of_a_large_site_is_known_by_its_key_also_when_others_came_since() -> None:
     crawl = Crawl(pages_of(ONE, 1200))
-    site = crawl.urgent._sites[ONE]
+    site = crawl.urgent.sites.active[ONE]
     for more in (None, *(f"{ONE}/a/new{page}" for page in range(3))):
         if more is not None:
             crawl.fetch(more, kind="new")
-        assert [site.number(site.key(page)) for page in range(len(site))] == list(range(len(site)))
-        assert site.number(fingerprint(f"{ONE}/never/seen")) is None
+        assert [site.pages.number(site.pages.key(page)) for page in range(len(site))] == list(range(len(site)))
+        assert site.pages.number(fingerprint(f"{ONE}/never/seen")) is None
 
 
 def test_sites_do_not_all_become_more_urgent_at_once() -> None:
     sites = [f"http://s{number}.example" for number in range(40)]
     crawl = Crawl(*(pages_of(site, 5) for site in sites), capacity=20.0)
-    begins = [crawl.urgent._sites[site].next_step_at(NOW) for site in sites]
+    begins = [crawl.urgent.sites.active[site].ranking.steps.next_at(NOW) for site in sites]
     assert all(begin > NOW for begin in begins)
     assert len({round(begin) for begin in begins}) > 35
 
@@ -245,7 +246,7 @@ def test_sites_do_not_all_become_more_urgent_at_once() -> None:
 def test_what_is_found_is_learned_when_the_site_is_asked_or_at_once_where_others_wait() -> None:
     """A second time at once only after a check; a visit that is not learned from yet is kept with the site."""
     crawl = Crawl(pages_of(ONE, 30), capacity=10.0)
-    site = crawl.urgent._sites[ONE]
+    site = crawl.urgent.sites.active[ONE]
     crawl.fetch(f"{ONE}/a/29", kind="changed")
     assert len(site.observed) == 1, "nothing waits that others could outrank"
     crawl.demand(0.0)
@@ -262,11 +263,11 @@ def test_what_is_found_is_learned_when_the_site_is_asked_or_at_once_where_others
     other.sites, other.url = crawl.sites, crawl.url
     other.divide(30)
     assert other.admit(ONE, learned=kept, at=NOW + 2 * CHECK_S)
-    assert other.urgent._sites[ONE].observed == site.observed
+    assert other.urgent.sites.active[ONE].observed == site.observed
     crawl.demand(0.0, at=NOW + DAY / 8)  # a step later
     other.demand(0.0, at=NOW + DAY / 8)
     assert not site.observed
-    assert other.urgent._sites[ONE].worth.tolist() == site.worth.tolist()
+    assert other.urgent.sites.active[ONE].ranking.worth.tolist() == site.ranking.worth.tolist()
 
 
 def test_where_sites_are_few_they_are_asked_often_for_the_price_may_have_fallen() -> None:
@@ -277,10 +278,10 @@ def test_where_sites_are_few_they_are_asked_often_for_the_price_may_have_fallen(
 def test_the_demand_of_many_sites_is_that_of_some() -> None:
     sites = [f"http://s{number}.example" for number in range(80)]
     crawl = Crawl(*(pages_of(site, 5) for site in sites))
-    assert crawl.urgent.demand(0.0, NOW) == 400
+    assert crawl.urgent.supply.demand(0.0, NOW) == 400
     crawl.fetch(*[f"{sites[0]}/a/{page}" for page in range(5)])
-    assert crawl.urgent.demand(inf, NOW) == 400, "counted once for each check of the price"
-    assert crawl.urgent.demand(inf, NOW + CHECK_S) == 0
+    assert crawl.urgent.supply.demand(inf, NOW) == 400, "counted once for each check of the price"
+    assert crawl.urgent.supply.demand(inf, NOW + CHECK_S) == 0
 
 
 # -------------------------------------------------------------------------------------------- sites come and go
@@ -289,9 +290,9 @@ def test_the_demand_of_many_sites_is_that_of_some() -> None:
 def test_no_site_is_wanted_while_the_budget_is_enough_for_all() -> None:
     urgent = UrgentPages(signals=Signals(), period=DAY, capacity=1000.0)
     assert not urgent.wants(lease_of(ONE))
-    urgent.divide(20, 1)
+    urgent.pace.divide(20, 1)
     assert not urgent.wants(lease_of(ONE)), "each page fifty times a period: there is no choice to make"
-    urgent.divide(200, 1)
+    urgent.pace.divide(200, 1)
     assert urgent.wants(lease_of(ONE))
 
 
@@ -311,45 +312,47 @@ def test_a_site_that_rests_goes_on_from_what_was_kept_with_it() -> None:
 def test_a_site_that_comes_back_soon_is_not_read_again_nor_reckoned_unless_another_wrote_of_it() -> None:
     crawl = Crawl(pages_of(ONE))
     crawl.demand(0.0)
-    site = crawl.urgent._sites[ONE]
+    site = crawl.urgent.sites.active[ONE]
     kept = crawl.fetch(f"{ONE}/a/3")[0][1]
     crawl.urgent.leave(ONE)
     assert crawl.admit(ONE, learned=kept)
-    assert crawl.urgent._sites[ONE] is site
+    assert crawl.urgent.sites.active[ONE] is site
     crawl.urgent.leave(ONE)
     other = Crawl(pages_of(ONE)).fetch(f"{ONE}/a/4")[0][1]
     assert crawl.admit(ONE, learned=other)
-    assert crawl.urgent._sites[ONE] is not site
+    assert crawl.urgent.sites.active[ONE] is not site
 
 
 def test_pages_of_sites_that_nobody_asks_are_due_when_the_price_has_fallen_and_few_others_are() -> None:
     """Of one that rests and of one that is active and has nothing due, the dearest first."""
     crawl = Crawl(pages_of(ONE), pages_of(TWO, at=NOW - 2 * DAY))
     crawl.due(0, price=inf)
-    crawl.urgent.demand(inf, NOW)
+    crawl.urgent.supply.demand(inf, NOW)
     crawl.urgent.leave(ONE)
-    assert crawl.urgent.recalled(inf, at=NOW) == {}
-    first = crawl.urgent.recalled(0.0, at=NOW + CHECK_S)
+    assert crawl.urgent.supply.call(inf, at=NOW) == {}
+    first = crawl.urgent.supply.call(0.0, at=NOW + CHECK_S)
     assert {site: len(keys) for site, keys in first.items()} == {TWO: 5}, "two checks' worth, and one"
-    assert crawl.urgent.recalled(0.0, at=NOW + CHECK_S + 1.0) == {}, "once a check"
-    assert crawl.urgent.recalled(0.0, at=NOW + 2 * CHECK_S) == {}, "while so many wait"
+    assert crawl.urgent.supply.call(0.0, at=NOW + CHECK_S + 1.0) == {}, "once a check"
+    assert crawl.urgent.supply.call(0.0, at=NOW + 2 * CHECK_S) == {}, "while so many wait"
     crawl.fetch(*(crawl.url[key] for key in first[TWO][1:]))
-    then = crawl.urgent.recalled(0.0, at=NOW + 3 * CHECK_S)
+    then = crawl.urgent.supply.call(0.0, at=NOW + 3 * CHECK_S)
     assert [crawl.url[key] for key in then[ONE]] == [f"{ONE}/a/{page}" for page in range(4)], "of the other one waits"
-    assert crawl.urgent.recalled(0.0, at=NOW + 3 * CHECK_S) == {}, "of both"
+    assert crawl.urgent.supply.call(0.0, at=NOW + 3 * CHECK_S) == {}, "of both"
 
 
 def test_what_pages_that_do_not_wait_are_worth_is_known_of_all_sites_in_memory() -> None:
     crawl = Crawl(pages_of(ONE, 9), pages_of(TWO, 6))
     crawl.demand(0.0)
     crawl.urgent.leave(ONE)
-    both = sorted([*crawl.urgent._sites[TWO].worth, *dict(crawl.urgent._rested.items())[ONE].worth], reverse=True)
-    assert crawl.urgent.free(4, NOW) == (both[0], both[3])
-    assert crawl.urgent.free(99, NOW + 1.0) == (both[0], both[3]), "asked once a check"
-    assert crawl.urgent.free(99, NOW + CHECK_S) == (both[0], 0.0), "there are not so many"
+    both = sorted(
+        [*crawl.urgent.sites.active[TWO].ranking.worth, *crawl.urgent.sites.rested[ONE].ranking.worth], reverse=True
+    )
+    assert crawl.urgent.supply.best(4, NOW) == (both[0], both[3])
+    assert crawl.urgent.supply.best(99, NOW + 1.0) == (both[0], both[3]), "asked once a check"
+    assert crawl.urgent.supply.best(99, NOW + CHECK_S) == (both[0], 0.0), "there are not so many"
     crawl.due(1, site=TWO)
-    rest = sorted(dict(crawl.urgent._rested.items())[ONE].worth, reverse=True)
-    assert crawl.urgent.free(2, NOW + 2 * CHECK_S)[1] == rest[1], "those of a site whose turn it is do not count"
+    rest = sorted(crawl.urgent.sites.rested[ONE].ranking.worth, reverse=True)
+    assert crawl.urgent.supply.best(2, NOW + 2 * CHECK_S)[1] == rest[1], "those of a site whose turn it is do not count"
 
 
 def test_of_a_large_site_visits_are_kept_now_and_then_and_when_it_rests() -> None:
@@ -380,10 +383,10 @@ def test_a_site_begins_anew_when_the_interval_between_visits_is_another(factor: 
 def test_where_visits_are_rare_what_was_learned_goes_on_under_another_interval() -> None:
     """A step is a period then, whatever the interval; how long evidence lasts is what changes."""
     crawl = Crawl(pages_of(ONE, 20), known=100, capacity=1.0)
-    before = crawl.urgent._sites[ONE]
+    before = crawl.urgent.sites.active[ONE]
     crawl.divide(300)
     assert not crawl.admit(ONE)
-    assert crawl.urgent._sites[ONE] is before
+    assert crawl.urgent.sites.active[ONE] is before
     assert before.terms.interval == pytest.approx(300 * DAY, rel=0.3)
     assert before.urgencies.signals.memory > 3000
     assert crawl.due(3) == [f"{ONE}/a/{page}" for page in range(3)]
@@ -396,16 +399,9 @@ def test_what_is_believed_of_a_site_counts_once_though_it_begins_anew() -> None:
         assert crawl.admit(ONE) is (day > 1)
         crawl.fetch(f"{ONE}/a/{day}", kind="changed", at=NOW + day * DAY)
         crawl.demand(0.0, at=NOW + (day + 0.5) * DAY)
-        told = published(crawl.urgent.encode_forecast())
+        told = published(crawl.urgent.forecast.encode())
         assert told is not None
         assert told.standing.pages == 20
-
-
-def test_days_of_the_week_count_only_where_a_period_is_not_longer() -> None:
-    for period, counted in ((DAY, True), (DAY / 2, True), (2 * DAY, False)):
-        urgent = UrgentPages(signals=Signals(weekdays=True), period=period, capacity=10.0)
-        assert urgent._terms.signals.weekdays is counted
-        assert urgent._terms.signals.day == DAY / period
 
 
 # ----------------------------------------------------------------------------------------------------- after a kill
@@ -425,12 +421,12 @@ def test_after_a_kill_in_mid_cycle_the_same_pages_are_due_but_for_what_was_in_fl
         kind: OutcomeKind = "changed" if rng.random() < 0.3 else "same"
         kept |= {lease.site: data for lease, data in crawl.fetch(*fetched, kind=kind, at=at)}
     in_flight = set(crawl.waiting)
-    forecast = crawl.urgent.encode_forecast()
+    forecast = crawl.urgent.forecast.encode()
 
     after = Crawl(capacity=30.0, known=120)
     after.url, after.sites = crawl.url, crawl.sites
     after.divide(120)
-    after.urgent.resume(forecast)
+    after.urgent.forecast.resume(forecast)
     for site in (ONE, TWO):
         assert after.admit(site, learned=kept[site], at=at)
     at += DAY / 10
@@ -440,7 +436,7 @@ def test_after_a_kill_in_mid_cycle_the_same_pages_are_due_but_for_what_was_in_fl
     ]  # fmt: skip
     assert due[:2] == due[2:]
     assert any(due)
-    told, again = (published(each.urgent.encode_forecast()) for each in (crawl, after))
+    told, again = (published(each.urgent.forecast.encode()) for each in (crawl, after))
     assert told is not None
     assert again is not None
     assert again.standing.pages == told.standing.pages

@@ -9,9 +9,9 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 
-from tests.frontier.town import DAY, NOW, Shelf, crawled, lease_of, visit_of
-from webfountain.core.activity import Signals
-from webfountain.frontier.planning import urgent_site
+from tests.frontier.town import DAY, NOW, WindowShelf, crawled, lease_of, visit_of
+from webfountain.core.signals import Signals
+from webfountain.frontier.planning import site_windows
 from webfountain.frontier.planning.urgent_pages import UrgentPages
 from webfountain.urls import fingerprint, site_of
 
@@ -25,16 +25,27 @@ SHORTEST = DAY / 10
 CAPACITY = 40.0
 
 
+def urgent_pages(shelf: WindowShelf | None) -> UrgentPages:
+    urgent = UrgentPages(
+        signals=Signals(),
+        period=DAY,
+        capacity=CAPACITY,
+        shortest=SHORTEST,
+        windows=None if shelf is None else shelf.store,
+    )
+    urgent.pace.divide(sum(SIZES.values()), len(SIZES))
+    return urgent
+
+
 class Asking(RuleBasedStateMachine):
     """Sites become active and rest, pages are fetched or not, time passes, and sites are asked what is due."""
 
-    shelf: Shelf | None = None
+    shelf: WindowShelf | None = None
 
     @initialize()
     def begin(self) -> None:
-        self.urgent = UrgentPages(signals=Signals(), period=DAY, capacity=CAPACITY, shortest=SHORTEST, shelf=self.shelf)
+        self.urgent = urgent_pages(self.shelf)
         self.at = NOW
-        self.urgent.divide(sum(SIZES.values()), len(SIZES))
         self.last = {f"{site}/{'ab'[page % 2]}/{page}": NOW - DAY * (1 + page / n)
                      for site, n in SIZES.items() for page in range(n)}  # fmt: skip
         self.barred: set[str] = set()  # not fetched well of late
@@ -44,7 +55,7 @@ class Asking(RuleBasedStateMachine):
     def keep(self, learned: list[tuple[SiteLease, bytes]]) -> None:
         self.kept |= {lease.site: data for lease, data in learned}
         if self.shelf is not None:
-            self.shelf.settle([], at=self.at, parts=self.urgent.parts())
+            self.shelf.settle([], at=self.at, parts=self.urgent.kept.take_windows())
 
     def records(self, site: str) -> list[PageRecord]:
         pages = [url for url in self.last if site_of(url) == site]
@@ -123,23 +134,22 @@ class AskingWindows(Asking):
 
     def __init__(self) -> None:
         super().__init__()
-        self.shelf = Shelf()
+        self.shelf = WindowShelf()
 
     @rule(site=SITES)
     def kill(self, site: str) -> None:
         """Another process goes on with what was kept."""
         if site in self.urgent:
             self.urgent.leave(site)
-            self.urgent.parts()
-        self.urgent = UrgentPages(signals=Signals(), period=DAY, capacity=CAPACITY, shortest=SHORTEST, shelf=self.shelf)
-        self.urgent.divide(sum(SIZES.values()), len(SIZES))
+            self.urgent.kept.take_windows()
+        self.urgent = urgent_pages(self.shelf)
         self.waits.clear()
 
 
 @pytest.fixture(autouse=True)
 def _small_windows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(urgent_site, "WINDOW", 6)
-    monkeypatch.setattr(urgent_site, "AWAY", 10)
+    monkeypatch.setattr(site_windows, "WINDOW", 6)
+    monkeypatch.setattr(site_windows, "AWAY", 10)
 
 
 TestAskingWindows = AskingWindows.TestCase

@@ -10,22 +10,21 @@ from typing import TYPE_CHECKING, Any
 from tests.frontier.drive import collection_of
 from webfountain.clock import ManualClock
 from webfountain.core.change_rate import Prior
-from webfountain.formats.document import LinkExtractor
 from webfountain.formats.robots import RobotsRules
 from webfountain.frontier.batch import Batch, BatchResult
-from webfountain.frontier.pages.examiner import Examiner
-from webfountain.frontier.planning.schedule import PlanFollower
+from webfountain.frontier.planning.plan_follower import PlanFollower
 from webfountain.frontier.sites.active_list import ActiveList
-from webfountain.frontier.sites.site import SiteContext, SiteStatistics
+from webfountain.frontier.sites.site_context import SiteContext
 from webfountain.metrics import Metrics
 from webfountain.policy.judge import Judge
-from webfountain.records import Fetch, Fetched, Lease, LeaseId, PageRecord, SiteLease, SiteRecord, SiteState
-from webfountain.sandbox import FencedReader
-from webfountain.store.contract import Dealt
+from webfountain.records import Fetch, FetchResult, Lease, LeaseId, PageRecord, SiteLease, SiteRecord, SiteState
+from webfountain.store.answers import LeaseBatch
 from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from webfountain.frontier.sites.statistics import SiteStatistics
 
 SEVEN = [f"http://10.0.0.{host}" for host in range(1, 8)]
 
@@ -33,23 +32,21 @@ SEVEN = [f"http://10.0.0.{host}" for host in range(1, 8)]
 class Street:
     """A list of sites, each at its address; robots.txt is not asked unless told."""
 
-    def __init__(self, *, size: int = 1000, obey_robots: bool = False, policy: str = "", **values: Any) -> None:
+    def __init__(
+        self, *, size: int = 1000, obey_robots: bool = False, policy: str = "", recrawl: bool = False, **values: Any
+    ) -> None:
         settings = {"collection": 'scope = "any"', "delay_factor": 0} | values
         collection = collection_of(["http://10.0.0.1/"], politeness=policy, **settings)
         self.metrics = Metrics()
         self.clock = ManualClock(0.0)
         judge = Judge(collection, year=2026)
         self._tokens = itertools.count(1)
+        self.follower = PlanFollower(collection, metrics=self.metrics, start=0.0, recrawl=recrawl)
         self.list = ActiveList(
             SiteContext(
                 collection=collection,
                 judge=judge,
-                examiner=Examiner(
-                    collection=collection, judge=judge,
-                    reader=FencedReader(LinkExtractor(nofollow=True, robot="tester")),
-                    old_text=lambda record: None,
-                ),
-                follower=PlanFollower(collection, metrics=self.metrics, start=0.0, recrawl=False),
+                follower=self.follower,
                 metrics=self.metrics,
                 clock=self.clock,
                 rng=random.Random(1),
@@ -88,27 +85,27 @@ class Street:
         """Activate a site that has pages to ask."""
         lease = self.lease_of(name, state)
         self.take_in(at, activated=[lease])
-        self.list.refill(self.at(at))
+        self.list.sites.refill(self.at(at))
         self.batch.refills.clear()
         if pages:
             self.deal(lease, map(str, range(pages)), at=at)
         return lease
 
     def deal(self, lease: SiteLease, paths: Iterable[str], *, at: float = 0.0) -> None:
-        self.take_in(at, dealt=[Dealt(lease.site, [], self.pages_of(lease, paths), [], [])])
+        self.take_in(at, dealt=[LeaseBatch(lease.site, [], self.pages_of(lease, paths), [], [])])
 
     def hurry(self, lease: SiteLease, *paths: str, at: float = 0.0) -> None:
         self.take_in(at, immediate={lease.site: self.pages_of(lease, paths)})
 
     def next(self, at: float) -> Fetch:
-        fetch = self.list.next(at)
+        fetch = self.list.flights.next(at)
         assert fetch is not None
         return fetch
 
     def ask(self, at: float) -> list[Fetch]:
         """All that may be asked at a time, in its turn."""
         fetches = []
-        while (fetch := self.list.next(at)) is not None:
+        while (fetch := self.list.flights.next(at)) is not None:
             fetches.append(fetch)
         return fetches
 
@@ -117,7 +114,14 @@ class Street:
         headers: tuple[tuple[str, str], ...] = (), body: bytes = b"", address: str | None = None,
     ) -> None:  # fmt: skip
         status = None if error is not None else status
-        self.list.landed(Fetched(fetch, at, seconds, status, headers, body, error, address=address), self.at(at))
+        self.list.flights.landed(
+            FetchResult(fetch, at, seconds, status, headers, body, error, address=address), self.at(at)
+        )
+
+    def detour(self, fetch: Fetch, address: str, at: float) -> float:
+        """Seconds that a fetch waits before it may go on at another address."""
+        self.at(at)
+        return self.list.flights.detour(fetch, address)
 
     def site(self, name: str) -> SiteStatistics:
         found = self.list.statistics_of(name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,8 +10,8 @@ import pytest
 from tests.frontier.drive import Drive, collection_of
 from tests.frontier.sites.street import SEVEN, Street
 from webfountain.frontier.sites.hand import LARGEST_HAND, largest_hand
-from webfountain.frontier.sites.site import State
-from webfountain.store.contract import Dealt
+from webfountain.frontier.sites.statistics import State
+from webfountain.store.answers import LeaseBatch
 
 if TYPE_CHECKING:
     from webfountain.records import Fetch
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def ordered(street: Street) -> list[str]:
     """The sites that leases are ordered for now."""
     street.batch.refills.clear()
-    street.list.refill(street.at(street.clock.now()))
+    street.list.sites.refill(street.at(street.clock.now()))
     return [refill.lease.site for refill in street.batch.refills]
 
 
@@ -27,10 +28,19 @@ def test_leases_are_ordered_for_a_site_once_its_host_is_resolved() -> None:
     street = Street(size=2)
     street.take_in(activated=[street.lease_of("http://10.0.0.1"), street.lease_of("http://one.example")])
     assert ordered(street) == ["http://10.0.0.1"]
-    assert street.list.unresolved() == ["one.example"]
+    assert street.list.addresses.unresolved() == ["one.example"]
     street.list.resolved("one.example", ["203.0.113.9"], "dns", street.at(0.0))
     assert ordered(street) == ["http://one.example"]
     assert ordered(street) == []
+
+
+def test_a_page_that_comes_due_while_the_store_answers_is_leased_next() -> None:
+    street = Street(recrawl=True)
+    lease = street.enter("http://10.0.0.1", pages=0)
+    [interval] = street.follower.schedule.due_times(lease.site, [(0, 0.0)], 0.0)
+    street.take_in(2.0, dealt=[LeaseBatch(lease.site, [], [], [], [(0, 1.0 - interval)])])
+    street.list.process_timers(street.at(2.1))
+    assert ordered(street) == [lease.site]
 
 
 @pytest.mark.parametrize("backwards", [False, True])
@@ -39,10 +49,10 @@ def test_the_order_in_which_sites_with_new_pages_are_named_decides_no_turn(backw
     street = Street()
     for name in SEVEN:
         street.enter(name, pages=0)
-    street.take_in(dealt=[Dealt(name, [], [], [], []) for name in SEVEN])
+    street.take_in(dealt=[LeaseBatch(name, [], [], [], []) for name in SEVEN])
     assert {street.site(name).state for name in SEVEN} == {State.EMPTY}
     assert ordered(street) == []
-    street.list.refresh(SEVEN[::-1] if backwards else SEVEN, 0.0)
+    street.list.sites.refresh(SEVEN[::-1] if backwards else SEVEN, 0.0)
     assert ordered(street) == SEVEN
 
 
@@ -98,8 +108,8 @@ def test_sites_that_left_are_not_remembered_until_their_pages_are_due() -> None:
     for number in range(5000):
         street.enter(f"http://10.0.{number >> 8}.{number & 255}", pages=0)
         name = f"http://10.0.{number >> 8}.{number & 255}"
-        street.take_in(dealt=[Dealt(name, [], [], [], [(257, 1e9 + number)])])
-        street.list.let_leave(street.at(0.0), others_wait=False)
+        street.take_in(dealt=[LeaseBatch(name, [], [], [], [(257, 1e9 + number)])])
+        street.list.departures.park_idle(street.at(0.0), is_full=False)
         street.batch.parked.clear()
     assert street.list.statistics().timers < 1100
     assert street.list.statistics().sites == 0
@@ -118,3 +128,24 @@ def test_a_site_that_asks_for_an_hour_gets_it_also_when_the_process_is_killed() 
     drive.run(seconds=2 * 86_400)
     pages = sorted(at for at, kind, _ in drive.log if kind == "page")
     assert pages[1] - pages[0] > 3600
+
+
+def test_what_went_out_under_an_earlier_lease_counts_for_no_site_that_came_back() -> None:
+    """It counted one end too many, and the site never had anything under way again, nor left: it stood still."""
+    street, name = Street(), SEVEN[0]
+    old = street.enter(name, pages=1)
+    fetch = street.next(0.0)
+    street.take_in(voided=frozenset({(name, old.token)}))
+    new = street.enter(name, pages=1)
+    street.take_in(settled=Counter({(name, old.token): 1}))
+    street.land(fetch, 1.0, error="lapsed")
+    assert fetch.lease is not None
+    street.list.flights.given_back(fetch.lease, street.at(1.0))
+    second = street.next(9.0)
+    street.land(second, 9.0, error="lapsed")
+    assert second.lease is not None
+    street.list.flights.given_back(second.lease, street.at(9.0))
+    assert [lease.token for lease in street.list.leases() if lease.site == name] == [new.token]
+    site = street.list.statistics_of(name)
+    assert site is not None
+    assert site.under_way == 0

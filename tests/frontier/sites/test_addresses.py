@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.frontier.sites.street import Street, sites_of
-from webfountain.frontier.sites.site import State
+from webfountain.frontier.sites.statistics import State
 from webfountain.records import Fetch, SiteState
 
 ONE, TWO, FAR = "http://10.0.0.1", "http://10.0.0.1:8080", "http://10.0.0.2"
@@ -54,13 +54,13 @@ def test_a_host_is_asked_for_once_and_all_its_sites_stand_behind_its_first_addre
     leases = [street.lease_of(name) for name in names]
     street.take_in(activated=leases)
     assert street.ask(0.0) == []
-    assert street.list.unresolved() == ["one.example"]
+    assert street.list.addresses.unresolved() == ["one.example"]
     late = street.lease_of("http://one.example:82")
     street.take_in(activated=[late])
-    assert street.list.unresolved() == []
+    assert street.list.addresses.unresolved() == []
     street.list.resolved("one.example", ["203.0.113.9", "203.0.113.10"], "dns", street.at(0.0))
     assert {street.site(lease.site).address for lease in (*leases, late)} == {"203.0.113.9"}
-    street.list.refill(street.at(0.0))
+    street.list.sites.refill(street.at(0.0))
     assert [refill.lease for refill in street.batch.refills] == [*leases, late]
     for lease in leases:
         street.deal(lease, "ab")
@@ -73,7 +73,7 @@ def test_a_host_without_an_address_leaves_its_sites_shut() -> None:
     street.list.resolved("one.example", [], "dns", street.at(0.0))
     assert street.site("http://one.example").state is State.SHUT
     assert street.ask(0.0) == []
-    street.list.let_leave(street.at(0.0), others_wait=False)
+    street.list.departures.park_idle(street.at(0.0), is_full=False)
     (parked,) = street.batch.parked
     assert 7.5 <= parked.due <= 12.5
     assert parked.state.failures == 1
@@ -82,7 +82,7 @@ def test_a_host_without_an_address_leaves_its_sites_shut() -> None:
 def test_a_site_that_left_before_its_host_was_resolved_takes_no_place() -> None:
     street = Street()
     street.take_in(activated=[street.lease_of("http://one.example")])
-    street.list.leave_all(street.at(0.0))
+    street.list.departures.leave_all(street.at(0.0))
     street.list.resolved("one.example", ["203.0.113.9"], "dns", street.at(0.0))
     assert street.list.statistics().addresses.addresses == 0
     assert street.ask(0.0) == []
@@ -93,23 +93,23 @@ def test_an_address_is_remembered_until_its_gate_is_open_again() -> None:
     street.enter(ONE)
     (fetch,) = street.ask(0.0)
     street.land(fetch, 5.0)
-    street.list.leave_all(street.at(5.0))
-    street.list.ripen(street.at(5.5))
+    street.list.departures.leave_all(street.at(5.0))
+    street.list.process_timers(street.at(5.5))
     street.enter(TWO, at=5.5)
     assert street.ask(5.5) == []
     (fetch,) = street.ask(6.0)
     street.land(fetch, 6.0)
-    street.list.leave_all(street.at(6.0))
-    street.list.ripen(street.at(7.0))
+    street.list.departures.leave_all(street.at(6.0))
+    street.list.process_timers(street.at(7.0))
     assert street.list.statistics().addresses.addresses == 0
 
 
 def test_an_address_that_has_a_site_again_is_not_swept() -> None:
     street = Street()
     street.enter(ONE)
-    street.list.leave_all(street.at(0.0))
+    street.list.departures.leave_all(street.at(0.0))
     street.enter(TWO)
-    street.list.ripen(street.at(1e6))
+    street.list.process_timers(street.at(1e6))
     assert sites_of(street.ask(1e6)) == [TWO]
 
 
@@ -151,9 +151,9 @@ def at_two_addresses(street: Street, pages: int = 3) -> Fetch:
     """A site whose host has two addresses, and the fetch of it that is under way at the first."""
     lease = street.lease_of(DOUBLE)
     street.take_in(activated=[lease])
-    assert street.list.unresolved() == ["two.example"]
+    assert street.list.addresses.unresolved() == ["two.example"]
     street.list.resolved("two.example", [DEAD, ALIVE], "dns", street.at(0.0))
-    street.list.refill(street.at(0.0))
+    street.list.sites.refill(street.at(0.0))
     street.deal(lease, map(str, range(pages)))
     return next(fetch for fetch in street.ask(0.0) if fetch.site == DOUBLE)
 
@@ -165,10 +165,10 @@ def test_a_fetch_goes_on_at_another_address_when_that_one_may_be_asked() -> None
     [other] = street.ask(0.0)
     fetch = at_two_addresses(street)
     assert (fetch.address, fetch.fallbacks) == (DEAD, (ALIVE,))
-    assert street.list.detour(fetch, ALIVE, 0.0) == inf  # one request at once at that address
+    assert street.detour(fetch, ALIVE, 0.0) == inf  # one request at once at that address
     street.land(other, 0.0)
-    assert street.list.detour(fetch, ALIVE, 0.4) == 0.6  # and a delay after it
-    assert street.list.detour(fetch, ALIVE, 1.0) == 0.0
+    assert street.detour(fetch, ALIVE, 0.4) == 0.6  # and a delay after it
+    assert street.detour(fetch, ALIVE, 1.0) == 0.0
     assert street.site(DOUBLE).address == ALIVE
     assert street.ask(1.0) == []  # neither site: the detour took the slot
     street.land(fetch, 2.0)
@@ -185,11 +185,11 @@ def test_a_fetch_goes_on_at_another_address_when_that_one_may_be_asked() -> None
 def test_fetches_under_way_at_the_old_address_give_their_slots_back_there() -> None:
     street = Street(policy="concurrency = 2")
     first = at_two_addresses(street, pages=6)
-    second = street.list.next(0.0)
+    second = street.list.flights.next(0.0)
     assert second is None, "both slots are out"
-    fetches = street.list.in_flight
+    fetches = len(street.list.flights)
     assert fetches == 2
-    assert street.list.detour(first, ALIVE, 0.0) == 0.0
+    assert street.detour(first, ALIVE, 0.0) == 0.0
     street.land(first, 1.0)
     assert street.site(DOUBLE).address == ALIVE
     assert len(street.ask(2.0)) == 1, "one slot of the site is still out, at the old address"
@@ -205,7 +205,7 @@ def test_a_site_stands_where_it_was_answered_though_its_turn_there_did_not_come(
 def test_where_addresses_are_not_told_apart_a_site_keeps_its_gate_on_a_detour() -> None:
     street = Street(policy="per_ip = false")
     fetch = at_two_addresses(street)
-    assert street.list.detour(fetch, ALIVE, 0.0) == 0.0
+    assert street.detour(fetch, ALIVE, 0.0) == 0.0
     assert street.site(DOUBLE).address == ALIVE
     assert street.ask(0.0) == []
     street.land(fetch, 0.0)
@@ -216,6 +216,6 @@ def test_a_fetch_that_was_not_requested_makes_nobody_wait() -> None:
     street = Street()
     street.enter(ONE)
     (fetch,) = street.ask(0.0)
-    street.list.unasked(fetch, 0.0)
+    street.list.flights.unasked(fetch)
     assert len(street.ask(0.0)) == 1
-    assert street.list.in_flight == 1
+    assert len(street.list.flights) == 1

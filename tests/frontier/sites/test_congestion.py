@@ -54,7 +54,7 @@ def test_above_the_bound_nothing_goes_out_until_the_worker_comes_back(
 ) -> None:
     drive = crawl_of(page)
     drive.run(until=lambda: drive.metrics.get("ant/leased") >= SITES * LINKS // 2)
-    while (stuck := drive.frontier.take_work()) is None:
+    while (stuck := drive.frontier.work.take()) is None:
         fetch_and_land_one(drive)
     while pending(drive.frontier.statistics()) <= bound:
         fetch_and_land_one(drive)
@@ -68,6 +68,6 @@ def test_above_the_bound_nothing_goes_out_until_the_worker_comes_back(
     now = drive.frontier.statistics()
     assert now.in_flight == 0
     assert now.pending_visits == passed.pending_visits + flying
-    drive.frontier.absorb(drive.frontier.run(stuck))
+    drive.frontier.work.absorb(drive.frontier.worker.run(stuck))
     drive.run(until=lambda: len(drive.log) > asked)
     assert len(drive.log) > asked

@@ -165,3 +165,13 @@ def test_no_two_requests_are_under_way_at_one_host_whoever_they_are_for() -> Non
     drive = crawl(redirects, 20, seeds=(f"{HUB}/", f"{HUB}/two"))
     drive.run(seconds=900)
     assert drive.most_open == 1
+
+
+def test_a_robots_txt_at_a_host_without_an_address_ends_no_crawl_of_one_pass() -> None:
+    """Who yields requests waits for their ends, so the hub is given up at once, as a guest."""
+    drive = Drive(collection_of(["http://s0.example/"]), redirects, recrawl=False)
+    drive.addresses["hub.example"] = []
+    drive.run(seconds=600.0)
+    assert drive.asked() == []
+    assert drive.page("http://s0.example/").error == "robots.txt"
+    assert drive.frontier.statistics().active_sites == 0

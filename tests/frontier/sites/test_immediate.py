@@ -7,7 +7,7 @@ import pytest
 from tests.frontier.drive import Answer, Drive, Web, collection_of
 from tests.frontier.test_frontier import linked, site_of_pages
 from webfountain.frontier.batch import Batch
-from webfountain.frontier.sites.site import State
+from webfountain.frontier.sites.statistics import State
 from webfountain.records import Fetch, Link, PageRecord
 from webfountain.urls import fingerprint, site_of
 
@@ -17,7 +17,7 @@ DENY = '[policies.default]\ndeny = ["/no"]'
 
 def hurried(drive: Drive, *found: str) -> None:
     links = [Link(url, site_of(url), fingerprint(url)) for url in found]
-    assert drive.store.immediate(links, at=drive.clock.now()) == len(found)
+    assert drive.store.queues.immediate(links, at=drive.clock.now()) == len(found)
 
 
 def settled(drive: Drive, url: str) -> PageRecord:
@@ -47,7 +47,7 @@ def test_a_site_that_is_activated_has_its_immediate_urls_in_the_same_batch() -> 
     """Also where nobody looked for any: of a shared store the counts are old, and it might leave for want of others."""
     drive = Drive(collection_of(["http://one.example/"], collection='scope = "any"'), site_of_pages({"": b"x"}))
     hurried(drive, "http://new.example/")
-    result = drive.frontier.run(Batch(drive.clock.now(), room=5, immediate=False))
+    result = drive.frontier.worker.run(Batch(drive.clock.now(), room=5, immediate=False))
     assert "http://new.example" in {lease.site for lease in result.activated}
     assert [lease.record.url for lease in result.immediate["http://new.example"]] == ["http://new.example/"]
 
@@ -158,7 +158,9 @@ def test_an_immediate_url_of_a_site_that_is_not_active_waits_no_round_of_the_oth
 def test_an_immediate_url_hastens_a_robots_txt_that_already_waits_its_turn() -> None:
     drive = crowd(site_of_pages(MANY))
     drive.frontier.offer(Link("http://new.example/", "http://new.example", fingerprint("http://new.example/")))
-    drive.run(until=lambda: (new := drive.frontier.statistics_of("http://new.example")) and new.state is State.ROBOTS)
+    drive.run(
+        until=lambda: (new := drive.frontier.sites.statistics_of("http://new.example")) and new.state is State.ROBOTS
+    )
     at = drive.clock.now()
     hurried(drive, "http://new.example/p1")
     drive.run(seconds=90)
@@ -187,8 +189,8 @@ def test_immediate_urls_wait_for_the_renewal_of_an_old_robots_txt_and_obey_the_n
 def test_a_crawl_that_ends_while_a_hastened_robots_txt_waits_keeps_the_immediate_url() -> None:
     drive = crowd(site_of_pages(MANY))
     hurried(drive, "http://new.example/")
-    drive.run(until=lambda: (new := drive.frontier.statistics_of("http://new.example")) and new.immediate)
+    drive.run(until=lambda: (new := drive.frontier.sites.statistics_of("http://new.example")) and new.immediate)
     drive.frontier.close()
-    assert drive.store.statistics().immediate == 1
+    assert drive.store.census.statistics().immediate == 1
     again = Drive(drive.collection, drive.answer, store=drive.store, clock=drive.clock)
     again.run(until=lambda: "http://new.example/" in again.asked())

@@ -19,7 +19,7 @@ MANY = {"": linked(*[f"p{number}" for number in range(99)])} | {f"p{number}": b"
 
 def take_over(drive: Drive, *, at: float) -> list[str]:
     """What another process gets."""
-    return [lease.site for lease in drive.store.activate(9, owner="another", until=at + 99 * HOUR, at=at)]
+    return [lease.site for lease in drive.store.sites.activate(9, owner="another", until=at + 99 * HOUR, at=at)]
 
 
 def test_a_page_slower_than_the_lease_is_fetched_once_and_settled() -> None:
@@ -73,7 +73,7 @@ def test_a_site_that_was_lost_can_be_had_again_and_what_was_under_way_before_has
     drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(MANY, seconds=200.0), lease_seconds=60.0)
     drive.run(until=lambda: len(drive.asked()) == 1 and drive.flying)
     drive.clock.advance(61.0)
-    taken = drive.store.activate(9, owner="another", until=drive.clock.now() + 1.0, at=drive.clock.now())
+    taken = drive.store.sites.activate(9, owner="another", until=drive.clock.now() + 1.0, at=drive.clock.now())
     assert len(taken) == 1
     drive.run(seconds=24 * HOUR)
     assert drive.metrics.get("ant/sites_lost") == 1

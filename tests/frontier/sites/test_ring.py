@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.frontier.sites.test_sequencer import drain
-from webfountain.frontier.sites.sequencer import ByWorth, Fifo, FirstOf, Gate, Immediate, Polite, RoundRobin, Valued
+from tests.frontier.sites.test_sequencers import drain
+from webfountain.frontier.sites.gate import Gate, GatedSequencer
+from webfountain.frontier.sites.ring import ByWorth, RoundRobin
+from webfountain.frontier.sites.sequencers import Fifo, FirstOf, Immediate, ValueQueue
 
 
 @given(st.lists(st.integers(0, 5), min_size=1, max_size=8))
@@ -32,7 +34,7 @@ def test_a_ring_of_polite_sites_finds_a_site_exactly_when_one_is_available_and_f
 ) -> None:
     """The heaps and the ring agree with asking every member, at every moment."""
     queues = [(Immediate[int](), Fifo[int]()) for _ in range(6)]
-    sites = [Polite(FirstOf(pair), Gate()) for pair in queues]
+    sites = [GatedSequencer(FirstOf(pair), Gate()) for pair in queues]
     ring, now = RoundRobin[int](), 0.0
     out: list[int] = []
     gone: set[int] = set()
@@ -76,13 +78,13 @@ def test_a_removed_member_is_served_no_more_and_keeps_its_items() -> None:
 def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> None:
     """Who left for good is not mistaken for a newcomer at the same address, which would go before its turn."""
     ring = RoundRobin[str]()
-    leaves, others = Polite(Fifo(["gone"]), Gate(open_at=5.0)), []
+    leaves, others = GatedSequencer(Fifo(["gone"]), Gate(open_at=5.0)), []
     ring.add(leaves)
-    ring.add(Polite(Fifo(["first"]), Gate(open_at=5.0)))
+    ring.add(GatedSequencer(Fifo(["first"]), Gate(open_at=5.0)))
     ring.remove(leaves)
     queue, gate, place = Fifo(["second"]), Gate(open_at=5.0), id(leaves)
     del leaves
-    while id(newcomer := Polite(queue, gate)) != place:
+    while id(newcomer := GatedSequencer(queue, gate)) != place:
         others.append(newcomer)
         assert len(others) < 10_000, "this Python does not use memory again: nothing was tested"
     ring.add(newcomer)
@@ -101,7 +103,7 @@ def test_who_left_is_not_looked_at_any_more() -> None:
 
 def test_a_ready_site_keeps_its_turn_when_it_is_looked_at_again() -> None:
     ring = RoundRobin[str]()
-    sites = [Polite(Fifo([name] * 2), Gate(2, open_at=1.0)) for name in "abc"]
+    sites = [GatedSequencer(Fifo([name] * 2), Gate(2, open_at=1.0)) for name in "abc"]
     for site in sites:
         ring.add(site)
     assert ring.next(2.0) == "a"
@@ -120,8 +122,8 @@ def six_ready_and_one_shut(until: float) -> RoundRobin[str]:
     """A ring of six ready sites, and a seventh with an immediate item whose gate opens later."""
     ring, urgent = RoundRobin[str](), Immediate[str]()
     for name in "abcdef":
-        ring.add(Polite(Fifo([name] * 9), Gate(9)))
-    ring.add(hurried := Polite(FirstOf((urgent, Fifo(["late"]))), Gate(open_at=until)))
+        ring.add(GatedSequencer(Fifo([name] * 9), Gate(9)))
+    ring.add(hurried := GatedSequencer(FirstOf((urgent, Fifo(["late"]))), Gate(open_at=until)))
     assert [ring.next(0.0), ring.next(0.0)] == ["a", "b"]
     urgent.load(["now"])
     ring.wake(hurried)
@@ -140,7 +142,7 @@ def test_a_site_in_a_hurry_goes_before_all_though_it_was_ready_before() -> None:
 
 def test_what_stands_before_an_immediate_item_is_in_a_hurry_with_it() -> None:
     errands, urgent, gate = Fifo[int | str](["robots"]), Immediate[int | str](["now"]), Gate()
-    ring, site = RoundRobin[int | str](), Polite(FirstOf((errands, urgent)), gate)
+    ring, site = RoundRobin[int | str](), GatedSequencer(FirstOf((errands, urgent)), gate)
     ring.add(Fifo([1, 2, 3]))
     ring.add(site)
     assert [ring.next(0.0), ring.next(0.0)] == ["robots", 1]
@@ -155,8 +157,8 @@ def test_a_hurry_passes_both_tiers_and_does_not_favour_the_neighbours_of_a_shut_
     for name in "abc":
         top.add(Fifo([name] * 3))
     address.add(Fifo(["neighbour"] * 3))
-    address.add(Polite(Immediate(["now"]), shut))
-    top.add(Polite(address, Gate(9)))
+    address.add(GatedSequencer(Immediate(["now"]), shut))
+    top.add(GatedSequencer(address, Gate(9)))
     assert [top.next(1.0) for _ in range(5)] == ["a", "b", "c", "neighbour", "a"]
     assert [top.next(5.0) for _ in range(4)] == ["now", "b", "c", "neighbour"]
 
@@ -166,7 +168,7 @@ def test_a_site_that_left_its_address_leaves_no_hurry_behind() -> None:
     top.add(Fifo(["a"] * 2))
     address.add(gone)
     address.add(Fifo(["neighbour"]))
-    top.add(Polite(address, Gate(9)))
+    top.add(GatedSequencer(address, Gate(9)))
     address.remove(gone)
     assert drain(top) == ["a", "neighbour", "a"]
 
@@ -175,9 +177,9 @@ def test_rings_cascade_behind_one_gate_per_address() -> None:
     """Two sites share an address: together they see one request at a time; another address goes on."""
     shared, single = RoundRobin[str](), RoundRobin[str]()
     for name in ("a", "b"):
-        shared.add(Polite(Fifo([name] * 2), Gate(2)))
+        shared.add(GatedSequencer(Fifo([name] * 2), Gate(2)))
     single.add(Fifo(["c"] * 2))
-    top, address = RoundRobin[str](), Polite(shared, Gate())
+    top, address = RoundRobin[str](), GatedSequencer(shared, Gate())
     top.add(address)
     top.add(single)
     assert Counter(top.next(0) for _ in range(3)) == {"a": 1, "c": 2}
@@ -188,9 +190,9 @@ def test_rings_cascade_behind_one_gate_per_address() -> None:
     assert top.next(3.0) == "b"
 
 
-def valued(*items: int) -> Valued[int]:
+def valued(*items: int) -> ValueQueue[int]:
     """A queue of numbers, each worth what it says."""
-    queue = Valued[int](float)
+    queue = ValueQueue[int](float)
     queue.load(items)
     return queue
 
@@ -205,7 +207,7 @@ def test_by_worth_every_other_turn_is_the_worthiests_and_the_others_go_round() -
 def test_by_worth_equals_take_turns() -> None:
     ring = ByWorth[str]()
     for name in "abc":
-        queue = Valued[str](lambda item: 1.0)
+        queue = ValueQueue[str](lambda item: 1.0)
         queue.load([name] * 3)
         ring.add(queue)
     assert drain(ring) == list("abc" * 3)
@@ -227,7 +229,7 @@ def test_by_worth_an_address_is_worth_what_its_sites_are_and_who_is_in_a_hurry_g
     low, high, single = valued(1, 1), valued(7), valued(5, 5)
     address.add(low)
     address.add(high)
-    gate = Polite(address, Gate())
+    gate = GatedSequencer(address, Gate())
     for member in (single, gate, urgent):
         top.add(member)
     assert top.next(0.0) == 7

@@ -35,7 +35,7 @@ def test_robots_txt_is_asked_again_after_a_day_also_of_a_site_that_is_never_left
     drive.run(seconds=0.5 * DAY)
     late = [at for at, kind, url in drive.log if kind == "page" and "/p" in url and at > renewed]
     assert late == [], "what was leased under the old rules goes back"
-    assert drive.store.statistics().pages["refused"] > 100
+    assert drive.store.census.statistics().pages["refused"] > 100
 
 
 def test_a_robots_txt_that_breaks_later_refuses_what_is_left() -> None:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.frontier.drive import Answer, Drive, collection_of
-from webfountain.records import Fetched
-from webfountain.store.memory import MemoryStore
+from webfountain.frontier.sites.parked_sites import SITES_PER_STEP
+from webfountain.records import FetchResult
+from webfountain.store.memory.sites import MemorySiteList
+from webfountain.store.memory.store import MemoryStore
 
 if TYPE_CHECKING:
     from webfountain.records import Fetch, SiteRecord
@@ -33,7 +35,7 @@ def until_idle(drive: Drive, *, within_s: float) -> None:
 
 
 def never_crawled(drive: Drive) -> int:
-    return drive.store.statistics().pages["never-crawled"]
+    return drive.store.census.statistics().pages["never-crawled"]
 
 
 @pytest.mark.parametrize("recrawl", [True, False])
@@ -60,41 +62,49 @@ def test_a_page_that_is_given_back_while_more_of_its_site_is_ordered_is_crawled(
     frontier = drive.frontier
     drive.run(until=lambda: drive.flying)  # robots.txt is asked
     batch = None
-    while batch is None or not (batch.refills and drive.store.statistics().leased):
+    while batch is None or not (batch.refills and drive.store.census.statistics().leased):
         if batch is not None:
-            frontier.absorb(frontier.run(batch))
+            frontier.work.absorb(frontier.worker.run(batch))
         drive.clock.advance(0.1)
         while drive.flying and drive.flying[0][0] <= drive.clock.now():
             drive._land(drive.flying.pop(0)[2])
-        batch = frontier.take_work()
-    result = frontier.run(batch)
+        batch = frontier.work.take()
+    result = frontier.worker.run(batch)
     while (fetch := frontier.next()) is None:
         drive.clock.advance(0.1)
-    frontier.landed(Fetched(fetch, drive.clock.now(), 0.0, error="lapsed"))
+    frontier.landed(FetchResult(fetch, drive.clock.now(), 0.0, error="lapsed"))
     frontier.give_back(fetch)
-    frontier.absorb(result)
+    frontier.work.absorb(result)
     until_idle(drive, within_s=600.0)
     assert never_crawled(drive) == 0
     assert drive.asked() == pages(1)
 
 
-class _Listed(MemoryStore):
-    """How often the sites were looked through."""
+class _Listed(MemorySiteList):
+    """How often the sites were looked through, but for the passes over parked ones."""
 
     times = 0
 
-    def sites(self, after: str, n: int) -> list[SiteRecord]:
-        self.times += 1
-        return super().sites(after, n)
+    def after(self, name: str, n: int) -> list[SiteRecord]:
+        self.times += n > SITES_PER_STEP
+        return super().after(name, n)
+
+
+class _ListedStore(MemoryStore):
+    sites: _Listed
+
+    def __init__(self) -> None:
+        super().__init__(period_s=86_400.0)
+        self.sites = _Listed(self._table)
 
 
 def test_the_end_is_told_by_what_is_counted_and_no_site_is_looked_through_for_it() -> None:
-    store = _Listed(period_s=86_400.0)
+    store = _ListedStore()
     drive = Drive(collection_of(pages(16)), slow, store=store, until_idle=True)
-    begun = store.times
+    begun = store.sites.times
     until_idle(drive, within_s=3600.0)
     assert drive.frontier.finish_reason() == "idle"
-    assert store.times - begun <= 2, "one walk of two calls, before the first site was taken"
+    assert store.sites.times - begun <= 2, "one walk of two calls, before the first site was taken"
 
 
 def test_a_page_slower_than_its_lease_strands_no_other_page_of_its_site() -> None:

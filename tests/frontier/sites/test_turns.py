@@ -26,9 +26,9 @@ def test_a_page_forgotten_in_flight_stays_forgotten() -> None:
     drive = Drive(collection_of([f"{SITE}/"]), site_of_pages(many_pages(5), seconds=2.0))
     drive.run(until=lambda: len(drive.asked()) == 2)
     url = drive.asked()[-1]
-    drive.store.forget(SITE, fingerprint(url), at=drive.clock.now())
+    drive.store.pages.forget(SITE, fingerprint(url), at=drive.clock.now())
     drive.run(seconds=600)
-    assert drive.store.page(SITE, fingerprint(url)) is None
+    assert drive.store.pages.get(SITE, fingerprint(url)) is None
     assert drive.metrics.get("ant/settle_lost") == 1
     assert len(set(drive.asked())) == 6
     assert drive.frontier.statistics().active_sites == 0

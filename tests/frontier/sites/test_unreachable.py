@@ -23,7 +23,7 @@ def mute_after_robots_txt(fetch: Fetch, at: float) -> Answer:
 
 
 def records(drive: Drive) -> list[PageRecord]:
-    return [record for _, record in drive.store.pages(site=SITE)]
+    return [record for _, record in drive.store.pages.records(site=SITE)]
 
 
 @pytest.mark.parametrize(("answer", "error", "asked"), [(mute, "connect", 0), (mute_after_robots_txt, "timeout", 5)])

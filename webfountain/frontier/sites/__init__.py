@@ -1,19 +1,24 @@
-"""The sites that a process crawls now: who may be asked, for what, and when.
+"""The sites that a process crawls now.
 
-Life of a site.
+Life of a site
+--------------
+1. The store makes it active: `activate` returns its site lease, which the heartbeat renews (`active_list`, with its
+   `site_table`). A state machine (`site`) with shared rules (`site_context`) begins. The host is resolved, and the site
+   is placed at its address (`addresses`), in the group of the sites that share it (`address_group`).
+2. Its robots.txt is fetched unless it is known (`robots_state`), then its sitemaps (`site_files`). A file on another
+   host is fetched by the site there, in its turn (`file_requests`): that site is active, or a guest for files alone.
+3. Its pages are leased (`site_pages`) into its hand (`hand`, made of `sequencers`). Two tiers of rings choose the next
+   fetch (`ring`), as its politeness allows (`standing`, `gate`, `backoff`, `pace`). Its domain may have only a share of
+   all fetches (`domain_shares`), and few of its bodies may wait to be read (`unread_bodies`). Each fetch is in flight
+   until it lands (`flights`), and its result improves the estimate of the site's change rate (`site_changes`). Another
+   ant may borrow slots of a very large site (`slot_lending`, `loans`).
+4. When the store has nothing due, the site waits for new URLs or for the time when a known page comes due. It is parked
+   (`departures`) if that time is far away, if it must be left alone for long, or after a number of fetches while others
+   wait. The store keeps what was learned. After a change of plan, its due time is computed again (`parked_sites`).
+5. A process that was paused for longer than its lease may find that another took the site over. It stops at once, and
+   its fetches in flight have no effect.
 
-1. The store makes it active: `activate` gives its site lease, which the heartbeat renews (`active_list`). Its address
-   is looked up; it takes its place there, beside the sites that share it (`politeness`).
-2. Its robots.txt is asked, unless it is known (`politeness`); then its sitemaps. Files on other hosts are asked by the
-   site there, in its turn: an active one, or a guest that is there for them alone.
-3. Its hand is filled (`hand`, of `sequencer`), emptied one fetch at a time as its standing allows (`politeness`),
-   filled again.
-4. When the store has nothing due it waits for new URLs, or for the time when a known page comes due; when that is far
-   it is parked, and the store keeps what was learned. So it is when it must be left alone for long, and after a quantum
-   of fetches while others wait.
-5. A process that was paused for longer than its lease may find the site taken over: it stops at once, and what it had
-   under way there has no effect.
-
-Every event goes once from the facade to the active list, and from there to its site, which owns its state (the table
-of states stands in `site`); what the store must do is written into the batch that comes with the event.
+Every event is passed once from the facade to the active list, and from there to its site, which owns its state (`site`
+has the table of states). Work for the store is written into the batch that comes with the event. `statistics` has the
+snapshots.
 """

@@ -1,234 +1,39 @@
-"""Who holds what: the site leases and the URL leases under them. All of it in memory.
+"""The leases of the embedded store, all in memory: site leases and the URL leases under them.
 
-A lease only hides its page's queue entry, so a process that dies gives everything back by dying. Tokens and numbers
-carry the number of the store's opening in their upper bits: one of before a crash is unknown ever after.
-
-One site's queues on disk, read from the front: what a lease takes and what is due. Leased entries stay on disk and
-are only hidden, so a crash returns them. Entries that were settled leave deleted keys behind at the front of their
-lane; a *front* is a place before which nothing stands, so that they are walked over once and not at every lease.
-Fronts are kept for active sites and are only ever too early.
+A lease only hides the queue entry of its page. If the process dies, all leases are therefore given back. The upper
+bits of tokens and lease numbers count how often the store was opened, so a lease from before a crash is never valid
+again.
 """
 
 from __future__ import annotations
 
-import heapq
 import math
 from dataclasses import dataclass, field
-from itertools import takewhile
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from webfountain.records import Lease, LeaseId
-from webfountain.store.contract import CLASSES, IMMEDIATE, LANES
-from webfountain.store.embedded.disk import IMMEDIATE_NEVER, NEVER, RECRAWL, after, arrival_of, waiting_record
-from webfountain.store.rules import Candidate, choose, from_sortable, to_sortable
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Iterator
 
     from webfountain.records import PageRecord, SiteLease
-    from webfountain.store.embedded.disk import Disk
-    from webfountain.store.embedded.rows import PagePlace
+    from webfountain.store.answers import Refill
+    from webfountain.store.embedded.page_rows import PagePlace
+    from webfountain.store.embedded.site_queues import SiteQueues
 
-__all__ = ["Entry", "Held", "LeasedSite", "Leases", "SiteQueues"]
-
-_LANE_AT: Final = 9
-_NEVER_WIDTH: Final = 1
-_RECRAWL_WIDTH: Final = 2
-_ORDER_AT: Final = _LANE_AT + _RECRAWL_WIDTH
-_KEY_AT: Final = _ORDER_AT + 8
-
-Item = tuple[bytes, bytes]
-"""Key and value of an entry."""
-
-
-class Entry(NamedTuple):
-    """An entry that may be leased: the page's key, and its record where the entry holds it (never-crawled)."""
-
-    entry: bytes
-    key: bytes
-    record: PageRecord | None
-
-
-class SiteQueues:
-    """The fronts of one site's lanes. `hidden` holds the entries that are leased."""
-
-    __slots__ = ("_never", "_recrawl", "_site")
-
-    def __init__(self, disk: Disk, site: str, sid: bytes, hidden: Container[bytes]) -> None:
-        self._site = site
-        self._never = _Lanes(disk, NEVER + sid, _NEVER_WIDTH, hidden)
-        self._recrawl = _Lanes(disk, RECRAWL + sid, _RECRAWL_WIDTH, hidden)
-
-    def note(self, entry: bytes) -> None:
-        """An entry was added: a front may not lie behind it."""
-        (self._never if entry[:1] == NEVER else self._recrawl).note(entry)
-
-    def immediate(self, n: int) -> list[Entry]:
-        """Up to `n` entries of the immediate lane, which lies half in either queue, in order of arrival."""
-        new = [(float(arrival_of(item[0])), self._waiting(item)) for item in self._never.first(IMMEDIATE_NEVER, n)]
-        tried = [(_order(entry), Entry(entry, entry[_KEY_AT:], None)) for entry, _ in self._recrawl.first(IMMEDIATE, n)]
-        return [waiting for _, waiting in heapq.merge(new, tried)][:n]
-
-    def never_crawled(self, n: int, horizon: Sequence[float] | None) -> list[Entry]:
-        """Up to `n` due entries of the never-crawled lanes, as `choose` takes them."""
-        if horizon is None:
-            return [self._waiting(item) for item in self._never.in_order(CLASSES, n)]
-        _check(horizon, CLASSES)
-        offered: dict[bytes, Entry] = {}
-        due: list[Candidate] = []
-        for lane in self._never.lanes(CLASSES):
-            entries = map(self._waiting, self._never.first(lane, n))
-            for one in takewhile(lambda one: _first_seen(one) <= horizon[_lane(one)], entries):
-                offered[one.key] = one
-                due.append(Candidate(lane, _first_seen(one), arrival_of(one.entry), one.key))
-        return [offered[one.key] for one in choose(due, n, horizon)]
-
-    def recrawl(self, n: int, horizon: Sequence[float]) -> tuple[list[Entry], list[tuple[int, float]]]:
-        """Up to `n` due entries of the recrawl lanes, as `choose` takes them; and what each lane then begins with."""
-        _check(horizon, LANES)
-        entries: dict[Candidate, bytes] = {}
-        for lane in self._recrawl.lanes(LANES):
-            # One more than can be chosen, or the first that is not due: one of them is left, where any is.
-            for entry, _ in self._recrawl.first(lane, n + 1, until=to_sortable(horizon[lane] + 0.0)):
-                entries[Candidate(lane, _order(entry), 0, entry[_KEY_AT:])] = entry
-        chosen = choose([one for one in entries if one.order <= horizon[one.lane]], n, horizon)
-        taken, left = set(chosen), dict[int, float]()
-        for one in entries:
-            if one not in taken:
-                left.setdefault(one.lane, one.order)
-        return [Entry(entries[one], one.key, None) for one in chosen], list(left.items())
-
-    def after(self, suffix: bytes, n: int) -> list[Entry]:
-        """Up to `n` never-crawled entries of all classes behind the one with this suffix (b"": all), in order."""
-        return [self._waiting(item) for item in self._never.behind(suffix, CLASSES, n)]
-
-    def _waiting(self, item: Item) -> Entry:
-        key, record = waiting_record(self._site, *item)
-        return Entry(item[0], key, record)
-
-
-class _Lanes:
-    """The lanes of one queue of a site: their keys are `prefix`, the lane in `width` bytes, the order within it.
-
-    A lane is *read* once a scan has come to it: from then on its front is kept. Lanes are read in order.
-    """
-
-    __slots__ = ("_disk", "_fronts", "_hidden", "_prefix", "_unread", "_width")
-
-    def __init__(self, disk: Disk, prefix: bytes, width: int, hidden: Container[bytes]) -> None:
-        self._disk = disk
-        self._prefix = prefix
-        self._width = width
-        self._hidden = hidden
-        self._fronts: dict[int, bytes] = {}
-        self._unread = 0
-
-    def note(self, entry: bytes) -> None:
-        """An entry was added."""
-        lane = self._lane_of(entry)
-        if lane < self._unread or lane in self._fronts:
-            self._fronts[lane] = min(self._fronts.get(lane, entry), entry)
-
-    def lanes(self, below: int) -> list[int]:
-        """The lanes before `below` that may hold entries, in order; found by one seek a lane when first asked for."""
-        if self._unread < below:
-            for entry in self._disk.first_of_each(
-                self._start(self._unread), self._start(below), width=_LANE_AT + self._width
-            ):
-                self._fronts[self._lane_of(entry)] = entry
-            self._unread = below
-        return sorted(lane for lane in self._fronts if lane < below)
-
-    def first(self, lane: int, n: int, *, until: bytes | None = None) -> list[Item]:
-        """Up to `n` entries of a lane that are not hidden, of those behind the order `until` only the first.
-
-        A lane that turns out to be empty is struck from the list. One short scan.
-        """
-        if n <= 0 or (lane < self._unread and lane not in self._fronts):
-            return []
-        start = self._start(lane)
-        end = after(start)
-        behind = end if until is None else after(start + until)
-        found: list[Item] = []
-        first = None
-        for item in self._disk.scan(self._fronts.get(lane, start), end):
-            if first is None:
-                first = item[0]
-            if item[0] not in self._hidden:
-                found.append(item)
-                if len(found) == n or item[0] >= behind:
-                    break
-        if first is None and lane < self._unread:
-            del self._fronts[lane]
-        else:
-            self._fronts[lane] = first or end
-        return found
-
-    def in_order(self, below: int, n: int) -> list[Item]:
-        """Up to `n` entries of the lanes before `below` that are not hidden, lane after lane.
-
-        One short scan for each lane that was read, and one for all that were not.
-        """
-        found: list[Item] = []
-        for lane in sorted(lane for lane in self._fronts if lane < min(below, self._unread)):
-            found += self.first(lane, n - len(found))
-        if len(found) < n and self._unread < below:
-            for item in self._disk.scan(self._start(self._unread), self._start(below)):
-                lane = self._lane_of(item[0])
-                self._fronts.setdefault(lane, item[0])
-                if item[0] not in self._hidden:
-                    found.append(item)
-                    if len(found) == n:
-                        self._unread = lane + 1
-                        return found
-            self._unread = below
-        return found
-
-    def behind(self, suffix: bytes, below: int, n: int) -> list[Item]:
-        """Up to `n` entries of the lanes before `below` that are not hidden, behind the one with this suffix."""
-        start = self._prefix + suffix + b"\x00" if suffix else self._prefix
-        found: list[Item] = []
-        for item in self._disk.scan(start, self._start(below)):
-            if len(found) == n:
-                break
-            if item[0] not in self._hidden:
-                found.append(item)
-        return found
-
-    def _start(self, lane: int) -> bytes:
-        return self._prefix + lane.to_bytes(self._width, "big")
-
-    def _lane_of(self, entry: bytes) -> int:
-        return int.from_bytes(entry[_LANE_AT : _LANE_AT + self._width], "big")
-
-
-def _order(entry: bytes) -> float:
-    return from_sortable(entry[_ORDER_AT:_KEY_AT])
-
-
-def _lane(one: Entry) -> int:
-    return one.entry[_LANE_AT]
-
-
-def _first_seen(one: Entry) -> float:
-    return 0.0 if one.record is None else one.record.first_seen
-
-
-def _check(horizon: Sequence[float], lanes: int) -> None:
-    if len(horizon) != lanes:
-        raise ValueError(f"a lease needs a horizon of {lanes} times here, not {len(horizon)}")
-
+__all__ = ["HeldLease", "LeasedSite", "Leases"]
 
 _GENERATION_BITS: Final = 40
-"""10^12 leases an opening."""
+"""Number of bits for the number within one opening: 10^12 leases."""
 
 
 @dataclass(slots=True)
-class Held:
-    """A URL lease that is out. `place.record` is the record as it is now, `handed` the one that was handed out: a copy
-    can move meanwhile.
+class HeldLease:
+    """An open URL lease.
+
+    `place.record` is the present record, `handed` the one that came with the lease; a copy can move meanwhile.
     """
 
     id: LeaseId
@@ -238,42 +43,60 @@ class Held:
 
 @dataclass(slots=True)
 class LeasedSite:
-    """An active site: who has it by which token until when, the fronts of its queues, and what is leased of it."""
+    """An active site: its owner, token and deadline, the fronts of its queues, and its URL leases."""
 
     owner: str
     token: int
     until: float
     queues: SiteQueues
     fresh: float = math.inf
-    """When the first new URL came that no never-crawled lease has reached since (inf: none)."""
+    """Time of the first new URL since the last never-crawled refill that was not complete (inf: none)."""
     hurried: bool = False
-    """Whether an immediate URL came that no immediate lease has reached since."""
+    """True if an immediate URL arrived since the last immediate refill that was not complete."""
     overtaken: bool = False
-    """Whether a URL that is leased became immediate, and the owner does not know."""
+    """True if a leased URL became immediate and the owner does not know it yet."""
     out: set[int] = field(default_factory=set)
     """Numbers of the URL leases under this site lease."""
     immediate_out: int = 0
-    """How many of those come from the immediate lane."""
+    """Number of those from the immediate lane."""
+
+    def note_new(self, at: float) -> None:
+        """Record that new URLs arrived."""
+        self.fresh = min(self.fresh, at)
+
+    def note_immediate(self) -> None:
+        """Record that an immediate URL arrived."""
+        self.hurried = True
+
+    def note_refill(self, refill: Refill, *, immediate: int, never_crawled: int) -> bool:
+        """Record how many URLs a refill got; return whether a leased URL became immediate, which is reported once."""
+        self.hurried = self.hurried and immediate >= refill.immediate
+        overtaken = self.overtaken and refill.immediate > 0
+        self.overtaken = self.overtaken and not overtaken
+        self.fresh = self.fresh if never_crawled >= refill.never_crawled else math.inf
+        return overtaken
 
 
 class Leases:
-    """The active sites, the URL leases that are out, and the queue entries that those hide."""
+    """The active sites, the open URL leases, and the queue entries that they hide."""
 
     def __init__(self, generation: int) -> None:
         self.active: dict[str, LeasedSite] = {}
         self.hidden: set[bytes] = set()
         self.fenced = 0
-        """Steps that named a site lease that was lost."""
+        """Number of steps whose site lease was lost."""
+        self.settle_lost = 0
+        """Number of outcomes whose URL lease was lost."""
         self.immediate_out = 0
-        """URL leases from immediate lanes."""
+        """Number of URL leases from immediate lanes."""
         self._given = generation << _GENERATION_BITS
-        self._held: dict[int, Held] = {}
+        self._held: dict[int, HeldLease] = {}
 
     def __len__(self) -> int:
         return len(self._held)
 
     def under(self, lease: SiteLease) -> LeasedSite | None:
-        """The active site of a site lease; None when the lease is lost, which is counted."""
+        """Return the active site of a site lease, or None if the lease is lost; a lost one is counted."""
         active = self.active.get(lease.site)
         if active is None or active.token != lease.token:
             self.fenced += 1
@@ -281,28 +104,35 @@ class Leases:
         return active
 
     def enter(self, site: str, owner: str, until: float, queues: SiteQueues) -> None:
-        """Give a site to an owner, under a new token; who had it has lost it, and its URLs are back."""
+        """Give a site to an owner, under a new token. A previous owner loses the site, and its URLs return to their
+        places.
+        """
         self.leave(site)
         self._given += 1
         self.active[site] = LeasedSite(owner, self._given, until, queues)
 
     def leave(self, site: str) -> None:
-        """The site lease ends and with it the URL leases: their pages return to where they were."""
+        """End a site lease and its URL leases; their pages return to their places."""
         active = self.active.pop(site, None)
         for number in () if active is None else active.out:
             self._drop(self._held.pop(number))
 
+    def count_lost(self, outcomes: int) -> int:
+        """Count outcomes whose lease was lost; return how many."""
+        self.settle_lost += outcomes
+        return outcomes
+
     def ran_out(self, at: float) -> list[tuple[float, str]]:
-        """The active sites whose lease ran out at or before `at`, each after that time."""
+        """Return (deadline, name) of the active sites whose lease expired at or before `at`."""
         return [(active.until, site) for site, active in self.active.items() if active.until <= at]
 
-    def get(self, lease: LeaseId) -> Held | None:
-        """The URL lease of an id, None when it is not out."""
+    def get(self, lease: LeaseId) -> HeldLease | None:
+        """Return the URL lease with an id, or None if it has ended."""
         held = self._held.get(lease.number)
         return held if held is not None and held.id == lease else None
 
     def hold(self, active: LeasedSite, place: PagePlace) -> Lease:
-        """Hand a page of an active site out."""
+        """Lease a page of an active site."""
         self._given += 1
         record = place.record
         if record.immediate is not None:
@@ -310,13 +140,13 @@ class Leases:
             active.immediate_out += 1
             self.immediate_out += 1
         name = LeaseId(place.site, active.token, self._given)
-        self._held[self._given] = Held(name, place, record)
+        self._held[self._given] = HeldLease(name, place, record)
         active.out.add(self._given)
         self.hidden.add(place.entry)
         return Lease(name, place.key, record)
 
     def end(self, lease: LeaseId) -> bool:
-        """A URL lease ends: its entry is gone from the queue, or stands there again. Whether it was out."""
+        """End a URL lease, so that its queue entry is no longer hidden; return whether it was open."""
         held = self.get(lease)
         if held is None:
             return False
@@ -328,14 +158,16 @@ class Leases:
         return True
 
     def follow(self, entry: bytes, record: PageRecord) -> None:
-        """The record behind a queue entry changed while it was out."""
+        """Update the record stored with a leased queue entry."""
         if entry in self.hidden:
             for held in self._held.values():
                 if held.place.entry == entry:
                     held.place.record = record
 
     def overtake(self, place: PagePlace) -> None:
-        """A leased page became immediate: its entry moved to this place, where it stands when the lease is released."""
+        """Move a leased page that became immediate: `place` is its new entry, which becomes visible when the lease is
+        released.
+        """
         active = self.active[place.site]
         for lease in self.of_page(place.site, place.key):
             held = self._held[lease.number]
@@ -347,12 +179,12 @@ class Leases:
             self.immediate_out += 1
 
     def of_page(self, site: str, key: bytes) -> Iterator[LeaseId]:
-        """The lease of a page, where it is out."""
+        """Yield the lease of a page, if it is leased."""
         active = self.active.get(site)
         for number in list(active.out) if active is not None else ():
             if self._held[number].place.key == key:
                 yield self._held[number].id
 
-    def _drop(self, held: Held) -> None:
+    def _drop(self, held: HeldLease) -> None:
         self.hidden.discard(held.place.entry)
         self.immediate_out -= held.place.record.immediate is not None

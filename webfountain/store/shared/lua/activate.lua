@@ -2,13 +2,12 @@
 -- A      { at most, owner, until, at, site... }
 -- Result an answer for each site: who lost it or false, and `site_answer`
 -- Atomic: a site has one owner, and the new token fences off the old one in the same moment that its leases return.
+-- For a lease's time after a life was lost a site may be somebody's who took it in that life and knows of no loss. Not so
+-- where it was taken or given up in the present life (`row.life`).
+-- Uses   fields counts sites leases places tree pages queues answers ranks finish
 local most, owner, till, at = unpack(A, 1, 4)
-
--- A number that is never given twice: not the next one alone, for a server that lost its last second gives that again.
-local clock = call('TIME')
-local function new_token()
-  return next_number('tokens', clock[1] * 1000000 + clock[2])
-end
+local life, began = unpack(call('HMGET', LIFE, 'life', 'began'))
+local unsure = began and call('TIME')[1] - began <= till - at + 1 -- it began in the middle of a second
 
 local names, answer = {}, {}
 for i = 5, #A do
@@ -18,11 +17,13 @@ end
 if most > 0 then names = call('ZRANGEBYSCORE', DUE, '-inf', keep(at), 'LIMIT', 0, most) end
 for _, name in ipairs(names) do
   local row = site_of(name)
-  local lost = row.owner or false
+  local lost = row.owner or row.had or false
+  if unsure and row.life ~= life then lost = 'a lost life' end
+  row.life, row.had = unsure and life or nil, nil
   if not row.owner then count('active', 1) end
   return_leases(name, row)
   row.due = keep(math.min(time_of(row.due), at))
-  row.owner, row.token = owner, new_token()
+  row.owner, row.token = owner, unique_number('tokens')
   row.fresh, row.hurried, row.overtaken = nil, nil, nil
   touch(name)
   call('ZADD', DUE, keep(till), name)

@@ -2,6 +2,7 @@
 -- A      { site, due, key... }
 -- Result { how many moved, 1 where the site is due sooner than before }
 -- Atomic: anybody may ask it, beside the ant that leases the same pages.
+-- Uses   fields counts sites leases places tree pages queues ranks finish
 local name, due, moved = A[1], A[2], 0
 local row = site_of(name)
 for i = 3, #A do

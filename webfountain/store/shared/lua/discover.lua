@@ -2,6 +2,7 @@
 -- A      { links, at, period, put_first }; a link is { site, key, lane, body, from outside }
 -- Result { new, put, 1 where a site is due sooner than before, numbers of the links that were known, from 1... }
 -- Atomic, for two processes that find one URL must not both make it known.
+-- Uses   fields counts sites leases places tree pages queues ranks finish
 local links, at, period, put_first = A[1], A[2], A[3], A[4]
 local new, outside, put_count, known = 0, 0, 0, {}
 

@@ -2,6 +2,7 @@
 -- A      { site, token, { key, value as it was, lane, first seen, body, entry of the log or false }... }
 -- Result false where the lease is lost, else { evicted, to be read again }
 -- Atomic: a page that changed since it was read is told, not overwritten.
+-- Uses   fields counts sites leases places tree pages queues log ranks finish
 local name, token = A[1], A[2]
 local row = holds(name, token)
 if not row then return finish(false) end
@@ -19,6 +20,7 @@ for i = 3, #A do
     enqueue(name, row, one, key)
     count_page(row, one, 1)
     note(entry)
+    note_change(row, entry)
     evicted = evicted + 1
   end
 end

@@ -4,6 +4,7 @@
 -- Result { removed, to be read again, whether nothing of the site is left }
 -- Atomic for what it removes, so that each page's end is told once; a page that changed since it was read is told. A
 -- large site takes several calls, and is barred by the first.
+-- Uses   fields counts sites leases places tree pages queues log ranks finish
 local name, whole = A[1], A[2]
 local row = site_of(name)
 local removed, again = 0, 0
@@ -19,6 +20,7 @@ for i = 3, #A do
     count_page(row, one, -1)
     write(PAGES, field(row, key), false)
     note(entry)
+    note_change(row, entry)
     touch(name)
     removed = removed + 1
   end
@@ -34,6 +36,7 @@ if whole and row and left == 0 then
   call('HDEL', SITES, name, name .. '\0s', name .. '\0l', name .. '\0n')
   call('ZREM', DUE, name)
   call('ZREM', NAMES, name)
+  unlist_site(name, row)
   call('SREM', HURRY, name)
   rows[name], changed[name] = false, nil
 end

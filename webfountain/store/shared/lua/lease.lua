@@ -4,6 +4,7 @@
 -- Result for each refill false, or { { key, number, value }... of each of the three queues, { lane, order }... of what is
 --        left, whether a leased URL became immediate }
 -- Atomic, so that no URL is leased twice and none is lost between queue and lease.
+-- Uses   fields counts sites leases places tree pages queues ranks finish
 
 local function unpacked(horizon)
   local times = {}
@@ -20,7 +21,7 @@ local function hold(row, chosen)
   for i, one in ipairs(chosen) do fields[i] = field(row, one.key) end
   fetch_all(PAGES, fields)
   for i, one in ipairs(chosen) do
-    local key, number = one.key, next_number('numbers')
+    local key, number = one.key, unique_number('numbers')
     dequeue(row, one, key)
     held[i + 1] = put('>d', number) .. key
     leases[i] = { key, number, fetch(PAGES, fields[i]) }

@@ -2,6 +2,7 @@
 -- A      { sequence, entry }...
 -- Result how many were
 -- Atomic, or an entry that was dropped since it was read would come back.
+-- Uses   base
 local replaced = 0
 for _, one in ipairs(A) do
   if call('HEXISTS', LOG, one[1]) == 1 then

@@ -1,8 +1,10 @@
 -- What the shard's change log holds.
--- A      { "after", sequence, n } | { "before", time } | { "naming", sequence, n, bytes }
+-- A      { "after", sequence, n } | { "before", time } | { "time", sequence } | { "naming", sequence, n, bytes }
 -- Result { number of the entry behind which they lie, whether something of the shard was forgotten, entry... } |
 --        the newest entry that is older, or the last that went |
+--        the time of that entry, also of the last that went, or false |
 --        { how far it looked, { sequence, entry }... }: of the next n those that hold the bytes
+-- Uses   log
 local dropped, last = log_bounds()
 local what, n = A[1], A[3]
 
@@ -12,6 +14,11 @@ local function entries_after(sequence)
   return #names > 0 and call('HMGET', LOG, unpack(names)) or {}
 end
 
+if what == 'time' then
+  local entry = call('HGET', LOG, A[2])
+  if entry then return text(logged_at(entry)) end
+  return A[2] == dropped and call('HGET', LIFE, 'trimmed')
+end
 if what == 'before' then
   local low, high = dropped, last
   while low < high do

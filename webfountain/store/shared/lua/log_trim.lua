@@ -2,14 +2,19 @@
 -- A      { before, up to, at most }
 -- Result { how many went, how many went ever, number of the newest }
 -- Atomic with the count of what went, by which a cursor that is too old is known.
+-- Uses   fields counts sites leases log ranks finish
 local before, up_to, most = unpack(A)
 local dropped, last = log_bounds()
-local went = 0
+local went, newest = 0, nil
 while went < most and dropped + went < last do
   local number = dropped + went + 1
-  if number > up_to and logged_at(call('HGET', LOG, number)) >= before then break end
+  local at = logged_at(call('HGET', LOG, number))
+  if number > up_to and at >= before then break end
+  newest = at
   write(LOG, number, false)
   went = went + 1
 end
 count('log_dropped', went)
+-- A cursor behind the last that went is known by its time.
+if newest then call('HSET', LIFE, 'trimmed', text(newest)) end
 return finish({ went, dropped + went, last })

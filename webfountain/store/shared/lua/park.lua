@@ -2,6 +2,7 @@
 -- A      { at, { site, token, due, state }... }
 -- Result how many were on it under that lease
 -- Atomic: its leases return, its state is kept and it is due again, or another ant would find it half parked.
+-- Uses   fields counts latest sites leases places tree pages queues ranks finish
 local at, many = A[1], 0
 for i = 2, #A do
   local name, token, due, state = unpack(A[i])
@@ -18,4 +19,5 @@ for i = 2, #A do
     many = many + 1
   end
 end
+note_time(at)
 return finish(many)

@@ -2,6 +2,7 @@
 -- A      { site, { key, value as it was, new lane or false, new body }... }
 -- Result { how many were, keys that are leased }
 -- Atomic: what was leased, taken down or changed since it was read stays as it is.
+-- Uses   fields counts sites leases places tree pages queues ranks finish
 local name, put, leased = A[1], 0, {}
 local row = site_of(name)
 for i = 2, #A do

@@ -2,6 +2,7 @@
 -- A      { site, token, epoch, done, last lane, last order, { key, value as it was, new lane, new body }... }
 -- Result false where the lease is lost, else how many moved
 -- Atomic: what was leased, taken down or put first since it was read stays as it is.
+-- Uses   fields counts sites leases places tree pages queues ranks finish
 local name, token, epoch, done, lane, order = unpack(A, 1, 6)
 local row = holds(name, token)
 if not row then return finish(false) end

@@ -2,6 +2,7 @@
 -- A      { site, token, epoch, at most }
 -- Result false where the lease is lost, 1 where the site is of that epoch, else { { lane, order, key, value }... }
 -- One step with `regrade_move`, which looks again at what is moved.
+-- Uses   fields counts sites leases places pages ranks finish
 local name, token, epoch, most = unpack(A)
 local row = holds(name, token)
 if not row then return finish(false) end

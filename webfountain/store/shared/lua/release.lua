@@ -2,6 +2,7 @@
 -- A      { site, token, key, number }...
 -- Result how many were out
 -- Atomic: a URL is in its lane or leased, never in both.
+-- Uses   fields counts sites leases places tree pages queues ranks finish
 local returned = 0
 for _, lease in ipairs(A) do
   local name, token, key, number = unpack(lease)

@@ -2,6 +2,7 @@
 -- A      { site, key, old copy, new copy }...
 -- Result how many did
 -- Atomic: a fetch may replace the copy meanwhile.
+-- Uses   fields counts sites leases pages ranks finish
 local followed = 0
 for _, move in ipairs(A) do
   local name, key, old, new = unpack(move)

@@ -2,6 +2,7 @@
 -- A      { until, { site, token }... }
 -- Result 1 for each that is held, else 0
 -- Atomic: whether it is held and its new deadline are one question.
+-- Uses   fields counts sites leases ranks finish
 local names, sent, answer = {}, {}, {}
 for i = 2, #A do names[i - 1] = A[i][1] end
 fetch_all(SITES, names)

@@ -4,6 +4,7 @@
 --        false, { lane, order, key, value }... }... };
 --        the site that was come to stands first where its pages go on. Fewer than `at most` in all: that was the rest.
 -- Reads only: taken with EVALSHA_RO, which goes on where writing is paused.
+-- Uses   fields leases places pages
 local name, goes_on, lane, order, key, most = unpack(A)
 local answer, left = {}, most
 

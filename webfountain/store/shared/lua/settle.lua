@@ -1,11 +1,12 @@
 -- End leases with what became of their pages, and keep what was learned of sites.
--- A      { outcomes, learned, parts }; an outcome is { site, token, key, number, page, keeps the copy, row counts, entry of
+-- A      { outcomes, learned, parts, at }; an outcome is { site, token, key, number, page, keeps the copy, row counts, entry of
 --        the log or false }, a page
 --        { state, lane, order, bucket, last_crawled in ms, due or false, copy or false, body }, row counts are
 --        { field, increment, ... }; learned is { site, token, bytes }..., a part
 --        { site, token, number, bytes or "" }
 -- Result { applied, lost }
 -- Atomic: record, lane, counts and the lease's end belong together, or a crash would count a page twice or strand it.
+-- Uses   fields counts latest sites leases places tree pages queues log ranks finish
 local applied, lost = 0, 0
 
 local function settle(name, token, key, number, page, keeps, counted, entry)
@@ -27,6 +28,7 @@ local function settle(name, token, key, number, page, keeps, counted, entry)
     write(ROWS, counted[i], tonumber(fetch(ROWS, counted[i]) or 0) + counted[i + 1])
   end
   note(entry)
+  note_change(row, entry)
   touch(name)
   return true
 end
@@ -67,4 +69,5 @@ for _, one in ipairs(A[3]) do
     write(SITES, one[1] .. '\0p' .. one[3], one[4] ~= '' and one[4])
   end
 end
+note_time(A[4])
 return finish({ applied, lost })

@@ -1,6 +1,7 @@
 -- The owner's active sites of this shard with immediate URLs to be leased, or overtaken in its hand.
 -- A      { owner }
 -- Result an answer for each site (`site_answer`)
+-- Uses   fields sites leases places answers
 local answer = {}
 for _, name in ipairs(call('SMEMBERS', HURRY)) do
   local row = site_of(name)

@@ -1,0 +1,73 @@
+"""Main content: F1 by words on the labelled pages, and CPU of a page, beside resiliparse and trafilatura.
+
+Dominated by the walk over the tree in Python. ``python -m tests.benchmarks.bench_main_content``
+"""
+
+from __future__ import annotations
+
+import importlib
+import time
+from collections import Counter
+from statistics import fmean, median
+from typing import TYPE_CHECKING, Any
+
+from tests.formats.labelled_pages import labelled_pages, words_of
+from webfountain.formats.html_text import tree_of
+from webfountain.formats.main_content import main_blocks
+from webfountain.formats.markdown import plain_text_of
+from webfountain.formats.page_blocks import blocks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+ROUNDS = 5
+
+
+def ours(html: str) -> str:
+    return plain_text_of(main_blocks(blocks_of(tree_of(html.encode(), None))))
+
+
+def extractors() -> dict[str, Callable[[str], str]]:
+    """Extractors that are installed; the others of the benchmark extra are named as absent."""
+    found: dict[str, Callable[[str], str]] = {"webfountain": ours}
+    for name, module, call in (
+        ("resiliparse", "resiliparse.extract.html2text", _resiliparse),
+        ("trafilatura", "trafilatura", _trafilatura),
+    ):
+        try:
+            loaded = importlib.import_module(module)
+        except ImportError:
+            print(f"{name}: not installed (pip install '.[benchmark]')")
+            continue
+        found[name] = lambda html, call=call, loaded=loaded: call(loaded, html)  # type: ignore[misc]
+    return found
+
+
+def _resiliparse(module: Any, html: str) -> str:
+    return str(module.extract_plain_text(html, main_content=True, alt_texts=False, comments=True))
+
+
+def _trafilatura(module: Any, html: str) -> str:
+    return module.extract(html, include_comments=True, include_tables=True) or ""
+
+
+def f1(found: Sequence[str], truth: Sequence[str]) -> float:
+    return 2 * sum((Counter(found) & Counter(truth)).values()) / (len(found) + len(truth))
+
+
+def main() -> None:
+    pages = labelled_pages()
+    print("| extractor | F1 in the mean | least | CPU of a page, ms |\n|---|---|---|---|")
+    for name, extract in extractors().items():
+        scores = [f1(words_of(extract(page.html)), page.main) for page in pages]
+        times = []
+        for _ in range(ROUNDS):
+            begun = time.process_time()
+            for page in pages:
+                extract(page.html)
+            times.append((time.process_time() - begun) / len(pages))
+        print(f"| {name} | {fmean(scores):.3f} | {min(scores):.3f} | {1000 * median(times):.2f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,146 @@
+"""What a page in a browser costs: CPU milliseconds to read, render and compress it, and its compressed kB.
+
+``python -m tests.benchmarks.bench_pages [--pages N] [--sites N]``; reading rows and filling templates dominate.
+Bounds of the project: 50 ms of CPU and 100 kB compressed at 10^6 pages on 10^4 sites.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import difflib
+import random
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from tests.api.crawled import served
+from tests.benchmarks.bench_service import fill
+from webfountain.history.archive import Archive
+from webfountain.history.live import LiveSite, LiveSnapshot
+from webfountain.history.publishing import FilePlace
+from webfountain.history.sample import HistorySample
+from webfountain.service.mcp_tools import CollectionTools
+from webfountain.service.pages.views import VIEWS
+from webfountain.service.pages.word_diff import WordBudget, diff_rows
+from webfountain.service.served_store import ServedStore
+from webfountain.service.settings import StoreEntry
+from webfountain.store.opening import open_store
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+ROUNDS = 7
+DAYS = 2
+
+
+def enliven(folder: Path, *, pages: int, sites: int) -> None:
+    """Add a history up to now, changes, and a live snapshot of 200 sites."""
+    store, at = open_store(f"rocksdb://{folder}", collection=None, period_s=None), time.time()
+    archive = Archive(store.board)
+    for minute in range(DAYS * 1440):
+        start = at // 60 * 60 - 60.0 * (DAYS * 1440 - minute)
+        outcomes = (5, 3, 2, 40, 20, 1, 1, 4, 0, 0)
+        archive.add(
+            HistorySample(
+                start, 60.0, (pages, 0, 0, 0, 0, 0), sites, 100, outcomes, {"timeout": 3}, planned=80.0,
+                freshness=0.8 + minute % 100 / 1000, freshness_low=0.7, freshness_high=0.95,
+            )
+        )  # fmt: skip
+    for number in range(2000):
+        home = f"https://site-{number % sites:06}.example"
+        store.pages.forget(home, fingerprint(f"{home}/some/page-{number // sites + 2}"), at=at - 2000 + number)
+    store.close()
+    live = [
+        LiveSite(f"https://site-{number:06}.example", "polite", at + 5, 0, 10, 0, 0, number % 7, "192.0.2.1")
+        for number in range(200)
+    ]
+    known = {"never-crawled": pages, "crawled": 0, "redirected": 0, "gone": 0, "refused": 0, "failed": 0}
+    FilePlace(folder).put(
+        LiveSnapshot(
+            "bench", 1, at - 9000, at, 0.0, 99999, 12.5, "politeness", known, sites, 1000, 20, 3, 9000, 0, 400, None,
+            None, {"polite": 800, "ready": 200}, live, {},
+        )
+    )  # fmt: skip
+
+
+async def ask(url: str, site: str) -> None:
+    """Ask for each page; print what it costs."""
+    more = {"site": f"?site={quote(site)}", "pages": f"?site={quote(site)}", "page": f"?url={quote(site)}/some/page-1"}
+    async with served(url) as service:
+        await service.log_in()
+        headers = {"Accept-Encoding": "gzip"}
+        paths = {"home": "/"} | {each.name: f"/collections/one{each.path}{more.get(each.name, '')}" for each in VIEWS}
+        paths |= {
+            "overview, 4 days": "/collections/one?span=days",
+            "failing sites": "/collections/one/sites?only=failing",
+        }
+        for name, path in paths.items():
+            times, size, seconds = [], 0, []
+            for _ in range(ROUNDS + 1):
+                began, at = time.process_time(), time.perf_counter()
+                async with service.client.get(service.address + path, headers=headers) as response:
+                    size = int(response.headers.get("Content-Length", 0))
+                    await response.read()
+                    assert response.status == 200, name
+                times.append(time.process_time() - began)
+                seconds.append(time.perf_counter() - at)
+            cpu, wall = median(times[1:]) * 1000, median(seconds[1:]) * 1000
+            print(f"{name:20} {cpu:7.1f} ms CPU  {size / 1000:7.1f} kB  {wall:7.1f} ms")
+
+
+async def ask_tools(url: str, site: str) -> None:
+    """Print how long the tools for language models take."""
+    store = ServedStore(StoreEntry("one", url))
+    tools, page = CollectionTools(store), f"{site}/some/page-1"
+    calls: dict[str, Callable[[], Awaitable[str]]] = {
+        "freshness": tools.freshness,
+        "freshness of a page": lambda: tools.freshness(page),
+        "changes_since": lambda: tools.changes_since(hours=1.0),
+        "fetch_now": lambda: tools.fetch_now([page]),
+    }
+    for name, call in calls.items():
+        seconds = []
+        for _ in range(ROUNDS + 1):
+            at = time.perf_counter()
+            assert await call()
+            seconds.append(time.perf_counter() - at)
+        print(f"tool {name:20} {median(seconds[1:]) * 1000:7.1f} ms")
+    store.close()
+
+
+def differences() -> None:
+    """Print what the differences of one page of changes cost at most."""
+    draw = random.Random(3)
+    words = [f"word{number}" for number in range(3000)]
+    texts = [[" ".join(draw.choices(words, k=60)) for _ in range(25)] for _ in range(60)]
+    diffs = ["\n".join(difflib.unified_diff(a, b, lineterm="")) for a, b in zip(texts[::2], texts[1::2], strict=True)]
+    times = []
+    for _ in range(ROUNDS):
+        began, budget = time.process_time(), WordBudget()
+        assert all(diff_rows(each, budget) for each in diffs)
+        times.append(time.process_time() - began)
+    print(f"30 differences of {len(diffs[0]) / 1000:.0f} kB: {median(times) * 1000:.1f} ms CPU")
+
+
+def main() -> None:
+    """Fill, ask, print. The client runs in the same process, so its share is in the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=1_000_000)
+    parser.add_argument("--sites", type=int, default=10_000)
+    given = parser.parse_args()
+    differences()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "store"
+        site = fill(f"rocksdb://{folder}", sites=given.sites, pages=given.pages)
+        enliven(folder, pages=given.pages, sites=given.sites)
+        asyncio.run(ask(f"rocksdb://{folder}", site))
+        asyncio.run(ask_tools(f"rocksdb://{folder}", site))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""Explanations of a site: trust is earned by foretelling, and kept."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from webfountain.core.explanations import TrustInSections, log_odds_of
+from webfountain.core.independent_pages import FIRST_PRIOR
+from webfountain.core.signals import Signals
+from webfountain.core.site_urgency import Sites, SiteUrgency
+
+
+def test_the_odds_go_to_who_foretold_better_and_no_visit_is_certain() -> None:
+    sections, alone, changed = np.array([0.9, 0.1, 1.0]), np.array([0.1, 0.1, 0.0]), np.array([True, False, False])
+    gained = log_odds_of(sections, alone, changed)
+    assert gained[0] == pytest.approx(np.log(9))
+    assert gained[1] == 0.0
+    assert -10 < gained[2] < -9
+
+
+def test_trust_is_kept_as_it_is_and_begins_anew_with_another_version() -> None:
+    trust = TrustInSections(-1.5, 7.0, FIRST_PRIOR)
+    again = TrustInSections.decode(trust.encode())
+    assert again[:2] == (-1.5, 7.0)
+    assert again.prior.tolist() == FIRST_PRIOR.tolist()
+    for data in (b"", b"week" * 21):
+        assert TrustInSections.decode(data).log_odds == TrustInSections.begun().log_odds
+
+
+def visited(*, together: bool, signals: Signals, pages: int = 24, steps: int = 360) -> SiteUrgency:
+    """A site in one directory, three visits a step: all of it changes at once, or each page at a rate of its own."""
+    rng = np.random.default_rng(5)
+    site = SiteUrgency(signals=signals)
+    site.add([f"/a/{page}" for page in range(pages)], since=np.zeros(pages, dtype=np.int64), importance=np.ones(pages))
+    rate = np.geomspace(1 / 2000, 1.0, pages)
+    last = np.zeros(pages, dtype=np.int64)
+    held = np.zeros(pages, dtype=np.int64)
+    version = np.zeros(pages, dtype=np.int64)
+    for step in range(1, steps):
+        version += step % 90 == 0 if together else rng.random(pages) < rate
+        some = np.argsort(last, kind="stable")[:3]
+        site.observe(some, version[some] != held[some], step=step)
+        last[some], held[some] = step, version[some]
+    return site
+
+
+def test_a_site_of_pages_that_change_alone_comes_to_be_trusted_as_such_and_one_of_releases_does_not() -> None:
+    signals = Signals().lasting(8.0)
+    alone, together = (visited(together=each, signals=signals) for each in (False, True))
+    assert alone.trust.log_odds < -1.0
+    assert together.trust.log_odds > 4.0
+    without = visited(together=False, signals=Signals(independent=False).lasting(8.0), steps=40)
+    assert without.trust.log_odds == TrustInSections.begun().log_odds
+
+
+def test_no_page_of_a_mixed_site_reaches_a_price_sooner_than_was_said() -> None:
+    site = visited(together=False, signals=Signals().lasting(8.0), steps=200)
+    now = 201
+    pages = np.arange(len(site))
+    worth = site.urgency(pages, step=now)
+    for factor in (1.1, 2.0, 8.0):
+        price = factor * float(worth.max())
+        ahead = site.steps_until(pages, price, step=now)
+        before = now + int(min(ahead, 300.0) * 0.999)
+        assert Sites([site], step=before).urgency(pages).max() <= price * (1 + 1e-9)
+
+
+def test_what_an_earlier_version_kept_is_read_and_learned_from_then_on() -> None:
+    import msgspec
+
+    site = visited(together=True, signals=Signals().lasting(8.0), steps=100)
+    parts = msgspec.msgpack.decode(site.encode())
+    parts[4], parts[7] = b"", parts[7][: 16 * len(site)]
+    old = SiteUrgency.decode(msgspec.msgpack.encode(parts), signals=site.signals)
+    assert old.trust.log_odds == TrustInSections.begun().log_odds
+    old.observe(np.arange(3), np.array([True, False, True]), step=120)
+    assert SiteUrgency.decode(old.encode(), signals=site.signals).trust.fetches < np.inf

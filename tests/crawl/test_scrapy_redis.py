@@ -1,0 +1,130 @@
+"""What scrapy-redis left on a server is taken over: its queue, and what its duplicate filter saw."""
+
+from __future__ import annotations
+
+import pickle
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scrapy import FormRequest, Request, Spider
+from scrapy_redis import picklecompat  # type: ignore[import-untyped]
+from scrapy_redis.dupefilter import RFPDupeFilter  # type: ignore[import-untyped]
+
+from tests.crawl.projects import Answer, Project, Site
+from tests.servers.valkey import single
+from webfountain.cli import main
+from webfountain.crawl.plain_pickle import PickleRefused
+from webfountain.crawl.requests import Packer
+from webfountain.crawl.scrapy_redis import SeenFingerprints, link_of_entry
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    import redis
+
+
+class Theirs(Spider):
+    name = "theirs"
+
+    def seen(self, response: object) -> None:
+        """A callback."""
+
+
+SPIDER = Theirs()
+SPIDERS = """
+class Theirs(scrapy.Spider):
+    name = "theirs"
+    async def start(self):
+        for n in range(6):
+            yield scrapy.Request(f"{self._base}/{n}", self.seen, cb_kwargs={"by": "start"})
+    def seen(self, response, by):
+        yield {"path": response.url.rpartition("/")[2], "by": by}
+"""
+
+
+@pytest.fixture
+def server() -> Iterator[tuple[str, redis.Redis]]:
+    with single() as found:
+        yield found
+
+
+def entry(request: Request) -> bytes:
+    """As scrapy-redis writes it."""
+    data: bytes = picklecompat.dumps(request.to_dict(spider=SPIDER))
+    return data
+
+
+def test_an_entry_is_the_request_that_it_was() -> None:
+    request = FormRequest(
+        "http://a.test/x?b=1",
+        formdata={"q": "1"},
+        callback=SPIDER.seen,
+        meta={"deep": {"n": (1, 2)}},
+        headers={"X-Own": "yes"},
+        priority=3,
+    )
+    link = link_of_entry(entry(request))
+    assert link.request is not None
+    back = Packer(SPIDER).unpack(link.request)
+    assert type(back) is FormRequest
+    assert back.to_dict(spider=SPIDER) == request.to_dict(spider=SPIDER)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pickle.dumps(1),
+        pickle.dumps({"url": 7}),
+        pickle.dumps({"url": "file:///etc/passwd"}),
+        pickle.dumps({"url": "http://a.test/", "callback": "a.b"}),
+        pickle.dumps({"url": "http://a.test/", "priority": "high"}),
+        pickle.dumps({"url": "http://a.test/", "meta": {"x": Theirs}}),
+        b"{broken json",
+    ],
+)
+def test_what_is_no_request_is_said_to_be_none(data: bytes) -> None:
+    with pytest.raises(PickleRefused):
+        link_of_entry(data)
+
+
+@given(st.sampled_from(["GET", "POST"]), st.text("abc&=?/é", max_size=8), st.binary(max_size=8))
+def test_what_the_duplicate_filter_saw_is_known_and_nothing_else(method: str, path: str, body: bytes) -> None:
+    request = Request(f"http://a.test/{path}", method=method, body=body)
+    seen: Any = RFPDupeFilter(None, "key").request_fingerprint(request).encode()
+    digests = SeenFingerprints.merged(None, [seen, b"no digest", b"00" * 20])
+    assert SeenFingerprints(digests).holds(request)
+    assert not SeenFingerprints(digests).holds(request.replace(url="http://b.test/"))
+    assert SeenFingerprints.merged(digests, [seen]) == digests
+
+
+def test_a_spider_goes_on_where_scrapy_redis_left_it(
+    tmp_path: Path, server: tuple[str, redis.Redis], capsys: pytest.CaptureFixture[str]
+) -> None:
+    url, left = server
+    with Site(lambda asked: Answer(f"<p>{asked.path}</p>")) as site:
+        requests = [Request(f"{site.base}/{n}", SPIDER.seen, cb_kwargs={"by": "queue"}) for n in (1, 2)]
+        for request in requests:
+            left.zadd("theirs:requests", {entry(request): 0})
+        left.zadd("theirs:requests", {pickle.dumps({"url": site.base, "meta": Theirs}): 0})
+        filter_ = RFPDupeFilter(None, "key")
+        for n in (1, 2, 3):
+            left.sadd("theirs:dupefilter", filter_.request_fingerprint(Request(f"{site.base}/{n}")))
+        assert main(["take-over", url, "theirs", "--project", "theirs"]) == 1
+        told = capsys.readouterr().out
+        assert "2 requests and 3 fingerprints are in" in told
+        assert "1 stay in the queue: it names tests.crawl.test_scrapy_redis.Theirs" in told
+        assert left.zcard("theirs:requests") == 1
+        assert main(["take-over", url, "theirs", "--project", "theirs"]) == 1
+        assert "0 requests and 3 fingerprints" in capsys.readouterr().out
+        project = Project(tmp_path, SPIDERS, settings=f'REDIS_URL = "{url}"\n')
+        project.crawl("theirs", _base=site.base)
+    assert sorted((item["path"], item["by"]) for item in project.items) == [
+        ("0", "start"),
+        ("1", "queue"),
+        ("2", "queue"),
+        ("4", "start"),
+        ("5", "start"),
+    ]

@@ -1,0 +1,62 @@
+"""The orders of a crawl: one for each feature that is on, called at the points that it defines, in their order."""
+
+from __future__ import annotations
+
+from tests.frontier.drive import Drive, collection_of
+from webfountain.clock import ManualClock
+from webfountain.frontier.batch import Batch, BatchResult
+from webfountain.frontier.open_batch import OpenBatch
+from webfountain.frontier.orders.order import Order, Orders
+
+HOME = "http://home.example/"
+
+
+class Named(Order):
+    """Writes its name down when it adds to a batch."""
+
+    def __init__(self, name: str, done: list[str]) -> None:
+        self._name, self._done = name, done
+
+    def add(self, batch: Batch) -> None:
+        self._done.append(self._name)
+
+
+class Absorbing(Named):
+    """It also applies results."""
+
+    def absorb(self, result: BatchResult) -> None:
+        self._done.append(f"{self._name} absorbs")
+
+
+def test_each_point_calls_those_that_define_it_in_the_order_of_the_list() -> None:
+    done: list[str] = []
+    orders = Orders([Named("first", done), Order(), Absorbing("second", done), Named("third", done)])
+    for add in orders.add:
+        add(Batch(0.0))
+    assert done == ["first", "second", "third"]
+    for absorb in orders.absorb:
+        absorb(BatchResult(Batch(0.0)))
+    assert done[3:] == ["second absorbs"]
+    assert (orders.before_send, orders.absorbed, orders.adopt) == ([], [], [])
+
+
+def test_what_happens_while_a_batch_is_out_waits_for_the_next_one() -> None:
+    clock = ManualClock(1.0)
+    batches = OpenBatch(clock)
+    gathered = batches.gather()
+    assert batches.send() is gathered
+    clock.set(2.0)
+    assert batches.gather() is not gathered
+    assert (gathered.at, batches.gather().at) == (1.0, 2.0)
+
+
+def test_only_one_batch_is_out_and_a_stopped_crawl_orders_nothing() -> None:
+    drive = Drive(collection_of([HOME]), lambda fetch, at: "dns")
+    batch = drive.frontier.work.take()
+    assert batch is not None
+    assert batch.room > 0
+    assert drive.frontier.work.take() is None
+    drive.frontier.work.absorb(drive.frontier.worker.run(batch))
+    drive.frontier.stop()
+    last = drive.frontier.work.take()
+    assert last is None or (last.room, last.refills) == (0, [])

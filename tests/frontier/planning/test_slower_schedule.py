@@ -1,0 +1,36 @@
+"""Slower schedules: whatever the pace does, pages were never placed by one that is much faster than the present one."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webfountain.frontier.planning.plan import Bounds
+from webfountain.frontier.planning.schedule import BucketSchedule
+from webfountain.frontier.planning.slower_schedule import SLOWER, SlowerSchedule
+
+
+class Paced(BucketSchedule):
+    """A schedule of any pace."""
+
+    def __init__(self, pace: float) -> None:
+        super().__init__(fastest=900.0, bounds=Bounds())
+        self.pace = pace
+
+
+@given(st.lists(st.one_of(st.floats(0.01, 100.0), st.floats(0.98, 1.04)), min_size=1))
+def test_no_page_was_placed_by_a_schedule_that_was_much_faster_than_the_present_one(paces: list[float]) -> None:
+    slower, schedule, fastest = SlowerSchedule(), Paced(1.0), 0.0
+    for pace in paces:
+        schedule.pace = pace
+        if slower.follow(schedule):
+            fastest = pace
+        fastest = min(fastest, pace)
+        assert pace <= SLOWER * fastest
+
+
+def test_another_schedule_is_slower_as_its_buckets_may_be_and_the_same_is_not() -> None:
+    slower, first, second = SlowerSchedule(), Paced(1.0), Paced(0.5)
+    assert [slower.follow(each) for each in (first, first, None, second, second, first)] == [
+        True, False, False, True, False, True,
+    ]  # fmt: skip

@@ -1,0 +1,111 @@
+"""How long a site is left alone."""
+
+from __future__ import annotations
+
+import math
+import random
+from email.utils import formatdate
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from webfountain.frontier.batch import Batch
+from webfountain.frontier.sites.address_group import AddressGroup
+from webfountain.frontier.sites.backoff import (
+    LONGEST_BACKOFF_S,
+    backoff,
+    delay_after,
+    page_backoff,
+    refuses,
+    retry_after,
+)
+from webfountain.frontier.sites.loans import LOAN_PAUSE_S, Loans
+from webfountain.frontier.sites.ring import RoundRobin, Tier
+from webfountain.frontier.sites.standing import SitePoliteness
+from webfountain.metrics import Metrics
+from webfountain.policy.tables import PolitenessTable
+from webfountain.policy.units import Duration
+from webfountain.records import SiteState
+
+INF = math.inf
+
+
+@given(st.floats(0, 100), st.floats(0, 10), st.floats(0, 20), st.floats(0, 1000), st.floats(10, 300))
+def test_the_delay_is_the_longest_of_three_and_only_min_delay_outgrows_max_delay(
+    seconds: float, min_delay: float, factor: float, crawl_delay: float, max_delay: float
+) -> None:
+    delay = delay_after(seconds, min_delay=min_delay, factor=factor, crawl_delay=crawl_delay, max_delay=max_delay)
+    assert min_delay <= delay <= max(min_delay, max_delay)
+    assert delay == max(min_delay, factor * seconds, crawl_delay) or delay == max_delay
+
+
+@given(st.integers(1, 2000), st.floats(0.1, 100), st.integers())
+def test_a_back_off_doubles_up_to_a_day_and_is_jittered_by_a_quarter(failures: int, base: float, seed: int) -> None:
+    waited = backoff(failures, base=base, rng=random.Random(seed))
+    ideal = min(base * 2.0 ** min(failures - 1, 40), LONGEST_BACKOFF_S)
+    assert 0.75 * ideal <= waited <= 1.25 * ideal
+
+
+def test_two_sites_that_failed_together_do_not_come_back_together() -> None:
+    rng = random.Random(1)
+    assert backoff(3, base=10, rng=rng) != backoff(3, base=10, rng=rng)
+
+
+@given(st.integers(1, 5000))
+def test_dead_pages_are_asked_after_1_2_4_up_to_180_periods(failures: int) -> None:
+    waits = [page_backoff(k, period=86_400.0) for k in (failures, failures + 1)]
+    assert waits[0] <= waits[1] <= 180 * 86_400.0
+    assert page_backoff(1, period=2.0) == 2.0
+    assert page_backoff(2, period=2.0) == 4.0
+
+
+def test_retry_after_is_read_as_seconds_or_as_a_date() -> None:
+    assert retry_after("120", at=0) == 120.0
+    assert retry_after(formatdate(1_000_090, usegmt=True), at=1_000_000) == 90.0
+    assert retry_after(formatdate(999_000, usegmt=True), at=1_000_000) == 0.0
+
+
+@given(st.one_of(st.none(), st.text(max_size=60)), st.floats(0, 2e9))
+def test_no_retry_after_value_breaks_us_or_stops_us_for_more_than_a_day(value: str | None, at: float) -> None:
+    assert 0.0 <= retry_after(value, at=at) <= LONGEST_BACKOFF_S
+
+
+def test_a_refusal_is_429_503_or_no_answer_at_all() -> None:
+    assert refuses(429, None)
+    assert refuses(503, None)
+    assert refuses(None, "connect")
+    assert not refuses(500, None)
+    assert not refuses(None, "too-large")
+
+
+def test_slots_are_lent_that_stood_open_for_longer_than_their_delay_or_all_but_one_of_a_full_ant() -> None:
+    rules = PolitenessTable(min_delay=Duration(1), concurrency=6)
+    standing = SitePoliteness(SiteState(), rules, rng=random.Random(1), metrics=Metrics())
+    group = AddressGroup("1.2.3.4", "1.2.3.4", Tier(RoundRobin(), 6), is_ours=True)
+    loans = Loans(SiteState())
+    for gate in (standing.gate, group.gate):
+        for _ in range(4):
+            gate.take()
+        gate.give(97.0)
+        gate.give(99.5)
+    open_long = [loans.spare(standing, group, at, unused_s=0.05) for at in (97.5, 98.5, 100.0, 101.0)]
+    assert open_long == [2, 3, 3, 4], "two that were never used, then the one of 97.0, then that of 99.5"
+    assert loans.spare(standing, group, 97.5, unused_s=-INF) == 4
+    assert loans.spare(standing, group, 100.0, unused_s=3.5) == 2, "for longer where more is asked"
+    for gate in (standing.gate, group.gate):
+        gate.give(0.0)
+        gate.give(0.0)
+    assert loans.spare(standing, group, 101.0, unused_s=0.05) == 5, "one stays where the site uses none itself"
+
+
+def test_a_site_that_refused_lends_nothing_until_it_has_rested_and_a_while_more() -> None:
+    rested = SiteState(next_at=100.0, failures=1)
+    loans = Loans(rested)
+    standing = SitePoliteness(SiteState(), PolitenessTable(concurrency=6), rng=random.Random(1), metrics=Metrics())
+    group = AddressGroup("1.2.3.4", "1.2.3.4", Tier(RoundRobin(), 6), is_ours=True)
+    at = 100.0 + LOAN_PAUSE_S
+    assert [loans.spare(standing, group, each, unused_s=-INF) for each in (at - 1.0, at)] == [0, 5]
+    batch = Batch(at)
+    loans.recall(at, batch)
+    assert batch.freed == {}
+    assert [loans.spare(standing, group, at + each, unused_s=-INF) for each in (0.0, LOAN_PAUSE_S)] == [0, 5]

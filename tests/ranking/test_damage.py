@@ -1,0 +1,250 @@
+"""Derived files that are damaged: each is set aside with a line, and what it held is made anew."""
+
+from __future__ import annotations
+
+import random
+import shutil
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from webfountain.core.sketch import SKETCH_BYTES
+from webfountain.duplicates.index import DuplicateIndex, IndexedPage
+from webfountain.duplicates.index_check import damaged_index, mend_index
+from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, fingerprint
+from webfountain.ranking.link_log_repair import damaged_files, mend
+from webfountain.ranking.ranker_process import Job, carry_out
+from webfountain.ranking.scores import EpochScores, damaged_scores, mend_scores, publish_scores
+from webfountain.records import Link
+from webfountain.urls import fingerprint as key_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+KINDS = ("cut", "emptied", "flipped", "deleted", "garbage")
+
+
+def damage(path: Path, kind: str, rng: random.Random) -> None:
+    """Do to a file what disks and people do."""
+    data = bytearray(path.read_bytes())
+    if kind == "deleted":
+        path.unlink()
+        return
+    if kind == "flipped" and data:
+        for _ in range(3):
+            data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
+    if kind == "cut":
+        data = data[: rng.randrange(max(len(data), 1))]
+    elif kind == "emptied":
+        data = bytearray()
+    elif kind == "garbage":
+        data = bytearray(rng.randbytes(max(len(data), 64)))
+    path.write_bytes(bytes(data))
+
+
+def log(folder: Path) -> str:
+    """A log with two shards of 40 pages, of which 20 are in segments, too, and ten more in a segment of their own."""
+    url = str(folder / "links")
+    writer = LinkLog(url, writer="ant")
+    for first, many in ((0, 40), (0, 20), (40, 10)):
+        for number in range(first, first + many):
+            site = f"http://{number % 5}.example"
+            to = f"{site}/to"
+            writer.append(f"{site}/{number}", site, at=float(number + many), links=[Link(to, site, key_of(to))])
+        writer.flush()
+        if many == 40:
+            compact(url, shards=2)
+    return url
+
+
+def rows_of(url: str) -> set[int]:
+    return {source for table in LinkLogReader(url).rows() for source in table["source"].to_pylist()}
+
+
+def damages(folder: Path, seed: int) -> Iterator[tuple[Path, str]]:
+    """Each file of a folder damaged in one way, each in a copy of the folder; the next seed damages it in another."""
+    files = sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file() and path.name != "LOCK")
+    for number, file in enumerate(files):
+        kind = KINDS[(number + seed) % len(KINDS)]
+        copy = folder.parent / f"copy-{seed}-{number}"
+        shutil.copytree(folder, copy)
+        damage(copy / file, kind, random.Random(f"{seed} {file}"))
+        yield copy, f"{file} {kind}"
+        shutil.rmtree(copy)
+
+
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 101), marks=pytest.mark.soak)])
+def test_a_log_with_a_damaged_file_is_read_and_ranked_again(tmp_path: Path, seeds: range) -> None:
+    """What is whole stays, each damaged file is named once, and a second look finds nothing."""
+    url = log(tmp_path)
+    every = rows_of(url)
+    for seed in seeds:
+        for copy, what in damages(Path(url), seed):
+            found = damaged_files(str(copy))
+            assert all(str(copy) in line and "\n" not in line and len(line) < 500 for line in found), what
+            assert len(mend(str(copy), at=1.0)) == len(found), what
+            assert damaged_files(str(copy)) == [], what
+            assert rows_of(str(copy)) <= every
+            assert len(rows_of(str(copy))) >= 20, what
+            epoch = carry_out(Job(str(copy), str(copy / "scores"), at=1.0))
+            assert epoch == 1, what
+
+
+@pytest.mark.parametrize(
+    ("written", "flipped"),
+    [('"shards/links', '"sharDs/links'), ("-000001-", "-000003-"), ('"generation": 1', '"generation": 9')],
+)
+def test_a_manifest_that_names_other_files_is_damaged_itself_and_no_row_is_lost(
+    tmp_path: Path, written: str, flipped: str
+) -> None:
+    url = log(tmp_path)
+    every = rows_of(url)
+    manifest = Path(url) / "manifest.json"
+    manifest.write_text(manifest.read_text().replace(written, flipped, 1))
+    [damaged] = damaged_files(url)
+    assert "manifest.json: damaged: it names other files than its shards" in damaged
+    assert len(mend(url, at=1.0)) == 1
+    assert damaged_files(url) == []
+    assert rows_of(url) == every
+
+
+def test_a_file_without_rows_whose_columns_are_others_is_damaged(tmp_path: Path) -> None:
+    """A flipped bit in the name of a column. It was no damage to who reads row by row, and ranking failed for good."""
+    url = log(tmp_path)
+    shard = min((Path(url) / "shards").glob("links-*"))
+    pq.write_table(pa.table({"sourcf": pa.array([], pa.uint64())}), shard)
+    [line] = damaged_files(url)
+    assert str(shard) in line
+    assert carry_out(Job(url, str(tmp_path / "scores"), at=1.0)) == 1
+    assert damaged_files(url) == []
+
+
+def test_the_ranker_mends_what_it_cannot_read_and_says_so(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    url = log(tmp_path)
+    for path in [*Path(url).glob("segments/links-*"), next(Path(url).glob("shards/links-*"))]:
+        path.write_bytes(b"no such thing")
+    assert carry_out(Job(url, str(tmp_path / "scores"), at=1.0)) == 1
+    said = capfd.readouterr().err.splitlines()
+    assert len(said) == 3
+    assert all("is set aside" in line for line in said)
+    assert EpochScores(tmp_path / "scores").epoch == 1
+    assert sorted(path.name[:14] for path in (tmp_path / "links" / "damaged").iterdir())
+
+
+@pytest.mark.parametrize("seeds", [range(3), pytest.param(range(3, 103), marks=pytest.mark.soak)])
+def test_damaged_scores_are_set_aside_and_the_next_ranking_holds(tmp_path: Path, seeds: range) -> None:
+    keys = np.arange(100, dtype=np.uint64) * np.uint64(7)
+    folder = tmp_path / "scores"
+    for _ in range(2):
+        publish_scores(folder, keys, {"pagerank": np.ones(100), "crawled": np.ones(100)}, at=5.0, links=3)
+    for seed in seeds:
+        for copy, what in damages(folder, seed):
+            held = EpochScores(copy)
+            read = held.lookup("pagerank", keys) if held.epoch else np.zeros(1)
+            assert np.isfinite(read).all(), what
+            assert publish_scores(copy, keys, {"pagerank": np.full(100, 2.0)}, at=6.0) >= held.epoch, what
+            held.refresh()
+            assert held.lookup("pagerank", keys[:2]).tolist() == [2.0, 2.0], what
+            assert damaged_scores(copy) == [], what
+
+
+@pytest.mark.parametrize("content", ["", "garbage", "-3 1.0 2", "7 nan 3", "9999999 1.0 3", "\0" * 40, "é"])
+def test_garbage_in_place_of_an_epoch_is_found_and_mended(tmp_path: Path, content: str) -> None:
+    publish_scores(tmp_path, np.arange(3, dtype=np.uint64), {"pagerank": np.ones(3)})
+    (tmp_path / "EPOCH").write_text(content)
+    assert len(damaged_scores(tmp_path)) == 1
+    assert len(mend_scores(tmp_path)) == 1
+    assert damaged_scores(tmp_path) == []
+    assert EpochScores(tmp_path).epoch == 0
+    assert publish_scores(tmp_path, np.arange(3, dtype=np.uint64), {"pagerank": np.ones(3)}) == 2
+
+
+def test_names_that_are_gone_are_left_out(tmp_path: Path) -> None:
+    url = log(tmp_path)
+    for path in [*Path(url).glob("segments/names-*"), *Path(url).glob("shards/names-*")]:
+        path.write_bytes(b"")
+    mend(url, at=1.0)
+    reader = LinkLogReader(url)
+    assert reader.sources_of(fingerprint("http://1.example/to")) == {}
+    assert reader.unfollowed() == {}
+
+
+def index(folder: Path) -> list[IndexedPage]:
+    """An index of 40 pages, some of them in runs; the pages."""
+    rng = np.random.default_rng(1)
+    drawn = rng.integers(0, 256, (40, SKETCH_BYTES), dtype=np.uint8)
+    pages = [IndexedPage(f"http://a.example/{n}", f"{n:016x}", row.tobytes()) for n, row in enumerate(drawn)]
+    with closing(DuplicateIndex(folder, pages_a_run=8)) as made:
+        for page in pages:
+            [probe] = made.probe([page])
+            made.nearest(probe)
+            made.keep(probe)
+    return pages
+
+
+@pytest.mark.parametrize("seeds", [range(1), pytest.param(range(1, 101), marks=pytest.mark.soak)])
+def test_a_damaged_index_of_duplicates_never_errs_and_is_whole_again(tmp_path: Path, seeds: range) -> None:
+    """No look-up names a page that is not its match; after a second opening, or a mend, all is found again."""
+    folder = tmp_path / "duplicates"
+    pages = index(folder)
+    assert damaged_index(folder) == []
+    of_url = {page.url: page for page in pages}
+    for seed in seeds:
+        for copy, what in damages(folder, seed):
+            mended = copy.with_name(copy.name + "-mended")
+            shutil.copytree(copy, mended)
+            mend_index(mended)
+            assert damaged_index(mended) == [], what
+            for place in (copy, mended):
+                for life in range(2):
+                    with closing(DuplicateIndex(place, pages_a_run=8)) as held:
+                        for page in pages:
+                            other = msgspec.structs.replace(page, url=page.url + "/copy")
+                            [probe] = held.probe([other])
+                            for match in held.nearest(probe):
+                                assert match.url in of_url, what
+                            [probe] = held.probe([page])
+                            held.nearest(probe)
+                            held.keep(probe)
+                        if life:
+                            found = held.nearest(held.probe([msgspec.structs.replace(pages[5], url="x")])[0])
+                            assert [match.url for match in found] == [pages[5].url], what
+            shutil.rmtree(mended)
+
+
+def test_a_url_file_of_garbage_makes_no_long_lines_and_is_begun_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "duplicates"
+    pages = index(folder)
+    (folder / "urls").write_bytes(random.Random(1).randbytes(5_000_000).replace(b"\n", b"x"))
+    with closing(DuplicateIndex(folder, pages_a_run=8)) as held:
+        assert len(held) == 0
+        [probe] = held.probe([pages[0]])
+        assert held.nearest(probe) == []
+    assert len(caplog.messages) == 1
+    assert "is damaged: it is begun anew" in caplog.text
+    assert len(caplog.text) < 500
+
+
+def test_damage_that_is_met_in_mid_crawl_is_said_once_and_the_index_begun_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    folder = tmp_path / "duplicates"
+    pages = index(folder)
+    with closing(DuplicateIndex(folder, pages_a_run=8)) as held:
+        (folder / "urls").write_bytes(b"")
+        for page in pages:
+            [probe] = held.probe([msgspec.structs.replace(page, url=page.url + "/copy")])
+            assert held.nearest(probe) == []
+        assert len(held) == 0
+        [probe] = held.probe([pages[1]])
+        held.keep(probe)
+        assert len(held.nearest(held.probe([msgspec.structs.replace(pages[1], url="x")])[0])) == 1
+    assert len(caplog.messages) == 1

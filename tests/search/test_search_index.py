@@ -1,0 +1,90 @@
+"""The index finds what it was given last, and nothing that was taken away."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from webfountain.errors import InputError, StoreError
+from webfountain.search.search_index import IndexedText, SearchFilter, SearchIndex
+
+WORDS = ("fox", "bear", "release")
+TEXT = st.builds(
+    IndexedText,
+    url=st.sampled_from([f"http://{site}.example/{n}" for site in "ab" for n in range(3)]),
+    verdict=st.sampled_from(["new", "changed"]),
+    fetched=st.integers(0, 9).map(float),
+    title=st.none(),
+    text=st.none() | st.lists(st.sampled_from(WORDS), min_size=1, max_size=3).map(" ".join),
+)
+
+
+@settings(max_examples=40)
+@given(st.lists(st.lists(TEXT, max_size=4), max_size=5))
+def test_a_search_finds_the_pages_that_have_the_word_now(steps: list[list[IndexedText]]) -> None:
+    with TemporaryDirectory() as folder:
+        index, model = SearchIndex(Path(folder) / "index"), dict[str, IndexedText]()
+        for number, step in enumerate(steps):
+            for _ in range(2):  # a repeated step changes nothing
+                index.apply(step, str(number))
+            model |= {each.url: each for each in step}
+        held = {url: each for url, each in model.items() if each.text is not None}
+        for word in WORDS:
+            for wanted in (
+                SearchFilter(),
+                SearchFilter(site="http://a.example"),
+                SearchFilter(since=5.0, verdict="new"),
+            ):
+                expected = {
+                    url
+                    for url, each in held.items()
+                    if word in (each.text or "").split()
+                    and (not wanted.site or url.startswith(wanted.site))
+                    and (wanted.since is None or (each.fetched or 0) >= wanted.since)
+                    and wanted.verdict in ("", each.verdict)
+                }
+                assert {each.url for each in index.find(word, wanted)} == expected
+        assert index.state().pages == len(held)
+        assert index.state().cursor == (str(len(steps) - 1) if steps else None)
+        index.close()
+
+
+def test_a_failed_step_leaves_pages_and_cursor_as_they_were(tmp_path: Path) -> None:
+    index = SearchIndex(tmp_path / "index")
+    index.apply([IndexedText("http://a.example/", "new", 1.0, "one", "fox")], "1")
+    with pytest.raises(AttributeError):
+        index.apply([IndexedText("http://a.example/", "gone", 2.0, None, None), None], "2")  # type: ignore[list-item]
+    assert index.state().cursor == "1"
+    assert [each.title for each in index.find("fox", SearchFilter())] == ["one"]
+    index.close()
+
+
+def test_a_new_round_takes_out_what_it_does_not_bring(tmp_path: Path) -> None:
+    index = SearchIndex(tmp_path / "index")
+    index.apply([IndexedText(f"http://a.example/{n}", "new", 1.0, None, "fox") for n in range(3)], "1")
+    index.begin_round()
+    assert index.state().cursor is None
+    index.apply([IndexedText("http://a.example/1", "new", 1.0, None, "fox")], "2")
+    index.end_round()
+    assert [url for url, _, _ in index.urls()] == ["http://a.example/1"]
+    index.clear()
+    assert index.find("fox", SearchFilter()) == []
+    index.close()
+
+
+def test_a_reader_beside_the_writer_sees_its_last_step(tmp_path: Path) -> None:
+    writer = SearchIndex(tmp_path / "index")
+    reader = SearchIndex(tmp_path / "index", read_only=True)
+    writer.apply([IndexedText("http://a.example/", "new", 1.0, None, "café")], "1")
+    assert [each.url for each in reader.find("cafe", SearchFilter())] == ["http://a.example/"]
+    with pytest.raises(StoreError):
+        reader.apply([], "2")
+    with pytest.raises(InputError):
+        reader.find("fox", SearchFilter(), limit=0)
+    reader.close()
+    writer.close()
+    assert (tmp_path / "index").stat().st_mode & 0o077 == 0

@@ -1,0 +1,268 @@
+"""Every page answers, shows no stranger's text as anything but text, and lets nobody operate who may not."""
+
+from __future__ import annotations
+
+import asyncio
+import csv
+import io
+import json
+import re
+import shutil
+from typing import TYPE_CHECKING, Any
+from urllib.parse import quote
+
+import pytest
+from selectolax.lexbor import LexborHTMLParser
+
+from tests.api.crawled import PAGES, SITES, crawled_store, served
+from tests.service.pages.strangers import PAYLOADS, SITE, hostile_store
+from webfountain.frontier.inbox.inboxes import Inbox
+from webfountain.frontier.inbox.notes import BlockNote, ForgetNote, NowNote, Pause
+from webfountain.records import Link
+from webfountain.report.store_reading import inbox_folder
+from webfountain.service.pages.strangers_text import _INVISIBLE
+from webfountain.service.pages.views import VIEWS
+from webfountain.store.opening import open_store
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+    from pathlib import Path
+
+    from tests.api.crawled import Served
+
+ONE = "/collections/one"
+MAX_COMPRESSED = 100_000
+
+
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store that nobody writes."""
+    return crawled_store(tmp_path_factory.mktemp("pages") / "store")
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A store of a site where every text is a payload."""
+    return hostile_store(tmp_path_factory.mktemp("hostile") / "store")
+
+
+def ask(url: str, questions: Callable[[Served], Awaitable[None]], **settings: Any) -> None:
+    async def run() -> None:
+        async with served(url, **settings) as service:
+            await questions(service)
+
+    asyncio.run(run())
+
+
+async def page(service: Served, path: str, *, status: int = 200) -> str:
+    async with service.client.get(service.address + path) as response:
+        body = await response.text()
+        assert response.status == status, body[-500:]
+        assert "script-src 'self'" in response.headers["Content-Security-Policy"]
+        return body
+
+
+async def send(service: Served, path: str, *, status: int = 200, origin: str | None = None, **form: str) -> str:
+    headers = {} if origin is None else {"Origin": origin}
+    async with service.client.post(service.address + path, data=form, headers=headers) as response:
+        body = await response.text()
+        assert response.status == status, body[-500:]
+        return body
+
+
+def addresses(site: str, urls: list[str]) -> list[str]:
+    """Paths of all pages, those about a site and about some URLs among them."""
+    plain = [f"{ONE}{view.path}" for view in VIEWS if view.name not in ("site", "pages")]
+    return [
+        "/",
+        *plain,
+        f"{ONE}?span=days",
+        f"{ONE}/changes?view=side",
+        f"{ONE}/sites?only=failing",
+        f"{ONE}/site?site={quote(site)}",
+        f"{ONE}/pages?site={quote(site)}",
+        *(f"{ONE}/page?url={quote(url)}" for url in urls),
+        *(f"{ONE}/changes?{name}={quote(PAYLOADS[2])}" for name in ("site", "prefix")),
+        *(f"{ONE}/sites?after={quote(payload, errors='replace')}" for payload in PAYLOADS),
+        *(f"{ONE}/page?url={quote(payload, errors='replace')}" for payload in PAYLOADS),
+    ]
+
+
+def assert_harmless(body: str, path: str) -> None:
+    """Only our own script, no handlers, no styles, no foreign frames or forms, links of http(s), nothing invisible."""
+    shown = re.sub(
+        r"(<textarea[^>]*>).*?(</textarea>)", r"\1\2", body, flags=re.DOTALL
+    )  # an editor keeps what is in it
+    assert not _INVISIBLE.search(shown), f"{path}: an invisible character"
+    assert "1337" not in body, f"{path}: a text was run as a template"
+    found = LexborHTMLParser(body)
+    scripts = [node.attributes.get("src") or "inline" for node in found.css("script")]
+    assert len(scripts) == 1, path
+    assert scripts[0].startswith("/assets/live.js"), path
+    assert not found.css("style, iframe, base, object, embed, img, animate, meta[http-equiv]"), path
+    assert found.css_first("footer") is not None, f"{path}: a text left its frame"
+    for node in found.css("*"):
+        for name, value in node.attributes.items():
+            assert not name.startswith("on"), f"{path}: {name}"
+            assert name not in ("style", "srcdoc", "autofocus"), f"{path}: {name}"
+            if name in ("href", "src", "action", "formaction"):
+                assert (value or "").startswith(("/", "#", "http://", "https://")), f"{path}: {value}"
+                assert not (value or "").startswith("//"), f"{path}: {value}"
+
+
+def test_every_page_shows_the_texts_of_strangers_as_texts(hostile: str) -> None:
+    async def questions(service: Served) -> None:
+        await service.log_in()
+        _, part = await service.get("/v1/collections/one/pages", site=SITE, limit=200)
+        urls = [each["url"] for each in part["items"]]
+        assert len(urls) > 2 * len(PAYLOADS) - 4
+        bodies = {}
+        for path in addresses(SITE, urls):
+            bodies[path] = await page(service, path)
+            assert_harmless(bodies[path], path)
+            assert len(bodies[path]) < 1_000_000, path
+        text = "".join(bodies.values())
+        assert "&lt;script&gt;canary()&lt;/script&gt;" in text
+        assert "[U+202E]" in text
+
+    ask(hostile, questions)
+
+
+def test_an_edited_policy_with_payloads_is_shown_as_text(hostile: str) -> None:
+    async def questions(service: Served) -> None:
+        await service.log_in()
+        for payload in PAYLOADS:
+            text = f'[collection]\nname = "{payload}"\n'
+            found = await send(service, f"{ONE}/policy", text=text, digest=payload[:60], act="check")
+            assert_harmless(found, payload)
+            assert_harmless(await send(service, f"{ONE}/now", urls=payload, act="check"), payload)
+            assert_harmless(await send(service, f"{ONE}/now", urls=payload, act="send"), payload)
+
+    ask(hostile, questions)
+
+
+def test_pages_say_what_the_collection_holds(plain: str) -> None:
+    async def questions(service: Served) -> None:
+        assert ">one<" in await page(service, "/")
+        assert "Fetches by outcome" in await page(service, ONE)
+        for order in ("name", "pages", "failed", "changed", "due"):
+            assert SITES[0] in await page(service, f"{ONE}/sites?sort={order}")
+        gone = await page(service, f"{ONE}/page?url={SITES[0]}/7")
+        assert ">gone<" in gone
+        assert "Page /3" in await page(service, f"{ONE}/page?url={SITES[0]}/3")
+        changes = await page(service, f"{ONE}/changes?site={SITES[1]}")
+        assert SITES[0] not in changes
+        assert "not known here" in await page(service, f"{ONE}/site?site=http://c.example", status=404)
+        assert "no served collection" in await page(service, "/collections/none", status=404)
+        assert "twice" in await page(service, f"{ONE}/sites?after=1&after=2", status=400)
+        older = await page(service, f"{ONE}/changes?before=1")
+        assert "no entry that fits" in older
+
+    ask(plain, questions)
+
+
+def test_all_changes_are_reached_page_by_page(plain: str) -> None:
+    async def questions(service: Served) -> None:
+        path: str | None = f"{ONE}/changes"
+        urls: list[str] = []
+        while path is not None:
+            found = LexborHTMLParser(await page(service, path))
+            urls += [node.text() for node in found.css(".change h2")]
+            more = found.css_first("a[rel=next]")
+            path = None if more is None else more.attributes["href"]
+            assert len(urls) < 10_000
+        _, part = await service.get("/v1/collections/one/changes", limit=200)
+        assert set(urls) == {each["url"] for each in part["items"]}
+
+    ask(plain, questions)
+
+
+def test_a_reader_sees_no_button_and_can_send_no_form(plain: str) -> None:
+    async def questions(service: Served) -> None:
+        for path in (ONE, f"{ONE}/now", f"{ONE}/policy", f"{ONE}/page?url={SITES[0]}/3", f"{ONE}/site?site={SITES[0]}"):
+            assert 'method="post"' not in (await page(service, path)).replace(
+                f'<form method="post" action="{ONE}/policy">', ""
+            )
+        await send(service, ONE, status=401, act="pause")
+        await service.log_in()
+        await send(service, ONE, status=403, origin="http://evil.example", act="pause")
+        await send(service, ONE, status=403, origin="null", act="pause")
+
+    ask(plain, questions)
+
+
+def test_forms_reach_the_inbox_of_the_crawl(tmp_path: Path, plain: str) -> None:
+    folder = tmp_path / "store"
+    shutil.copytree(plain.removeprefix("rocksdb://"), folder)
+
+    async def questions(service: Served) -> None:
+        await service.log_in()
+        assert "stops asking" in await send(service, ONE, origin=service.address, act="pause")
+        checked = await send(service, f"{ONE}/now", urls=f"{SITES[0]}/3\n\n{SITES[0]}/new\nno url", act="check")
+        assert [word in checked for word in ("b-known", "b-taken", "b-refused")] == [True] * 3
+        assert "1 URLs are sent" in await send(service, f"{ONE}/now", urls=f"{SITES[0]}/new", act="send")
+        assert "no URL in the box" in await send(service, f"{ONE}/now", urls=" \n", act="send")
+        where = f"{ONE}/site?site={SITES[1]}"
+        assert "not forgotten" in await send(service, where, site=SITES[1], act="forget")
+        await send(service, where, site=SITES[1], act="forget", sure="yes")
+        assert "until it is unblocked" in await send(service, where, site=SITES[1], act="block")
+        assert "no crawling process" in await send(service, f"{ONE}/ants", drain="nobody", sure="yes")
+        await send(service, f"{ONE}/page?url={SITES[0]}/3", url=f"{SITES[0]}/3", act="now")
+
+    ask(f"rocksdb://{folder}", questions)
+    notes = [received.note for received in Inbox(inbox_folder(folder)).waiting()]
+    assert [type(note) for note in notes] == [Pause, NowNote, ForgetNote, BlockNote, NowNote]
+    assert notes[1:3] == [NowNote((f"{SITES[0]}/new",)), ForgetNote(SITES[1])]
+
+
+def test_tables_are_whole_as_csv_and_as_json(plain: str) -> None:
+    async def questions(service: Served) -> None:
+        where = f"{service.address}{ONE}/tables/pages"
+        async with service.client.get(where, params={"site": SITES[0]}) as response:
+            rows = list(csv.DictReader(io.StringIO(await response.text())))
+        assert {row["url"] for row in rows} == {f"{SITES[0]}/{n}" for n in [*range(PAGES), ""]}
+        for table in ("sites", "changes", "history"):
+            async with service.client.get(
+                f"{service.address}{ONE}/tables/{table}", params={"format": "json"}
+            ) as response:
+                assert json.loads(await response.text())
+        await page(service, f"{ONE}/tables/nonsense", status=404)
+
+    ask(plain, questions)
+
+
+def test_under_a_base_path_links_and_assets_are_there(plain: str) -> None:
+    async def questions(service: Served) -> None:
+        found = LexborHTMLParser(await page(service, ONE))
+        paths = [
+            node.attributes.get("href") or node.attributes.get("src") or "" for node in found.css("a, link, script")
+        ]
+        local = {path for path in paths if not path.startswith("#")}
+        assert all(path.startswith("/crawl/") for path in local)
+        for path in local:
+            async with service.client.get(service.address.removesuffix("/crawl") + path) as response:
+                assert response.status == 200, path
+
+    ask(plain, questions, base_path="/crawl")
+
+
+def test_a_store_that_is_away_is_said_on_a_page(tmp_path: Path) -> None:
+    async def questions(service: Served) -> None:
+        assert "no folder" in await page(service, "/")
+        assert "no folder" in await page(service, ONE, status=503)
+
+    ask(f"rocksdb://{tmp_path}/none", questions)
+
+
+def test_a_page_of_a_store_without_a_policy_file_is_shown(tmp_path: Path) -> None:
+    store = open_store(f"rocksdb://{tmp_path}/store", collection="test", period_s=60.0)
+    store.queues.discover([Link(f"{SITE}/1", SITE, fingerprint(f"{SITE}/1"))], at=1.0)
+    store.close()
+
+    async def questions(service: Served) -> None:
+        for path in ("", "/changes", "/sites", f"/site?site={SITE}", f"/pages?site={SITE}", "/policy", "/now", "/plan"):
+            await page(service, ONE + path)
+        assert "cannot be explained" in await page(service, f"{ONE}/page?url={SITE}/1")
+
+    ask(f"rocksdb://{tmp_path}/store", questions)

@@ -1,0 +1,345 @@
+"""Mistakes that people make, as a table: each is one line with the right status, and a hint where one is possible."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import pytest
+
+from webfountain import cli
+from webfountain.records import Link
+from webfountain.store.opening import open_store
+from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ROOT = Path(__file__).resolve().parents[1]
+GOOD = """[collection]
+name = "good"
+seeds = ["http://127.0.0.1:1/"]
+[network]
+allow_private = true
+"""
+PUBLIC = """[collection]
+name = "good"
+seeds = ["https://example.org/"]
+[politeness]
+user_agent = "mine/1.0 (+https://example.org/bot)"
+"""
+
+
+def seeded(seed: str) -> str:
+    """A policy file of one seed."""
+    return PUBLIC.replace('"https://example.org/"]', f'"{seed}"]')
+
+
+def collecting(line: str) -> str:
+    """A policy file with one line more in [collection]."""
+    return GOOD.replace("[network]", f"{line}\n[network]")
+
+
+class Mistake(NamedTuple):
+    """A command line, what its one line of complaint says, and its status."""
+
+    arguments: str
+    says: str
+    status: int = 2
+
+
+# ------------------------------------------------------------------ policy files
+
+FILES: dict[str, tuple[str, str]] = {
+    "no table": ("", "collection: is missing (required)"),
+    "no name": ("[collection]\nseeds = ['http://a.org/']\n", "collection.name: is missing (required)"),
+    "no TOML": ("[collection\n", "is no TOML"),
+    "YAML": ("collection:\n  name: x\n", "is no TOML"),
+    "JSON": ('{"collection": {}}', "is no TOML"),
+    "a key twice": (GOOD + "allow_private = true\n", "is no TOML"),
+    "a table twice": (GOOD + "[network]\n", "is no TOML"),
+    "True for true": (GOOD.replace("= true", "= True"), "is no TOML"),
+    "a text without quotes": (GOOD.replace('"good"', "good"), "is no TOML"),
+    "mistyped table": (GOOD.replace("[network]", "[netwrok]"), "netwrok: is an unknown key (did you mean network?"),
+    "mistyped key": (GOOD + "[politeness]\nmindelay = '1s'\n", "did you mean min_delay?"),
+    "key in the wrong table": (GOOD + "[cycle]\nmin_delay = '1s'\n", "cycle.min_delay: is an unknown key"),
+    "name with a blank": (GOOD.replace('"good"', '"my news"'), "collection.name: 'my news'"),
+    "empty name": (GOOD.replace('"good"', '""'), "collection.name: ''"),
+    "name as a number": (GOOD.replace('"good"', "7"), "collection.name: 7"),
+    "no seeds": (GOOD.replace('["http://127.0.0.1:1/"]', "[]"), "collection.seeds: () is empty"),
+    "seeds as a text": (GOOD.replace('["http://127.0.0.1:1/"]', '"http://127.0.0.1:1/"'), "collection.seeds:"),
+    "a seed without a scheme": (seeded("example.org"), "did you mean https://example.org/?"),
+    "a seed without a scheme, with www": (seeded("www.example.org/news"), "did you mean https://www.example.org/news?"),
+    "a seed with a mistyped scheme": (seeded("htps://example.org/"), "did you mean https://example.org/?"),
+    "a seed without a colon": (seeded("https//example.org/"), "did you mean https://example.org/?"),
+    "a seed of another scheme": (seeded("ftp://example.org/"), "'ftp://example.org/' is not an absolute"),
+    "a seed with a password": (seeded("https://me:secret@example.org/"), "'https://***@example.org/' is not"),
+    "a seed that is a path": (seeded("/news"), "'/news' is not an absolute"),
+    "an empty seed": (seeded(""), "collection.seeds[0]: ''"),
+    "a seed table without a URL": (
+        GOOD.replace('["http://127.0.0.1:1/"]', '[{ policy = "favor" }]'),
+        "url: is missing",
+    ),
+    "a seed under no policy": (
+        GOOD.replace('["http://127.0.0.1:1/"]', '[{ url = "http://127.0.0.1:1/", policy = "best" }]'),
+        "collection.seeds[0].policy: 'best'",
+    ),
+    "a private seed unasked": (GOOD.replace("= true", "= false"), "network.allow_private: False refuses the seed"),
+    "a public crawl without a contact": (PUBLIC.replace(" (+https://example.org/bot)", ""), "has no contact"),
+    "a seeds file that is not there": (
+        GOOD.replace("seeds = [", 'seeds_file = "x.txt"\nseeds = ['),
+        "'x.txt' cannot be read",
+    ),
+    "scope of no kind": (collecting('scope = "host"'), "collection.scope: 'host'"),
+    "depth below zero": (collecting("limits.depth = -1"), "collection.limits.depth: -1"),
+    "depth as a text": (collecting('limits.depth = "3"'), "collection.limits.depth: '3'"),
+    "no pages": (collecting("limits.pages = 0"), "collection.limits.pages: 0"),
+    "a share above one": (collecting("limits.domain_share = 50"), "collection.limits.domain_share: 50"),
+    "a policy that is not there": (collecting('policy = "best"'), "collection.policy: 'best'"),
+    "a delay without a unit": (GOOD + "[politeness]\nmin_delay = 5\n", "politeness.min_delay: 5"),
+    "a delay in words": (
+        GOOD + '[politeness]\nmin_delay = "five seconds"\n',
+        "allowed: a number with ms, s, m, h, d or w",
+    ),
+    "a delay below zero": (GOOD + '[politeness]\nmin_delay = "-1s"\n', "politeness.min_delay: '-1s'"),
+    "a longest delay below the shortest": (GOOD + '[politeness]\nmin_delay = "9m"\n', "politeness.max_delay"),
+    "no timeout": (GOOD + '[politeness]\ntimeout = "0s"\n', "politeness.timeout: '0s'"),
+    "no slots": (GOOD + "[politeness]\nconcurrency = 0\n", "politeness.concurrency: 0"),
+    "a size without a unit": (GOOD + '[politeness]\nmax_bytes = "10"\n', "politeness.max_bytes: '10'"),
+    "a size in KiB": (GOOD + '[politeness]\nmax_bytes = "10 KiB"\n', "politeness.max_bytes: '10 KiB'"),
+    "a user agent of two lines": (GOOD + '[politeness]\nuser_agent = "a\\nb"\n', "politeness.user_agent:"),
+    "accept an extension": (GOOD + '[politeness]\naccept = ["html"]\n', "did you mean 'text/html'?"),
+    "accept an extension with a dot": (GOOD + '[politeness]\naccept = [".pdf"]\n', "did you mean 'application/pdf'?"),
+    "accept with a parameter": (
+        GOOD + '[politeness]\naccept = ["text/html; charset=utf-8"]\n',
+        "did you mean 'text/html'?",
+    ),
+    "accept half a type": (GOOD + '[politeness]\naccept = ["text/"]\n', "politeness.accept[0]: 'text/'"),
+    "accept a text": (GOOD + '[politeness]\naccept = "text/html"\n', "politeness.accept: 'text/html'"),
+    "private as a text": (GOOD.replace("= true", '= "yes"'), "network.allow_private: 'yes'"),
+    "verify as a number": (GOOD + "verify_tls = 1\n", "network.verify_tls: 1"),
+    "a change above one": (GOOD + "[change]\nmin_change = 5\n", "change.min_change: 5"),
+    "copies of no kind": (GOOD + '[repository]\nkeep = "latest"\n', "repository.keep: 'latest'"),
+    "a cycle without periods": (GOOD + "[cycle]\nperiods = 0\n", "cycle.periods: 0"),
+    "a period of no length": (GOOD + '[cycle]\nperiod = "0d"\n', "cycle.period: '0d'"),
+    "a fastest above the period": (GOOD + '[cycle]\nfastest = "2d"\n', "cycle.fastest: '2d'"),
+    "a strategy of no kind": (GOOD + "[cycle]\nstrategy = 4\n", "cycle.strategy: 4"),
+    "a strategy as a text": (GOOD + '[cycle]\nstrategy = "3"\n', "cycle.strategy: '3'"),
+    "no budget": (GOOD + "[cycle]\ncapacity_pages_per_period = 0\n", "cycle.capacity_pages_per_period: 0"),
+    "a broken pattern": (GOOD + "[policies.default]\ndeny = ['(']\n", "policies.default.deny"),
+    "a glob for a pattern": (GOOD + "[policies.default]\ndeny = ['*.zip']\n", "policies.default.deny"),
+    "a pattern outside a list": (GOOD + "[policies.default]\ndeny = 'zip'\n", "policies.default.deny: 'zip'"),
+    "trust above one": (GOOD + "[policies.default]\ntrust = 2\n", "policies.default.trust: 2"),
+    "a spread of no kind": (GOOD + '[policies.favor]\nspread = "host"\n', "policies.favor.spread: 'host'"),
+    "otherwise nobody": (GOOD + '[policies.favor]\notherwise = "x"\n', "policies.favor.otherwise: 'x'"),
+    "a longest interval below the shortest": (
+        GOOD + '[policies.default]\nrevisit = { min_interval = "2d", max_interval = "1d" }\n',
+        "max_interval",
+    ),
+    "weights of nothing": (GOOD + "[policies.default]\nscore = { }\n", "policies.default.score"),
+    "a topic's weight without a topic": (
+        GOOD + "[policies.default]\nscore = { topic = 1 }\n",
+        "policies.default.score.topic",
+    ),
+    "a switch that asks nothing": (GOOD + '[[switch]]\nwhen = { }\nto = "distrust"\n', "switch[0].when"),
+    "a switch to nobody": (GOOD + "[[switch]]\nwhen = { status = 404 }\nto = 'bad'\n", "switch[0].to: 'bad'"),
+    "a status of no kind": (
+        GOOD + "[[switch]]\nwhen = { status = 99 }\nto = 'distrust'\n",
+        "switch[0].when.status: 99",
+    ),
+    "a language by its name": (GOOD + "[[switch]]\nwhen = { language = ['German'] }\nto = 'distrust'\n", "language"),
+    "duplicates undetected": (
+        GOOD + "[[switch]]\nwhen = { duplicates = 0.5 }\nto = 'distrust'\n",
+        "duplicates.detect = true",
+    ),
+    "a conflict of no kind": (GOOD + '[conflict]\nrule = "best"\n', "conflict.rule: 'best'"),
+    "a ranking of no kind": (GOOD + '[ranking]\nevery = "often"\n', "ranking.every: 'often'"),
+}
+
+# ----------------------------------------------------------------- command lines
+
+LINES: dict[str, Mistake] = {
+    "no such command": Mistake("statsu", "No such command 'statsu'"),
+    "no such option": Mistake("status --stor x", "--stor"),
+    "an option without its value": Mistake("status --store", "--store"),
+    "no collection": Mistake("crawl", "Missing argument 'COLLECTION'"),
+    "a folder for a collection": Mistake("crawl folder", "folder: cannot be read"),
+    "no such file": Mistake("crawl absent.toml", "absent.toml: cannot be read"),
+    "two collections": Mistake("crawl good.toml good.toml", "unexpected extra argument"),
+    "pages in words": Mistake("crawl good.toml --max-pages ten", "--max-pages"),
+    "no pages": Mistake("crawl good.toml --max-pages 0", "--max-pages"),
+    "seconds below zero": Mistake("crawl good.toml --max-seconds -1", "--max-seconds"),
+    "no ants": Mistake("crawl good.toml --ants 0", "--ants"),
+    "a setting without a value": Mistake("crawl good.toml -s LOG_LEVEL", "-s 'LOG_LEVEL'"),
+    "a setting that is none": Mistake("crawl good.toml -s WEBFOUNTAIN_HANDS=3", "did you mean WEBFOUNTAIN_HAND"),
+    "a setting out of range": Mistake("crawl good.toml -s WEBFOUNTAIN_HAND=0", "WEBFOUNTAIN_HAND: '0'"),
+    "a report into nowhere": Mistake("crawl good.toml --report absent/r.json", "--report 'absent/r.json'"),
+    "a store of no kind": Mistake("status --store sqlite:x", "use rocksdb:///absolute/folder"),
+    "a store as a path": Mistake("status --store ./store", "use rocksdb:///absolute/folder"),
+    "no store": Mistake("status --store rocksdb://absent", "there is no folder absent"),
+    "a folder without a store": Mistake("status --store rocksdb://folder", "there is no store here", 1),
+    "a store in memory": Mistake("pages --store memory:", "nothing to look at"),
+    "a server that is not there": Mistake("status --store redis://127.0.0.1:1/0", "127.0.0.1:1", 1),
+    "a server's parameter of no kind": Mistake("status --store redis://127.0.0.1:1/0?shard=3", "shard is no parameter"),
+    "a state of no kind": Mistake("pages --state done", "'done' is not one of"),
+    "a site that is not known": Mistake("pages --site https://example.net", "webfountain sites"),
+    "a site without a scheme": Mistake("forget --site example.org", "did you mean https://example.org/?"),
+    "a site that is a page": Mistake("forget --site https://example.org/x", "is not a site"),
+    "forget nothing": Mistake("forget", "give a URL or --site"),
+    "a page that is not known": Mistake("cat https://example.org/never", "is not known here"),
+    "a page without a copy": Mistake("cat https://example.org/waiting", "has no copy"),
+    "cat without a scheme": Mistake("cat example.org/", "did you mean https://example.org/?"),
+    "now out of nothing": Mistake("now", "Missing argument"),
+    "now without a scheme": Mistake("now example.org/x", "did you mean https://example.org/x?"),
+    "now by mail": Mistake("now mailto:me@example.org", "is not an absolute"),
+    "a time in words": Mistake("texts --since yesterday", "'yesterday' is no time"),
+    "a day that is none": Mistake("texts --since 2026-02-30", "'2026-02-30' is no time"),
+    "a cursor of another store": Mistake("texts --since 00000000-1", "is no cursor of this store's change log"),
+    "a list's cursor of another store": Mistake("changes --since 0000000x-1", "is no time"),
+    "changes of no cursor": Mistake("changes --since 00000000-1", "is no cursor of this store's change log"),
+    "explain from an unknown page": Mistake(
+        "explain https://example.org/y --from https://example.org/never --collection good.toml",
+        "the page is not known here",
+    ),
+    "policy of no kind": Mistake("policy chek good.toml", "No such command 'chek'"),
+    "policy check of nothing": Mistake("policy check", "Missing argument"),
+    "policy check against nothing": Mistake(
+        "policy check good.toml --against rocksdb://absent", "there is no folder absent"
+    ),
+    "export of nothing": Mistake("export out.jsonl --store rocksdb://absent", "there is no folder absent"),
+    "export into nowhere": Mistake("export absent/out.jsonl", "absent", 2),
+    "import of nothing": Mistake("import absent.jsonl --store rocksdb://new", "absent.jsonl"),
+    "import of a policy file": Mistake("import good.toml --store rocksdb://new", "good.toml"),
+    "import into a store": Mistake("import good.toml --store rocksdb://store", "", 2),
+    "demo into another's folder": Mistake("demo --store rocksdb://folder", "folder holds something that no demo made"),
+    "demo of fewer pages than sites": Mistake("demo --sites 9 --pages 3", "--sites 9"),
+    "rank of nothing": Mistake("rank", ""),
+}
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """A folder as somebody has it who begins: a good file, a folder of his own, a small store."""
+    folder = tmp_path_factory.mktemp("desk")
+    (folder / "good.toml").write_text(GOOD)
+    (folder / "folder").mkdir()
+    (folder / "folder" / "thesis.txt").write_text("all of it")
+    store = open_store(f"rocksdb://{folder / 'store'}", collection="good", period_s=86_400.0)
+    urls = ["https://example.org/", "https://example.org/waiting"]
+    store.queues.discover([Link(url, site_of(url), fingerprint(url)) for url in urls], at=1.0)
+    store.close()
+    before = Path.cwd()
+    os.chdir(folder)
+    yield folder
+    os.chdir(before)
+
+
+def complaint(capfd: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Status and the one line of a command line, run in this process."""
+    status = cli.main(list(arguments))
+    err = capfd.readouterr().err
+    assert "Traceback" not in err
+    assert err.count("\n") == 1, err
+    assert err.startswith("webfountain: ")
+    return status, err
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_a_wrong_policy_file_is_one_line_that_names_file_key_and_value(
+    desk: Path, capfd: pytest.CaptureFixture[str], name: str
+) -> None:
+    text, says = FILES[name]
+    (desk / "wrong.toml").write_text(text)
+    status, line = complaint(capfd, "policy", "check", "wrong.toml")
+    assert status == 2
+    assert line.startswith("webfountain: wrong.toml: ")
+    assert says in line
+    assert "secret" not in line
+
+
+@pytest.mark.parametrize("name", LINES)
+def test_a_wrong_command_line_is_one_line_with_the_right_status(
+    desk: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    arguments, says, expected = LINES[name]
+    monkeypatch.setenv("WEBFOUNTAIN_STORE", f"rocksdb://{desk / 'store'}")
+    status, line = complaint(capfd, *arguments.split())
+    assert says in line
+    assert status == expected
+    assert not (desk / "absent").exists(), "looking makes nothing"
+
+
+def test_the_tables_hold_the_mistakes_that_were_promised() -> None:
+    assert len(FILES) + len(LINES) + len(DENIED) >= 110
+
+
+# ------------------------------------------------------------------- permissions
+
+DENIED: dict[str, tuple[str, str]] = {
+    "status of another's store": ("status --store rocksdb://mine", "permission denied"),
+    "pages of another's store": ("pages --store rocksdb://mine", "permission denied"),
+    "texts of another's store": ("texts --store rocksdb://mine", "permission denied"),
+    "now to another's store": ("now http://127.0.0.1:1/ --store rocksdb://mine", "permission denied"),
+    "a policy file of another": ("policy check secret.toml", "secret.toml: cannot be read: permission denied"),
+    "export into another's folder": ("export mine/out.jsonl --store rocksdb://open", "(mine is root's: call it as"),
+}
+
+
+ANOTHER = """
+import os, pkgutil, sys, webfountain
+for module in pkgutil.walk_packages(webfountain.__path__, "webfountain."):
+    if not module.name.endswith("__main__"):
+        __import__(module.name)
+import pyarrow.parquet
+from webfountain.cli import main
+user = int(sys.argv[1])
+os.setgroups([])
+os.setgid(user)
+os.setuid(user)
+sys.exit(main(sys.argv[2:]))
+"""
+"""A command line as another user; all is imported before, for the other need not be able to read this checkout."""
+
+
+@pytest.mark.parametrize("name", DENIED)
+def test_what_is_another_user_s_is_one_line_that_says_whose(name: str) -> None:
+    arguments, says = DENIED[name]
+    nobody = _another_user()
+    with tempfile.TemporaryDirectory(prefix="webfountain-mistakes-") as made:
+        folder = Path(made)
+        folder.chmod(0o755)
+        (folder / "secret.toml").write_text(GOOD)
+        (folder / "secret.toml").chmod(0o600)
+        open_store(f"rocksdb://{folder / 'mine'}", collection="good", period_s=86_400.0).close()
+        (folder / "mine").chmod(0o700)
+        open_store(f"rocksdb://{folder / 'open'}", collection="good", period_s=86_400.0).close()
+        (folder / "open").chmod(0o755)
+        ended = subprocess.run(
+            [sys.executable, "-W", "ignore", "-c", ANOTHER, str(nobody), *arguments.split()],
+            cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "HOME": "/nonexistent"},
+            capture_output=True,
+            text=True,
+            timeout=240,
+            check=False,
+        )
+    assert ended.returncode in (1, 2), ended.stderr
+    assert ended.stderr.count("\n") == 1, ended.stderr
+    assert ended.stderr.startswith("webfountain: ")
+    assert says in ended.stderr.lower()
+
+
+def _another_user() -> int:
+    """Somebody who is not us; skips, loudly, where there is none or we may not be him."""
+    try:
+        other = pwd.getpwnam("nobody").pw_uid
+    except KeyError:
+        pytest.skip("NOT RUN: this test needs a user named nobody")
+    if os.geteuid() != 0:
+        pytest.skip("NOT RUN: only root can try what another user sees; run the tests as root once")
+    return other

@@ -1,0 +1,269 @@
+"""The answers of the Python API: one frozen class each, which the service sends as JSON.
+
+Times are UTC seconds, fractions allowed, or None. A later version adds new fields at the end, with a default.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from webfountain.records import State  # noqa: TC001  (msgspec reads the types of fields)
+
+__all__ = [
+    "AntAnswer",
+    "BlockAnswer",
+    "CopyAnswer",
+    "DomainShareAnswer",
+    "ExplanationAnswer",
+    "HistoryAnswer",
+    "NoteAnswer",
+    "PageAnswer",
+    "PolicyAnswer",
+    "RefusedUrl",
+    "SiteAnswer",
+    "StatusAnswer",
+    "TextAnswer",
+]
+
+
+class AntAnswer(msgspec.Struct, frozen=True):
+    """A process of a crawl on a shared store."""
+
+    name: str
+    sites: int
+    addresses: int
+    in_flight: int
+    idle_since: float | None
+    """Time since which the process has no work. None if it is busy."""
+    load: float
+    """CPU seconds per second."""
+    reported_at: float
+    """Time of its last heartbeat."""
+
+
+class BlockAnswer(msgspec.Struct, frozen=True):
+    """A prefix of URLs that the crawl does not fetch."""
+
+    prefix: str
+    until: float | None
+    """End of the block. None: until it is unblocked."""
+
+
+class DomainShareAnswer(msgspec.Struct, frozen=True):
+    """Domains that reach their share of the period's fetches."""
+
+    time: float
+    busy: int
+    blocked: int
+    share: float
+
+
+class StatusAnswer(msgspec.Struct, frozen=True):
+    """State of a collection."""
+
+    store: str
+    """URL of the store, without a password."""
+    at: float
+    crawling: bool
+    """True if a crawl has the store open."""
+    known: int
+    pages: dict[str, int]
+    """Known URLs by state."""
+    sites: int
+    active_sites: int
+    in_flight: int
+    immediate: int
+    """URLs on the immediate queue."""
+    failing: int
+    """Held pages whose last fetch failed."""
+    settled_too_late: int
+    freshness: float | None
+    """Estimated share of the known pages whose copy matches the live page."""
+    freshness_low: float | None
+    freshness_high: float | None
+    """The freshness is between `freshness_low` and this value in 4 of 5 cases. None without a forecast."""
+    freshness_cycles: float | None
+    """Number of cycles on which the forecast is based."""
+    freshness_at: float | None
+    limit: str | None
+    """Limit of the rate, as last reported by the crawl."""
+    since: float
+    """Start of the time span of the next four fields."""
+    fetches: int
+    first_fetches: int
+    changes: int
+    pages_per_second: float
+    period_s: float
+    """Length of a time period, s."""
+    plan: str | None
+    """The plan in force, in words."""
+    domains: DomainShareAnswer | None = None
+    ants: list[AntAnswer] | None = None
+    """The processes of the crawl. None if the store belongs to one process alone."""
+
+
+class SiteAnswer(msgspec.Struct, frozen=True):
+    """A known site."""
+
+    site: str
+    pages: dict[str, int]
+    """Known URLs by state."""
+    due: float | None
+    """Time when its next page is due. None if no page will be due."""
+    first_seen: float
+    next_at: float
+    """Earliest time of the next request."""
+    failures: int
+    """Consecutive refusals."""
+    error: str | None
+    """Reason why the last attempt to reach the site failed."""
+    robots: str
+    """State of its robots.txt, in words."""
+    robots_at: float | None
+    crawl_delay: float
+    sitemaps: list[str]
+    owner: str | None = None
+    """The process that crawls the site now."""
+    last_changed: float | None = None
+    """Time of the newest entry of the change log about the site. None if none is known."""
+
+
+class PageAnswer(msgspec.Struct, frozen=True):
+    """A known URL."""
+
+    url: str
+    site: str
+    state: State
+    policy: str
+    trust: float
+    importance: float
+    bucket: int
+    """Change-rate class, from 0 (fastest) to 255."""
+    checks: int
+    """Number of answers after the first copy."""
+    changes: int
+    """Number of changes that counted."""
+    first_seen: float
+    last_crawled: float | None
+    last_changed: float | None
+    status: int | None
+    error: str | None
+    digest: str | None
+    """Hex SHA-1 of the newest body after content decoding."""
+    etag: str | None
+    last_modified: str | None
+    depth: int
+    due: float | None
+    """Explicit time of the next fetch. None if the bucket decides."""
+    verdict: str | None
+    """Outcome of the last settled fetch."""
+    duplicate_of: str | None
+    target: str | None
+    """Redirect target of the last fetch."""
+    hint: str | None
+    scores: dict[str, Any] | None
+    found_by: str
+    policy_by: str | None
+
+
+class CopyAnswer(msgspec.Struct, frozen=True):
+    """The newest copy of a page."""
+
+    url: str
+    fetched: float
+    status: int
+    headers: list[tuple[str, str]]
+    body: bytes
+    """Body after content decoding; base64 in JSON."""
+
+
+class TextAnswer(msgspec.Struct, frozen=True):
+    """A page as text, for an index. `text` is None if the page must be removed from the index."""
+
+    url: str
+    verdict: str
+    fetched: float | None
+    title: str | None
+    text: str | None
+    cursor: str
+    """Cursor after this text."""
+
+
+class ExplanationAnswer(msgspec.Struct, frozen=True):
+    """Explanation of the state of a URL, or of its refusal. `why` contains the reasons in sentences."""
+
+    given: str
+    url: str | None
+    """Canonical form of the URL. None if it has no canonical form."""
+    known: bool
+    why: list[str]
+    next_visit: float | None = None
+    page: dict[str, Any] | None = None
+    path: list[Any] = []
+    """Links from a seed through which the URL became known."""
+    verdicts: list[dict[str, Any]] = []
+    robots: dict[str, Any] | None = None
+    alike: list[str] = []
+    """Known URLs with differences that the canonical form keeps."""
+
+
+class HistoryAnswer(msgspec.Struct, frozen=True):
+    """Activity of a crawl in a minute, an hour or a day, and its state at the end."""
+
+    at: float
+    """Start of the span."""
+    seconds: float
+    """Time that a crawl was running in the span, s."""
+    pages: dict[str, int]
+    sites: int
+    active_sites: int
+    outcomes: dict[str, int]
+    errors: dict[str, int]
+    fetches: int
+    planned: float | None
+    """Fetches that the plan in force planned for the span."""
+    links_new: int
+    bytes: int
+    freshness: float | None
+    freshness_low: float | None
+    freshness_high: float | None
+    price: float | None
+    limits: dict[str, float]
+    """Limit of the rate -> time in force, s."""
+    store_bytes: int | None
+    repository_bytes: int | None
+    ants: int
+
+
+class RefusedUrl(msgspec.Struct, frozen=True):
+    """A URL that a note cannot contain, with the reason."""
+
+    url: str
+    why: str
+
+
+class NoteAnswer(msgspec.Struct, frozen=True):
+    """Result of a note to the crawl. A running crawl acts within a second;
+    otherwise the note waits for the next crawl.
+    """
+
+    note: Literal["now", "forget", "pause", "resume", "block", "unblock", "drain"]
+    accepted: list[str]
+    """Accepted URLs; the accepted site, prefix or process."""
+    refused: list[RefusedUrl] = []
+
+
+class PolicyAnswer(msgspec.Struct, frozen=True):
+    """Meaning of a policy file, and its effect on the collection."""
+
+    valid: bool
+    error: str | None = None
+    """Error message with key and value."""
+    describes: dict[str, Any] | None = None
+    rules: list[str] = []
+    notes: list[str] = []
+    seeds_refused: int = 0
+    """Seeds that the policy's own rules refuse."""
+    effect: dict[str, Any] | None = None

@@ -1,0 +1,165 @@
+"""The entries of the change log, one class for each verdict, for `match`.
+
+::
+
+    for change in collection.changes(reader="my-index"):
+        match change:
+            case NewPage() | ChangedPage() | MinorChange() | ReturnedPage():
+                index(change.url, collection.text(change.url))
+            case _:                      # gone, redirected, refused, duplicate, forgotten, evicted
+                remove(change.url)
+        change.done()
+
+A page is to be held after the first four, and not after any other. A verdict that a later version adds is an
+`OtherChange`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Union
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from webfountain.records import Change
+
+__all__ = [
+    "ChangedPage",
+    "DuplicatePage",
+    "EvictedPage",
+    "ForgottenPage",
+    "GonePage",
+    "MinorChange",
+    "NewPage",
+    "OtherChange",
+    "PageChange",
+    "PageChangeAnswer",
+    "RedirectedPage",
+    "RefusedPage",
+    "ReturnedPage",
+    "change_of",
+]
+
+
+class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", tag="other"):
+    """A change of a page. `cursor` is the place after it in the log."""
+
+    url: str
+    site: str
+    time: float
+    """Time when the change was found, UTC seconds."""
+    sequence: int
+    cursor: str
+    digest: str | None = None
+    """Hex SHA-1 of the new copy. None if the page must be removed."""
+    digest_before: str | None = None
+    resemblance: float | None = None
+    """Resemblance of the new text to the previous text, 0 to 1, if it was computed."""
+    title: str | None = None
+    target: str | None = None
+    """Target of a redirect, or the page that a duplicate repeats."""
+    diff: str | None = None
+    """Unified diff of the texts, if the collection requests it."""
+
+    def done(self) -> Awaitable[None]:
+        """Store this entry as the reader's place. With an async collection, await the result.
+
+        Raises
+        ------
+        RuntimeError
+            when the change was read without a reader's name.
+        """
+        keep: Callable[[str], Awaitable[None]] | None = self.__dict__.get("keep")
+        if keep is None:
+            raise RuntimeError("name a reader to keep its place: collection.changes(reader='NAME')")
+        return keep(self.cursor)
+
+
+class NewPage(PageChange, frozen=True, dict=True, tag="new"):
+    """A page is now held for the first time."""
+
+
+class ChangedPage(PageChange, frozen=True, dict=True, tag="changed"):
+    """The page has a new copy."""
+
+
+class MinorChange(PageChange, frozen=True, dict=True, tag="minor"):
+    """The page has a new copy with nearly the same text."""
+
+
+class ReturnedPage(PageChange, frozen=True, dict=True, tag="returned"):
+    """A page that was removed is held again."""
+
+
+class GonePage(PageChange, frozen=True, dict=True, tag="gone"):
+    """The site reports that the page no longer exists."""
+
+
+class RedirectedPage(PageChange, frozen=True, dict=True, tag="redirected"):
+    """The page leads to another page."""
+
+
+class RefusedPage(PageChange, frozen=True, dict=True, tag="refused"):
+    """robots.txt or an edited policy refuses the page."""
+
+
+class DuplicatePage(PageChange, frozen=True, dict=True, tag="duplicate"):
+    """The page repeats another page, `target`."""
+
+
+class ForgottenPage(PageChange, frozen=True, dict=True, tag="forgotten"):
+    """A user removed the page permanently."""
+
+
+class EvictedPage(PageChange, frozen=True, dict=True, tag="evicted"):
+    """The page left a collection of fixed size for a more important page."""
+
+
+class OtherChange(PageChange, frozen=True, dict=True, tag="other"):
+    """A verdict that this version does not know."""
+
+
+PageChangeAnswer = Union[  # noqa: UP007  (the schema needs its name)
+    NewPage,
+    ChangedPage,
+    MinorChange,
+    ReturnedPage,
+    GonePage,
+    RedirectedPage,
+    RefusedPage,
+    DuplicatePage,
+    ForgottenPage,
+    EvictedPage,
+    OtherChange,
+]
+_CLASSES: Final[dict[str, type[PageChange]]] = {
+    "new": NewPage,
+    "changed": ChangedPage,
+    "minor": MinorChange,
+    "returned": ReturnedPage,
+    "gone": GonePage,
+    "redirected": RedirectedPage,
+    "refused": RefusedPage,
+    "duplicate": DuplicatePage,
+    "forgotten": ForgottenPage,
+    "evicted": EvictedPage,
+}
+
+
+def change_of(entry: Change, cursor: str) -> PageChange:
+    """Return the entry of a change log as an instance of its class."""
+    return _CLASSES.get(entry.verdict, OtherChange)(
+        url=entry.url,
+        site=entry.site,
+        time=entry.at,
+        sequence=entry.sequence,
+        cursor=cursor,
+        digest=entry.digest,
+        digest_before=entry.before,
+        resemblance=entry.resemblance,
+        title=entry.title,
+        target=entry.target,
+        diff=entry.diff,
+    )

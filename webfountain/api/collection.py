@@ -1,0 +1,401 @@
+"""A collection that programs read, also while a crawl writes it.
+
+`webfountain.open` returns a collection. Each method reads the newest state of the store. Lists come in parts of bounded
+size; each part begins where the last one ended. Only one thread may use a collection at a time. `AsyncCollection` is
+the same for asyncio.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from base64 import b64decode, urlsafe_b64encode
+from functools import partial
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from webfountain.api.answers import (
+    AntAnswer,
+    CopyAnswer,
+    ExplanationAnswer,
+    HistoryAnswer,
+    PageAnswer,
+    PolicyAnswer,
+    SiteAnswer,
+    StatusAnswer,
+    TextAnswer,
+)
+from webfountain.api.changes import change_of
+from webfountain.api.collection_notes import CollectionNotes
+from webfountain.api.details import CollectionDetails
+from webfountain.api.reader import BoardPlaces, FolderPlaces
+from webfountain.api.search import INDEX_FILE, CollectionSearch
+from webfountain.errors import InputError, PolicyError, RepositoryError
+from webfountain.frontier.cluster.ant_notes import ants_of
+from webfountain.history.archive import Archive
+from webfountain.history.publishing import read_claims, read_file
+from webfountain.history.sample import outcome_counts
+from webfountain.policy.collection_file import parse_collection
+from webfountain.records import STATES
+from webfountain.report import pages as report_pages
+from webfountain.report.copy import cat
+from webfountain.report.policy_check import described, effect_on
+from webfountain.report.status import status
+from webfountain.report.store_reading import link_log, places_of
+from webfountain.report.texts import ListPlace, is_list_cursor, text_of_copy, texts, texts_since
+from webfountain.repository.repository import Pages
+from webfountain.store.contract import PLAN
+from webfountain.store.locations import folder_of, is_held, without_password
+from webfountain.urls import canonical, fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Generator, Iterator
+
+    from webfountain.api.changes import PageChange
+    from webfountain.api.reader import ReaderPlaces
+    from webfountain.history.archive import Step
+    from webfountain.history.live import LiveSnapshot
+    from webfountain.history.sample import HistorySample
+    from webfountain.records import PageRecord, SiteRecord, State
+    from webfountain.store.contract import FrontierStore
+    from webfountain.store.site_orders import SiteOrder
+
+__all__ = ["MAX_ROWS", "StoredCollection"]
+
+MAX_ROWS: Final = 1000
+"""Maximum number of rows in one part of a list."""
+MAX_JUDGED: Final = 10_000
+"""Maximum number of pages on which a policy file is tried: about one second."""
+
+
+class StoredCollection(CollectionNotes):
+    """A collection in an open store. `repository` is the folder of its copies, if known."""
+
+    def __init__(self, store: FrontierStore, url: str, *, repository: Path | None) -> None:
+        super().__init__(store, url)
+        self._repository = repository
+        self._pages: Pages | None = None
+        self.details = CollectionDetails(store)
+        folder = folder_of(url)
+        self.search = CollectionSearch(store, None if folder is None else folder / INDEX_FILE, self.text)
+
+    # -------------------------------------------------------------- the whole
+
+    def status(self) -> StatusAnswer:
+        """Return the state of the collection: counts, freshness, rate, plan."""
+        at, store = self._clock.now(), self._store
+        found = status(store, at=at, period_s=store.census.period_s, fastest_s=store.census.fastest_s)
+        ants, folder = _ants(store, at), folder_of(self._url)
+        crawling = bool(ants) if ants is not None else folder is not None and is_held(folder)
+        more = {
+            "store": without_password(self._url),
+            "at": at,
+            "crawling": crawling,
+            "ants": ants,
+            "plan": _plan_words(self._store, at),
+        }
+        return msgspec.convert({**found, **more, "period_s": store.census.period_s}, StatusAnswer, from_attributes=True)
+
+    def live(self) -> list[LiveSnapshot]:
+        """Return the last snapshot of each crawling process. The snapshot of a live process is at most some seconds
+        old.
+        """
+        claims, folder = self._store.claims, folder_of(self._url)
+        if claims is not None:
+            return read_claims(claims)
+        return [] if folder is None else read_file(folder)
+
+    def history(self, step: Step = "minute", *, since: float, until: float | None = None) -> list[HistoryAnswer]:
+        """Return the activity of the crawl since a time, by minute (kept for two days), hour (ninety days) or day."""
+        end = float("inf") if until is None else until
+        return [_history(sample) for sample in Archive(self._store.board).read(step, since=since, until=end)]
+
+    # -------------------------------------------------------- sites and pages
+
+    def sites(self, *, after: str = "", limit: int = 100) -> list[SiteAnswer]:
+        """Return up to `limit` sites whose name sorts after `after`, in order of name."""
+        return [_site(record) for record in self._store.sites.after(after, _bounded(limit))]
+
+    def sorted_sites(
+        self, order: SiteOrder, *, after: str = "", limit: int = 100
+    ) -> tuple[list[SiteAnswer], str | None]:
+        """Return up to `limit` sites in an order after a cursor, and the cursor of the next part (None at the end).
+
+        The orders are `name`, `pages` (most URLs first), `due` (active sites, then the first due), `failed` (most
+        failed URLs first) and `changed` (the latest change first). Raise InputError when the text is not a cursor, or
+        while a store of an older version lacks the order.
+        """
+        found = self._store.sites.ranked(order, after, _bounded(limit))
+        return [_site(record) for _, record in found], found[-1][0] if len(found) == limit else None
+
+    def site(self, site: str) -> SiteAnswer | None:
+        """Return one site, or None when it is not known."""
+        record = self._store.sites.get(site)
+        return None if record is None else _site(record)
+
+    def pages(
+        self, site: str, *, state: State | None = None, after: str = "", limit: int = 100
+    ) -> tuple[list[PageAnswer], str | None]:
+        """Return up to `limit` pages of a site after a cursor, and the cursor of the next part. The cursor is None at
+        the end.
+
+        The order is the store's own. A call reads at most MAX_ROWS pages. If a state is rare, a part may therefore be
+        empty although it is not the last.
+
+        Raises
+        ------
+        InputError
+            when the site is not known, or the text is not a cursor.
+        """
+        _require(self._store, site)
+        found: list[PageAnswer] = []
+        cursor, observed_at = _decoded(after), 0
+        while observed_at < MAX_ROWS and len(found) < _bounded(limit):
+            part, cursor = self._store.pages.part_of(site, cursor, limit - len(found))
+            observed_at += limit
+            found += [_page(site, record) for record in part if state is None or record.state == state]
+            if not cursor:
+                return found, None
+        return found, urlsafe_b64encode(cursor).decode()
+
+    def every_page(self, site: str, *, state: State | None = None) -> Iterator[PageAnswer]:
+        """Yield every page of a site. Raise InputError when the site is not known."""
+        _require(self._store, site)
+        return (_page(site, record) for _, record in self._store.pages.records(site=site, state=state))
+
+    def page(self, url: str) -> PageAnswer | None:
+        """Return one page by its URL, or None when it is not known. Raise UrlError when the text is not a URL."""
+        name = canonical(url)
+        record = self._store.pages.get(site_of(name), fingerprint(name))
+        return None if record is None else _page(site_of(name), record)
+
+    def copy(self, url: str) -> CopyAnswer:
+        """Return the newest copy of a page.
+
+        Raises
+        ------
+        InputError
+            when the URL is invalid, not known, or has no copy; the message names the reason.
+        RepositoryError
+            when the copy cannot be read.
+        """
+        found = cat(self._store, self._copies(), url)
+        return CopyAnswer(found.url, found.at, found.status, list(found.headers), found.body)
+
+    def text(self, url: str) -> str:
+        """Return the visible text of the newest copy of a page. It raises the errors of `copy`."""
+        return text_of_copy(cat(self._store, self._copies(), url)).text
+
+    def texts(self, *, since: str | None = None, limit: int = 100) -> list[TextAnswer]:
+        """Return up to `limit` pages as texts: from the whole list, or after the cursor of a text or of a change.
+
+        An empty answer means that nothing more exists now. A copy that cannot be read is left out, and its cursor is
+        not passed.
+
+        Raises
+        ------
+        InputError, CursorLost
+            when the text is not a cursor, or the log does not reach back that far.
+        """
+        lost: list[RepositoryError] = []
+        if since is None or is_list_cursor(since):
+            place = None if since is None else ListPlace.parse(since)
+            rows = texts(self._store, self._copies(), behind=place, unreadable=lost.append)
+        else:
+            rows = texts_since(self._store, self._copies(), since, unreadable=lost.append)
+        found = [msgspec.convert(row, TextAnswer) for row in islice(rows, _bounded(limit))]
+        if lost and not found:
+            raise lost[0]
+        return found
+
+    def explain(self, url: str, *, linked_by: str | None = None) -> ExplanationAnswer:
+        """Explain why a URL is in its state, or why it was refused.
+
+        An unknown URL is judged as a link on the page `linked_by`.
+        """
+        from webfountain.report.explain import collection_of, explain  # noqa: PLC0415  numpy, 0.1 s
+
+        rules, folder = collection_of(self._store), folder_of(self._url)
+        found = explain(
+            self._store,
+            rules,
+            url,
+            at=self._clock.now(),
+            linked_by=linked_by,
+            scores=None if folder is None else folder / "scores",
+            links=link_log(rules, self._url),
+        )
+        return msgspec.convert(msgspec.to_builtins(found), ExplanationAnswer)
+
+    def _copies(self) -> Pages:
+        if self._pages is None:
+            if self._repository is None:
+                raise InputError("the collection is on a server: name the folder of its copies (repository=)")
+            self._pages = Pages(self._repository, places=places_of(self._store))
+        return self._pages
+
+    # ---------------------------------------------------------------- changes
+
+    def changes(self, *, since: str | None = None, reader: str | None = None, limit: int = 100) -> list[PageChange]:
+        """Return up to `limit` entries of the change log after a cursor, or after the place of a named reader.
+
+        Without both, begin at the oldest kept entry. To continue, use the cursor of the last entry.
+
+        Raises
+        ------
+        InputError, CursorLost
+            when the text is not a cursor, or the log does not reach back that far:
+            then read the whole list of `texts` first.
+        """
+        cursor = since
+        if cursor is None and reader is not None:
+            cursor = self.places().cursor(reader)
+        found = [change_of(entry, place) for place, entry in self._store.changes.after(cursor, _bounded(limit))]
+        if reader is not None:
+            for change in found:
+                change.__dict__["keep"] = partial(_keep, self.places(), reader)
+        return found
+
+    def changes_end(self) -> str:
+        """Return the cursor after the newest entry of the change log."""
+        return self._store.changes.end()
+
+    def changes_from(self, at: float) -> str:
+        """Return the cursor before the first entry at or after a time. Raise CursorLost if the log does not reach back
+        that far.
+        """
+        return self._store.changes.since(at)
+
+    def places(self) -> ReaderPlaces:
+        """Return the storage of the places of named readers."""
+        folder = folder_of(self._url)
+        if self._store.claims is None and folder is not None:
+            return FolderPlaces(folder)
+        return BoardPlaces(self._store.board)
+
+    def check_policy(self, text: str, *, against: bool = False) -> PolicyAnswer:
+        """Return the meaning of a policy file. With `against`, also try it on MAX_JUDGED pages of the collection.
+
+        A policy file that names another file is refused, because the text may come from an untrusted client.
+        """
+        path = Path("policy.toml")
+        try:
+            _refuse_files(text)
+            rules = parse_collection(text, path)
+            found = described(rules)
+        except PolicyError as error:
+            return PolicyAnswer(valid=False, error=str(error))
+        effect = effect_on(self._store, rules, links=None, most=MAX_JUDGED) if against else None
+        meaning = {name: found.pop(name) for name in ("rules", "notes", "seeds_refused")}
+        return msgspec.convert({"valid": True, "describes": found, "effect": effect, **meaning}, PolicyAnswer)
+
+    def end_within(self, seconds: float) -> None:
+        """Wait at most `seconds` for an unavailable server. Any thread may call this. The collection cannot be used
+        afterwards.
+        """
+        if self._store.claims is not None:
+            self._store.claims.end_within(seconds)
+
+    def close(self) -> None:
+        """Close store and copies. A second call has no effect."""
+        if self._pages is not None:
+            self._pages.close()
+        self.search.close()
+        self._store.close()
+
+
+class _CompletedAwaitable:
+    """Result of a completed call. Awaiting it is optional."""
+
+    def __await__(self) -> Generator[Any, Any, None]:
+        yield from ()
+
+
+def _keep(places: ReaderPlaces, reader: str, cursor: str) -> Awaitable[None]:
+    """Store a reader's place immediately. Awaiting the result is optional, as with an async collection."""
+    places.keep(reader, cursor)
+    return _CompletedAwaitable()
+
+
+def _ants(store: FrontierStore, at: float) -> list[AntAnswer] | None:
+    """Return the processes of the crawl. None if the store belongs to one process alone."""
+    claims = store.claims
+    if claims is None:
+        return None
+    found = ants_of(claims, claims.time() or at)
+    return [
+        AntAnswer(name, ant.sites, ant.addresses, ant.in_flight, ant.idle_since, ant.load, ant.at)
+        for name, ant in sorted(found.items())
+    ]
+
+
+def _decoded(cursor: str) -> bytes:
+    try:
+        return b64decode(cursor, altchars=b"-_", validate=True)
+    except ValueError:
+        raise InputError(f"{cursor!r} is not a cursor of a list of pages") from None
+
+
+def _require(store: FrontierStore, site: str) -> None:
+    if store.sites.get(site) is None:
+        raise InputError(f"site {site!r} is not known here (a site is scheme://host[:port])")
+
+
+def _plan_words(store: FrontierStore, at: float) -> str | None:
+    data = store.board.value(PLAN)
+    if data is None:
+        return None
+    from webfountain.frontier.planning.plan import decode_plan  # noqa: PLC0415  numpy, 0.1 s
+    from webfountain.report.plan import plan_words  # noqa: PLC0415
+
+    return plan_words(decode_plan(data), at=at)
+
+
+def _refuse_files(text: str) -> None:
+    """Raise PolicyError if a policy file names a file of seeds."""
+    try:
+        table = tomllib.loads(text).get("collection")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return  # the check reports the error
+    if isinstance(table, dict) and "seeds_file" in table:
+        raise PolicyError("policy.toml: collection.seeds_file: is not allowed here; put the seeds into the file")
+
+
+def _bounded(limit: int) -> int:
+    if not 1 <= limit <= MAX_ROWS:
+        raise InputError(f"limit {limit}: is out of range (allowed: 1 to {MAX_ROWS})")
+    return limit
+
+
+def _site(record: SiteRecord) -> SiteAnswer:
+    return msgspec.convert({**report_pages.site_of_record(record), "owner": record.owner}, SiteAnswer)
+
+
+def _page(site: str, record: PageRecord) -> PageAnswer:
+    return msgspec.convert(report_pages.page_of(site, record), PageAnswer)
+
+
+def _history(sample: HistorySample) -> HistoryAnswer:
+    return HistoryAnswer(
+        at=sample.at,
+        seconds=sample.seconds,
+        pages=dict(zip(map(str, STATES), sample.pages, strict=False)),
+        sites=sample.sites,
+        active_sites=sample.active_sites,
+        outcomes={str(kind): many for kind, many in outcome_counts(sample).items()},
+        errors=sample.errors,
+        fetches=sample.fetches,
+        planned=sample.planned,
+        links_new=sample.links_new,
+        bytes=sample.bytes,
+        freshness=sample.freshness,
+        freshness_low=sample.freshness_low,
+        freshness_high=sample.freshness_high,
+        price=sample.price,
+        limits=sample.limits,
+        store_bytes=sample.store_bytes,
+        repository_bytes=sample.repository_bytes,
+        ants=sample.ants,
+    )

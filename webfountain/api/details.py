@@ -1,0 +1,221 @@
+"""Details of a collection: the plan, the policy file, a page's checks, robots.txt.
+
+`StoredCollection.details` returns an object of this class. Each method reads a bounded number of rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from webfountain.api.policy_file import PolicyFileEditor
+from webfountain.core.change_rate import decode
+from webfountain.errors import CursorLost, InputError, PolicyError, UrlError
+from webfountain.frontier.batch import remembered
+from webfountain.policy.edits import CollectionInForce
+from webfountain.report.unreachable import robots_words
+from webfountain.store.contract import COLLECTION
+from webfountain.urls import canonical, fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webfountain.policy.collection import Collection
+    from webfountain.records import Change
+    from webfountain.store.contract import FrontierStore
+
+__all__ = [
+    "CheckAnswer",
+    "CollectionDetails",
+    "JudgedUrl",
+    "PlanAnswer",
+    "PolicyFileAnswer",
+    "RobotsTextAnswer",
+]
+
+MAX_JUDGED_URLS: Final = 200
+"""Maximum number of URLs that are judged in one call."""
+_FIRST_SPAN_S: Final = 10.0
+_SHORTEST_SPAN_S: Final = 0.01
+_MOST_IN_SPAN: Final = 2000
+"""Maximum number of change-log entries that are in memory for one span of time."""
+_READ: Final = 500
+"""Number of change-log entries in one read."""
+
+
+class CheckAnswer(msgspec.Struct, frozen=True):
+    """One comparison of a page with its copy."""
+
+    interval: float
+    """Time since the fetch before, s. The resemblance is rounded to a fifth."""
+    changed: bool
+    """True if a change that counts was found."""
+
+
+class RobotsTextAnswer(msgspec.Struct, frozen=True):
+    """The robots.txt of a site."""
+
+    site: str
+    words: str
+    text: str | None
+    """The newest text. None if there is none, which allows everything."""
+    at: float | None
+    """Time of the last request for robots.txt."""
+
+
+class PlanAnswer(msgspec.Struct, frozen=True):
+    """The present plan, with the fetches made so far."""
+
+    plan: dict[str, Any] | None
+    """None before the first plan, and in a crawl without a budget."""
+
+
+class PolicyFileAnswer(msgspec.Struct, frozen=True):
+    """The present policy file."""
+
+    path: str | None
+    """None if the store contains no policy file."""
+    text: str
+    digest: str
+    """Digest of the text; a write must name it."""
+    writable: bool = False
+    """True if the file can be edited from this machine."""
+
+
+class JudgedUrl(msgspec.Struct, frozen=True):
+    """A URL, and what a note `now` with it would do."""
+
+    url: str
+    answer: str
+    """One of taken, known and refused."""
+    why: str | None = None
+
+
+class CollectionDetails:
+    """The details of the collection of an open store."""
+
+    def __init__(self, store: FrontierStore) -> None:
+        self._store = store
+        self._rules: tuple[bytes, Collection] | None = None
+
+    def plan(self, *, at: float) -> PlanAnswer:
+        """Return the plan at a time."""
+        from webfountain.report.plan import plan_in_force  # noqa: PLC0415  numpy, 0.1 s
+
+        return PlanAnswer(plan_in_force(self._store, at=at))
+
+    def policy(self) -> PolicyFileAnswer:
+        """Return the policy file as the crawl read it."""
+        found = self._in_force()
+        if found is None:
+            return PolicyFileAnswer(None, "", "")
+        file = PolicyFileEditor(found)
+        return PolicyFileAnswer(found.path, found.text, file.digest, file.is_writable)
+
+    def write_policy(self, text: str, digest: str) -> PolicyFileAnswer:
+        """Replace the policy file, and keep the previous version beside it. A running crawl adopts the new one.
+
+        Raises
+        ------
+        InputError, PolicyError
+            if the text is not a valid policy file of this collection, or the digest is not that of the present file.
+        """
+        found = self._in_force()
+        if found is None:
+            raise InputError("the store has kept no policy file")
+        written = PolicyFileEditor(found).write(text, digest)
+        return PolicyFileAnswer(found.path, text, written, True)
+
+    @property
+    def fastest_s(self) -> float:
+        """Return the mean change interval of bucket 0, s."""
+        return self._store.census.fastest_s
+
+    def checks(self, url: str) -> list[CheckAnswer]:
+        """Return the last checks of a page, the oldest first. Raise UrlError when the text is not a URL."""
+        name = canonical(url)
+        record = self._store.pages.get(site_of(name), fingerprint(name))
+        return [] if record is None else [CheckAnswer(each.interval, each.changed) for each in decode(record.history)]
+
+    def robots(self, site: str) -> RobotsTextAnswer:
+        """Return the robots.txt of a site as it was read. Raise InputError when the site is not known."""
+        record = self._store.sites.get(site)
+        if record is None:
+            raise InputError(f"site {site!r} is not known here (a site is scheme://host[:port])")
+        state = remembered(record)
+        text = None if state.robots is None else state.robots.decode("utf-8", "replace")
+        return RobotsTextAnswer(site, robots_words(record), text, state.robots_at)
+
+    def judge(self, urls: Sequence[str], *, at: float) -> list[JudgedUrl]:
+        """Return what a note `now` with these URLs would do. Nothing is sent. Raise InputError if there are too
+        many.
+        """
+        if len(urls) > MAX_JUDGED_URLS:
+            raise InputError(f"urls: {len(urls)} of them (allowed: up to {MAX_JUDGED_URLS} to check at once)")
+        rules = self._collection()
+        return [self._judged(each, rules, at) for each in urls]
+
+    def entries_before(self, at: float) -> Iterator[Change]:
+        """Yield the entries of the change log before a time, newest first.
+
+        Each read covers a span of time. The span grows where there are few entries.
+        """
+        end, span = at, _FIRST_SPAN_S
+        while True:
+            found, is_oldest = self._between(end - span, end)
+            if found is None and span > _SHORTEST_SPAN_S:
+                span /= 8
+                continue
+            yield from reversed(found or ())
+            if is_oldest:
+                return
+            end -= span
+            span = span * 8 if len(found or ()) < _READ // 4 else span
+
+    def _between(self, begin: float, end: float) -> tuple[list[Change] | None, bool]:
+        """Return the entries of a span, and whether the log has no older ones; None for a span with too many."""
+        changes, is_oldest = self._store.changes, begin <= 0
+        try:
+            cursor: str | None = changes.since(max(begin, 0.0))
+        except CursorLost:
+            cursor, is_oldest = None, True
+        found: list[Change] = []
+        while part := changes.after(cursor, _READ):
+            found += [entry for _, entry in part if entry.at < end]
+            if part[-1][1].at >= end:
+                break
+            if len(found) > _MOST_IN_SPAN and end - begin > _SHORTEST_SPAN_S:
+                return None, False
+            cursor = part[-1][0]
+        return found, is_oldest
+
+    def _judged(self, given: str, rules: Collection | None, at: float) -> JudgedUrl:
+        from webfountain.report.explain import refusal_of  # noqa: PLC0415  numpy, 0.1 s
+
+        try:
+            url = canonical(given)
+        except UrlError as error:
+            return JudgedUrl(given, "refused", str(error))
+        why = None if rules is None else refusal_of(self._store, rules, url, at=at)
+        if why is not None:
+            return JudgedUrl(url, "refused", why)
+        known = self._store.pages.get(site_of(url), fingerprint(url))
+        return JudgedUrl(url, "taken") if known is None else JudgedUrl(url, "known", f"its state is {known.state}")
+
+    def _collection(self) -> Collection | None:
+        """Return the collection of the present policy file. None if the store contains none, or its seeds file is on
+        another machine."""
+        kept = self._store.board.value(COLLECTION)
+        if kept is None:
+            return None
+        if self._rules is None or self._rules[0] != kept:
+            try:
+                self._rules = kept, CollectionInForce.decode(kept).read()
+            except PolicyError:
+                return None
+        return self._rules[1]
+
+    def _in_force(self) -> CollectionInForce | None:
+        kept = self._store.board.value(COLLECTION)
+        return None if kept is None else CollectionInForce.decode(kept)

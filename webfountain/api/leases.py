@@ -1,0 +1,331 @@
+"""A frontier for crawlers of one's own: politeness, leases, revisits and policies without Scrapy.
+
+::
+
+    async with webfountain.open_frontier("rocksdb://news", policy="news.toml") as frontier:
+        async for lease in frontier.leases():
+            status, headers, body = await fetch(lease.url)      # with any HTTP client
+            await lease.settle(status, headers=headers, body=body)
+
+A lease is the right to request one URL now: a page, or the robots.txt or a sitemap that its site needs first. A lease
+that is not settled comes back after a restart. Waiting for one lease must not block the others: settle each in its own
+task.
+
+Many processes may share a store on a server. A process that does not reach it in time loses its leases (`is_void`), and
+other processes may then request the same sites.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
+
+from webfountain.config import FountainConfig
+from webfountain.crawl.builder import build_own
+from webfountain.crawl.lease_term import TermGuard
+from webfountain.crawl.worker_thread import POLL_S, Worker
+from webfountain.download.bad_response import BadResponse
+from webfountain.download.fetcher import allowed
+from webfountain.download.resolver import Resolver
+from webfountain.errors import InputError, WebfountainError
+from webfountain.frontier.server_clock import ServerClock
+from webfountain.history.record_loop import RecordLoop
+from webfountain.history.recorder import Recorder
+from webfountain.metrics import Metrics
+from webfountain.records import FetchResult
+from webfountain.store.locations import folder_of, is_shared
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Container, Sequence
+    from pathlib import Path
+    from types import TracebackType
+
+    from webfountain.crawl.builder import FrontierSetup
+    from webfountain.records import Fetch
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["LeasedUrl", "OpenFrontier", "open_frontier"]
+
+_T = TypeVar("_T")
+FetchError = Literal["dns", "connect", "tls", "certificate", "timeout", "too-large", "cut", "bad-response", "network"]
+"""The reason why there is no answer. If a site is unreachable, the pause grows after each attempt."""
+_VOID: Final = "lapsed"
+
+
+class LeasedUrl:
+    """The right to request one URL now, until it is settled."""
+
+    def __init__(self, fetch: Fetch, frontier: OpenFrontier) -> None:
+        self._fetch = fetch
+        self._frontier = frontier
+        self._began = time.monotonic()
+        self.is_void = False
+        """Whether another process may have the site now. Then end the request, and settle the lease without effect."""
+
+    @property
+    def url(self) -> str:
+        """The URL to request."""
+        return self._fetch.url
+
+    @property
+    def site(self) -> str:
+        """The site of the URL."""
+        return self._fetch.site
+
+    @property
+    def kind(self) -> str:
+        """`page`, `robots` or `sitemap`. Request and settle files like pages."""
+        return self._fetch.kind
+
+    @property
+    def address(self) -> str | None:
+        """The IP address for which politeness is counted. Connect to this address."""
+        return self._fetch.address
+
+    @property
+    def conditions(self) -> dict[str, str]:
+        """The headers that make the request conditional. The server may answer 304."""
+        pairs = (("If-None-Match", self._fetch.etag), ("If-Modified-Since", self._fetch.last_modified))
+        return {name: value for name, value in pairs if value is not None}
+
+    async def settle(
+        self,
+        status: int,
+        *,
+        headers: Mapping[str, str] | Sequence[tuple[str, str]] = (),
+        body: bytes = b"",
+        links: Sequence[str] = (),
+        seconds: float | None = None,
+    ) -> str | None:
+        """Report the answer to the request. Return the page's outcome as a word (new, changed, same, gone, failed, …).
+
+        Parameters
+        ----------
+        body : after content decoding
+        links : further links of the page that its HTML lacks, in scope of the policy or not
+        seconds : duration of the request; by default the time since the lease was given
+
+        Raises
+        ------
+        InputError
+            when the lease was settled before.
+        """
+        pairs = headers.items() if isinstance(headers, Mapping) else headers
+        given = tuple((name.lower(), value) for name, value in pairs)
+        fetched = self._fetched(seconds, status=status, headers=given, body=body)
+        return await self._frontier.land(fetched, links)
+
+    async def fail(self, error: FetchError, *, seconds: float | None = None) -> str | None:
+        """Report that no answer came, and the reason. The URL is tried again later."""
+        return await self._frontier.land(self._fetched(seconds, error=error), ())
+
+    def _fetched(
+        self,
+        seconds: float | None,
+        *,
+        status: int | None = None,
+        headers: tuple[tuple[str, str], ...] = (),
+        body: bytes = b"",
+        error: str | None = None,
+    ) -> FetchResult:
+        took = time.monotonic() - self._began if seconds is None else seconds
+        if self.is_void:
+            status, headers, body, error = None, (), b"", _VOID
+        return FetchResult(
+            self._fetch, self._frontier.now(), took, status=status, headers=headers, body=body, error=error,
+            address=self._fetch.address,
+        )  # fmt: skip
+
+
+class OpenFrontier:
+    """An open frontier; made by `open_frontier`."""
+
+    def __init__(self, config: FountainConfig, policy: str) -> None:
+        self._config = config
+        self._policy = policy
+        self._metrics = Metrics()
+        self._built: FrontierSetup | None = None
+        self._stirred = asyncio.Event()
+        self._error: WebfountainError | None = None
+        self._open: dict[int, LeasedUrl] = {}
+        self._guard: TermGuard | None = None
+        self._worker = Worker(before_batch=lambda: None, absorbed=self._stirred.set, failed=self._fail)
+        self._resolver = Resolver()
+        self._loop: RecordLoop | None = None
+        self._recording: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> OpenFrontier:
+        build = partial(build_own, self._config, self._policy, self._metrics)
+        try:
+            self._built = built = await self._worker.call(build)
+        except BaseException:
+            self._worker.shut()
+            raise
+        load_seeds = partial(built.seeds, built.collection)
+        clock = built.clock
+        compare = clock.compare if isinstance(clock, ServerClock) else _no_server
+        self._worker.start(built.frontier, load_seeds, built.frontier.work.take, compare_clock=compare)
+        if built.frontier.others.shared:
+            self._guard = TermGuard(built.frontier.others.term.left_s, self._void)
+            self._guard.start()
+        recorder = Recorder(built.frontier, built.metrics, now=built.frontier.now)
+        self._loop = RecordLoop(recorder, self._with_store, folder_of(self._config.store))
+        self._recording = asyncio.create_task(self._loop.run())
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        built = self._opened()
+        assert self._recording is not None
+        assert self._loop is not None
+        if self._guard is not None:
+            self._guard.stop()
+        self._recording.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._recording
+        built.frontier.stop()
+        self._resolver.close()
+        try:
+            await self._worker.end()
+            await self._with_store(self._loop.end)
+            await self._worker.call(built.frontier.close)
+        finally:
+            self._worker.shut()
+
+    async def leases(self) -> AsyncIterator[LeasedUrl]:
+        """Yield URLs when they may be requested. The iteration ends at the limits of the crawl, or never without
+        limits.
+
+        Raises
+        ------
+        WebfountainError
+            when store or disk fail. URLs that are not settled come back at the next start.
+        """
+        frontier = self._opened().frontier
+        while frontier.finish_reason() is None:
+            if self._error is not None:
+                raise self._error
+            self._stirred.clear()
+            if lost := frontier.sites.departures.take_lost():
+                self._void(lost)
+            self._resolver.ask(frontier.sites.addresses.unresolved(), self._take_addresses)
+            fetch = frontier.next()
+            if fetch is None:
+                await self._rest()
+                continue
+            self._open[fetch.id] = lease = LeasedUrl(fetch, self)
+            yield lease
+
+    async def land(self, fetched: FetchResult, links: Sequence[str]) -> str | None:
+        """Process the end of a lease. Return the word of its outcome, or None for a file."""
+        frontier = self._opened().frontier
+        if fetched.fetch.id not in self._open:
+            raise InputError(f"{fetched.fetch.url}: the lease was settled before")
+        del self._open[fetched.fetch.id]
+        if fetched.error == _VOID:
+            frontier.landed(fetched)
+            if fetched.fetch.kind == "page":
+                frontier.give_back(fetched.fetch)
+            return None
+        fetched = await frontier.examiner.read_file(fetched)
+        frontier.landed(fetched)
+        outcome = None
+        if fetched.fetch.kind == "page":
+            visit = frontier.examiner.examine_at_once(fetched) or await frontier.examiner.examine_apart(fetched)
+            frontier.finish(visit)
+            outcome = visit.kind
+            if links:
+                await self._worker.call(partial(self._discover, fetched.fetch, links))
+        self._worker.stir()
+        self._stirred.set()
+        return outcome
+
+    def now(self) -> float:
+        """The frontier's clock, UTC seconds."""
+        return self._opened().frontier.now()
+
+    def _discover(self, fetch: Fetch, links: Sequence[str]) -> None:
+        """Make the caller's links known, in the worker thread."""
+        frontier = self._opened().frontier
+        assert fetch.lease is not None
+        frontier.worker.entrance.discover(links, fetch.lease.record, at=frontier.now())
+
+    def _take_addresses(self, host: str, addresses: Sequence[str]) -> None:
+        """Return the addresses of a host that the policy allows."""
+        built = self._opened()
+        try:
+            found = allowed(addresses, allow_private=built.collection.network.allow_private)
+            error = None
+        except BadResponse as refused:
+            found, error = [], refused.word
+        built.frontier.resolved(host, found, error=error)
+        self._stirred.set()
+
+    async def _rest(self) -> None:
+        """Wait until a lease ends, a URL is due, or a moment has passed."""
+        frontier = self._opened().frontier
+        wake_at = frontier.wake_at()
+        wait_s = POLL_S if wake_at is None else min(max(wake_at - frontier.now(), 0.001), POLL_S)
+        with suppress(TimeoutError):
+            async with asyncio.timeout(wait_s):
+                await self._stirred.wait()
+
+    async def _with_store(self, function: Callable[[FrontierStore], _T]) -> _T:
+        return await self._worker.call(partial(self._opened().frontier.worker.on_store, function))
+
+    def _void(self, sites: Container[str] | None = None) -> None:
+        """Void the open leases of these sites, or of all."""
+        for lease in self._open.values():
+            lease.is_void |= sites is None or lease.site in sites
+
+    def _fail(self, error: WebfountainError) -> None:
+        self._error = error
+        self._stirred.set()
+
+    def _opened(self) -> FrontierSetup:
+        if self._built is None:
+            raise InputError("open the frontier by `async with`")
+        return self._built
+
+
+def open_frontier(
+    store: str,
+    *,
+    policy: str | Path,
+    repository: str | Path | None = None,
+    until_idle: bool = False,
+    max_pages: int | None = None,
+) -> OpenFrontier:
+    """Open the frontier of a collection in this process, with `async with`.
+
+    Parameters
+    ----------
+    store : ``rocksdb://folder``, or a server that many processes share: ``redis://host:port/0``
+    policy : the policy file
+    repository : folder of the copies; by default the folder of the store; required with a server
+    until_idle : end when nothing is in flight and no new URL comes due within 60 s
+    max_pages : end after this number of settled fetches
+
+    Raises
+    ------
+    InputError, StoreError
+        (by `async with`) when policy or store cannot be used.
+    """
+    if is_shared(store) and repository is None:
+        raise InputError(f"store {store!r}: is on a server; name a folder for the copies (repository=)")
+    settings = {
+        "WEBFOUNTAIN_STORE": store,
+        "WEBFOUNTAIN_REPOSITORY": None if repository is None else str(repository),
+        "WEBFOUNTAIN_UNTIL_IDLE": until_idle,
+        "WEBFOUNTAIN_MAX_PAGES": max_pages,
+    }
+    return OpenFrontier(FountainConfig.from_mapping(settings), str(policy))
+
+
+def _no_server() -> None:
+    """Do nothing, because the store has no server whose clock could differ."""

@@ -1,0 +1,163 @@
+"""Notes to the crawl: requests of a program, checked before they enter the inbox.
+
+A running crawl acts within a second. Otherwise the note waits for the next crawl. Requested URLs also obey politeness
+and robots.txt.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from webfountain.api.answers import NoteAnswer, RefusedUrl
+from webfountain.errors import InputError, PolicyError, UrlError
+from webfountain.frontier.cluster.ant_notes import ants_of
+from webfountain.frontier.inbox.blocks import MAX_BLOCKS, blocks_of, ends
+from webfountain.frontier.inbox.inboxes import FeedInbox, Inbox
+from webfountain.frontier.inbox.notes import BlockNote, Drain, ForgetNote, NowNote, Pause, Resume, UnblockNote
+from webfountain.frontier.sites.blocked_urls import BlockedUrls
+from webfountain.history.publishing import read_file
+from webfountain.report.store_reading import inbox_folder
+from webfountain.store.contract import COLLECTION
+from webfountain.store.locations import folder_of, is_held
+from webfountain.urls import canonical, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.frontier.inbox.notes import Note
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["MAX_URLS", "NoteDesk"]
+
+MAX_URLS: Final = 10_000
+"""Maximum number of URLs in one note."""
+
+
+class NoteDesk:
+    """Writes notes to the crawl of one store."""
+
+    def __init__(self, store: FrontierStore, url: str) -> None:
+        self._store = store
+        self._url = url
+
+    def now(self, urls: Sequence[str], *, at: float) -> NoteAnswer:
+        """Put URLs on the immediate queue. URLs that the policy file in force refuses are left out, with the reason.
+
+        Raises
+        ------
+        InputError
+            when there are no URLs, or too many.
+        """
+        if not 1 <= len(urls) <= MAX_URLS:
+            raise InputError(f"urls: {len(urls)} of them (allowed: 1 to {MAX_URLS})")
+        accepted, refused = [], []
+        blocked = BlockedUrls(blocks_of(self._store.board))
+        for given in urls:
+            try:
+                name = canonical(given)
+                why = "it is blocked (`unblock`)" if blocked.until(name, at) else self._refusal(name, at)
+            except UrlError as error:
+                name, why = given, str(error)
+            if why is None:
+                accepted.append(name)
+            else:
+                refused.append(RefusedUrl(name, why))
+        if accepted:
+            self._leave(NowNote(tuple(accepted)))
+        return NoteAnswer("now", accepted, refused)
+
+    def forget(self, url: str | None, site: str | None) -> NoteAnswer:
+        """Request the permanent removal of a page or a whole site: records, copies, and all later links to it.
+
+        Raises
+        ------
+        InputError
+            when both or none are given, or the value is invalid.
+        """
+        if (url is None) == (site is None):
+            raise InputError("forget: give url or site, one of the two")
+        if url is not None:
+            name = canonical(url)
+            self._leave(ForgetNote(site_of(name), name))
+            return NoteAnswer("forget", [name])
+        home = canonical(site or "")
+        if home != site_of(home) + "/":
+            raise InputError(f"site {site!r}: is not a site (allowed: scheme://host[:port])")
+        self._leave(ForgetNote(site_of(home)))
+        return NoteAnswer("forget", [site_of(home)])
+
+    def pause(self) -> NoteAnswer:
+        """Stop all requests of the crawl until `resume`, also after a restart."""
+        self._leave(Pause())
+        return NoteAnswer("pause", [])
+
+    def resume(self) -> NoteAnswer:
+        """Resume a paused crawl."""
+        self._leave(Resume())
+        return NoteAnswer("resume", [])
+
+    def block(self, prefix: str, until: float | None, *, at: float) -> NoteAnswer:
+        """Block the URLs with a prefix, until a time or until `unblock`.
+
+        Raises
+        ------
+        UrlError
+            when the prefix is not a URL.
+        InputError
+            when the time is past, or there are too many blocks.
+        """
+        name = canonical(prefix)
+        if until is not None and not at < until < inf:
+            raise InputError(f"until {until}: is past, or no time (allowed: UTC seconds after now, {at:.0f})")
+        if sum(each.prefix != name and ends(each) > at for each in blocks_of(self._store.board)) >= MAX_BLOCKS:
+            raise InputError(
+                f"block {name}: there are {MAX_BLOCKS} blocks already; unblock some, or use the policy file"
+            )
+        self._leave(BlockNote(name, until))
+        return NoteAnswer("block", [name])
+
+    def unblock(self, prefix: str) -> NoteAnswer:
+        """End the block of a prefix. Raise InputError if it is not blocked."""
+        name = canonical(prefix)
+        if all(each.prefix != name for each in blocks_of(self._store.board)):
+            raise InputError(f"unblock {name}: it is not blocked (`webfountain block` lists what is)")
+        self._leave(UnblockNote(name))
+        return NoteAnswer("unblock", [name])
+
+    def drain(self, ant: str, *, at: float) -> NoteAnswer:
+        """Tell a crawling process to give up its sites and end. Raise InputError if no process has this name."""
+        found = self._processes(at)
+        if ant not in found:
+            known = f"the crawling processes are {', '.join(found)}" if found else "nothing crawls here now"
+            raise InputError(f"drain {ant!r}: no crawling process has this name; {known}")
+        self._leave(Drain(ant))
+        return NoteAnswer("drain", [ant])
+
+    def _processes(self, at: float) -> list[str]:
+        """Return the names of the crawling processes."""
+        claims, folder = self._store.claims, folder_of(self._url)
+        if claims is not None:
+            return sorted(ants_of(claims, claims.time() or at))
+        live = [] if folder is None or not is_held(folder) else read_file(folder)
+        return [each.owner for each in live]
+
+    def _refusal(self, url: str, at: float) -> str | None:
+        """Return the reason why the policy file in force refuses a URL. None if it does not, or if the store belongs to
+        another project.
+        """
+        if self._store.board.value(COLLECTION) is None:
+            return None
+        from webfountain.report.explain import collection_of, refusal_of  # noqa: PLC0415  numpy, 0.1 s
+
+        try:
+            return refusal_of(self._store, collection_of(self._store), url, at=at)
+        except PolicyError:
+            return None  # its seeds file is elsewhere, so the crawl decides
+
+    def _leave(self, note: Note) -> None:
+        feed, folder = self._store.feed(), folder_of(self._url)
+        if feed is not None:
+            FeedInbox(feed).put(note)
+        elif folder is not None:
+            Inbox(inbox_folder(folder)).put(note)

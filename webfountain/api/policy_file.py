@@ -1,0 +1,102 @@
+"""Edit the policy file of a crawl from a program: the text is checked, then the file is replaced and its previous
+version kept."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import xxhash
+
+from webfountain.errors import InputError
+from webfountain.policy.collection_file import parse_collection
+
+if TYPE_CHECKING:
+    from webfountain.policy.edits import CollectionInForce
+
+__all__ = ["BEFORE", "PolicyFileEditor"]
+
+BEFORE: Final = ".before"
+"""Ending of the name of the previous version."""
+
+
+class PolicyFileEditor:
+    """The policy file that a crawl uses."""
+
+    def __init__(self, in_force: CollectionInForce) -> None:
+        self._in_force = in_force
+        self._path = Path(in_force.path)
+
+    @property
+    def digest(self) -> str:
+        """Return the digest of the present text."""
+        return _digest(self._in_force.text)
+
+    @property
+    def is_writable(self) -> bool:
+        """Return whether the file is on this machine with the present text, and may be replaced."""
+        return self._text() == self._in_force.text and os.access(self._path.parent, os.W_OK)
+
+    def write(self, text: str, digest: str) -> str:
+        """Replace the text with this digest by another, and return the new digest.
+
+        Raises
+        ------
+        PolicyError
+            when the text is no valid policy file.
+        InputError
+            if it belongs to another collection, names another file of seeds, or the file was edited meanwhile.
+        """
+        text = text.replace("\r\n", "\n")
+        before = self._text()
+        if before is None:
+            raise InputError(f"{self._path}: is not on this machine; edit it where the crawl runs")
+        if _digest(before) != digest:
+            raise InputError(f"{self._path}: was edited meanwhile; load the page again and repeat the edit")
+        if _seeds_file(text) != _seeds_file(
+            before
+        ):  # checked first, because an error of the parser could show the file's content
+            raise InputError("collection.seeds_file: can only be changed on the machine of the crawl")
+        edited, now = parse_collection(text, self._path), parse_collection(before, self._path)
+        if edited.name != now.name:
+            raise InputError(f"collection.name: {edited.name!r} is another collection (this one: {now.name!r})")
+        self._replace(before, text)
+        return _digest(text)
+
+    def _text(self) -> str | None:
+        try:
+            return self._path.read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError):
+            return None
+
+    def _replace(self, before: str, text: str) -> None:
+        """Keep the previous version, then move the new one into its place."""
+        try:
+            mode = self._path.stat().st_mode & 0o777
+            for path, content in ((Path(f"{self._path}{BEFORE}"), before), (self._path, text)):
+                draft = path.with_name(f".{path.name}.draft")
+                with open(draft, "w", encoding="utf-8", opener=lambda name, flags: os.open(name, flags, mode)) as file:
+                    file.write(content)
+                    file.flush()
+                    os.fsync(file.fileno())
+                draft.replace(path)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._path.with_name(f".{self._path.name}.draft").unlink(missing_ok=True)
+            raise InputError(f"{self._path}: cannot be written: {error.strerror}") from None
+
+
+def _seeds_file(text: str) -> object:
+    """Return the file of seeds that a policy file names. None for a text that the parser will refuse."""
+    try:
+        table = tomllib.loads(text).get("collection")
+    except (tomllib.TOMLDecodeError, RecursionError):
+        return None
+    return table.get("seeds_file") if isinstance(table, dict) else None
+
+
+def _digest(text: str) -> str:
+    return xxhash.xxh3_64_hexdigest(text.encode())

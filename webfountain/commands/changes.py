@@ -1,0 +1,60 @@
+"""The command `changes`: the change log, which says what happened to each page, in order."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from webfountain.commands import options, printing
+from webfountain.report import changes as report_changes
+from webfountain.report.store_reading import cursor_of, reading
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["LONGEST_WAIT_S", "SHORTEST_WAIT_S", "changes"]
+
+SHORTEST_WAIT_S: Final = 0.2
+LONGEST_WAIT_S: Final = 2.0
+"""Longest pause between two polls of `changes --follow`, seconds; the pause grows while there is no news."""
+
+
+@click.command(epilog="Example: webfountain changes --follow --jsonl")
+@options.store
+@click.option("--since", metavar="CURSOR|TIME", help="Only what came after; all that the log keeps without it.")
+@click.option("--follow", is_flag=True, help="Wait for more, until interrupted.")
+@click.option("--site", callback=options.as_text, metavar="S", help="Only this site, as https://example.org.")
+@click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print one JSON document a line.")
+def changes(store: str, since: str | None, follow: bool, site: str | None, as_lines: bool) -> None:
+    """Print the change log: what happened to each page, in order, and the cursor to continue with.
+
+    Hold a page whose verdict is new, changed, minor or returned; after any other verdict remove it.
+    """
+    asked = options.since_of(since)
+    with reading(store) as opened, contextlib.suppress(KeyboardInterrupt):
+        cursor = cursor_of(opened, asked)
+        wait_s = SHORTEST_WAIT_S
+        while True:
+            before, rows = cursor, list(report_changes.changes(opened, cursor, site=site))
+            cursor = rows[-1]["cursor"]
+            if not follow or cursor != before:
+                printing.print_json_lines(rows) if as_lines else _print_changes(rows)
+            if not follow:
+                return
+            wait_s = min(LONGEST_WAIT_S, 1.5 * wait_s) if cursor == before else SHORTEST_WAIT_S
+            time.sleep(wait_s)
+
+
+def _print_changes(rows: Sequence[Mapping[str, Any]]) -> None:
+    columns = {
+        "verdict": lambda row: row["verdict"],
+        "time (UTC)": lambda row: printing.spell_time(row["time"]),
+        ">resemblance": lambda row: "-" if row["resemblance"] is None else f"{row['resemblance']:.3f}",
+        "url": lambda row: row["url"] + (f" -> {row['target']}" if row["target"] else ""),
+        "title": lambda row: row["title"] or "-",
+    }
+    printing.print_table((row for row in rows if "url" in row), columns)
+    print(f"go on with --since {rows[-1]['cursor']}")

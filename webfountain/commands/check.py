@@ -1,0 +1,177 @@
+"""The command `check`: test a store and its copies for damage; with --repair, repair what can be repaired."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from webfountain.clock import SystemClock
+from webfountain.commands import options, printing
+from webfountain.errors import InputError, StoreError, StoreHeld, StoreVersion, WebfountainError
+from webfountain.report.plurals import counted
+from webfountain.report.store_reading import copies, existing_folder, places_of, reading, repository_folder
+from webfountain.report.wholeness import examine_store, mend_copies
+from webfountain.store.crawlers import has_ants
+from webfountain.store.locations import folder_of, is_held, is_shared, without_password
+from webfountain.store.opening import open_store, read_every_entry, recount, salvage
+from webfountain.terminal_text import shown
+
+if TYPE_CHECKING:
+    from webfountain.report.derived import DerivedFiles, DerivedReport
+    from webfountain.report.wholeness import Wholeness
+
+__all__ = ["check"]
+
+_SHOWN = 10
+
+
+@click.command(epilog="Example: webfountain check --repair")
+@options.store
+@options.repository
+@click.option("--repair", is_flag=True, help="Count anew, and have pages fetched again whose copy is gone.")
+@options.as_json
+def check(store: str, repository: str | None, repair: bool, as_json: bool) -> int:
+    """Check a store and its copies for damage. The status is 0 if there is none, or all was repaired, else 1.
+
+    Every entry of the store and every copy is read. A crawl may be running, but not with --repair.
+    """
+    folder = None if is_shared(store) else existing_folder(store)
+    if repair and _is_crawled(store, folder):
+        raise InputError(f"--store {without_password(store)!r}: a crawl has it open; stop that first, then repair")
+    document: dict[str, Any] = {"store": without_password(store), "damage": None, "entries": None}
+    try:
+        if folder is not None:
+            document["entries"] = read_every_entry(folder)
+        found = _examine(store, repository)
+        files = _derived_files(store, repository)
+        derived = files.examine()
+    except StoreVersion:
+        raise  # undamaged, but written by another version
+    except StoreError as error:
+        if repair and folder is not None and not isinstance(error, StoreHeld):
+            return _salvage(store, folder, repository, error, as_json=as_json)
+        document["damage"] = str(error)
+        printing.print_json({**document, "whole": False}) if as_json else _print_damage(error)
+        return 1
+    is_whole = found.is_whole and not derived.damaged
+    mended = repair and not is_whole
+    if mended:
+        _mend(store, found)
+        files.mend(at=SystemClock().now())
+    if as_json:
+        examined = {**msgspec.to_builtins(found), "derived": derived._asdict()}
+        printing.print_json({**document, "whole": is_whole, "mended": mended, **examined})
+    else:
+        _print(found, entries=document["entries"], mended=mended)
+        _print_derived(derived, mended=mended)
+    return 0 if is_whole or mended else 1
+
+
+def _derived_files(store: str, repository: str | None) -> DerivedFiles:
+    """Return where a crawl's derived files are: beside the store, or beside the given copies."""
+    from webfountain.report import explain as explaining  # noqa: PLC0415  numpy, 0.1 s
+    from webfountain.report.derived import DerivedFiles  # noqa: PLC0415
+
+    copies = None if repository is None and is_shared(store) else repository_folder(store, repository)
+    home = folder_of(store) or copies or Path()
+    with reading(store) as opened:
+        try:
+            links = explaining.collection_of(opened, None).ranking.links
+        except WebfountainError:  # no crawl has stored its collection in it
+            links = None
+    return DerivedFiles(home, links or str(home / "links"), copies if copies is not None and copies.is_dir() else None)
+
+
+def _print_derived(derived: DerivedReport, *, mended: bool) -> None:
+    if derived.damaged:
+        then = "set aside, and made anew by the next crawl" if mended else "`--repair` sets them aside"
+        print(f"derived damaged: {len(derived.damaged):,} files; {then}")
+        for line in derived.damaged[:_SHOWN]:
+            print(f"          {shown(line)}")
+    elif derived.present:
+        print(f"derived whole: {', '.join(derived.present)}")
+
+
+def _salvage(store: str, folder: Path, repository: str | None, error: StoreError, *, as_json: bool) -> int:
+    """Make a new store of everything that can be read, and add all other pages that have copies."""
+    from webfountain.report.lost_pages import discover_copies  # noqa: PLC0415
+
+    end = salvage(folder)
+    copies = repository_folder(store, repository)
+    with contextlib.closing(open_store(store, collection=None, period_s=None)) as opened:
+        found = discover_copies(opened, copies, at=SystemClock().now())
+    if as_json:
+        kept = {"pages": end.pages, "sites": end.sites, "found_again": found}
+        printing.print_json({"store": store, "damage": str(error), "whole": False, "mended": True, **kept})
+    else:
+        print(f"webfountain: {error}", file=sys.stderr)
+        print(f"store   made anew of what can be read: {end.pages:,} URLs on {end.sites:,} sites")
+        print(f"        {found:,} more are known by their copies; all are asked again, and the seeds bring the rest")
+        print(f"        the damaged files are in {folder}/db.damaged-*; delete them when all is well")
+    return 0
+
+
+def _examine(store: str, repository: str | None) -> Wholeness:
+    """Open both for reading and check them. A store without a repository has no copies."""
+    is_known = repository is not None or folder_of(store) is not None
+    has_copies = is_known and repository_folder(store, repository).is_dir()
+    with reading(store) as opened, contextlib.ExitStack() as stack:
+        kept = stack.enter_context(copies(store, repository)) if has_copies else None
+        beside = has_ants(opened, at=SystemClock().now())
+        return examine_store(opened, kept, progress=_progress, places=places_of(opened), beside=beside)
+
+
+def _is_crawled(store: str, folder: Path | None) -> bool:
+    """Return whether a crawl has a store open. A store on a server has no lock; the heartbeats of its ants show
+    whether one is running."""
+    if folder is not None:
+        return is_held(folder)
+    with reading(store) as opened:
+        return has_ants(opened, at=SystemClock().now())
+
+
+def _mend(store: str, found: Wholeness) -> None:
+    """Repair the copies first, because a page that is fetched again moves between queues, which are counted."""
+    if found.lost:
+        with contextlib.closing(open_store(store, collection=None, period_s=None)) as opened:
+            mend_copies(opened, found.lost, at=SystemClock().now())
+    if found.counts:
+        recount(store)
+
+
+def _progress(pages: int) -> None:
+    if sys.stderr.isatty():
+        print(f"\r{counted(pages, 'page')}", end="\r", file=sys.stderr, flush=True)
+
+
+def _print_damage(error: StoreError) -> None:
+    print(f"webfountain: {error}", file=sys.stderr)
+    print("store   damaged: put a backup of its folder back, or let `--repair` make a new one of what can be read")
+
+
+def _print(found: Wholeness, *, entries: int | None, mended: bool) -> None:
+    read = "" if entries is None else f"{counted(entries, 'entry')} read, "
+    print(f"store   whole: {read}{counted(found.pages, 'URL')} on {counted(found.sites, 'site')}")
+    if not found.is_compared:
+        print("counts  not compared: ants crawl, and they move")
+    elif not found.counts:
+        print("counts  whole")
+    else:
+        print(f"counts  {'made anew' if mended else 'wrong'}: {len(found.counts):,} differ")
+        for what, before, there in found.counts[:_SHOWN]:
+            print(f"          {what}: counted {before:,}, there are {there:,}")
+    if not found.lost:
+        read_here = found.copies - sum(many for _, many in found.elsewhere.values())
+        print(f"copies  whole: {read_here:,} read")
+    else:
+        then = "their pages are due now, to be fetched again" if mended else "`--repair` has their pages fetched again"
+        print(f"copies  {len(found.lost):,} of {found.copies:,} gone or damaged; {then}")
+        for each in found.lost[:_SHOWN]:
+            print(f"          {each.url}: {each.why}")
+    for number, (place, many) in found.elsewhere.items():
+        print(f"          {many:,} of ant {number}, not read: they are at {place or 'a place that nobody said'}")

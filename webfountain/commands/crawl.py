@@ -1,0 +1,296 @@
+"""The command `crawl`: crawl a collection in this process or with several ants, and print a summary."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+
+import click
+import msgspec
+
+from webfountain.commands import options, printing
+from webfountain.commands.ant_processes import PARENT, follow_parent
+from webfountain.commands.ants import run_ants, shared_url, write_whole
+from webfountain.commands.early_signals import exit_on_signals
+from webfountain.commands.file_owners import require_writable_folder
+from webfountain.commands.serve_child import AUTO, service_beside
+from webfountain.commands.time_limit import call_within
+from webfountain.config import FountainConfig
+from webfountain.errors import InputError, WebfountainError
+from webfountain.policy.collection_file import read_collection
+from webfountain.report.store_reading import reading
+from webfountain.report.troubles import Troubles, troubles_of
+from webfountain.scratch import Scratch
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.crawler import Crawler
+    from scrapy.settings import Settings
+
+__all__ = ["CrawlEnd", "crawl", "run"]
+
+_TROUBLES_S: Final = 1.5
+"""Seconds after a signal in which the store may still report seeds and sites without a page."""
+
+
+class CrawlEnd(NamedTuple):
+    """The end of a crawl: its report document, and the error that ended it, if any."""
+
+    report: dict[str, Any] | None
+    error: WebfountainError | None
+
+    @property
+    def exit_status(self) -> int:
+        """Return 0 for success, 1 for failure, 2 for wrong input."""
+        return 0 if self.error is None else self.error.exit_status
+
+
+@click.command(epilog="Example: webfountain crawl policies/docs-site.toml --until-idle")
+@click.argument("collection", metavar="COLLECTION")
+@options.store
+@options.repository
+@click.option(
+    "--ants",
+    type=click.IntRange(1),
+    metavar="N",
+    help="Crawl in N processes; without a server they get one of their own.",
+)
+@click.option("--max-pages", type=click.IntRange(1), metavar="N", help="End after so many settled fetches.")
+@click.option("--max-seconds", type=options.FiniteRange(0), metavar="S", help="End after so many seconds.")
+@click.option("--until-idle", is_flag=True, help="End when nothing is in flight and no new URL comes due within 60 s.")
+@click.option("--strict", is_flag=True, help="Status 1 when a seed that was tried brought no page.")
+@click.option("--report", metavar="FILE", help="Write the report as JSON when the crawl ends.")
+@click.option(
+    "--log-format", type=click.Choice(["text", "json"]), help="Plain lines, or one JSON object a line.  [default: text]"
+)
+@click.option(
+    "-s", "settings", metavar="NAME=VALUE", multiple=True, help="A setting, as with scrapy crawl; repeatable."
+)
+@click.option(
+    "--serve",
+    "address",
+    metavar="[ADDRESS]",
+    is_flag=False,
+    flag_value=AUTO,
+    help="Serve the collection beside the crawl (see `serve`); its address is the first line.",
+)
+@options.as_json
+@exit_on_signals()
+def crawl(*, collection: str, ants: int | None, address: str | None, **given: Any) -> int:
+    """Crawl the collection that the policy file COLLECTION describes, and keep its copies fresh.
+
+    The crawl runs until it is stopped (Ctrl-C, SIGTERM), unless an option ends it. A later call continues where this
+    one ended.
+    """
+    store = given["store"] if ants is None else shared_url(given["store"])
+    with service_beside(store, given["repository"], address):
+        if ants is not None:
+            return _crawl_together(collection, ants, **given)
+        return _crawl_alone(collection, **given)
+
+
+def _crawl_alone(collection: str, *, settings: tuple[str, ...], strict: bool, as_json: bool, **given: Any) -> int:
+    """Crawl in this process."""
+    follow_parent()
+    chosen = {f"WEBFOUNTAIN_{name.upper()}": value for name, value in given.items() if value not in {None, False}}
+    chosen.update(_pairs(settings))
+    shows = not as_json and given["log_format"] != "json"
+    end = run(collection, {"WEBFOUNTAIN_PROGRESS": shows, **chosen})
+    report = end.report
+    if report is not None:
+        config = FountainConfig.from_mapping(chosen)
+        try:
+            report |= _troubles(config, given["report"], report)
+        except WebfountainError as error:
+            raise end.error or error from None  # a store whose error ended the crawl does not answer now
+        printing.print_json(report) if as_json else _print(report, config)
+    if end.error is not None:
+        raise end.error
+    if strict and report is not None:
+        _require_pages(report)
+    return 0
+
+
+def _troubles(config: FountainConfig, file: str | None, report: Mapping[str, Any]) -> dict[str, Any]:
+    """Return seeds and sites without a page, and add them to the report's file.
+
+    If there are several ants, only the parent does this. After a signal, a store that does not answer soon is skipped.
+    """
+    if PARENT in os.environ or config.store == "memory:":
+        return {}
+
+    def read() -> dict[str, Any]:
+        with reading(config.store) as opened:
+            found: dict[str, Any] = msgspec.to_builtins(troubles_of(opened, year=time.gmtime().tm_year))
+        return found
+
+    found = call_within(_TROUBLES_S, read) if report["finish_reason"] == "shutdown" else read()
+    if found is None:
+        return {}
+    if file is not None:
+        write_whole(Path(file), {**report, **found})
+    return found
+
+
+def _require_pages(report: Mapping[str, Any]) -> None:
+    """Raise an error for `--strict` if a seed that was tried has no page."""
+    if "unreachable" not in report:
+        return  # the store did not answer when the crawl was stopped
+    troubles = msgspec.convert({name: report[name] for name in Troubles.__struct_fields__}, Troubles)
+    if words := troubles.seed_words():
+        raise WebfountainError(f"--strict: {words}")
+
+
+def _crawl_together(
+    collection: str, ants: int, *, settings: tuple[str, ...], strict: bool, as_json: bool, **given: Any
+) -> int:
+    """Crawl with many ants, and write one report for all."""
+    store = shared_url(given["store"])
+    config = FountainConfig.from_mapping(
+        {"WEBFOUNTAIN_STORE": store, "WEBFOUNTAIN_REPOSITORY": given["repository"], **_pairs(settings)}
+    )
+    file = None if given["report"] is None else Path(given["report"])
+    if file is not None:
+        require_writable_folder(file, name=f"--report {str(file)!r}")
+    more = [part for pair in settings for part in ("-s", pair)]
+    more += ["--until-idle"] if given["until_idle"] else []
+    more += [] if given["log_format"] is None else ["--log-format", given["log_format"]]
+    more += [] if given["max_seconds"] is None else ["--max-seconds", str(given["max_seconds"])]
+    report = run_ants(
+        collection,
+        ants=ants,
+        store=store,
+        repository=config.repository_folder,
+        options=more,
+        max_pages=given["max_pages"],
+        show=not as_json,
+    )
+    if file is not None:
+        write_whole(file, report)
+    printing.print_json(report) if as_json else _print(report, config)
+    if report["ants_failed"]:
+        raise WebfountainError("; ".join(report["ants_failed"]))
+    if strict:
+        _require_pages(report)
+    return 0
+
+
+def run(collection: str, chosen: Mapping[str, object]) -> CrawlEnd:
+    """Crawl in this process until the crawl ends; at most once per process, because Twisted's reactor starts only
+    once.
+
+    Parameters
+    ----------
+    chosen : settings that override those of `webfountain.settings`; names of WEBFOUNTAIN_* or Scrapy
+
+    Raises
+    ------
+    InputError
+        if the policy file or a setting is wrong. Later errors are in the result.
+    """
+    read_collection(collection)
+    with Scratch() as folder:
+        settings = _settings({"WEBFOUNTAIN_REPORT": str(folder / "report.json"), **chosen})
+        FountainConfig.from_mapping(settings)
+        file = Path(settings.get("WEBFOUNTAIN_REPORT"))
+        require_writable_folder(file, name=f"--report {str(file)!r}")
+        error = _run(settings, collection)
+        report = json.loads(file.read_bytes()) if file.is_file() else None
+    if error is None and report is None and not _was_stopped_once():
+        error = WebfountainError("the crawl ended without a report; its log says why")
+    return CrawlEnd(report, error)
+
+
+def _was_stopped_once() -> bool:
+    """Return whether a signal ended the crawl while it still waited for a store that did not answer."""
+    from webfountain.crawl.engine import was_stopped_once  # noqa: PLC0415
+
+    return was_stopped_once()
+
+
+def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
+    found = {}
+    for text in settings:
+        name, sign, value = text.partition("=")
+        if not sign or not name:
+            raise InputError(f"-s {text!r}: is no setting (allowed: NAME=VALUE)")
+        found[name] = value
+    return found
+
+
+def _settings(chosen: Mapping[str, object]) -> Settings:
+    from scrapy.settings import Settings  # noqa: PLC0415  half a second of CPU, paid by crawls only
+
+    settings = Settings()
+    settings.setmodule("webfountain.settings", priority="project")
+    # The display needs the terminal for itself; -s LOG_LEVEL=INFO switches the log on again.
+    is_json = chosen.get("WEBFOUNTAIN_LOG_FORMAT") == "json"  # the output goes to a journal, not to a screen
+    settings.set("LOG_LEVEL", "INFO" if is_json else "WARNING", priority="project")
+    settings.update(dict(chosen), priority="cmdline")
+    return settings
+
+
+def _run(settings: Settings, collection: str) -> WebfountainError | None:
+    """Start the crawl and wait for its end. Return the error that ended it."""
+    from scrapy.crawler import AsyncCrawlerProcess  # noqa: PLC0415
+
+    if settings.get("WEBFOUNTAIN_LOG_FORMAT") == "json":
+        from webfountain.crawl.json_log import install_json_handler  # noqa: PLC0415
+
+        install_json_handler(settings)
+        settings.set("LOG_INSTALL_ROOT_HANDLER", False, priority="cmdline")
+    process = AsyncCrawlerProcess(settings)
+    if not settings.get("LOG_FILE"):
+        _PrintedOnce.listen()
+    crawler = process.create_crawler("fountain")
+    errors = _errors_of(crawler)
+    task = process.crawl(crawler, collection=collection)
+    process.start()
+    failure = task.exception() if task.done() and not task.cancelled() else None
+    if failure is not None and not isinstance(failure, WebfountainError):
+        raise failure
+    return failure or next(iter(errors), None)
+
+
+class _PrintedOnce(logging.Filter):
+    """Log filter: `cli.main` prints the error that ended a crawl, so the log omits it."""
+
+    _OURS: ClassVar = ("webfountain.crawl.engine", "webfountain.crawl.scheduler", "webfountain.crawl.worker_thread")
+
+    @classmethod
+    def listen(cls) -> None:
+        reported = cls()
+        for name in cls._OURS:
+            logging.getLogger(name).addFilter(reported)
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        return record.levelno < logging.CRITICAL
+
+
+def _errors_of(crawler: Crawler) -> list[WebfountainError]:
+    """Return a list to which the errors that ended the crawl are added when it closes."""
+    from scrapy import signals  # noqa: PLC0415
+
+    from webfountain.crawl.session import Session  # noqa: PLC0415
+
+    errors: list[WebfountainError] = []
+
+    def closed() -> None:
+        if (error := Session.of(crawler).error) is not None:
+            errors.append(error)
+
+    crawler.signals.connect(closed, signals.spider_closed, weak=False)
+    return errors
+
+
+def _print(report: Mapping[str, Any], config: FountainConfig) -> None:
+    from webfountain.report.summary import places, summary  # noqa: PLC0415
+    from webfountain.store.locations import without_password  # noqa: PLC0415
+
+    print(summary(report))
+    print(places(store=without_password(config.store), repository=config.repository_folder, example=None))

@@ -1,0 +1,50 @@
+"""Name the owner of a file or folder in an error line: who may open it, and who can give access.
+
+The folder of a crawl often belongs to another user, such as a service. "Permission denied" alone does not say whom to
+ask.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+from typing import TYPE_CHECKING
+
+from webfountain.errors import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["owner_hint", "require_writable_folder", "user_name"]
+
+
+def require_writable_folder(file: Path, *, name: str) -> None:
+    """Check that a file can be created at a place. `name` is the argument that names the place.
+
+    Raises
+    ------
+    InputError
+        if its folder is missing or cannot be written. Give another folder, or ask the owner that the text names.
+    """
+    folder = file.parent
+    if not os.access(folder, os.W_OK):
+        hint = owner_hint(folder) if folder.exists() else ""
+        raise InputError(f"{name}: {folder} is not a folder that can be written{hint}")
+
+
+def owner_hint(place: Path) -> str:
+    """Return the owner of the first folder on the path to `place` that can be read, and what to do."""
+    for path in (place, *place.parents):
+        with contextlib.suppress(OSError):
+            owner = user_name(path.stat().st_uid)
+            return f" ({path} is {owner}'s: call it as {owner}, or have {owner} give access)"
+    return ""
+
+
+def user_name(number: int) -> str:
+    """Return a user's name, or the number if the system has no name for it."""
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return str(number)

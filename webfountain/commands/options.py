@@ -1,0 +1,86 @@
+"""Options and arguments that several commands share, and the functions that parse them."""
+
+from __future__ import annotations
+
+import datetime
+import re
+from math import isfinite
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+
+from webfountain.config import DEFAULT_STORE
+from webfountain.errors import InputError
+from webfountain.store.change_log import is_cursor
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+__all__ = [
+    "FiniteRange",
+    "as_json",
+    "as_text",
+    "main_content",
+    "repository",
+    "since_of",
+    "store",
+    "time_of",
+]
+
+_SECONDS: Final = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+"""Pattern of numbers that are times. Python accepts more (nan, inf, 1_000, digits of other alphabets)."""
+
+store: Callable[[Any], Any] = click.option(
+    "--store",
+    metavar="URL",
+    default=DEFAULT_STORE,
+    envvar="WEBFOUNTAIN_STORE",
+    show_default=True,
+    help="Where the frontier lives: rocksdb://folder, or a server: redis://host:port/0, unix:///socket and others.",
+)
+repository: Callable[[Any], Any] = click.option(
+    "--repository",
+    metavar="DIR",
+    envvar="WEBFOUNTAIN_REPOSITORY",
+    help="Where the copies lie.  [default: <store folder>/repository]",
+)
+main_content: Callable[[Any], Any] = click.option(
+    "--main", is_flag=True, help="Only the main content: no navigation, banners, teasers and footers."
+)
+as_json: Callable[[Any], Any] = click.option("--json", "as_json", is_flag=True, help="Print one JSON document.")
+
+
+def as_text(_: click.Context, __: click.Parameter, value: str | None) -> str | None:
+    """Refuse an argument that is not valid text. A shell can pass bytes that no URL and no site contains."""
+    try:
+        (value or "").encode()
+    except UnicodeEncodeError:
+        raise click.BadParameter(f"{value!r} is no text in UTF-8") from None
+    return value
+
+
+class FiniteRange(click.FloatRange):
+    """A range of numbers that excludes nan and inf, which a plain comparison would not."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        number: float = super().convert(value, param, ctx)
+        if not isfinite(number):
+            self.fail(f"{value!r} is no number of them", param, ctx)
+        return number
+
+
+def time_of(text: str) -> float:
+    """Return UTC seconds from a number, or from an ISO date or time (UTC if no zone is given)."""
+    if _SECONDS.fullmatch(text) is not None:
+        return float(text)
+    try:
+        found = datetime.datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f"{text!r} is no time (allowed: UTC seconds, 2026-01-31 or 2026-01-31T12:00)") from None
+    return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
+
+
+def since_of(text: str | None) -> str | float | None:
+    """Return the value of `--since`: a cursor of the change log, or a time in UTC seconds."""
+    return text if text is None or is_cursor(text) else time_of(text)

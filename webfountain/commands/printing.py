@@ -1,0 +1,86 @@
+"""Print the output of commands: JSON, JSON lines, tables, times."""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from webfountain.terminal_text import escaped, shown
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from webfountain.api.answers import NoteAnswer
+
+__all__ = ["print_json", "print_json_lines", "print_note", "print_table", "spell_time"]
+
+
+def spell_time(at: float | None) -> str:
+    """Return a time for people, or "-" if there is none."""
+    return "-" if at is None else datetime.datetime.fromtimestamp(at, datetime.UTC).strftime("%Y-%m-%d %H:%M:%S")
+
+
+def print_json(document: object) -> None:
+    """Print one JSON document, indented."""
+    encoded = msgspec.json.encode(document, enc_hook=_plain)
+    sys.stdout.write(escaped(msgspec.json.format(encoded, indent=2).decode()) + "\n")
+
+
+def print_json_lines(rows: Iterable[object]) -> None:
+    """Print one JSON document per line, as they arrive."""
+    encoder = msgspec.json.Encoder()
+    is_terminal = sys.stdout.isatty()
+    for row in rows:
+        line = encoder.encode(row)
+        sys.stdout.buffer.write((escaped(line.decode()).encode() if is_terminal else line) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+def print_note(answer: NoteAnswer, *, as_json: bool) -> None:
+    """Print what a note requests from the crawl."""
+    if as_json:
+        print_json(answer)
+    else:
+        print(shown(f"the note `{' '.join([answer.note, *answer.accepted])}` is left for the crawl of this store"))
+
+
+def print_table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Callable[[Mapping[str, Any]], str]]) -> int:
+    """Print rows as text columns with two blanks between them; the first screenful sets the widths. Return the number
+    of rows.
+
+    The cells contain untrusted text, so characters that move the terminal's cursor are replaced.
+
+    Parameters
+    ----------
+    columns : heading -> function that returns the text for a row; a heading that starts with ">" is aligned right
+    """
+    pending: list[list[str]] = [[name.lstrip(">") for name in columns]]
+    right = [name.startswith(">") for name in columns]
+    widths: list[int] | None = None
+    count = 0
+    for row in rows:
+        count += 1
+        pending.append([shown(text(row)) for text in columns.values()])
+        if len(pending) >= 200:
+            widths = _print_rows(pending, right, widths)
+            pending = []
+    _print_rows(pending, right, widths)
+    return count
+
+
+def _plain(value: Any) -> object:
+    """Return a numpy number as a Python number."""
+    return value.item()
+
+
+def _print_rows(rows: list[list[str]], right: list[bool], widths: list[int] | None) -> list[int]:
+    found = widths or [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [
+            text.rjust(size) if side else text.ljust(size) for text, size, side in zip(row, found, right, strict=True)
+        ]
+        print("  ".join(cells).rstrip())
+    return found

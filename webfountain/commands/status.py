@@ -1,0 +1,134 @@
+"""The command `status`: counts by state, rate, estimated freshness, the present plan."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import click
+import msgspec
+
+from webfountain.clock import SystemClock
+from webfountain.commands import options, printing
+from webfountain.frontier.cluster.ant_notes import ants_of
+from webfountain.report import status as report_status
+from webfountain.report.plurals import counted
+from webfountain.report.store_reading import existing_folder, reading
+from webfountain.report.troubles import Troubles, troubles_of
+from webfountain.store.contract import PLAN
+from webfountain.store.locations import is_held, without_password
+from webfountain.terminal_text import shown
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["status"]
+
+_FEW_ANTS: Final = 16
+"""Up to this number of ants, the sites of each are listed."""
+
+
+@click.command(epilog="Example: webfountain status --store rocksdb://news")
+@options.store
+@options.as_json
+def status(store: str, as_json: bool) -> None:
+    """Show counts by state, rate, estimated freshness and the present plan."""
+    with reading(store) as opened:
+        found = report_status.status(
+            opened, at=SystemClock().now(), period_s=opened.census.period_s, fastest_s=opened.census.fastest_s
+        )
+        plan = _plan(opened)
+        ants = None if opened.claims is None else ants_of(opened.claims, opened.claims.time() or SystemClock().now())
+        troubles = troubles_of(opened, year=time.gmtime().tm_year)
+    is_crawled = is_held(existing_folder(store)) if ants is None else bool(ants)
+    found = {"store": without_password(store), **found, "plan": plan, "crawling": is_crawled}
+    found |= msgspec.to_builtins(troubles)
+    if ants is not None:
+        found["ants"] = [
+            {
+                "name": name,
+                "sites": ant.sites,
+                "addresses": ant.addresses,
+                "in_flight": ant.in_flight,
+                "idle_since": ant.idle_since,
+            }
+            for name, ant in sorted(ants.items())
+        ]
+    printing.print_json(found) if as_json else _print_status(found, troubles)
+
+
+def _plan(store: FrontierStore) -> dict[str, Any] | None:
+    """Return the plan in words; the modules that read it are imported only if there is one."""
+    if store.board.value(PLAN) is None:
+        return None
+    from webfountain.report.plan import plan_in_force  # noqa: PLC0415  numpy, 0.1 s
+
+    return plan_in_force(store, at=SystemClock().now())
+
+
+def _print_status(found: Mapping[str, Any], troubles: Troubles) -> None:
+    counts = ", ".join(f"{count:,} {state}" for state, count in found["pages"].items() if count)
+    fresh = (
+        "unknown yet"
+        if found["freshness"] is None
+        else f"{found['freshness']:.1%} of the known pages ({_basis(found)})"
+    )
+    rate = f"{found['pages_per_second']:.2f} pages/s since {printing.spell_time(found['since'])} UTC"
+    lines = {
+        "store": found["store"],
+        "known": counted(found["known"], "URL") + (f": {counts}" if counts else ""),
+        "sites": f"{found['sites']:,}, {found['active_sites']:,} active now",
+        "leased": f"{counted(found['in_flight'], 'URL')}; {found['immediate']:,} on the immediate queue",
+        "rate": f"{rate}: {counted(found['fetches'], 'fetch')}, {found['changes']:,} found a change",
+        "fresh": fresh,
+        "limit": f"{found['limit']}, as the crawl said last" if found["limit"] and found["crawling"] else "",
+        "plan": "none: the buckets alone decide" if found["plan"] is None else found["plan"]["words"],
+    }
+    if (ants := found.get("ants")) is not None:
+        lines["ants"] = _ants(ants)
+    if (domains := found["domains"]) is not None:
+        text = f"{domains['busy']:,} busy, {domains['blocked']:,} blocked; each may have {domains['share']:.0%}"
+        lines["domains"] = f"{text} of the period's fetches ({printing.spell_time(domains['time'])} UTC)"
+    lines |= {"errors": troubles.unreachable.words(), "seeds": troubles.seed_words()}
+    for name, text in lines.items():
+        if text:
+            print(f"{name:<8}{shown(text)}")
+
+
+def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
+    """Return how many ants are alive, and how the sites are divided among them."""
+    if not ants:
+        return "none is alive"
+    sites = sorted((ant["sites"] for ant in ants), reverse=True)
+    each = ", ".join(map(str, sites)) if len(sites) <= _FEW_ANTS else f"{sites[0]} to {sites[-1]}"
+    idle = sum(ant["idle_since"] is not None for ant in ants)
+    flying = sum(ant["in_flight"] for ant in ants)
+    addresses = sum(ant["addresses"] for ant in ants)
+    if 0 < addresses < len(ants):
+        # The crawl may request nothing else there, so other ants cannot have sites.
+        each += f" sites at {addresses} {'address' if addresses == 1 else 'addresses'}, each asked by one ant"
+    else:
+        each += " sites"
+    return f"{len(ants)} alive with {each}; {counted(flying, 'request')} in flight" + (f"; {idle} idle" if idle else "")
+
+
+def _basis(found: Mapping[str, Any]) -> str:
+    """Return how reliable the fresh share is, and whether it is old."""
+    parts = [f"estimate from {counted(found['fetches'], 'fetch')} since {printing.spell_time(found['since'])} UTC"]
+    if found["failing"]:
+        many = found["failing"]
+        parts.append(f"{counted(many, 'page')} that failed last {'counts' if many == 1 else 'count'} as not fresh")
+    if found["freshness_at"] is not None:
+        cycles = (
+            f"from {counted(found['freshness_cycles'], 'cycle')}"
+            if found["freshness_cycles"]
+            else "from no whole cycle yet"
+        )
+        parts.append(f"{found['freshness_low']:.1%} to {found['freshness_high']:.1%} in 4 of 5 cases, {cycles}")
+    if not found["crawling"]:
+        at = found["freshness_at"]
+        parts.append("for now" if at is None else f"of {printing.spell_time(at)} UTC, and older each day")
+        parts.append("no crawl is running to keep it so")
+    return "; ".join(parts)

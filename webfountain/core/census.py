@@ -1,0 +1,160 @@
+"""Estimate the constants of the model from the counts of a crawl.
+
+Each constant starts from a prior, whose weight is a stated number of observations. The more is counted, the less the
+prior weighs. The constants are: the fraction of a bucket that changes (changes found per observed time), crawl seconds
+and new links per fetch, births per bucket, URLs that arrive from outside, and obsolete pages (from the mean age of the
+copies). Place in the walk (DESIGN 4): store's census -> **here** -> `model` -> `optimizer`.
+
+Source: Edwards 2001, section 3, the constants a, c, d, oldnwt, newnwt, nconst, p of equations (1)-(4).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from webfountain.core.buckets import intervals_of
+from webfountain.core.model import Array, Instance, make_instance
+from webfountain.core.strategies import weights_of
+
+if TYPE_CHECKING:
+    Ints = npt.NDArray[np.int64]
+
+__all__ = [
+    "EARLY",
+    "MOST_FINDS",
+    "PRIOR_CHANGES",
+    "PRIOR_FETCHES",
+    "PRIOR_LINKS",
+    "Census",
+    "Ints",
+    "change_rates",
+    "instance_from",
+    "obsolete_of",
+]
+
+PRIOR_CHANGES: Final = 5.0
+"""Weight of the interval that defines a bucket, against the changes observed in it; in changes."""
+PRIOR_FETCHES: Final = 20.0
+"""Weight of the collection's mean cost and discovery rate, against the counts of a bucket; in fetches."""
+MOST_FINDS: Final = 0.9
+"""Upper limit of newnwt, the new pages found by one never-crawled page. While a site is being discovered, each new
+page leads to more than one other page.
+"""
+EARLY: Final = 1e-3
+"""Smallest weight of a period in the objective. It breaks ties: a page that can be crawled early or late at equal cost
+is crawled early.
+"""
+PRIOR_LINKS: Final = 0.02
+"""Expected new URLs per fetch of a known page, before anything is counted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Census:
+    """Counts of one collection over its last periods, by non-empty bucket.
+
+    Attributes
+    ----------
+    buckets : (B,) bucket bytes, ascending
+    pages : (B,) crawled pages
+    mean_age : (B,) mean time since their last crawl, s
+    fetches, changes, observed_time, seconds, links, births : (B,) counts of these periods; observed_time and seconds
+        in s
+    new_fetches, new_seconds, new_links : the same counts of never-crawled pages
+    waiting : known pages without a copy
+    arrivals : URLs from outside, per period
+    """
+
+    buckets: Ints
+    pages: Array
+    mean_age: Array
+    fetches: Array
+    changes: Array
+    observed_time: Array
+    seconds: Array
+    links: Array
+    births: Array
+    new_fetches: float
+    new_seconds: float
+    new_links: float
+    waiting: float
+    arrivals: float
+
+
+def change_rates(census: Census, fastest: float) -> Array:
+    """Return the (B,) changes per second of a page: changes per observed time, with the bucket's own interval as a
+    prior.
+
+    This is the posterior mean of a Poisson rate under a gamma prior of weight PRIOR_CHANGES. If nearly every check
+    finds a change, the counts show only that the visits are too far apart. In that case the bucket's own interval is
+    kept, which `change_rate` estimated by likelihood.
+    """
+    believed = 1.0 / intervals_of(census.buckets, fastest)
+    found = np.divide(census.changes, census.fetches, out=np.zeros_like(census.pages), where=census.fetches > 0)
+    gap = np.divide(census.observed_time, census.fetches, out=np.zeros_like(census.pages), where=census.fetches > 0)
+    # An interval between two visits may contain several changes; correction: Cho & Garcia-Molina 2003, section 4.2.
+    share = (census.fetches - census.changes + 0.5) / (census.fetches + 0.5)
+    measured = np.where(gap > 0, -np.log(share) / np.where(gap > 0, gap, 1.0), believed)
+    observed_time = np.where(found < 0.95, census.observed_time, 0.0)
+    return np.asarray(
+        (measured * observed_time + PRIOR_CHANGES) / (observed_time + PRIOR_CHANGES / believed), dtype=np.float64
+    )
+
+
+def obsolete_of(census: Census, rates: Array) -> Array:
+    """Return the (B,) expected obsolete pages. The ages of pages are assumed to be even from 0 to twice the mean
+    (steady recrawling).
+    """
+    spread = 2.0 * rates * np.maximum(census.mean_age, 0.0)
+    fresh = np.where(spread > 1e-9, -np.expm1(-spread) / np.where(spread > 1e-9, spread, 1.0), 1.0)
+    return np.asarray(census.pages * (1.0 - fresh))
+
+
+def instance_from(
+    census: Census, *, strategy: int, periods: int, period: float, fastest: float, capacity: float, in_pages: bool
+) -> Instance:
+    """Build the model's instance for a live collection.
+
+    A reachable page without a copy is obsolete whether it is known or not (DESIGN.md section 1), but the model's n
+    counts only known pages. Without a correction, crawling a new page that leads to another new page would gain
+    nothing. So the weight of n is divided by 1 - newnwt: then a first copy is worth one obsolete page. oldnwt is
+    scaled accordingly.
+
+    Parameters
+    ----------
+    capacity : per period: fetches if `in_pages` (every page costs one), else crawling time, s
+    """
+    rates = change_rates(census, fastest)
+    weights = np.maximum(weights_of(strategy, periods), EARLY)
+    old_links = _per_fetch(census.links, census.fetches, PRIOR_LINKS)
+    new_links = (census.new_links + PRIOR_LINKS * PRIOR_FETCHES) / (census.new_fetches + PRIOR_FETCHES)
+    finds = min(new_links, MOST_FINDS)
+    mean_s = (census.seconds.sum() + census.new_seconds + 1.0) / (census.fetches.sum() + census.new_fetches + 1.0)
+    births = census.births + PRIOR_FETCHES * census.pages / max(census.pages.sum(), 1.0)
+    return make_instance(
+        a=-np.expm1(-rates * period),
+        C=np.full(periods, capacity),
+        b0=census.pages,
+        y0=obsolete_of(census, rates),
+        n0=census.waiting,
+        c=1.0 if in_pages else _per_fetch(census.seconds, census.fetches, mean_s),
+        d=1.0 if in_pages else (census.new_seconds + mean_s * PRIOR_FETCHES) / (census.new_fetches + PRIOR_FETCHES),
+        o=old_links * (1.0 - finds),
+        w=finds,
+        nconst=census.arrivals,
+        p=births,
+        oldwt=weights[:, None],
+        newwt=weights / (1.0 - finds),
+        periods=periods,
+    )
+
+
+def _per_fetch(counted: Array, fetches: Array, believed: float) -> Array:
+    """Return (B,) counts per fetch. A bucket with few fetches gets about the mean of all buckets; that mean is itself
+    drawn towards the prior `believed`.
+    """
+    mean = (counted.sum() + believed * PRIOR_FETCHES) / (fetches.sum() + PRIOR_FETCHES)
+    return np.asarray((counted + mean * PRIOR_FETCHES) / (fetches + PRIOR_FETCHES))

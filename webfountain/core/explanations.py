@@ -1,0 +1,105 @@
+"""Weigh two explanations of a site's changes: sections that change together, or pages that change alone.
+
+Before each visit is learned, both explanations predict its result: sections (`activity`) and independent pages
+(`independent_pages`). The explanation that gave the actual results the higher probability gets the larger weight: the
+odds of a Bayesian mixture, in which evidence loses half its weight after `HALF` visits. Visits that are learned
+together count as one observation, limited by `MOST_GAIN`. If visits were learned one by one and nothing faded, the
+mixture would lose to the better explanation at most the logarithm of the first odds. At the start independent pages
+have almost no weight.
+
+Source: Hoeting et al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from webfountain.core.independent_pages import FIRST_PRIOR, RATES, likelier_prior
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+    Flags = npt.NDArray[np.bool_]
+    Ints = npt.NDArray[np.int64]
+
+__all__ = ["Explanations", "TrustInSections", "log_odds_of"]
+
+PRIOR_AGAIN: Final = 0.25
+"""A site's prior is estimated again after this number of fetches per page."""
+FIRST_ODDS: Final = 5.0
+"""Logarithm of the odds in favour of the sections before any prediction."""
+MOST_GAIN: Final = 1.0
+"""Largest change of the log odds by one batch of visits, whatever they found. Visits that are learned together are not
+independent evidence, because a release changes all of their pages at once.
+"""
+HALF: Final = 2000.0
+"""Number of visits after which a prediction counts half, because a site may change its behaviour."""
+DECIDED: Final = 0.98
+"""Weight above which one explanation is used alone; this saves the cost of the other one for most sites."""
+_LEAST_CHANCE: Final = 1e-4
+"""Smallest probability assumed for a result, so that no single fetch can outweigh all earlier ones."""
+
+
+class TrustInSections(NamedTuple):
+    """Odds in favour of a site's sections, and the prior of its pages' rates if pages change alone."""
+
+    log_odds: float
+    fetches: float
+    """Fetches since the prior was estimated."""
+    prior: npt.NDArray[np.float32]
+    """(rates,) probabilities."""
+
+    @classmethod
+    def begun(cls) -> TrustInSections:
+        """Return the odds and the prior of a new site."""
+        return cls(FIRST_ODDS, np.inf, FIRST_PRIOR)
+
+    def encode(self) -> bytes:
+        return np.array([self.log_odds, self.fetches, *self.prior], dtype="<f4").tobytes()
+
+    @classmethod
+    def decode(cls, data: bytes) -> TrustInSections:
+        """Restore the result of `encode`; if another version wrote it, return the same as `begun`."""
+        known = np.frombuffer(data, dtype="<f4") if len(data) == 4 * (2 + len(RATES)) else None
+        return cls.begun() if known is None else cls(float(known[0]), float(known[1]), known[2:])
+
+
+class Explanations:
+    """Weights of the two explanations for several sites, by number."""
+
+    def __init__(self, trusts: Sequence[TrustInSections], *, usual_rate: float) -> None:
+        self.trusts = list(trusts)
+        self._usual_rate = usual_rate
+        self.prior = np.array([trust.prior for trust in self.trusts], dtype=np.float64)
+        """(sites, rates) prior of the page rates, if each page changes alone."""
+        self.share = self._shares()
+        """(sites,) weight of the sections."""
+
+    def learn(self, site: Ints, odds: Array, past: Sequence[Array]) -> None:
+        """Learn from visits: the site of each, its addition to the log odds, and the past of all pages of each site."""
+        gained = np.bincount(site, odds, minlength=len(self.trusts))
+        made = np.bincount(site, minlength=len(self.trusts))
+        for number in np.flatnonzero(made).tolist():
+            trust, count = self.trusts[number], int(made[number])
+            fetches, prior = trust.fetches + count, trust.prior
+            if fetches >= PRIOR_AGAIN * past[number].shape[1]:
+                fetches, prior = 0.0, likelier_prior(past[number], self.prior[number], usual_rate=self._usual_rate)
+            gain = min(max(float(gained[number]), -MOST_GAIN), MOST_GAIN)
+            log_odds = float(np.float32(0.5 ** (count / HALF) * trust.log_odds + gain))  # the stored precision
+            self.trusts[number], self.prior[number] = TrustInSections(log_odds, fetches, prior), prior
+        self.share = self._shares()
+
+    def _shares(self) -> Array:
+        share = 1.0 / (1.0 + np.exp(-np.clip([trust.log_odds for trust in self.trusts], -50.0, 50.0)))
+        return np.where(share > DECIDED, 1.0, np.where(share < 1.0 - DECIDED, 0.0, share))
+
+
+def log_odds_of(by_sections: Array, alone: Array, changed: Flags) -> Array:
+    """Return what each visit adds to the log odds of the sections, from the two predicted probabilities of a change."""
+    one, other = (np.clip(each, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE) for each in (by_sections, alone))
+    return np.where(changed, np.log(one / other), np.log((1.0 - one) / (1.0 - other)))

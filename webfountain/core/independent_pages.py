@@ -1,0 +1,106 @@
+"""Explain a site's changes by independent pages: each page changes alone, at its own rate.
+
+This is the second explanation; `activity` explains changes by sections and siblings. If pages are unrelated,
+`activity` mistakes chance for bursts, and its estimate cannot follow a page that changes faster than it is visited.
+Here the rate of a page is one of a grid of rates. A visit d steps after the last finds a change with probability 1 -
+e^(-rate d). Three numbers per page give the likelihood of its past. All visits that found a change count as if each
+had come after the geometric mean of their intervals. The prior over the grid is the one that makes the observed past
+of the site's pages most likely.
+
+Source: Cho & Garcia-Molina, *Estimating frequency of change*, TOIT 2003 (likelihood); Efron, *Empirical Bayes
+deconvolution estimates*, Biometrika 2016 (prior on a grid); Azar et al., *Tractable near-optimal policies for
+crawling*, PNAS 2018 (urgency).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from webfountain.core.urgency import urgency_of_known_rate
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    Array = npt.NDArray[np.float64]
+    Flags = npt.NDArray[np.bool_]
+
+__all__ = [
+    "COLUMNS", "FIRST_PRIOR", "RATES", "Alone", "PageRates", "evidence_of", "likelier_prior",
+]  # fmt: skip
+
+RATES: Final = np.geomspace(0.03, 2000.0, 16)
+"""Grid of rates as multiples of `Signals.prior_rate`: from a change in eleven years to sixteen a day."""
+COLUMNS: Final = 3
+"""Number of values that store a page's past: the number of visits that found a change; the sum of the logarithms of
+their intervals; the sum of the intervals of the other visits, in steps.
+"""
+SPREAD: Final = 4.0
+PRIOR_PAGES: Final = 3.0
+"""Weight of the first prior, in pages of the site: rates around `Signals.prior_rate`, with `SPREAD` as the standard
+deviation of their logarithms.
+"""
+_TINY: Final = 1e-300
+
+
+class Alone(NamedTuple):
+    """Estimates for pages that change independently; one element per page."""
+
+    urgency: Array
+    """Urgency, steps."""
+    rate: Array
+    """Mean rate, changes per step."""
+
+
+class PageRates:
+    """Probabilities of the grid's rates for some pages."""
+
+    def __init__(self, past: Array, prior: Array, *, usual_rate: float) -> None:
+        """Compute the probabilities. `past` is (`COLUMNS`, pages), `prior` (pages, rates); `usual_rate` is changes per
+        step.
+        """
+        self._rates = RATES * usual_rate
+        found, logs, quiet = past
+        after = np.exp(logs / np.maximum(found, 1.0))
+        likelihood = np.log(np.maximum(-np.expm1(-np.outer(after, self._rates)), _TINY))
+        likelihood *= found[:, None]
+        likelihood -= np.outer(quiet, self._rates)
+        likelihood -= likelihood.max(axis=1, keepdims=True)
+        chances = np.exp(likelihood) * prior
+        self.chances = chances / np.maximum(chances.sum(axis=1, keepdims=True), _TINY)
+        """(pages, rates) probability of each rate."""
+
+    def changed(self, age: Array) -> Array:
+        """Return the probability that each page changed within `age` steps."""
+        return np.asarray((self.chances * -np.expm1(-np.outer(age, self._rates))).sum(axis=1))
+
+    def growing(self, age: Array) -> Array:
+        """Return the probability that each page becomes obsolete in the next step."""
+        return np.asarray((self.chances * self._rates * np.exp(-np.outer(age, self._rates))).sum(axis=1))
+
+    def alone(self, age: Array) -> Alone:
+        """Return the urgency and mean rate of the pages, `age` steps after their last fetch."""
+        worth = urgency_of_known_rate(self._rates, age[:, None])
+        return Alone((self.chances * worth).sum(axis=1), self.chances @ self._rates)
+
+
+def evidence_of(age: Array, changed: Flags) -> Array:
+    """Return the (`COLUMNS`, pages) values that visits `age` steps after the previous visit add to the pages' past."""
+    return np.stack([changed, np.where(changed, np.log(np.maximum(age, 1e-9)), 0.0), np.where(changed, 0.0, age)])
+
+
+def likelier_prior(past: Array, prior: Array, *, usual_rate: float) -> npt.NDArray[np.float32]:
+    """Improve the prior of a site by one step of expectation maximisation over its pages with at least two visits."""
+    rates = PageRates(past[:, past[0] + past[2] > 0], prior[None], usual_rate=usual_rate)
+    found = rates.chances.sum(axis=0) + PRIOR_PAGES * FIRST_PRIOR
+    return np.asarray(found / found.sum(), dtype=np.float32)
+
+
+def _first_prior() -> npt.NDArray[np.float32]:
+    weights = np.exp(-(np.log(RATES) ** 2) / 2 / SPREAD**2)
+    return np.asarray(weights / weights.sum(), dtype=np.float32)
+
+
+FIRST_PRIOR: Final = _first_prior()
+"""(rates,) prior of a site without evidence."""

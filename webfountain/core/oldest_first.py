@@ -1,0 +1,45 @@
+"""Compute the obsolete pages at the end of each period if each bucket is crawled oldest first.
+
+Equation (2) assumes that the crawled pages of a bucket are drawn at random. A crawler that fetches the oldest pages
+first leaves fewer obsolete pages, because no page waits long. Reports show both forecasts next to the measured value.
+
+Source: Edwards 2001, equation (2) and Figure 2.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from webfountain.core.model import Array, Instance
+
+__all__ = ["obsolete_oldest_first"]
+
+_COHORTS: Final = 16
+
+
+def obsolete_oldest_first(instance: Instance, x: Array, z: Array, *, mean_age: Array) -> Array:
+    """Return the (T,) obsolete pages at each period's end, without the never-crawled pages.
+
+    Parameters
+    ----------
+    x : (T, B) pages recrawled
+    z : (T,) never-crawled pages crawled
+    mean_age : (B,) periods since the last crawl; ages are assumed even from 0 to twice the mean
+    """
+    ages = (np.arange(_COHORTS) + 0.5)[::-1] * (2.0 / _COHORTS)
+    # (B, cohorts) pages of each cohort and their obsolete share, oldest cohort first; each period appends one
+    pages = np.concatenate([np.repeat(instance.b0[:, None] / _COHORTS, _COHORTS, axis=1), np.zeros_like(x).T], axis=1)
+    obsolete = np.zeros_like(pages)
+    obsolete[:, :_COHORTS] = 1.0 - (1.0 - instance.a[0])[:, None] ** (ages * mean_age[:, None])
+    total = np.zeros(instance.T)
+    for t in range(instance.T):
+        older = np.cumsum(pages, axis=1) - pages
+        pages -= np.clip(x[t][:, None] - older, 0.0, pages)
+        obsolete = 1.0 - (1.0 - obsolete) * (1.0 - instance.a[t])[:, None]
+        pages[:, _COHORTS + t] = x[t] + instance.p * z[t]
+        obsolete[:, _COHORTS + t] = 0.0
+        total[t] = (pages * obsolete).sum()
+    return total

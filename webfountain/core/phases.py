@@ -1,0 +1,112 @@
+"""Phase clocks, which show how far each bucket's plan has advanced.
+
+V_i(t) is the sum of the crawl fractions x_i/b_i until t. A page of bucket i is due when V_i has gained 1 since its
+last crawl (DESIGN.md section 4). The clocks are stored as straight lines between knots. So a page needs only the time
+of its last crawl, and a new plan only adds knots; no queue is rewritten. Before the first knot a bucket's clock runs
+at its own change rate. After the last knot it runs at the mean speed of the last plan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from webfountain.core.model import Array
+
+__all__ = ["Phases"]
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Immutable phase clocks; `planned` returns the next ones.
+
+    Attributes
+    ----------
+    times : (K,) UTC s, ascending, K >= 1
+    values : (K, L) phase of each of L lanes at the knots, never falling
+    before, after : (L,) phase per second before the first and after the last knot
+    """
+
+    times: Array
+    values: Array
+    before: Array
+    after: Array
+
+    @classmethod
+    def running(cls, speed: Array, *, start: float) -> Phases:
+        """Return clocks that have always run at `speed` (L,), phase per second, without a plan."""
+        return cls(np.array([start]), np.zeros((1, speed.size)), speed, speed)
+
+    def planned(self, increments: Array, *, start: float, period: float, keep: int = 64) -> Phases:
+        """Return clocks with a plan of (T, L) increments from `start`, one per `period`. Earlier plans after `start`
+        are dropped.
+
+        The last `keep` past knots stay. Before the kept knots, the clocks run at their mean speed over the kept ones.
+        """
+        past = self.times < start
+        begin = self.at(start)
+        steps = np.vstack([begin, begin + np.cumsum(increments, axis=0)])
+        times = np.concatenate([self.times[past][-keep:], start + period * np.arange(len(increments) + 1)])
+        values = np.vstack([self.values[past][-keep:], steps])
+        before = self.before
+        if past.sum() > keep:
+            before = (begin - values[0]) / (start - times[0])
+        return Phases(times, values, before, increments.mean(axis=0) / period)
+
+    def at(self, t: float) -> Array:
+        """Return the (L,) phases at a time `t`."""
+        if t <= self.times[0]:
+            return np.asarray(self.values[0] - self.before * (self.times[0] - t))
+        if t >= self.times[-1]:
+            return np.asarray(self.values[-1] + self.after * (t - self.times[-1]))
+        k = int(np.searchsorted(self.times, t, side="right"))
+        share = (t - self.times[k - 1]) / (self.times[k] - self.times[k - 1])
+        return np.asarray(self.values[k - 1] + share * (self.values[k] - self.values[k - 1]))
+
+    def horizon(self, t: float, *, gain: float = 1.0) -> Array:
+        """Return the (L,) latest times since which each lane's clock has gained `gain` until `t`; -inf if it never
+        moved.
+        """
+        return self._latest(self.at(t) - gain)
+
+    def due(self, lane: int, order: float, *, gain: float = 1.0) -> float:
+        """Return the time when a lane's clock will have gained `gain` since `order`; inf if the clock stands still
+        from now on.
+        """
+        line, phase = self.values[:, lane], float(self.at(order)[lane]) + gain
+        if phase < line[0]:
+            return float(self.times[0] - (line[0] - phase) / self.before[lane])
+        if phase <= line[-1]:
+            return self._between(lane, phase, late=False)
+        speed = float(self.after[lane])
+        return float(self.times[-1] + (phase - line[-1]) / speed) if speed > 0 else np.inf
+
+    def _latest(self, phase: Array) -> Array:
+        """Return the (L,) latest times at which each lane's clock showed `phase`; -inf if it never did."""
+        found = np.full(phase.size, -np.inf)
+        first, last = self.values[0], self.values[-1]
+        early = phase < first
+        moving = early & (self.before > 0)
+        found[moving] = self.times[0] - (first[moving] - phase[moving]) / self.before[moving]
+        beyond = (phase > last) & (self.after > 0)
+        found[beyond] = self.times[-1] + (phase[beyond] - last[beyond]) / self.after[beyond]
+        for lane in np.flatnonzero(~early & (phase <= last)):
+            found[lane] = self._between(int(lane), float(phase[lane]), late=True)
+        return found
+
+    def _between(self, lane: int, phase: float, *, late: bool) -> float:
+        """Return the time when a lane's clock shows a phase between its first and last knot. If the clock stood still
+        at that phase, `late` selects the last such time instead of the first.
+        """
+        line = self.values[:, lane]
+        k = int(np.searchsorted(line, phase, side="right" if late else "left"))
+        if k == 0:
+            return float(self.times[0])
+        if k == len(line):
+            return float(self.times[-1])
+        rise = line[k] - line[k - 1]
+        share = (phase - line[k - 1]) / rise if rise > 0 else 1.0
+        return float(self.times[k - 1] + share * (self.times[k] - self.times[k - 1]))

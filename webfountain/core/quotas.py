@@ -1,0 +1,93 @@
+"""Convert a plan into what the sequencers use: quotas in whole pages, the weight p, and the phase-clock increments.
+
+A plan contains fractions of pages; a crawl fetches whole pages. Quotas are the plan rounded by largest remainder; they
+use the capacity until no further page fits. What rounding takes from a bucket is carried to its next period. So a
+bucket whose plan is a third of a page per period is visited every third period.
+
+Place in the walk (DESIGN 4): optimizer -> **quotas** -> weights of the site sequencers and the recrawl share of each
+bucket. This module chooses no page: the sequencers select pages inside a bucket.
+
+Source: Edwards 2001, section 3, "what the crawler uses": x[i,t]/b[i,t] and z[t]; the rounding is ours.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from webfountain.core.model import Array, Instance, fractions, simulate_plan
+
+__all__ = ["Counts", "Quotas", "make_quotas"]
+
+Counts = npt.NDArray[np.int64]
+
+_DUST = 1e-9
+
+
+@dataclass(frozen=True, slots=True)
+class Quotas:
+    """Numbers of pages to fetch in each period.
+
+    ``recrawl`` (T, B) and ``fresh`` (T,) are whole pages: known pages and never-crawled pages. ``weight`` (T,) is p,
+    the never-crawled share of the planned fetches; it is 0.5 in a period without planned fetches. ``increment`` (T, B)
+    is the gain of each bucket's phase clock: the crawled fraction of the bucket.
+    """
+
+    recrawl: Counts
+    fresh: Counts
+    weight: Array
+    increment: Array
+
+
+def make_quotas(instance: Instance, x: Array, z: Array) -> Quotas:
+    """Return the quotas of the plan ``x`` (T, B), ``z`` (T,) in pages.
+
+    Invariant: quotas are never negative and never above the pages that the plan expects. In each period they cost at
+    most the capacity. In a period whose plan uses the whole capacity, the unused rest is less than the time of one
+    page.
+    """
+    path = simulate_plan(instance, x, z)
+    wanted = np.column_stack([path.x, path.z])
+    present = np.floor(np.column_stack([path.b[:-1], path.n[:-1]]) + _DUST).astype(np.int64)
+    cost = np.column_stack([instance.c, instance.d])
+    given, carried = np.zeros_like(present), np.zeros(instance.B + 1)
+    for t in range(instance.T):
+        given[t] = _whole(wanted[t], carried, present[t], cost[t], _room(instance, path.used, t))
+        carried = np.clip(carried + wanted[t] - given[t], -1.0, 1.0)
+    increment, _ = fractions(instance, path.x, path.z)
+    return Quotas(given[:, :-1], given[:, -1], _weights(path.x.sum(axis=1), path.z), increment)
+
+
+def _room(instance: Instance, used: Array, t: int) -> float:
+    """Return the time to spend in a period: the capacity if the plan leaves less than half a page of it, otherwise the
+    planned time.
+    """
+    dearest = max(float(instance.c[t].max(initial=0.0)), float(instance.d[t]))
+    capacity = float(instance.C[t])
+    return capacity if capacity - used[t] < 0.5 * dearest else float(used[t])
+
+
+def _whole(wanted: Array, carried: Array, present: Counts, cost: Array, room: float) -> Counts:
+    """Return the whole pages (B+1,) of one period: rounded down, then single pages by largest remainder, then pages
+    that still fit.
+    """
+    given = np.minimum(np.floor(wanted + _DUST).astype(np.int64), present)
+    left = room * (1.0 + 1e-12) + _DUST * cost.max(initial=0.0) - float(given @ cost)
+    order = np.argsort(-(wanted + carried - given), kind="stable")
+    for k in order:
+        if given[k] < present[k] and cost[k] <= left and (wanted[k] > _DUST or carried[k] > 0.0):
+            given[k] += 1
+            left -= cost[k]
+    for k in order:
+        if 0.0 < cost[k] <= left:
+            more = min(int(left / cost[k]), int(present[k] - given[k]))
+            given[k] += more
+            left -= more * cost[k]
+    return given
+
+
+def _weights(old: Array, new: Array) -> Array:
+    both = old + new
+    return np.asarray(np.divide(new, both, out=np.full(both.size, 0.5), where=both > 0.0), dtype=np.float64)

@@ -1,0 +1,107 @@
+"""The sections of a site: the tree of its URL directories, whose pages tend to change together.
+
+A page belongs to the directory of its path. Every directory is a section of its parent; the site is the root.
+`activity` stores its statistics per section. A section with few pages uses the statistics of its parent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["SITE", "Sections"]
+
+SITE = 0
+"""Number of the root section, which contains all others."""
+_COUNTED: Final = 20
+"""Largest number of directories whose pages are counted, as a multiple of the largest number of sections."""
+
+
+class Sections:
+    """Numbers of a site's sections, in the order in which they appear. A number never changes; a parent's number is
+    smaller than those of its children.
+    """
+
+    def __init__(self, *, max_depth: int = 8, most: int = 1000) -> None:
+        """Set the limits of the tree. Directories deeper than `max_depth` count as their ancestor at that depth; 0
+        means one section per site.
+
+        If there are more than `most` directories (some sites have one per page), those with the fewest pages belong to
+        their parent's section. A directory that became a section stays one.
+        """
+        self._max_depth = max_depth
+        self._most = most
+        self._fewest = 1  # least number of pages that make a directory a section
+        self._pages: dict[str, int] = {}
+        self._number = {"": SITE}
+        self._parent = [SITE]
+        self._depth = [0]
+
+    def __len__(self) -> int:
+        return len(self._parent)
+
+    def sections_of(self, paths: Sequence[str]) -> list[int]:
+        """Return the section of the URL path of each new page. All pages are counted before any gets its section.
+
+        The part of the path after the last slash, a query or a fragment is no directory.
+        """
+        of_parent: dict[str, list[str]] = {}  # ancestors of each directory, computed once for all its pages
+        keys = []
+        for path in paths:
+            parent = path.split("?", 1)[0].split("#", 1)[0].rpartition("/")[0]
+            if (found := of_parent.get(parent)) is None:
+                found = of_parent[parent] = self._directories(parent)
+            keys.append(found)
+        for of_page in keys:
+            for key in of_page:
+                self._pages[key] = self._pages.get(key, 0) + 1
+        if len(self._pages) > self._most:
+            self._fewest = sorted(self._pages.values(), reverse=True)[self._most] + 1
+        sections = [self._section(of_page) for of_page in keys]
+        if len(self._pages) > _COUNTED * self._most:
+            self._forget()
+        return sections
+
+    def _forget(self) -> None:
+        """Drop the half of the directories with the fewest pages. Some sites have one directory per page."""
+        least = sorted(self._pages.values(), reverse=True)[_COUNTED * self._most // 2]
+        self._pages = {key: pages for key, pages in self._pages.items() if pages > least or key in self._number}
+
+    def encode(self) -> bytes:
+        """Serialise all counted directories with their pages, and the sections in the order of their numbers."""
+        return msgspec.msgpack.encode([self._pages, list(self._number)[1:], self._parent, self._depth, self._fewest])
+
+    @classmethod
+    def decode(cls, data: bytes) -> Sections:
+        """Restore the result of `encode`, with the default limits."""
+        sections = cls()
+        sections._pages, names, sections._parent, sections._depth, sections._fewest = msgspec.msgpack.decode(data)
+        sections._number = {name: number for number, name in enumerate(["", *names])}
+        return sections
+
+    def _directories(self, parent: str) -> list[str]:
+        names = [name for name in parent.split("/") if name]
+        return ["/" + "/".join(names[: depth + 1]) for depth in range(min(len(names), self._max_depth))]
+
+    def _section(self, directories: list[str]) -> int:
+        section = SITE
+        for key in directories:
+            if self._pages[key] < self._fewest:
+                break
+            known = self._number.get(key)
+            section = self._add(key, section) if known is None else known
+        return section
+
+    def parents(self) -> list[int]:
+        """Return the parent of each section; the parent of the site is the site itself."""
+        return self._parent
+
+    def _add(self, key: str, parent: int) -> int:
+        self._number[key] = section = len(self._parent)
+        self._parent.append(parent)
+        self._depth.append(self._depth[parent] + 1)
+        return section

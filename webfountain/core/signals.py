@@ -1,0 +1,68 @@
+"""The signals that `activity` uses (`Signals`), with the weights of the priors.
+
+Every signal can be switched off alone, so that its effect can be measured (`simulate revisit`, `bench_live`). Weights
+and durations are in periods (the simulation's day, the policy file's ``cycle.period``). `spread` converts them to
+steps.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+__all__ = ["VISITS", "Signals"]
+
+VISITS = 12
+"""Least number of visits to a page before evidence fades. Without this limit, pages that are visited four times a year
+would have too few visits in 250 days.
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Signals:
+    """Signals that `activity` uses, and the weights of its priors."""
+
+    siblings: bool = True
+    """Use the activity of the section in each step; off: all steps have equal weight."""
+    sections: bool = True
+    """Use one rate per section; off: one rate for the site."""
+    history: bool = True
+    """Use the page's own checks; off: every page has the rate of its section."""
+    independent: bool = True
+    """Let pages change independently, in proportion to how well this predicted the site's fetches; off: use sections
+    alone.
+    """
+    forgetting: bool = True
+    """Let old evidence fade with `memory`; off: keep it for ever."""
+    memory: float = 250.0
+    """Number of steps after which evidence counts 1/e."""
+    prior_rate: float = 1 / 120
+    """Prior changes per page and step. The default, one in four months, is that of the sources."""
+    prior_exposure: float = 50.0
+    """Weight of `prior_rate`, in page-steps."""
+    section_steps: float = 120.0
+    """Weight of the parent's rate for a section, in steps of observing the whole section."""
+    step_events: float = 0.3
+    """Weight of the parent's activity in a step, in expected changes. A smaller value lets activity differ more from
+    step to step.
+    """
+    page_events: float = 0.5
+    """Weight of the section's rate for a page, in changes. The default gives rates as skewed as those of the web."""
+    visit: float = 0.01
+    """Mean number of steps between two visits to a page. If it is far below one, all rates can be distinguished."""
+
+    def lasting(self, interval: float) -> Signals:
+        """Return the signals for one visit per page every `interval` steps, with a memory of at least `VISITS`
+        visits."""
+        return replace(self, memory=max(self.memory, VISITS * interval), visit=interval)
+
+    def spread(self, steps: float) -> Signals:
+        """Return the same priors for a period that is divided into `steps` steps."""
+        return replace(
+            self,
+            memory=self.memory * steps,
+            prior_rate=self.prior_rate / steps,
+            prior_exposure=self.prior_exposure * steps,
+            section_steps=self.section_steps * steps,
+            step_events=self.step_events / steps,
+            visit=self.visit * steps,
+        )

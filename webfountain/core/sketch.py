@@ -1,0 +1,257 @@
+"""Sketches of texts: 128 bytes from which the resemblance of two texts is estimated.
+
+A sketch is a MinHash of datasketch (128 permutations, `affine32`) over the shingles of a text, its runs of four
+tokens. The lowest byte of each hash value is kept. The share of equal bytes in two sketches is the overlap of the two
+sets of shingles, plus chance matches (one in 256); `sketch_resemblance` corrects for these. A text with many shingles
+is sampled: only shingles whose hash is a multiple of a power of two are used, so that at most about 512 remain. If the
+number of shingles is close to where the next power is used, the text has two sketches (`sketches`). A *band* is eight
+bytes of a sketch. Two pages with at least one of eight bands in common are candidates: 99 % of the pairs with
+resemblance .9, one in eight at .6.
+
+Tokens are hashed in one pass of numpy over the bytes of a text. The pass lower-cases only ASCII letters and splits
+only at ASCII white space, so these hashes cannot be compared with hashes of other programs. Hashing each token with
+xxh3 takes four times as long (`tests/benchmarks/bench_near_duplicates.py`).
+
+Source: Broder, *On the resemblance and containment of documents*, 1997 (shingles, samples modulo m); Li, König, *b-bit
+minwise hashing*, 2010; Indyk, Motwani, *Approximate nearest neighbors*, 1998 (bands).
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from xxhash import xxh3_64_intdigest
+
+from webfountain.core.minhash import minhash_class
+from webfountain.core.shingles import BAND_MIX, mixed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    Sketches = npt.NDArray[np.uint8]
+    Hashes = npt.NDArray[np.uint64]
+    Words = npt.NDArray[np.uint32]
+
+__all__ = [
+    "BANDS",
+    "LEAST_SHINGLES",
+    "MOST_SHINGLES",
+    "ROWS",
+    "SKETCH_BYTES",
+    "Hashes",
+    "Sketches",
+    "Words",
+    "band_keys",
+    "most_resemblance",
+    "sketch",
+    "sketch_form",
+    "sketch_resemblance",
+    "sketch_rows",
+    "sketches",
+]
+
+SKETCH_BYTES: Final = 128
+"""Number of permutations of a MinHash, one byte each."""
+BANDS: Final = 8
+ROWS: Final = 8
+"""Bytes of a band. `BANDS` and `ROWS` are those that datasketch chooses for `MinHashLSH(threshold=0.7, num_perm=64)`.
+"""
+LEAST_SHINGLES: Final = 24
+"""Least number of shingles of a text with a sketch. Shorter texts are often the same on many pages, such as "please
+enable JavaScript".
+"""
+MOST_SHINGLES: Final = 512
+"""Number of shingles above which a text is sampled."""
+_NEAR: Final = 1.125
+"""Texts whose numbers of shingles differ by at most this factor are compared in a common sample. Texts that differ
+more cannot have a resemblance of .9.
+"""
+_CHANCE: Final = 1.0 / 256.0
+"""Probability that two different hash values have the same lowest byte."""
+_SKETCH_TOKENS: Final = 4
+_SPACE: Final = 32
+"""Largest byte that separates tokens; all smaller bytes separate tokens too."""
+_BLOCK: Final = 1 << 16
+_LOWER: Final = np.uint64(0x2020202020202020)
+"""Bits in which small ASCII letters differ from capitals. Bytes that differ only in these bits count as equal."""
+_FIRST_BYTES: Final = np.array([(1 << 8 * many) - 1 for many in range(9)], dtype=np.uint64)
+_SKETCH_SHIFT: Final = np.uint64(32)
+_ROWS_AT_ONCE: Final = 128
+"""Shingles whose permutations are computed at once: 64 kB, which stay in the processor's cache."""
+_GREATEST: Final = np.uint32((1 << 32) - 1)
+"""Hash value of an empty set."""
+_NUMBERS: Final = np.arange(BANDS, dtype=np.uint64) * BAND_MIX[0]
+
+
+def sketch(text: str, key: int = 0) -> bytes | None:
+    """Return the `SKETCH_BYTES` bytes of a text, or None if it has fewer than `LEAST_SHINGLES` shingles.
+
+    `key`, 64 bits, is the key of the token hashes. Sketches with different keys agree only by chance. Nobody without
+    the key can write a text that has a given sketch.
+    """
+    return next(iter(sketches(text, key)), None)
+
+
+def sketches(text: str, key: int = 0) -> list[bytes]:
+    """Return the sketch of a text, and a second one if a slightly longer or shorter text would be sampled with another
+    power.
+
+    Compare both with the sketches of other texts, but store only the first. The list is empty if `sketch` returns
+    None.
+    """
+    found = _shingles(text.encode("utf-8", "surrogatepass"), _keys_of_tokens(key))
+    many = len(found)
+    if many < LEAST_SHINGLES:
+        return []
+    moduli = dict.fromkeys(map(_modulus, (many, int(many / _NEAR), int(many * _NEAR))))
+    return [_signature(found[found & np.uint32(modulus - 1) == 0]) for modulus in moduli]
+
+
+def _modulus(shingles: int) -> int:
+    """Return the power of two that samples a text, given its number of shingles. All hashes of the sample are
+    multiples of it.
+    """
+    return 1 << ((shingles - 1) // MOST_SHINGLES).bit_length()
+
+
+def _signature(hashes: Words) -> bytes:
+    """Return the lowest bytes of the hash values of a MinHash.
+
+    The values are those of `MinHash.update_batch` (a test compares them). That makes two arrays of 170 kB for each
+    text. Here it is one array of 64 kB, which takes three quarters of the time.
+    """
+    multipliers, offsets = _permutations()
+    block = np.empty((min(len(hashes), _ROWS_AT_ONCE), SKETCH_BYTES), dtype=np.uint32)
+    least = np.full(SKETCH_BYTES, _GREATEST)
+    whole = _finalized(hashes).reshape(-1, 1)
+    for at in range(0, len(whole), _ROWS_AT_ONCE):
+        part = whole[at : at + _ROWS_AT_ONCE]
+        values = np.multiply(part, multipliers, out=block[: len(part)])
+        values += offsets
+        np.minimum(least, values.min(axis=0), out=least)
+    return bytes(least.astype(np.uint8))
+
+
+def _finalized(hashes: Words) -> Words:
+    """Return the hashes mixed by MurmurHash3's finalizer (Appleby), as the scheme `affine32` does first."""
+    found = hashes ^ (hashes >> np.uint32(16))
+    found *= np.uint32(0x85EBCA6B)
+    found ^= found >> np.uint32(13)
+    found *= np.uint32(0xC2B2AE35)
+    found ^= found >> np.uint32(16)
+    return found
+
+
+@cache
+def _permutations() -> tuple[Words, Words]:
+    """Return the factors and summands of the permutations of the MinHash from which all sketches are copied."""
+    multipliers, offsets = minhash_class()(SKETCH_BYTES, scheme="affine32").permutations
+    return multipliers, offsets
+
+
+@cache
+def sketch_form(key: int = 0) -> str:
+    """Return a name for the format of sketches and band keys, which depends on the key, this module and the version of
+    datasketch.
+    """
+    drawn = sketch(" ".join(f"{word}{number}" for number in range(400) for word in ("Form", "of", "the", "été")), key)
+    assert drawn is not None
+    keys = band_keys(np.frombuffer(drawn, dtype=np.uint8).reshape(1, -1))
+    return f"{xxh3_64_intdigest(drawn + keys.tobytes()):016x}"
+
+
+def band_keys(found: Sketches) -> Hashes:
+    """Return the (n, 8) 64-bit band keys of (n, 128) sketches; they also depend on the position of the band."""
+    rows = np.ascontiguousarray(found[:, : BANDS * ROWS]).view("<u8")
+    return mixed(rows ^ _NUMBERS)
+
+
+def sketch_resemblance(a: Sketches, b: Sketches) -> npt.NDArray[np.float64]:
+    """Return the (n,) estimated resemblances of pairs of (n, 128) sketches, 0..1; standard error .03 at .9."""
+    equal = np.count_nonzero(a == b, axis=1) / SKETCH_BYTES
+    return np.asarray(np.maximum(0.0, (equal - _CHANCE) / (1.0 - _CHANCE)))
+
+
+def sketch_rows(drawn: Sequence[bytes]) -> Sketches:
+    """Return sketches as the rows of an array (n, 128)."""
+    return np.frombuffer(b"".join(drawn), dtype=np.uint8).reshape(-1, SKETCH_BYTES)
+
+
+def most_resemblance(drawn: Sequence[bytes], others: Sketches) -> npt.NDArray[np.float64]:
+    """Return the (n,) estimated resemblances of one text to (n, 128) other sketches, taking the better of its
+    `sketches` for each.
+    """
+    return np.asarray(np.max([sketch_resemblance(row, others) for row in sketch_rows(drawn)], axis=0))
+
+
+@cache
+def _keys_of_tokens(key: int) -> tuple[np.uint64, np.uint64, np.uint64]:
+    """Return three numbers derived from a key, one for each keyed step of the token hash. For key 0 these steps have
+    no effect.
+    """
+    first, second, third = mixed(np.array([key], dtype=np.uint64) * BAND_MIX[:3]).tolist()
+    return np.uint64(first), np.uint64(second), np.uint64(third)
+
+
+def _shingles(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Words:
+    """Return the 32-bit hashes of all runs of four tokens, repeats kept."""
+    tokens = _token_hashes(data, key)
+    if len(tokens) < _SKETCH_TOKENS:
+        return np.empty(0, dtype=np.uint32)
+    # Combine pairs, then pairs of pairs two tokens apart, so that each of the four tokens gets its own factor.
+    pairs = tokens[:-1] * BAND_MIX[0]
+    pairs += tokens[1:]
+    runs = pairs[:-2] * BAND_MIX[2]
+    runs += pairs[2:]
+    runs ^= runs >> _SKETCH_SHIFT
+    runs *= BAND_MIX[3]
+    return np.asarray((runs >> _SKETCH_SHIFT).astype(np.uint32))
+
+
+def _token_hashes(data: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Hashes:
+    """Return the hashes of the tokens, computed in blocks that fit into the processor's cache. A token that crosses
+    the end of a block is cut there.
+    """
+    if len(data) <= _BLOCK:
+        return _tokens_of(data, key)
+    return np.concatenate([_tokens_of(data[at : at + _BLOCK], key) for at in range(0, len(data), _BLOCK)])
+
+
+def _tokens_of(block: bytes, key: tuple[np.uint64, np.uint64, np.uint64]) -> Hashes:
+    """Return a hash of each token: from its first eight bytes, and if it is longer, also from its last eight and its
+    length.
+
+    A token of more than 16 bytes is hashed as a whole by xxh3.
+    """
+    buffer = b" " + block + b" " * 8
+    divides = np.frombuffer(buffer, dtype=np.uint8) <= _SPACE
+    edges = (divides[1:] ^ divides[:-1]).nonzero()[0]
+    before, last = edges[::2], edges[1::2]
+    length = last - before
+    # The eight bytes that start at each byte. They are copied, because unaligned reads are slow.
+    eights = np.ndarray((len(buffer) - 7,), dtype="<u8", buffer=buffer, strides=(1,)).copy()
+    hashes = eights.take(before + 1)
+    hashes |= _LOWER
+    hashes &= _FIRST_BYTES.take(length, mode="clip")
+    hashes ^= key[
+        0
+    ]  # The key must enter before any product; otherwise two tokens would collide under every key or under none.
+    hashes *= BAND_MIX[1]
+    longer = (length > 8).nonzero()[0]
+    lengths = length.take(longer)
+    ends = eights.take(last.take(longer) - 7)
+    ends |= _LOWER
+    ends ^= key[1]
+    ends *= BAND_MIX[2]
+    ends += lengths.astype(np.uint64)
+    ends ^= ends >> _SKETCH_SHIFT
+    hashes[longer] += ends
+    for place in longer[lengths > 16].tolist():  # few tokens are that long, except in scripts without spaces
+        hashes[place] = xxh3_64_intdigest(buffer[before[place] + 1 : last[place] + 1].lower(), int(key[2]))
+    hashes ^= key[2]
+    hashes *= BAND_MIX[3]
+    return np.asarray(hashes ^ (hashes >> _SKETCH_SHIFT))

@@ -1,0 +1,291 @@
+"""Build a crawl's frontier from a collection file, or from the settings of another project's spider."""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import logging
+import os
+import random
+import socket
+import time
+from contextlib import suppress
+from functools import partial
+from math import inf
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+from webfountain.clock import SystemClock
+from webfountain.crawl.requests import ignores_robots
+from webfountain.crawl.start_urls import redis_parameters, redis_url
+from webfountain.crawl.worker_thread import POLL_S
+from webfountain.errors import RepositoryHeld
+from webfountain.frontier.assembly import FrontierAssembly
+from webfountain.frontier.inbox.inboxes import FOLDER, FeedInbox, Inbox
+from webfountain.frontier.inbox.seeds import SeedReport, load_seeds, load_seeds_once
+from webfountain.frontier.server_clock import ServerClock
+from webfountain.frontier.sites.pace import BY_POLICY
+from webfountain.policy.collection import Collection
+from webfountain.policy.collection_file import read_collection
+from webfountain.policy.tables import CollectionTable, NetworkTable, PolicyFile
+from webfountain.repository.repository import Repository, folder_of_ant
+from webfountain.sandbox.crash_guard import CrashSuspects
+from webfountain.store.locations import DEFAULT_STORE, folder_of, without_password
+from webfountain.store.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy.settings import BaseSettings
+
+    from webfountain.clock import Clock
+    from webfountain.config import FountainConfig
+    from webfountain.crawl.project_pace import ProjectPace
+    from webfountain.duplicates.index import DuplicateIndex
+    from webfountain.frontier.frontier import Frontier
+    from webfountain.frontier.inbox.notes import Notes
+    from webfountain.metrics import Metrics
+    from webfountain.ranking.link_importance import LiveImportance
+    from webfountain.store.claims import Claims
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["FrontierSetup", "build_for_project", "build_own", "store_url"]
+
+logger = logging.getLogger(__name__)
+
+
+class FrontierSetup(NamedTuple):
+    """A frontier ready to run. `seeds` loads the seeds of a collection, in the worker thread.
+
+    `endless`: known URLs are requested again, so the crawl does not end when each was requested once.
+    """
+
+    frontier: Frontier
+    collection: Collection
+    clock: Clock | ServerClock
+    metrics: Metrics
+    seeds: Any
+    endless: bool
+
+
+def store_url(config: FountainConfig, settings: BaseSettings, spider: str, arguments: Mapping[str, str]) -> str:
+    """Return the URL of the store for another project's spider.
+
+    Requests name methods of their spider, and a spider with other arguments is another crawl. So each has its own
+    store, unless the setting names one for all. Arguments that begin with an underscore do not count (scrapyd's _job).
+    A project with scrapy-redis's settings has its store on that server.
+    """
+    if config.store != DEFAULT_STORE:
+        return config.store
+    if (server := redis_url(settings, spider)) is not None:
+        return server
+    reported = sorted((name, value) for name, value in arguments.items() if not name.startswith("_"))
+    if not reported:
+        return f"{DEFAULT_STORE}/{spider}"
+    return f"{DEFAULT_STORE}/{spider}-{hashlib.sha1(repr(reported).encode(), usedforsecurity=False).hexdigest()[:8]}"
+
+
+def build_own(config: FountainConfig, file: str, metrics: Metrics) -> FrontierSetup:
+    """Build the frontier of the fountain spider from the collection file, with a repository."""
+    collection = read_collection(file)
+    cycle = collection.cycle
+    clock: Clock | ServerClock = SystemClock()
+    store = open_store(
+        config.store,
+        collection=collection.name,
+        period_s=cycle.period_s,
+        fastest_s=cycle.fastest_s,
+        at=clock.now(),
+    )
+    try:
+        clock = _clock_of(store, clock, config)
+        repository, place = _repository_of(config, collection, store, clock.now())
+    except BaseException:
+        store.close()
+        raise
+    folder = folder_of(config.store)
+    owner = _owner()
+    assembly = FrontierAssembly(
+        store, repository, collection, config, clock=clock, rng=random.Random(), metrics=metrics, owner=owner
+    )
+    assembly.with_features(
+        inbox=_inbox(store, folder),
+        suspects=CrashSuspects(folder if store.claims is None else place),
+        importance=_importance(collection, config.repository_folder if folder is None else folder, owner, clock.now()),
+        duplicates=_duplicate_index(store, place, config.repository_folder) if collection.duplicates.detect else None,
+    )
+    frontier = assembly.build()
+    seeds = partial(_load_seeds, frontier, store, clock)
+    return FrontierSetup(frontier, collection, clock, metrics, seeds, endless=True)
+
+
+def _load_seeds(frontier: Frontier, store: FrontierStore, clock: Clock | ServerClock, of: Collection) -> SeedReport:
+    """Load the seeds of a collection. A file of seeds is loaded by one ant, and the others wait for it."""
+    entrance = frontier.worker.entrance
+    judge, discover = entrance.judge, entrance.due.discover
+    if store.claims is None or of.seeds_file is None:
+        return load_seeds(of, judge, discover, at=clock.now())
+
+    def rest() -> bool:
+        time.sleep(POLL_S)
+        return not frontier.progress.stopped
+
+    return load_seeds_once(of, judge, discover, store.claims, owner=frontier.owner, now=clock.now, rest=rest)
+
+
+def _clock_of(store: FrontierStore, machine: Clock, config: FountainConfig) -> Clock | ServerClock:
+    """Return the clock that all ants of a store use. If no server has a clock, it is the machine's."""
+    if store.claims is None or store.claims.time() is None:
+        return machine
+    clock = ServerClock(machine, partial(_time_of, store.claims), heartbeat_s=config.heartbeat_seconds)
+    clock.compare()
+    return clock
+
+
+def _time_of(claims: Claims) -> float:
+    found = claims.time()
+    assert found is not None
+    return found
+
+
+def _inbox(store: FrontierStore, folder: Path | None) -> Notes | None:
+    """Return the inbox for notes to the crawl: a list on the store's server, or in the store's folder."""
+    feed = store.feed()
+    if feed is not None:
+        return FeedInbox(feed)
+    return None if folder is None else Inbox(folder / FOLDER)
+
+
+def _repository_of(
+    config: FountainConfig, collection: Collection, store: FrontierStore, at: float
+) -> tuple[Repository, Path]:
+    """Return the repository, opened for writing, and its folder. With several ants each has a folder of its own.
+
+    An ant takes over the folder of an earlier ant on this machine if no other process writes there. Otherwise it gets
+    a new number.
+    """
+    root = config.repository_folder
+    opened = partial(
+        Repository,
+        rules=collection.repository,
+        rotate_bytes=config.rotate_bytes,
+        software=collection.politeness.user_agent,
+    )
+    if store.claims is None:
+        return opened(root, given_out=max(store.pages.copies(), default=0)), root
+    here = f"{socket.gethostname()}:{root.resolve()}"
+    for number in itertools.count(1):
+        [claim] = store.claims.claim([f"repository/{number}"], owner=here, until=inf, at=at)
+        if claim.owner == here:
+            place = folder_of_ant(root, number)
+            given_out = max(store.pages.copies(repository=number), default=0)
+            with suppress(RepositoryHeld):
+                return opened(place, number=number, given_out=given_out), place
+    raise AssertionError("numbers do not end")
+
+
+def _importance(collection: Collection, folder: Path, owner: str, at: float) -> LiveImportance | None:
+    """Return the importance of pages, if the collection requests a ranking; else None."""
+    if not collection.is_ranking:
+        return None
+    from webfountain.ranking.link_importance import live_importance  # noqa: PLC0415  (0.2 s at start)
+
+    return live_importance(collection, folder, writer=owner, at=at)
+
+
+def _duplicate_index(store: FrontierStore, place: Path, root: Path) -> DuplicateIndex:
+    """Return the index of duplicates. It is stored next to the copies that it covers; so are the indices of other
+    ants."""
+    from webfountain.duplicates.index import DuplicateIndex  # noqa: PLC0415  only where they are detected
+    from webfountain.duplicates.sketch_key import sketch_key  # noqa: PLC0415
+
+    return DuplicateIndex(place / "duplicates", beside=None if place == root else root, key=sketch_key(store.board))
+
+
+def build_for_project(
+    config: FountainConfig,
+    settings: BaseSettings,
+    spider: str,
+    arguments: Mapping[str, str],
+    metrics: Metrics,
+    *,
+    pace: ProjectPace | None,
+) -> FrontierSetup:
+    """Build the frontier of another project's spider: no seeds, no repository, only its own requests, in its own
+    store."""
+    collection = _collection_of(config, settings, spider, pace)
+    url = store_url(config, settings, spider, arguments)
+    fresh = config.fresh or settings.getbool("SCHEDULER_FLUSH_ON_START")
+    store, clock = _open(url, collection, config, fresh=fresh, parameters=redis_parameters(settings))
+    _log_waiting(store, spider, url)
+    assembly = FrontierAssembly(
+        store, None, collection, config, clock=clock, rng=random.Random(), metrics=metrics, owner=_owner()
+    )
+    assembly.with_features(inbox=_inbox(store, folder_of(url)))
+    assembly.for_project(
+        recrawl=config.recrawl,
+        obey_robots=settings.getbool("ROBOTSTXT_OBEY"),
+        robot=settings.get("ROBOTSTXT_USER_AGENT") or settings.get("USER_AGENT"),
+        ignores_robots=ignores_robots,
+        pace=BY_POLICY if pace is None else pace.site_pace(),
+    )
+    return FrontierSetup(assembly.build(), collection, clock, metrics, None, endless=config.recrawl)
+
+
+def _open(
+    url: str, collection: Collection, config: FountainConfig, *, fresh: bool, parameters: Mapping[str, Any]
+) -> tuple[FrontierStore, Clock | ServerClock]:
+    """Open the store of a project's crawl. Return it with the clock to use."""
+    machine, cycle = SystemClock(), collection.cycle
+    store = open_store(
+        url,
+        collection=collection.name,
+        period_s=cycle.period_s,
+        fastest_s=cycle.fastest_s,
+        fresh=fresh,
+        at=machine.now(),
+        parameters=parameters,
+    )
+    try:
+        return store, _clock_of(store, machine, config)
+    except BaseException:
+        store.close()
+        raise
+
+
+def _log_waiting(store: FrontierStore, spider: str, url: str) -> None:
+    pages = store.census.statistics().pages
+    logger.info(
+        "The requests of %s wait in %s: %d of %d known ones are to be made",
+        spider,
+        without_password(url),
+        pages["never-crawled"],
+        sum(pages.values()),
+    )
+
+
+def _collection_of(config: FountainConfig, settings: BaseSettings, spider: str, pace: ProjectPace | None) -> Collection:
+    """Return the rules of a project's crawl. Sitemaps are not read: only requests of its spiders enter the frontier."""
+    if pace is not None:
+        path, tables = Path("scrapy settings"), _tables_of(config, settings, spider, pace)
+    else:
+        assert config.collection is not None
+        given = read_collection(config.collection)
+        path, tables = given.path, given.tables
+    quiet = msgspec.structs.replace(tables.discovery, sitemaps=False)
+    return Collection(path, msgspec.structs.replace(tables, discovery=quiet))
+
+
+def _tables_of(config: FountainConfig, settings: BaseSettings, spider: str, pace: ProjectPace) -> PolicyFile:
+    return PolicyFile(
+        collection=CollectionTable(name=f"{settings.get('BOT_NAME')}.{spider}", scope="any"),
+        politeness=pace.table(),
+        network=NetworkTable(allow_private=config.allow_private),
+    )
+
+
+def _owner() -> str:
+    """Return a name for the owner of leases that no other running process has."""
+    return f"{socket.gethostname()}-{os.getpid()}-{random.SystemRandom().getrandbits(32):08x}"

@@ -1,0 +1,95 @@
+"""Names of callbacks: a stored request contains the name of the spider's method that is called with its answer.
+
+Place in the walk: called by `requests`, which stores the name and reads it again. The same callbacks have names as
+with Scrapy's JOBDIR: methods of the spider, under any attribute. This includes private methods, methods of
+`callback_for`, and methods that were set on the instance. A `functools.partial` of such a method has a name too. All
+other callbacks have no name: a lambda, a function of a module, a method of another object. Looking up a name evaluates
+no property and calls nothing, because a store may contain any name.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import types
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from scrapy import Spider
+
+__all__ = ["CallbackMissing", "Callbacks", "UnnamedCallback"]
+
+
+class UnnamedCallback(Exception):
+    """A callback without a name. The text says which."""
+
+
+class CallbackMissing(ValueError):
+    """A name that the spider does not have, or no longer has."""
+
+
+class Callbacks:
+    """The callbacks of one spider."""
+
+    def __init__(self, spider: Spider) -> None:
+        self._spider = spider
+        self._names: dict[Any, str] = {}
+
+    def name(self, callback: Callable[..., Any] | None) -> Any:
+        """Return the name by which `callback` finds this callback: plain data, usually a text.
+
+        Raises
+        ------
+        UnnamedCallback
+            if it has no name; keep the request in memory.
+        """
+        if callback is None:
+            return None
+        if type(callback) is functools.partial:
+            return {"partial": self.name(callback.func), "args": list(callback.args), "kwargs": callback.keywords}
+        function = getattr(callback, "__func__", None)
+        owner = getattr(callback, "__self__", None)
+        if function is None or (owner is not self._spider and owner not in type(self._spider).__mro__):
+            raise UnnamedCallback(f"{callback!r} is no method of the spider")
+        if function not in self._names:
+            self._names[function] = self._find(callback, function)
+        return self._names[function]
+
+    def callback(self, name: Any) -> Any:
+        """Return the callback of a name.
+
+        Raises
+        ------
+        CallbackMissing
+            if the spider has no such method. A later version of the project may have it again.
+        """
+        if name is None:
+            return None
+        if isinstance(name, dict) and "partial" in name:
+            return functools.partial(self.callback(name["partial"]), *name["args"], **name["kwargs"])
+        if not isinstance(name, str) or self._function_of(name) is None:
+            raise CallbackMissing(f"the spider {self._spider.name!r} has no method {name!r}")
+        return getattr(self._spider, name)
+
+    def _find(self, callback: Callable[..., Any], function: Any) -> str:
+        """Return the callback's own name, or else any attribute of the spider that holds it."""
+        for name in (getattr(function, "__name__", ""), *self._attributes()):
+            if self._function_of(name) is function:
+                return str(name)
+        raise UnnamedCallback(f"{callback!r} is not found in the spider by its name")
+
+    def _attributes(self) -> Iterator[str]:
+        yield from vars(self._spider)
+        for kind in type(self._spider).__mro__:
+            yield from vars(kind)
+
+    def _function_of(self, name: str) -> Any:
+        """Return the function of the method that `getattr` would return; None if it is not a method."""
+        found = inspect.getattr_static(self._spider, name, None)
+        if isinstance(found, types.MethodType):  # set on the instance
+            return found.__func__ if found.__self__ is self._spider else None
+        if isinstance(found, classmethod):
+            found = found.__func__
+        return found if inspect.isfunction(found) and name not in vars(self._spider) else None

@@ -1,0 +1,258 @@
+"""The download handler for http and https: it connects Scrapy to `Fetcher` and the connection pool.
+
+There are two paths. Our own fetches (pages, robots.txt, sitemaps) take the cheapest path: without header objects,
+without guessing a response class, and with the content coding already decoded. Requests of other projects' spiders
+take the path of Scrapy's own streaming handlers, over our connections. `BaseStreamingDownloadHandler` implements its
+signals, size limits, data loss, StopDownload, response class and log lines. On this path too, endless headers are cut,
+private addresses are refused, and the request goes to the address for which politeness counted it. Requests with a
+proxy or a DOWNLOADER_CLIENTCONTEXTFACTORY go to Scrapy's default handler.
+
+As in Scrapy, TLS certificates are not verified unless the collection (`network.verify_tls`) or
+DOWNLOAD_VERIFY_CERTIFICATES requires it. A page behind an expired certificate is still a page, and a crawl sends no
+secrets. Private addresses are refused unless the collection (`network.allow_private`) allows them. This is checked
+after DNS and for every redirect. Without a collection file, WEBFOUNTAIN_ALLOW_PRIVATE decides. It is on by default: an
+existing project means the hosts that it names.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import ipaddress
+import ssl
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.core.downloader.handlers._base_streaming import BaseStreamingDownloadHandler
+from scrapy.exceptions import ResponseDataLossError, UnsupportedURLSchemeError
+from scrapy.http import Headers, Response
+from scrapy.utils._download_handlers import normalize_bind_address
+from scrapy.utils.httpobj import urlparse_cached
+from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.ssl import _log_sslobj_debug_info, _make_ssl_context
+
+from webfountain.crawl.certificate_names import CertificateNames
+from webfountain.crawl.error_words import download_error
+from webfountain.crawl.flight import flight_of
+from webfountain.crawl.fountain_response import FountainResponse
+from webfountain.crawl.reactor_names import reactor_addresses
+from webfountain.crawl.session import Session
+from webfountain.crawl.streamed_answer import StreamedAnswer
+from webfountain.download.bad_response import BadResponse
+from webfountain.download.certificates import check_certificates
+from webfountain.download.connection_pool import ConnectionPool
+from webfountain.download.fetcher import Fetcher, allowed, authority_of
+from webfountain.download.resolver import Resolver
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Collection, Sequence
+
+    from scrapy import Request
+    from scrapy.core.downloader.handlers._base_streaming import _BaseResponseArgs
+    from scrapy.crawler import Crawler
+
+    from webfountain.crawl.flight import Flight
+    from webfountain.download.connection import Endpoint
+
+__all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler"]
+
+ABORT: Final = object()
+"""Signal that ends all downloads at once with the error word `word`. It is "cut" when the crawl stops, and "lapsed"
+when another ant may hold its leases.
+"""
+
+ABORT_SITES: Final = object()
+"""Signal that ends the downloads from `sites`, which another ant now holds."""
+
+
+class FountainDownloadHandler(BaseStreamingDownloadHandler["StreamedAnswer"]):
+    """The download handler for http and https.
+
+    Settings read: WEBFOUNTAIN_ALLOW_PRIVATE, DOWNLOAD_BIND_ADDRESS, DOWNLOAD_TIMEOUT, DOWNLOAD_MAXSIZE,
+    DOWNLOAD_WARNSIZE, DOWNLOAD_FAIL_ON_DATALOSS, DOWNLOAD_VERIFY_CERTIFICATES, the other DOWNLOAD_TLS settings and
+    DOWNLOADER_CLIENT_TLS_*; the reactor's resolver, and so DNS_RESOLVER, DNS_TIMEOUT, DNSCACHE_*.
+
+    Raises ValueError at the start for TLS versions that do not exist.
+    """
+
+    supports_per_request_bindaddress = True
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        settings = crawler.settings
+        self._allow_private = settings.getbool("WEBFOUNTAIN_ALLOW_PRIVATE", True)
+        self._timeout = settings.getfloat("DOWNLOAD_TIMEOUT")
+        self._tls = _make_ssl_context(settings)
+        # Many servers end a body without closing TLS properly. The framing shows whether the body was cut.
+        self._tls.options |= ssl.OP_IGNORE_UNEXPECTED_EOF
+        self._pool = ConnectionPool(self._tls_context)
+        self._bodies = Session.of(crawler).bodies
+        self._resolver = Resolver()
+        self._fetcher = Fetcher(self._pool, Session.of(crawler), self._resolver.resolve, local=self._bind_address)
+        self._context_factory = settings.getpriority("DOWNLOADER_CLIENTCONTEXTFACTORY") != 0
+        self._scrapys: Any = None
+        self._names = CertificateNames()
+        crawler.signals.connect(self._pool.abort, ABORT)
+        crawler.signals.connect(self._abort_sites, ABORT_SITES)
+
+    async def download_request(self, request: Request) -> Response:
+        """Return the response, or raise one of Scrapy's download exceptions."""
+        flight = flight_of(request)
+        if flight is not None and flight.own:
+            return await self._own(request, flight)
+        if request.meta.get("proxy") or (self._context_factory and request.url.startswith("https:")):
+            return await self._by_scrapy(request)
+        request.meta.setdefault("download_timeout", self._timeout)
+        return await super().download_request(request)
+
+    def _abort_sites(self, sites: Collection[str]) -> None:
+        for authority in map(authority_of, sites):
+            self._pool.abort_site(authority.host, authority.port, "lapsed")
+
+    async def close(self) -> None:
+        """Close all connections."""
+        self._resolver.close()
+        self._pool.close()
+        if self._scrapys is not None:
+            await self._scrapys.close()
+
+    def _tls_context(self) -> ssl.SSLContext:
+        """Return the TLS context of all connections. It is made once the collection is known, which may require
+        verification.
+        """
+        terms = Session.of(self.crawler).terms
+        if terms is not None and terms.verify_tls:
+            check_certificates(self._tls)
+        return self._tls
+
+    async def _own(self, request: Request, flight: Flight) -> Response:
+        extra = request.headers.to_tuple_list() if request.headers else ()
+        flight.held_body = self._bodies.hold()
+        fetched = await self._fetcher.fetch(flight.fetch, flight.terms, extra=extra, held=flight.held_body)
+        if fetched.fetch.kind != "page":
+            fetched = await flight.landing.read_file(fetched)
+        flight.fetched = fetched
+        if fetched.error is not None:
+            raise download_error(fetched.error, request.url)
+        return FountainResponse(request.url, fetched=fetched, status=fetched.status, body=fetched.body, request=request)
+
+    async def _by_scrapy(self, request: Request) -> Response:
+        if self._scrapys is None:
+            default = self.crawler.settings.getdict("DOWNLOAD_HANDLERS_BASE")["http"]
+            self._scrapys = build_from_crawler(load_object(default), self.crawler)
+        response: Response = await self._scrapys.download_request(request)
+        return response
+
+    # ------------------------------------------- methods that Scrapy's streaming calls
+
+    @asynccontextmanager
+    async def _make_request(self, request: Request, timeout: float) -> AsyncIterator[StreamedAnswer]:
+        """Send a project's request, and read the answer while the block runs."""
+        flight = flight_of(request)
+        answer = StreamedAnswer(request, timeout, may_send=None if flight is None else flight.terms.may_send)
+        running = asyncio.create_task(self._send(request, answer))
+        running.add_done_callback(answer.wake)
+        try:
+            await answer.begun()
+            if urlparse_cached(request).scheme == "https":
+                self._names.check(urlparse_cached(request).hostname or "", answer.certificate)
+            yield answer
+        finally:
+            running.cancel()
+
+    async def _send(self, request: Request, answer: StreamedAnswer) -> None:
+        """Send the request to the address for which politeness counted it, or to those that the reactor's resolver
+        finds.
+        """
+        parts = urlparse_cached(request)
+        if parts.scheme not in ("http", "https"):
+            raise UnsupportedURLSchemeError(f"{parts.scheme}: {request.url}")
+        site = f"{parts.scheme}://{parts.netloc}"
+        authority = authority_of(site)
+        flight = flight_of(request)
+        local = normalize_bind_address(request.meta.get("bindaddress")) or self._bind_address
+        allow_private = self._may_be_private() if flight is None else flight.terms.allow_private
+        turn = None
+        try:
+            if flight is not None and flight.fetch.address is not None and site == flight.fetch.site:
+                addresses: Sequence[str] = (flight.fetch.address, *flight.fetch.fallbacks)
+                turn = functools.partial(_turn, flight)
+            else:
+                addresses = await reactor_addresses(authority.host)
+            answer.endpoint = await self._pool.run(
+                [authority.at(address, local) for address in allowed(addresses, allow_private=allow_private)],
+                _wire(request, parts, authority.text),
+                answer.exchange,
+                repeatable=request.method in ("GET", "HEAD"),
+                turn=turn,
+            )
+        except BadResponse as bad:
+            answer.exchange.settle(bad.word)
+
+    def _may_be_private(self) -> bool:
+        """Return whether a request without a flight may go to a private address: media files, robots.txt of Scrapy's
+        own middleware.
+        """
+        terms = Session.of(self.crawler).terms
+        return self._allow_private if terms is None else bool(terms.allow_private)
+
+    @staticmethod
+    def _extract_headers(response: StreamedAnswer) -> Headers:
+        headers = Headers()
+        chunked = response.exchange.reader.length is None
+        for name, value in response.exchange.reader.headers:
+            if not (chunked and name == "content-length"):  # this header is optional here and need not be a number
+                headers.appendlist(name, value.encode("latin-1"))
+        return headers
+
+    @staticmethod
+    def _build_base_response_args(response: StreamedAnswer, request: Request, headers: Headers) -> _BaseResponseArgs:
+        reader, connection = response.exchange.reader, response.exchange.connection
+        assert reader.status is not None
+        assert connection is not None
+        return {
+            "status": reader.status,
+            "url": request.url,
+            "headers": headers,
+            "certificate": response.certificate(),
+            "ip_address": ipaddress.ip_address(connection.endpoint.address.partition("%")[0]),
+            "protocol": reader.version,
+        }
+
+    @staticmethod
+    def _iter_body_chunks(response: StreamedAnswer) -> AsyncIterator[bytes]:
+        return response.chunks()
+
+    @staticmethod
+    def _is_dataloss_exception(exc: Exception) -> bool:
+        return isinstance(exc, ResponseDataLossError)
+
+    def _log_tls_info(self, response: StreamedAnswer, request: Request) -> None:
+        connection = response.exchange.connection
+        tls = None if connection is None else connection.tls()
+        if tls is not None:
+            _log_sslobj_debug_info(tls)
+
+
+def _turn(flight: Flight, endpoint: Endpoint) -> float:
+    return flight.terms.detour(flight.fetch, endpoint.address)
+
+
+def _wire(request: Request, parts: Any, authority: str) -> bytes:
+    """Return the request as it is sent: as the project made it, with our framing."""
+    target = (
+        (parts.path or "/") + (f";{parts.params}" if parts.params else "") + (f"?{parts.query}" if parts.query else "")
+    )
+    lines = [f"{request.method} {target} HTTP/1.1".encode("latin-1", "replace")]
+    names = set()
+    for name, values in request.headers.items():
+        lower = name.lower()
+        if lower in (b"proxy-authorization", b"content-length", b"transfer-encoding"):
+            continue
+        names.add(lower)
+        lines += [name + b": " + value.replace(b"\r", b"").replace(b"\n", b"") for value in values]
+    if b"host" not in names:
+        lines.insert(1, b"Host: " + authority.encode("latin-1", "replace"))
+    if request.body or request.method in ("POST", "PUT", "PATCH"):
+        lines.append(b"Content-Length: %d" % len(request.body))
+    return b"\r\n".join(lines) + b"\r\n\r\n" + request.body

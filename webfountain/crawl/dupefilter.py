@@ -1,0 +1,89 @@
+"""The filter for duplicate requests of another project's spider: the project's own filter, or ours.
+
+Place in the walk: in add-on mode, before the frontier. With Scrapy's default filter the store decides, across runs.
+Requests seen recently in this run are dropped here, so that the engine reports them as usual (signal `request_dropped`,
+stat `dupefilter/filtered`). If only the store knew a request, the scheduler reports the same a moment later. A
+project's own DUPEFILTER_CLASS decides alone: each request that it passes is a request of its own, whatever the store
+knows.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from typing import TYPE_CHECKING
+
+from scrapy.dupefilters import RFPDupeFilter
+from scrapy.utils.defer import maybe_deferred_to_future
+from scrapy.utils.misc import build_from_crawler, load_object
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+    from scrapy.dupefilters import BaseDupeFilter
+    from scrapy.http import Request
+
+__all__ = ["Duplicates"]
+
+
+def _unknown(_: Request) -> bool:
+    return False
+
+
+class Duplicates:
+    """The duplicate filter of one run. `size` is the number of web requests that it remembers; it remembers all
+    others.
+
+    Settings read: DUPEFILTER_CLASS, DUPEFILTER_DEBUG.
+    """
+
+    def __init__(self, crawler: Crawler, *, size: int) -> None:
+        self._crawler = crawler
+        self._size = size
+        self._recent: OrderedDict[bytes, None] = OrderedDict()
+        self.earlier: Callable[[Request], bool] = _unknown
+        """Function that returns whether a previous scheduler has seen a request (`scrapy_redis`)."""
+        kind = load_object(crawler.settings["DUPEFILTER_CLASS"])
+        self.decides = kind is not RFPDupeFilter
+        """Whether only the project's own filter decides."""
+        if self.decides:
+            self._filter: BaseDupeFilter = build_from_crawler(kind, crawler)
+        else:
+            debug = crawler.settings.getbool("DUPEFILTER_DEBUG")
+            self._filter = RFPDupeFilter(debug=debug, fingerprinter=crawler.request_fingerprinter)
+
+    async def open(self) -> None:
+        """Open the filter at the start of the crawl."""
+        if (opening := self._filter.open()) is not None:
+            await maybe_deferred_to_future(opening)
+
+    async def close(self, reason: str) -> None:
+        """Close the filter at the end of the crawl."""
+        if (closing := self._filter.close(reason)) is not None:
+            await maybe_deferred_to_future(closing)
+
+    def holds(self, request: Request, *, web: bool) -> bool:
+        """Return whether to drop a request because it came before. Otherwise remember it.
+
+        `web`: the store knows requests of this kind, so they may be forgotten here.
+        """
+        if request.dont_filter or not (self._knows(request, web=web) or self.earlier(request)):
+            return False
+        self.log(request)
+        return True
+
+    def log(self, request: Request) -> None:
+        """Count and log a request as one that the filter dropped, because the store knew it."""
+        assert self._crawler.spider is not None
+        self._filter.log(request, self._crawler.spider)
+
+    def _knows(self, request: Request, *, web: bool) -> bool:
+        if self.decides or not web:
+            return self._filter.request_seen(request)
+        fingerprint = self._crawler.request_fingerprinter.fingerprint(request)
+        if fingerprint in self._recent:
+            return True
+        self._recent[fingerprint] = None
+        if len(self._recent) > self._size:
+            self._recent.popitem(last=False)
+        return False

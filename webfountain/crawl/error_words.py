@@ -1,0 +1,62 @@
+"""Convert download errors between Scrapy's exceptions and the words that records store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from scrapy.exceptions import (
+    CannotResolveHostError,
+    DownloadCancelledError,
+    DownloadConnectionRefusedError,
+    DownloadFailedError,
+    DownloadTimeoutError,
+    ResponseDataLossError,
+)
+
+if TYPE_CHECKING:
+    from webfountain.download.bad_response import ErrorWord
+
+__all__ = ["download_error", "error_word"]
+
+_EXCEPTIONS: Final[dict[str, type[Exception]]] = {
+    "dns": CannotResolveHostError,
+    "private-address": DownloadCancelledError,
+    "connect": DownloadConnectionRefusedError,
+    "tls": DownloadConnectionRefusedError,
+    "certificate": DownloadConnectionRefusedError,
+    "timeout": DownloadTimeoutError,
+    "too-slow": DownloadTimeoutError,
+    "headers-too-large": DownloadCancelledError,
+    "too-large": DownloadCancelledError,
+    "bomb": DownloadCancelledError,
+    "content-type": DownloadCancelledError,
+    "cut": ResponseDataLossError,
+    "bad-response": DownloadFailedError,
+    "network": DownloadFailedError,
+    "lapsed": DownloadFailedError,
+}
+_WORDS: Final[tuple[tuple[type[Exception], ErrorWord], ...]] = (
+    (CannotResolveHostError, "dns"),
+    (DownloadConnectionRefusedError, "connect"),
+    (DownloadTimeoutError, "timeout"),
+    (TimeoutError, "timeout"),
+    (DownloadCancelledError, "too-large"),
+    (ResponseDataLossError, "cut"),
+    (DownloadFailedError, "bad-response"),
+    (OSError, "connect"),
+)
+
+
+def download_error(word: str, url: str) -> Exception:
+    """Return the exception that Scrapy's middlewares know for an error word. Its attribute `word` holds the word."""
+    error = _EXCEPTIONS[word](f"{word}: {url}")
+    error.word = word  # type: ignore[attr-defined]
+    return error
+
+
+def error_word(exception: BaseException) -> str:
+    """Return the word for an exception of any download handler; "filtered" if it was no download error."""
+    word = getattr(exception, "word", None)
+    if isinstance(word, str):
+        return word
+    return next((word for kind, word in _WORDS if isinstance(exception, kind)), "filtered")

@@ -1,0 +1,150 @@
+"""Hold items whose pipeline cannot reach its target (a list on a server, a database), so that none is lost.
+
+Place in the walk: between a callback and the settling of its page. If a pipeline fails because its target is
+unreachable, it gets the same item again until the target answers. Earlier pipelines are not run a second time.
+Meanwhile the page is not settled. Waiting items delay new requests, as in Scrapy's scraper. The wait ends when the
+crawl stops or after `PATIENCE_S`. Then the item fails as usual, and its page goes back to its queue and is requested
+again. So no item is lost, but an item may be delivered twice, as after a kill. Any other error of a pipeline, and
+`DropItem`, is the project's decision, and the page is settled.
+
+The class of an error shows whether a target is unreachable (`is_away`): Python's own classes, and by name those of
+clients that have no common base class.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import logging
+import random
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import signals
+from scrapy.utils.defer import ensure_awaitable
+from scrapy.utils.python import global_object_name
+
+from webfountain.crawl.download_handler import ABORT
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy.crawler import Crawler
+    from twisted.python.failure import Failure
+
+    from webfountain.crawl.flight import Flight
+
+__all__ = ["ItemSafety", "is_away"]
+
+logger = logging.getLogger(__name__)
+
+PATIENCE_S: Final = 3600.0
+"""Seconds that an item waits for the target of its pipeline. After that its page is requested again."""
+SHORTEST_S: Final = 0.1
+LONGEST_S: Final = 2.0
+_AWAY: Final = frozenset(
+    {
+        # redis, and clients that use the same names or those of `requests`
+        "BusyLoadingError",
+        "ClusterDownError",
+        "ConnectionError",
+        "MasterDownError",
+        "OutOfMemoryError",
+        "ReadOnlyError",
+        "TimeoutError",
+        "TryAgainError",
+        # pymongo, aiohttp, httpx, urllib3, kafka, elasticsearch
+        "AutoReconnect",
+        "ClientConnectionError",
+        "ConnectError",
+        "ConnectTimeout",
+        "ConnectTimeoutError",
+        "ConnectionFailure",
+        "ConnectionTimeout",
+        "KafkaTimeoutError",
+        "NewConnectionError",
+        "NoBrokersAvailable",
+        "ReadTimeout",
+        # psycopg, MySQL: "server closed the connection", "too many connections"
+        "CannotConnectNow",
+        "InterfaceError",
+        "OperationalError",
+    }
+)
+_FILES: Final = frozenset({"sqlite3"})
+"""Databases in a file, whose operational errors do not end by themselves."""
+
+
+def is_away(error: BaseException) -> bool:
+    """Return whether an error means that the other side is unreachable now."""
+    if isinstance(error, ConnectionError | TimeoutError):
+        return True
+    return any(
+        kind.__name__ in _AWAY and kind.__module__.partition(".")[0] not in _FILES for kind in type(error).__mro__
+    )
+
+
+class ItemSafety:
+    """Holds the items of one crawl; used in the loop thread. `flight_of` returns the flight that produced an item, or
+    None.
+    """
+
+    def __init__(self, crawler: Crawler, flight_of: Callable[[Any], Flight | None]) -> None:
+        self._flight_of = flight_of
+        self._is_over = asyncio.Event()
+        self._rng = random.Random()
+        self._away: set[str] = set()
+        self._stats = crawler.stats
+        crawler.signals.connect(self._item_error, signals.item_error)
+        crawler.signals.connect(self._abort, ABORT)
+
+    def guard(self, pipeline: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a `process_item` for `pipeline` that waits for the pipeline's target."""
+        name = global_object_name(pipeline)
+
+        @functools.wraps(pipeline)
+        async def process_item(item: Any, *args: Any) -> Any:
+            began, pause = time.monotonic(), SHORTEST_S
+            while True:
+                try:
+                    done = await ensure_awaitable(pipeline(item, *args), _warn=name)
+                except Exception as error:
+                    if not is_away(error) or self._is_over.is_set() or time.monotonic() - began > PATIENCE_S:
+                        raise
+                    await self._wait(name, error, pause)
+                    pause = min(2.0 * pause, LONGEST_S)
+                else:
+                    self._answered(name, began)
+                    return done
+
+        return process_item
+
+    async def _wait(self, name: str, error: Exception, pause: float) -> None:
+        self._stats.inc_value("addon/items_waited")
+        if name not in self._away:
+            self._away.add(name)
+            logger.warning("The target of %s is unreachable; its items and their pages wait: %.200r", name, error)
+        try:
+            async with asyncio.timeout(pause * self._rng.uniform(0.5, 1.0)):
+                await self._is_over.wait()
+        except TimeoutError:
+            return
+
+    def _answered(self, name: str, began: float) -> None:
+        if name in self._away:
+            self._away.remove(name)
+            logger.warning("The target of %s is back after %.1f s", name, time.monotonic() - began)
+
+    def _item_error(self, response: Any, failure: Failure) -> None:
+        """Process the final failure of an item. If its target was unreachable, the page is requested again."""
+        if failure.value is None or not is_away(failure.value):
+            return
+        flight = self._flight_of(response)
+        while flight is not None:  # flights that wait for this page in memory are not settled either
+            flight.lost_items = True
+            flight = flight.parent
+
+    def _abort(self, word: str) -> None:
+        """Stop all waits, because the crawl stops."""
+        if word == "cut":
+            self._is_over.set()

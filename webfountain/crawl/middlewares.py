@@ -1,0 +1,141 @@
+"""The downloader middlewares: one lands each fetch exactly once, one ends requests that the ant refused.
+
+The landing middleware is the innermost of the chain. So it sees the answer before Scrapy's retry and redirect
+middlewares turn it into another request. A 503 slows the site down even if it is retried, and a redirect counts as an
+answer. A request that never reached the download handler, because another middleware refused or answered it, lands
+when the engine is done with it. The fetcher handles conditional headers, and the spider has verdicts made.
+
+The refusing middleware has the place of Scrapy's middleware for robots.txt, before those that do work for the request.
+Only the add-on installs it. Its error for a host without an address passes through Scrapy's retry middleware as usual.
+Next to it is Scrapy's own middleware for robots.txt, for requests that did not come from the ant.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import defaultdict
+from typing import TYPE_CHECKING, Any
+
+from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import Response
+from scrapy.utils.httpobj import urlparse_cached
+from twisted.internet.defer import Deferred
+
+from webfountain.crawl.error_words import download_error, error_word
+from webfountain.crawl.flight import flight_of
+from webfountain.crawl.session import Session
+from webfountain.records import FetchResult
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+    from scrapy.robotstxt import RobotParser
+
+    from webfountain.crawl.flight import Flight
+
+__all__ = ["BesideMiddleware", "LandingMiddleware", "RefusingMiddleware"]
+
+logger = logging.getLogger(__name__)
+
+
+class LandingMiddleware:
+    """A middleware that reports the result of each flight to the scheduler."""
+
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Land a flight with its answer, from the site or from a middleware."""
+        flight = flight_of(request)
+        if flight is not None and not flight.landed:
+            at = flight.landing.now()
+            flight.landing.land(flight, flight.fetched or _fetched(flight, request, response, at=at))
+        return response
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Land a flight that got no answer."""
+        flight = flight_of(request)
+        if flight is not None and not flight.landed:
+            word = error_word(exception)
+            flight.landing.land(
+                flight, flight.fetched or FetchResult(flight.fetch, flight.landing.now(), 0.0, error=word)
+            )
+
+
+class RefusingMiddleware:
+    """Ends a refused request with the error of Scrapy's robots.txt middleware or download handler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_request(self, request: Request) -> None:
+        """Raise IgnoreRequest for a request that the ant refused, CannotResolveHostError if the host has no address."""
+        flight = flight_of(request)
+        if flight is None or flight.refusal is None:
+            return
+        outcome = flight.refusal.outcome
+        if outcome.kind == "failed":
+            raise download_error(outcome.record.error or "network", request.url)
+        why = f"Forbidden by {outcome.record.error}"
+        logger.debug("%s: %s", why, request, extra={"spider": self._crawler.spider})
+        if outcome.kind == "refused_by_robots":
+            self._crawler.stats.inc_value("robotstxt/forbidden")
+        raise IgnoreRequest(why)
+
+
+class BesideMiddleware(RobotsTxtMiddleware):
+    """Scrapy's middleware for robots.txt, for requests that do not come from the scheduler: files, images, the
+    project's own `engine.download_async`.
+
+    For all other requests the ant has checked robots.txt. A robots.txt that the ant has fetched in this run is not
+    fetched again.
+    """
+
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._turns: defaultdict[str, asyncio.Lock] = defaultdict(asyncio.Lock)
+        self._known = Session.of(crawler).robots
+
+    async def process_request(self, request: Request, spider: Spider | None = None) -> None:
+        """Raise IgnoreRequest for a request that robots.txt refuses."""
+        del spider  # Scrapy passes none, but the signature is its own
+        if flight_of(request) is None:
+            await super().process_request(request)
+
+    async def robot_parser(self, request: Request) -> RobotParser | None:
+        """Return the parser of a robots.txt, for one request after the other.
+
+        If several requests wait for the same robots.txt, Scrapy 2.19 gives its rules to the first one only. Files are
+        often requested many at once; pages seldom are.
+        """
+        netloc = urlparse_cached(request).netloc
+        async with self._turns[netloc]:
+            body = self._known.get(netloc)
+            if body is not None and netloc not in self._parsers:
+                self._parsers[netloc] = Deferred()
+                known = Response(f"{urlparse_cached(request).scheme}://{netloc}/robots.txt", body=body)
+                await self._parse_robots(known, netloc, request)
+                return self._parsers[netloc]  # type: ignore[return-value]
+            return await super().robot_parser(request)
+
+
+def _fetched(flight: Flight, request: Request, response: Response, *, at: float) -> FetchResult:
+    """Return the result of a fetch that another download handler made. The body of a project's page is omitted."""
+    headers: list[tuple[str, Any]] = [
+        (name.decode("latin-1").lower(), value.decode("latin-1"))
+        for name, values in response.headers.items()
+        for value in values
+    ]
+    return FetchResult(
+        flight.fetch,
+        at,
+        float(request.meta.get("download_latency", 0.0)),
+        status=response.status,
+        headers=tuple(headers),
+        body=response.body if flight.own else b"",
+    )

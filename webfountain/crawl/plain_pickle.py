@@ -1,0 +1,88 @@
+"""Read pickles as data: entries of scrapy-redis's queue are read without running any code in them.
+
+A pickle is a program, and an ordinary unpickler calls what it names. This reader accepts only the names of a few
+containers and times of the standard library, whose construction has no side effect. It refuses all other names. So a
+request that contains an object of a project cannot be read, and the error names the object. The size is limited: a few
+bytes that refer to themselves cannot expand to more than a million values.
+"""
+
+from __future__ import annotations
+
+import collections
+import datetime
+import decimal
+import io
+import pickle
+from typing import Any, Final
+
+from webfountain.errors import InputError
+
+__all__ = ["PickleRefused", "read_pickle"]
+
+MAX_BYTES: Final = 10_000_000
+MAX_VALUES: Final = 1_000_000
+_ALLOWED: Final[dict[tuple[str, str], Any]] = {
+    ("builtins", "set"): set,
+    ("builtins", "frozenset"): frozenset,
+    ("collections", "OrderedDict"): collections.OrderedDict,
+    ("datetime", "datetime"): datetime.datetime,
+    ("datetime", "date"): datetime.date,
+    ("datetime", "time"): datetime.time,
+    ("datetime", "timedelta"): datetime.timedelta,
+    ("datetime", "timezone"): datetime.timezone,
+    ("decimal", "Decimal"): decimal.Decimal,
+}
+
+
+class PickleRefused(InputError):
+    """A pickle that is more than data. The text says which name it contains."""
+
+
+class _DataUnpickler(pickle.Unpickler):
+    def find_class(self, module_name: str, global_name: str) -> Any:
+        """Return a class of plain data. Raise PickleRefused for all others."""
+        found = _ALLOWED.get((module_name, global_name))
+        if found is None:
+            raise PickleRefused(f"it names {module_name}.{global_name}")
+        return found
+
+    def persistent_load(self, pid: Any) -> Any:
+        """Refuse a reference to an object outside the pickle."""
+        raise PickleRefused("it refers to something outside")
+
+
+def read_pickle(data: bytes) -> Any:
+    """Return the value of a pickle of plain data. No import and no call is made for it.
+
+    Raises
+    ------
+    PickleRefused
+        for a pickle that names anything else or is too large, and for data that is not a pickle.
+    """
+    if len(data) > MAX_BYTES:
+        raise PickleRefused(f"it is {len(data):,} bytes long (at most {MAX_BYTES:,})")
+    try:
+        value = _DataUnpickler(io.BytesIO(data)).load()
+    except PickleRefused:
+        raise
+    except (
+        Exception
+    ) as error:  # the data may come from a stranger, and the unpickler has as many kinds of errors as opcodes
+        raise PickleRefused(f"it is no pickle ({type(error).__name__})") from None
+    _count(value)
+    return value
+
+
+def _count(value: Any) -> None:
+    """Raise PickleRefused for a value with too many parts. A value that contains itself has infinitely many."""
+    left, waiting = MAX_VALUES, [value]
+    while waiting:
+        found = waiting.pop()
+        left -= 1
+        if left < 0:
+            raise PickleRefused(f"it unfolds to more than {MAX_VALUES:,} values")
+        if isinstance(found, dict):
+            waiting += found.keys()
+            waiting += found.values()
+        elif isinstance(found, list | tuple | set | frozenset):
+            waiting += found

@@ -1,0 +1,210 @@
+"""The crawl of another project's spider: only the requests that it yields enter the frontier.
+
+Place in the walk: called by the scheduler in add-on mode. `own_crawl` is its counterpart. Features that a project
+switches on by settings (sessions, only new items) are opened and closed here.
+
+Settings read: those of `session`, and DUPEFILTER_CLASS.
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from webfountain.core.url_cache import entries_within
+from webfountain.crawl import engine
+from webfountain.crawl.downloader import FountainDownloader
+from webfountain.crawl.dupefilter import Duplicates
+from webfountain.crawl.flight import flight_of
+from webfountain.crawl.known_requests import KnownRequests
+from webfountain.crawl.own_requests import own_request
+from webfountain.crawl.pollers import StartUrlPoller
+from webfountain.crawl.project_requests import ProjectRequests
+from webfountain.crawl.requests import RequestStore
+from webfountain.crawl.scrapy_redis import EARLIER_SEEN, SeenFingerprints
+from webfountain.crawl.start_urls import StartUrls
+from webfountain.frontier.repeated_requests import make_failed_again
+from webfountain.records import Fetch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from scrapy import Request, Spider
+    from scrapy.crawler import Crawler
+
+    from webfountain.crawl.direct_requests import DirectRequests
+    from webfountain.crawl.landings import Landings
+    from webfountain.crawl.refusals import Refusals
+    from webfountain.crawl.session import Session
+    from webfountain.crawl.session_cookies import SessionCookies
+    from webfountain.crawl.worker_thread import Worker
+    from webfountain.errors import WebfountainError
+    from webfountain.frontier.batch import Batch, LeaseEnd
+
+__all__ = ["ProjectCrawl"]
+
+logger = logging.getLogger(__name__)
+
+
+class ProjectCrawl:
+    """One crawl of a project. `failed` is called with an error that ends it."""
+
+    def __init__(
+        self,
+        crawler: Crawler,
+        session: Session,
+        worker: Worker,
+        *,
+        landings: Landings,
+        refusals: Refusals,
+        direct: DirectRequests,
+        failed: Callable[[WebfountainError], None],
+    ) -> None:
+        assert session.built is not None
+        assert crawler.spider is not None
+        self._crawler = crawler
+        self._session = session
+        self._worker = worker
+        self._landings = landings
+        self._refusals = refusals
+        self._frontier = frontier = session.built.frontier
+        self._endless = session.built.endless
+        self._spider: Spider = crawler.spider
+        self._duplicates = Duplicates(crawler, size=entries_within(session.config.cache_bytes))
+        stored = RequestStore(crawler, self._spider, session.metrics, again=session.built.endless)
+        self._requests = ProjectRequests(
+            crawler,
+            session,
+            frontier,
+            stored=stored,
+            duplicates=self._duplicates,
+            refusals=refusals,
+            landings=landings,
+            direct=direct,
+        )
+        self._known = self._known_requests(stored)
+        self._pollers = self._start_url_pollers(failed)
+        self._cookies: SessionCookies | None = None
+
+    def _known_requests(self, stored: RequestStore) -> KnownRequests:
+        return KnownRequests(
+            self._crawler,
+            self._frontier,
+            self._worker,
+            requests=stored,
+            duplicates=self._duplicates,
+            landings=self._landings,
+            metrics=self._session.metrics,
+        )
+
+    def _start_url_pollers(self, failed: Callable[[WebfountainError], None]) -> list[StartUrlPoller]:
+        """Return the pollers of the spider's list of start URLs; none for a spider without a list."""
+        start_urls = self._frontier.worker.on_store(partial(StartUrls.of, self._crawler, self._spider))
+        if start_urls is None:
+            return []
+        return [StartUrlPoller(start_urls, self._frontier, self._worker, self._requests.link_of, failed)]
+
+    async def open(self) -> None:
+        """Open the features that the project switches on by settings."""
+        await self._duplicates.open()
+        await self._worker.call(self._open_extras)
+
+    def begin(self) -> None:
+        """Put failed requests first, if that is requested, before anything else in the worker thread."""
+        if self._session.config.retry_failed:
+            made = self._frontier.worker.on_store(partial(make_failed_again, now=self._frontier.now))
+            self._session.metrics.inc("addon/made_again", made)
+
+    def request_of(self, fetch: Fetch) -> Request | None:
+        """Return the request of a fetch; None if it cannot be made.
+
+        If the downloader's slot has a delay, its site hands out no other fetch while this one waits there.
+        """
+        request = self._requests.request_of(fetch) if fetch.kind == "page" else own_request(fetch, self._landings)
+        pace, downloader = self._session.pace, self._crawler.engine.downloader
+        if pace is None or request is None or not isinstance(downloader, FountainDownloader):
+            return request
+        flight = flight_of(request)
+        assert flight is not None
+        flight.queued = pace.waits_in_queue(downloader, request)
+        if flight.queued:
+            self._frontier.sites.flights.queue_full(flight.fetch)
+        return request
+
+    def refused(self, refusal: LeaseEnd) -> Request | None:
+        """Return a request that the engine ends at once, through `RefusingMiddleware`."""
+        lease = refusal.lease
+        return self._requests.request_of(Fetch(0, "page", lease.record.url, lease.site, None, lease=lease), refusal)
+
+    def enqueue(self, request: Request) -> bool:
+        """Store a request of the project."""
+        if not self._requests.enqueue(request):
+            return False
+        self._worker.stir()
+        return True
+
+    def take_work(self) -> Batch | None:
+        """Return the next batch. The items of pages that it settles are in the feeds by then."""
+        work = self._refusals.take_work()
+        if work is not None:
+            self._known.count()
+        if work is not None and work.ended:
+            engine.flush_feeds(self._crawler)
+            if self._session.item_digests is not None:
+                self._session.item_digests.write(self._landings.take_pages(work.ended))
+            if self._cookies is not None:
+                self._cookies.save()
+        return work
+
+    def absorb(self) -> None:
+        """Process the requests that the last batch found known."""
+        self._known.absorb()
+
+    def has_pending(self) -> bool:
+        """Return whether any request is still to be made for the first time."""
+        if self._endless or self._refusals.unreported() or self._frontier.has_pending() or self._known.is_busy():
+            return True
+        return self._landings.settle_stuck() or self._requests.settle_orphans()
+
+    def poll(self) -> None:
+        """Check for start URLs that other programs pushed."""
+        for poller in self._pollers:
+            poller.poll()
+
+    def stop(self) -> None:
+        """Cancel work in progress beside the crawl."""
+        for poller in self._pollers:
+            poller.close()
+        self._known.close()
+
+    async def close(self, reason: str) -> None:
+        """Close the features, after everything is settled."""
+        if self._cookies is not None:
+            self._cookies.save()
+        if self._session.item_digests is not None:
+            self._session.item_digests.close()
+        await self._duplicates.close(reason)
+        if known := int(self._session.metrics.get("duplicates/by_store")):
+            logger.info(
+                "%d requests were known from an earlier run of this crawl, and were not made again; "
+                "WEBFOUNTAIN_FRESH=True begins anew, WEBFOUNTAIN_RECRAWL=True makes them again when they come due",
+                known,
+            )
+
+    def _open_extras(self) -> None:
+        """Open sessions and digests of items, and take over what scrapy-redis recorded as seen. It runs in the worker
+        thread."""
+        session, folder = self._session, self._session.store_folder(self._spider)
+        if session.config.cookies:
+            from webfountain.crawl.session_cookies import SessionCookies  # noqa: PLC0415  only where it is asked for
+
+            self._cookies = SessionCookies(self._crawler, folder)
+            self._cookies.load()
+        if session.config.items == "changed":
+            from webfountain.crawl.item_digests import ItemDigests  # noqa: PLC0415
+
+            session.item_digests = ItemDigests(folder)
+        seen = SeenFingerprints.of(self._frontier.worker.on_store(lambda store: store.board.value(EARLIER_SEEN)))
+        if len(seen):
+            self._duplicates.earlier = seen.holds

@@ -1,0 +1,169 @@
+"""The pace of another project's requests, set by the project's own settings and kept by Scrapy's downloader slots.
+
+Without a collection file, these settings mean the same as in Scrapy, because its slots apply them (`downloader`):
+DOWNLOAD_DELAY, DOWNLOAD_DELAY_JITTER, CONCURRENT_REQUESTS_PER_DOMAIN, CONCURRENT_REQUESTS, DOWNLOAD_SLOTS,
+AutoThrottle and a request's `download_slot`.
+
+Place in the walk: between the gates of the frontier's sites and those slots. A gate hands out as many requests of a
+site as its slot may transfer. If the slot has a delay, at most one request waits in its queue. So a request of greater
+priority can overtake others, and no slow site fills the engine. Other rules can delay a site for longer than its slot
+does: Retry-After, Crawl-delay, WEBFOUNTAIN_BACKOFF, WEBFOUNTAIN_DELAY_FACTOR, an unavailable robots.txt. This is
+logged once per site and rule. The module sends nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from urllib.parse import urlsplit
+
+from scrapy.core.downloader import Downloader
+from scrapy.settings.default_settings import USER_AGENT
+
+from webfountain.frontier.sites.pace import SitePace
+from webfountain.policy.tables import PolitenessTable
+from webfountain.policy.units import Duration, PositiveDuration
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Request
+    from scrapy.settings import BaseSettings
+
+    from webfountain.config import FountainConfig
+    from webfountain.frontier.sites.pace import HoldRule
+
+__all__ = ["ProjectPace", "SlotDelay", "user_agent_of"]
+
+logger = logging.getLogger(__name__)
+
+MAX_DELAY_S: Final = 300.0
+"""Longest delay, s, by Crawl-delay or the delay factor that is obeyed, unless the project's own delay is longer."""
+MAX_REPORTS: Final = 1000
+"""Largest number of log lines about such delays."""
+_SETTINGS: Final[Mapping[HoldRule, str]] = {
+    "Crawl-delay": "WEBFOUNTAIN_CRAWL_DELAY=False ignores it",
+    "Retry-After": "WEBFOUNTAIN_RETRY_AFTER=False ignores it",
+    "back-off": "WEBFOUNTAIN_BACKOFF is set",
+    "robots.txt": "it is not to be had; ROBOTSTXT_OBEY=False ignores it",
+}
+
+
+def user_agent_of(settings: BaseSettings) -> str:
+    """Return the name that is sent with a request for robots.txt: USER_AGENT in the form that a header allows.
+
+    If a project has none (None, for a download handler that imitates a browser), it is Scrapy's.
+    """
+    given = " ".join(str(settings.get("USER_AGENT") or "").split())
+    return given.encode("utf-8", "replace").decode("latin-1") or str(USER_AGENT)
+
+
+class SlotDelay(NamedTuple):
+    """The delay of a downloader slot: the seconds between two starts, and the random part."""
+
+    seconds: float
+    jitter: float
+
+    @property
+    def shortest(self) -> float:
+        """The shortest time between two starts, seconds."""
+        return max(0.0, self.seconds * (1.0 - self.jitter))
+
+
+class ProjectPace:
+    """The pace of one project. Reads the settings named above."""
+
+    def __init__(self, settings: BaseSettings, config: FountainConfig) -> None:
+        self._settings = settings
+        self._config = config
+        self._slots: dict[str, Any] = settings.getdict("DOWNLOAD_SLOTS")
+        most = settings.getint("CONCURRENT_REQUESTS_PER_IP") or settings.getint("CONCURRENT_REQUESTS_PER_DOMAIN")
+        self._concurrency = max(1, most)
+        self._mixed: set[str] = set()
+        """Hosts with requests that chose another slot."""
+        self._reported: set[tuple[str, HoldRule]] = set()
+
+    def table(self) -> PolitenessTable:
+        """Return the part of the politeness that the frontier applies."""
+        settings = self._settings
+        delay = settings.getfloat("DOWNLOAD_DELAY")
+        return PolitenessTable(
+            user_agent=user_agent_of(settings),
+            min_delay=Duration(delay),
+            delay_factor=self._config.delay_factor,
+            max_delay=Duration(max(MAX_DELAY_S, delay)),
+            concurrency=max([self._concurrency, *map(self._concurrency_of, self._slots)]),
+            per_ip=False,
+            timeout=PositiveDuration(settings.getfloat("DOWNLOAD_TIMEOUT")),
+        )
+
+    def site_pace(self) -> SitePace:
+        """Return the rules of pace for the frontier's sites."""
+        config = self._config
+        return SitePace(
+            slots=self._slots_of_site,
+            keeps_delay=False,
+            crawl_delay=config.crawl_delay,
+            retry_after=config.retry_after,
+            back_off=config.backoff,
+            lends=False,
+            report=self._report,
+        )
+
+    def log_rules(self) -> None:
+        """Log once which rules apply."""
+        config, settings = self._config, self._settings
+        extra = [
+            name
+            for name, holds in (
+                ("Crawl-delay", config.crawl_delay and settings.getbool("ROBOTSTXT_OBEY")),
+                ("Retry-After", config.retry_after),
+                ("back-off", config.backoff),
+                (f"{config.delay_factor:g} times the duration of a request", config.delay_factor > 0),
+            )
+            if holds
+        ]
+        logger.info(
+            "The pace is the project's own: %d requests at once for a host, %g s between two%s%s; beside it: %s",
+            self._concurrency,
+            settings.getfloat("DOWNLOAD_DELAY"),
+            ", AutoThrottle" if settings.getbool("AUTOTHROTTLE_ENABLED") else "",
+            f", other rules for {', '.join(map(str, self._slots))}" if self._slots else "",
+            ", ".join(extra) or "nothing",
+        )
+
+    def delay_of(self, downloader: Downloader, url: str) -> SlotDelay:
+        """Return the present delay of the slot for a URL's host. AutoThrottle may change it."""
+        host = urlsplit(url).hostname or ""
+        slot = downloader.slots.get(host)
+        if slot is not None:
+            return SlotDelay(slot.delay, slot.jitter)
+        rules = self._slots.get(host, {})
+        return SlotDelay(float(rules.get("delay", downloader._delay)), downloader._jitter)
+
+    def is_apart(self, request: Request) -> bool:
+        """Return whether a request chose another slot than its host's.
+
+        If so, from then on the host's requests no longer wait outside the slot for the delay of another request.
+        """
+        host, chosen = urlsplit(request.url).hostname or "", request.meta.get(Downloader.DOWNLOAD_SLOT)
+        if chosen is None or chosen == host:
+            return False
+        self._mixed.add(host)
+        return True
+
+    def waits_in_queue(self, downloader: Downloader, request: Request) -> bool:
+        """Return whether a request may have to wait in its slot; then its site hands out no other meanwhile."""
+        is_mixed = self.is_apart(request) or (urlsplit(request.url).hostname or "") in self._mixed
+        return not is_mixed and self.delay_of(downloader, request.url).seconds > 0
+
+    def _concurrency_of(self, host: str) -> int:
+        return max(1, int(self._slots.get(host, {}).get("concurrency", self._concurrency)))
+
+    def _slots_of_site(self, site: str) -> int:
+        return self._concurrency_of(urlsplit(site).hostname or "")
+
+    def _report(self, site: str, rule: HoldRule, seconds: float) -> None:
+        if (site, rule) not in self._reported and len(self._reported) < MAX_REPORTS:
+            self._reported.add((site, rule))
+            logger.info("%s is left alone for %.3g s by its %s (%s; logged once)", site, seconds, rule, _SETTINGS[rule])

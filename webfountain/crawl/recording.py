@@ -1,0 +1,88 @@
+"""Record a crawl: its history in the store, its live snapshots beside it.
+
+Other processes read both (`webfountain.history`), so they need no connection to the crawl. It changes nothing in the
+crawl.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, TypeVar
+
+from scrapy import signals
+
+from webfountain.crawl.session import Session
+from webfountain.errors import WebfountainError
+from webfountain.history.record_loop import RecordLoop
+from webfountain.history.recorder import Recorder
+from webfountain.history.sizes import folder_bytes
+from webfountain.store.locations import folder_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+    from typing import Self
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+
+    from webfountain.history.live import LiveSnapshot
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["Recording"]
+
+_T = TypeVar("_T")
+
+
+class Recording:
+    """Records one crawl."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._task: asyncio.Task[None] | None = None
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Connect the recording to the start and the end of the spider."""
+        recording = cls(Session.of(crawler))
+        crawler.signals.connect(recording.spider_opened, signals.spider_opened)
+        crawler.signals.connect(recording.spider_closed, signals.spider_closed)
+        return recording
+
+    def spider_opened(self, spider: Spider) -> None:
+        """Start recording, if our scheduler runs."""
+        session = self._session
+        if session.built is None:
+            return
+        is_own = getattr(spider, "is_fountain", False)
+        folder = folder_of(session.config.store) if is_own else session.store_folder(spider)
+        sizes = partial(_sizes, session, folder)
+        recorder = Recorder(session.frontier, session.metrics, now=session.now, sizes=sizes)
+        loop = RecordLoop(recorder, self._with_store, folder, made=self._note)
+        session.before_close.append(lambda: session.frontier.worker.on_store(loop.end))
+        self._task = asyncio.get_running_loop().create_task(loop.run())
+
+    def spider_closed(self) -> None:
+        """Stop recording. From then on, readers find no running crawl."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def _note(self, snapshot: LiveSnapshot) -> None:
+        self._session.snapshot = snapshot
+
+    async def _with_store(self, function: Callable[[FrontierStore], _T]) -> _T:
+        in_worker = self._session.in_worker
+        if in_worker is None:  # the crawl has ended, and the recording ends in a moment
+            never: asyncio.Future[_T] = asyncio.get_running_loop().create_future()
+            return await never
+        return await in_worker(partial(self._session.frontier.worker.on_store, function))
+
+
+def _sizes(session: Session, folder: Path | None) -> tuple[int | None, int | None]:
+    """Return the bytes of the store and of the copies."""
+    repository = None
+    with suppress(WebfountainError):  # a store on a server, and no folder set for copies
+        repository = folder_bytes(session.config.repository_folder)
+    return None if folder is None else folder_bytes(folder / "db"), repository

@@ -1,0 +1,221 @@
+"""The extension that reports on a crawl: stats while it runs, a live display, the report at its end.
+
+It reads the session's metrics and the frontier's snapshots, and changes nothing. Without the display, a log line shows
+the progress once a minute and at the end, unless Scrapy's LogStats does so. Settings read: WEBFOUNTAIN_REPORT (a file
+for the JSON of DESIGN.md section 7 "Outcomes"), WEBFOUNTAIN_PROGRESS (a display on standard error).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import logging
+import resource
+import sys
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from scrapy import signals
+
+from webfountain.core.url_cache import hit_rate
+from webfountain.crawl import engine
+from webfountain.crawl.session import Session
+from webfountain.errors import InputError
+from webfountain.private_files import draft_of
+from webfountain.records import FETCHED
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from scrapy.crawler import Crawler
+
+    from webfountain.report.progress import Moment, ProgressDisplay
+
+__all__ = ["EVERY_S", "FIRST_LINE_S", "FRESHNESS_EVERY", "LINE_EVERY_S", "Reporter", "peak_rss_bytes", "report_of"]
+
+logger = logging.getLogger(__name__)
+
+EVERY_S: Final = 0.5
+_LOG_STATS: Final = "scrapy.extensions.logstats.LogStats"
+FIRST_LINE_S: Final = 10.0
+LINE_EVERY_S: Final = 60.0
+"""Seconds between log lines without a display, after the first line."""
+FRESHNESS_EVERY: Final = 4
+"""Number of display updates between two estimates of the freshness. An estimate reads the store's census."""
+_COUNTS: Final = {
+    "refused_by_robots": "outcome/refused_by_robots",
+    "links_seen": "links/seen",
+    "links_out_of_scope": "judge/out_of_scope",
+    "urls_discovered": "duplicates/new",
+    "duplicates_by_cache": "duplicates/by_cache",
+    "duplicates_by_store": "duplicates/by_store",
+    "exact_duplicates": "duplicates/exact",
+    "near_duplicates": "duplicates/near",
+    "evicted": "collection/evicted",
+    "shares_reassigned": "shares/reassigned",
+    "domains_busy": "shares/busy",
+    "domains_blocked": "shares/blocked",
+}
+
+
+def report_of(session: Session, *, seconds: float, startup_seconds: float, reason: str) -> dict[str, Any]:
+    """Return the report of a crawl that ended (DESIGN.md section 7 names its fields).
+
+    `startup_seconds` is the wall time from the start of the crawl to its first request. `startup_cpu_seconds` is the
+    CPU time of the process until then, imports included.
+    """
+    counts = session.metrics
+    statistics = session.frontier.statistics()
+    outcomes: dict[str, int] = {str(kind): int(counts.get(f"outcome/{kind}")) for kind in sorted(FETCHED)}
+    return {
+        "pages_fetched": sum(outcomes.values()),
+        **outcomes,
+        "by_status": {status: int(many) for status, many in sorted(counts.family("fetch/status").items())},
+        "by_hint": {word: int(many) for word, many in sorted(counts.family("pages/hint").items())},
+        "by_error": {word: int(many) for word, many in sorted(counts.family("fetch/error").items())},
+        **(found := {name: int(counts.get(stat)) for name, stat in _COUNTS.items()}),
+        "url_cache_hit_rate": hit_rate(
+            found["duplicates_by_cache"], found["urls_discovered"] + found["duplicates_by_store"]
+        ),
+        "waiting": statistics.store.pages["never-crawled"] + statistics.store.immediate,
+        "pages": dict(statistics.store.pages),
+        "sites": statistics.store.sites,
+        "seconds": seconds,
+        "cpu_seconds": time.process_time(),
+        "startup_seconds": startup_seconds,
+        "startup_cpu_seconds": session.started_cpu or 0.0,
+        "peak_rss_bytes": peak_rss_bytes(),
+        "finish_reason": reason,
+    }
+
+
+def peak_rss_bytes() -> int:
+    """Return the peak resident memory of this process, bytes.
+
+    `ru_maxrss` is used only if there is no other source. On Linux it includes the memory of the parent process at the
+    fork, so a crawl would report the memory of its scrapyd.
+    """
+    try:
+        with open("/proc/self/status", encoding="ascii") as lines:
+            return next(int(line.split()[1]) * 1024 for line in lines if line.startswith("VmHWM:"))
+    except (OSError, StopIteration):
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+class Reporter:
+    """The reporter of one crawl."""
+
+    def __init__(self, crawler: Crawler, session: Session) -> None:
+        self._crawler = crawler
+        self._session = session
+        self._report = None if session.config.report is None else Path(session.config.report)
+        self._progress: ProgressDisplay | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._freshness: float | None = None
+        has_log_stats = crawler.settings.getwithbase("EXTENSIONS").get(_LOG_STATS) is not None
+        self._logs = not has_log_stats and logger.isEnabledFor(logging.INFO)
+        self._next_line = FIRST_LINE_S
+        self._began = time.monotonic()
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build the reporter. Raises InputError for a WEBFOUNTAIN setting that is unknown or out of range, or without
+        asyncio.
+        """
+        try:
+            engine.need_asyncio()
+            session = Session.of(crawler)
+        except InputError as error:
+            engine.refuse(crawler, error, crawl=engine.running_crawl())
+            raise
+        reporter = cls(crawler, session)
+        crawler.signals.connect(reporter.spider_opened, signals.spider_opened)
+        crawler.signals.connect(reporter.spider_closed, signals.spider_closed)
+        return reporter
+
+    def spider_opened(self) -> None:
+        """Start to report, if our scheduler runs."""
+        if self._session.built is None:
+            return
+        if self._session.config.progress:
+            from webfountain.report.progress import ProgressDisplay  # noqa: PLC0415  rich costs 50 ms of start-up
+
+            assert self._crawler.spider is not None
+            self._progress = ProgressDisplay(sys.stderr, title=self._crawler.spider.name)
+        self._task = asyncio.get_running_loop().create_task(self._report_while_it_runs())
+
+    def spider_closed(self, reason: str) -> None:
+        """Write the last stats and the report."""
+        if self._task is None:
+            return
+        self._task.cancel()
+        self._publish()
+        if self._progress is not None:
+            self._progress.close()
+        elif self._logs:
+            self._log(self._moment())
+        now = time.monotonic()
+        report = report_of(
+            self._session,
+            seconds=now - self._began,
+            startup_seconds=(self._session.started or now) - self._began,
+            reason=reason,
+        )
+        self._write(report)
+
+    async def _report_while_it_runs(self) -> None:
+        for moment in itertools.count():
+            in_worker = self._session.in_worker
+            if self._progress is not None and in_worker is not None and moment % FRESHNESS_EVERY == 0:
+                self._freshness = await in_worker(self._session.frontier.worker.freshness.share)
+            self._publish()
+            await asyncio.sleep(EVERY_S)
+
+    def _publish(self) -> None:
+        stats = self._crawler.stats
+        counts = self._session.metrics.snapshot()
+        for name, many in counts.items():
+            stats.set_value(name, many)
+        if self._progress is not None:
+            self._progress.show(self._moment())
+        elif self._logs and time.monotonic() - self._began >= self._next_line:
+            self._log(self._moment())
+
+    def _moment(self) -> Moment:
+        from webfountain.report.plan import plan_words  # noqa: PLC0415
+        from webfountain.report.progress import moment_of  # noqa: PLC0415
+
+        seconds = time.monotonic() - self._began
+        frontier = self._session.frontier
+        plan = frontier.plan
+        words = None if plan is None else plan_words(plan, at=self._session.now())
+        counts = self._session.metrics.snapshot()
+        return moment_of(
+            frontier.statistics(),
+            counts,
+            seconds=seconds,
+            freshness=self._freshness,
+            plan=words,
+            limit=frontier.limit(),
+        )
+
+    def _log(self, moment: Moment) -> None:
+        """Log the progress, as Scrapy's LogStats does. It is used if there is no display."""
+        from webfountain.report.progress import line  # noqa: PLC0415
+
+        rate = moment.fetched / moment.seconds if moment.seconds else 0.0
+        assert self._crawler.spider is not None
+        logger.info("%s", line(moment, title=self._crawler.spider.name, rate=rate))
+        self._next_line = moment.seconds + LINE_EVERY_S
+
+    def _write(self, report: dict[str, Any]) -> None:
+        """Write the report completely or not at all, because a reader may wait for the file to appear."""
+        if self._report is None:
+            return
+        try:
+            with draft_of(self._report) as draft:
+                draft.write_bytes(msgspec.json.format(msgspec.json.encode(report)) + b"\n")
+        except OSError as error:
+            logger.error("The report cannot be written to %s: %s", self._report, error.strerror)

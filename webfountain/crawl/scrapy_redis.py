@@ -1,0 +1,198 @@
+"""Take over a spider's requests from scrapy-redis: its queue becomes ours, and its duplicate filter still counts.
+
+Place in the walk: before the first crawl with the add-on. Each pickled request in the queue is read as plain data
+(`plain_pickle`), packed as the add-on packs requests, and added to the store. Then it is removed from scrapy-redis's
+queue. A request cannot be rebuilt from scrapy-redis's fingerprint, so the fingerprints are kept unchanged. When a
+spider yields a request with one of these fingerprints, it counts as known. An entry that cannot be read as data stays
+in the queue, and is counted with its reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_left
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
+
+from scrapy import Request
+from scrapy.utils.request import fingerprint
+from w3lib.url import canonicalize_url
+
+from webfountain.crawl.plain_pickle import PickleRefused, read_pickle
+from webfountain.crawl.project_classes import UnstorableValue
+from webfountain.crawl.requests import crawlable, link_of
+from webfountain.crawl.values import Values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from webfountain.records import Link
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["EARLIER_SEEN", "SeenFingerprints", "TakeoverResult", "link_of_entry", "take_over"]
+
+EARLIER_SEEN: Final = "scrapy-redis/seen"
+_BYTES: Final = 20
+
+
+class LeftoverKeys(Protocol):
+    """The keys that scrapy-redis left for a spider (`store.left_by_scrapy_redis`)."""
+
+    def requests(self) -> Iterator[list[bytes]]:
+        """Yield the entries of the queue, some hundreds at a time."""
+        ...
+
+    def remove(self, entries: Sequence[bytes]) -> None:
+        """Remove entries from the queue."""
+        ...
+
+    def fingerprints(self) -> Iterator[bytes]:
+        """Return the fingerprints that the duplicate filter has seen, in hex digits."""
+        ...
+
+
+class TakeoverResult(NamedTuple):
+    """Numbers of entries that were taken over, and that were left in the queue, by reason."""
+
+    requests: int
+    known: int
+    fingerprints: int
+    left: dict[str, int]
+
+
+class SeenFingerprints:
+    """The fingerprints of requests that scrapy-redis's duplicate filter saw: SHA-1 digests, sorted and concatenated."""
+
+    def __init__(self, digests: bytes) -> None:
+        self._digests = digests
+
+    @classmethod
+    def of(cls, store_value: bytes | None) -> SeenFingerprints:
+        return cls(store_value or b"")
+
+    @classmethod
+    def merged(cls, before: bytes | None, more: Iterable[bytes]) -> bytes:
+        """Return the digests of both inputs, for the store. Entries that are not digests are left out."""
+        held = before or b""
+        found = {held[at : at + _BYTES] for at in range(0, len(held), _BYTES)}
+        for text in more:
+            try:
+                digest = bytes.fromhex(text.decode("ascii"))
+            except ValueError:
+                continue
+            if len(digest) == _BYTES:
+                found.add(digest)
+        return b"".join(sorted(found))
+
+    def __len__(self) -> int:
+        return len(self._digests) // _BYTES
+
+    def holds(self, request: Request) -> bool:
+        """Return whether scrapy-redis had seen a request, by either form of fingerprint that its versions wrote."""
+        return bool(self._digests) and any(self._has(digest) for digest in _digests_of(request))
+
+    def _has(self, digest: bytes) -> bool:
+        at = bisect_left(_Records(self._digests), digest)
+        return self._digests[at * _BYTES : (at + 1) * _BYTES] == digest
+
+
+class _Records:
+    """Digests as a sequence, for `bisect`."""
+
+    def __init__(self, digests: bytes) -> None:
+        self._digests = digests
+
+    def __len__(self) -> int:
+        return len(self._digests) // _BYTES
+
+    def __getitem__(self, at: int) -> bytes:
+        return self._digests[at * _BYTES : (at + 1) * _BYTES]
+
+
+def _digests_of(request: Request) -> Sequence[bytes]:
+    url = canonicalize_url(request.url)
+    now = {"method": request.method, "url": url, "body": (request.body or b"").hex()}
+    before = request.method.encode() + url.encode() + (request.body or b"")
+    return [
+        hashlib.sha1(json.dumps(now, sort_keys=True).encode(), usedforsecurity=False).digest(),
+        hashlib.sha1(before, usedforsecurity=False).digest(),
+    ]
+
+
+def link_of_entry(data: bytes) -> Link:
+    """Return the request of an entry as a link for the store.
+
+    Raises
+    ------
+    PickleRefused
+        if it is more than data, or not a request.
+    """
+    given = _read(data)
+    if not isinstance(given, dict) or not isinstance(given.get("url"), str):
+        raise PickleRefused("it is no request")
+    data_of = {str(name): value for name, value in given.items()}
+    kinds = {name: value for name, value in data_of.items() if name in Request.attributes}
+    kinds["callback"], kinds["errback"] = (_method(data_of.get(name)) for name in ("callback", "errback"))
+    try:
+        request = Request(**{**kinds, "callback": None, "errback": None})
+        url = crawlable(request)
+        packed = {**{name: getattr(request, name) for name in request.attributes}, **_named(kinds), **_class(data_of)}
+        packed["headers"] = dict(request.headers)
+        body = Values.pack(packed)
+    except (TypeError, ValueError, AttributeError, UnstorableValue) as error:
+        raise PickleRefused(f"it is no request ({error})") from None
+    if url is None:
+        raise PickleRefused("its URL is no web page")
+    key = fingerprint(request)
+    if request.dont_filter:  # it differs from all other requests
+        key = hashlib.sha1(key + data, usedforsecurity=False).digest()
+    return link_of(request, url, body, key)
+
+
+def _read(data: bytes) -> Any:
+    if data.lstrip()[:1] == b"{":
+        try:
+            return json.loads(data)
+        except ValueError:
+            raise PickleRefused("it is neither a pickle nor JSON") from None
+    return read_pickle(data)
+
+
+def _method(name: Any) -> str | None:
+    if name is not None and not (isinstance(name, str) and name.isidentifier()):
+        raise PickleRefused("its callback is no name")
+    return name
+
+
+def _named(kinds: dict[str, Any]) -> dict[str, Any]:
+    return {name: kinds[name] for name in ("callback", "errback")}
+
+
+def _class(given: dict[str, Any]) -> dict[str, str]:
+    path = given.get("_class")
+    return {"_class": path} if isinstance(path, str) else {}
+
+
+def take_over(keys: LeftoverKeys, store: FrontierStore, *, at: float) -> TakeoverResult:
+    """Take over the queue and the duplicate filter. After a kill, some entries are taken over again, which changes
+    nothing.
+    """
+    taken = known = 0
+    left: Counter[str] = Counter()
+    for entries in keys.requests():
+        links, done = [], []
+        for entry in entries:
+            try:
+                links.append(link_of_entry(entry))
+                done.append(entry)
+            except PickleRefused as why:
+                left[str(why)] += 1
+        repeated = store.queues.discover(links, at=at).known if links else 0
+        known += repeated
+        taken += len(links) - repeated
+        keys.remove(done)
+    seen = SeenFingerprints.merged(store.board.value(EARLIER_SEEN), keys.fingerprints())
+    if seen:
+        store.board.put_value(EARLIER_SEEN, seen)
+    return TakeoverResult(taken, known, len(seen) // _BYTES, dict(left))

@@ -1,0 +1,102 @@
+"""The cookies of a project's sessions, stored with its store, so that a log-in survives a stop and a kill.
+
+They are off by default, as with JOBDIR; WEBFOUNTAIN_COOKIES switches them on. Place in the walk: the jars of Scrapy's
+CookiesMiddleware are read before the first request. They are written before the pages whose answers changed them are
+settled, so the session of a settled page is never lost. Cookies are secrets: they are in one file `cookies` in the
+store's folder, which only its owner can read, and it is replaced as a whole. No command prints, exports or imports the
+file. Values that are not plain data (a jar's key that is an object of the project) are left out.
+"""
+
+from __future__ import annotations
+
+import logging
+from http.cookiejar import Cookie
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
+
+from webfountain.crawl.project_classes import UnstorableValue
+from webfountain.crawl.values import Values
+from webfountain.errors import InputError, StoreError
+from webfountain.private_files import replaced
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from scrapy.crawler import Crawler
+
+__all__ = ["SessionCookies"]
+
+logger = logging.getLogger(__name__)
+
+FILE: Final = "cookies"
+_FIELDS: Final = (
+    "version",
+    "name",
+    "value",
+    "port",
+    "port_specified",
+    "domain",
+    "domain_specified",
+    "domain_initial_dot",
+    "path",
+    "path_specified",
+    "secure",
+    "expires",
+    "discard",
+    "comment",
+    "comment_url",
+    "rfc2109",
+)
+
+
+class SessionCookies:
+    """The cookies of one crawl, with the file that contains them."""
+
+    def __init__(self, crawler: Crawler, folder: Path | None) -> None:
+        """Raise InputError for a store without a folder."""
+        if folder is None:
+            raise InputError("setting WEBFOUNTAIN_COOKIES: needs a store in a folder, rocksdb://FOLDER")
+        self._path = folder / FILE
+        found = crawler.engine.downloader.middleware.middlewares
+        self._middlewares = [each for each in found if isinstance(each, CookiesMiddleware)]
+        self._written = b""
+
+    def load(self) -> None:
+        """Put the stored cookies into the jars, before the first request. An unreadable file is renamed."""
+        try:
+            self._written = self._path.read_bytes()
+        except FileNotFoundError:
+            return
+        try:
+            for key, kept in Values().unpack(self._written):
+                for fields in kept:
+                    cookie = Cookie(**dict(zip(_FIELDS, fields, strict=True)), rest={})
+                    for middleware in self._middlewares:
+                        middleware.jars[key].jar.set_cookie(cookie)
+        except (ValueError, TypeError, KeyError) as error:
+            logger.warning("%s cannot be read; all sessions start anew (%s)", self._path, type(error).__name__)
+            self._path.replace(self._path.with_suffix(".refused"))
+
+    def save(self) -> None:
+        """Write the jars, if they have changed. Raises StoreError."""
+        data = self._packed()
+        if data == self._written:
+            return
+        try:
+            with replaced(self._path) as file:
+                file.write(data)
+        except OSError as error:
+            raise StoreError(f"{self._path}: the cookies cannot be kept: {error.strerror}") from None
+        self._written = data
+
+    def _packed(self) -> bytes:
+        jars: list[tuple[Any, list[list[Any]]]] = []
+        for middleware in self._middlewares:
+            for key, jar in middleware.jars.items():
+                try:
+                    Values.pack(key)
+                except UnstorableValue:
+                    continue
+                jars.append((key, [[getattr(each, name) for name in _FIELDS] for each in jar.jar]))
+        return Values.pack(jars) if jars else b""

@@ -1,0 +1,151 @@
+"""Start URLs that other programs push to a list in Redis, with the settings of scrapy-redis.
+
+It serves a spider with a `redis_key`: scrapy-redis's RedisSpider and RedisCrawlSpider, or any other spider with this
+attribute. Entries are taken while the crawl runs, not only when it is idle. The spider's own `make_request_from_data`,
+if any, makes requests from them. They are put at the front of the queues of their sites. An entry is done when its
+requests are in the store. If a worker dies before that, another worker takes the entry.
+
+Settings read: REDIS_URL, or REDIS_HOST, REDIS_PORT and REDIS_DB; REDIS_PARAMS; REDIS_ENCODING; REDIS_START_URLS_KEY,
+REDIS_START_URLS_AS_SET, REDIS_START_URLS_AS_ZSET; MAX_IDLE_TIME_BEFORE_CLOSE, after which an idle spider closes [0:
+never].
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import FormRequest, Request, signals
+from scrapy.exceptions import DontCloseSpider
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from scrapy import Spider
+    from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
+
+    from webfountain.store.feed import Feed, FeedEntry, FeedForm, Feeds
+
+__all__ = ["LONGEST_S", "SHORTEST_S", "TAKEN_S", "StartUrls", "redis_parameters", "redis_url"]
+
+logger = logging.getLogger(__name__)
+
+TAKEN_S: Final = 60.0
+"""Seconds after which another worker may take an entry that was taken but is not done."""
+SHORTEST_S: Final = 0.2
+LONGEST_S: Final = 2.0
+"""Longest time between two reads of the list, s. The time grows while the list is empty."""
+_NOT_OURS: Final = frozenset({"redis_cls", "encoding", "decode_responses", "retry_on_timeout", "url"})
+"""Keys of REDIS_PARAMS that concern scrapy-redis's own client."""
+
+
+def redis_url(settings: BaseSettings, spider: str) -> str | None:
+    """Return the server of a scrapy-redis project as the URL of this spider's store; None if no setting names a
+    server."""
+    url: str | None = settings.get("REDIS_URL")
+    if not url and (settings.get("REDIS_HOST") or settings.get("REDIS_PORT")):
+        host, port = settings.get("REDIS_HOST") or "localhost", settings.get("REDIS_PORT") or 6379
+        url = f"redis://{host}:{port}/{settings.get('REDIS_DB') or 0}"
+    if not url:
+        return None
+    return url if "?" in url else f"{url}?prefix=webfountain.{spider}"
+
+
+def redis_parameters(settings: BaseSettings) -> Mapping[str, Any]:
+    """Return the entries of REDIS_PARAMS that concern the connection."""
+    return {name: value for name, value in settings.getdict("REDIS_PARAMS").items() if name not in _NOT_OURS}
+
+
+class StartUrls:
+    """The list of one spider. The loop thread uses it, except for `take` and `done`."""
+
+    def __init__(self, feed: Feed, spider: Spider, settings: BaseSettings) -> None:
+        self._feed = feed
+        self._spider = spider
+        self._encoding: str = getattr(spider, "redis_encoding", None) or settings.get("REDIS_ENCODING") or "utf-8"
+        self._most = int(getattr(spider, "redis_batch_size", None) or settings.getint("CONCURRENT_REQUESTS"))
+        idle = getattr(spider, "max_idle_time", None)
+        self._idle_most = int(settings.getint("MAX_IDLE_TIME_BEFORE_CLOSE") if idle is None else idle)
+        self._last = time.monotonic()
+        self._wait_s = SHORTEST_S
+
+    @classmethod
+    def of(cls, crawler: Crawler, spider: Spider, store: Feeds) -> StartUrls | None:
+        """Return the list of a spider that has one, on the server of its store; None for other spiders. The list keeps
+        the spider open.
+        """
+        settings = crawler.settings
+        key = getattr(spider, "redis_key", None)
+        if key is None and settings.get("REDIS_START_URLS_KEY") is None:
+            return None
+        name = str(key or settings.get("REDIS_START_URLS_KEY")) % {"name": spider.name}
+        form: FeedForm = "list"
+        if settings.getbool("REDIS_START_URLS_AS_SET"):
+            form = "set"
+        elif settings.getbool("REDIS_START_URLS_AS_ZSET"):
+            form = "zset"
+        feed = store.feed(name, form)
+        if feed is None:
+            logger.warning(
+                "%s has a redis_key, but its store is on no server: nothing is read from %s", spider.name, name
+            )
+            return None
+        if hasattr(spider, "fetch_data"):
+            spider.fetch_data = _nothing  # scrapy-redis's own reader loses popped entries if it dies
+        found = cls(feed, spider, settings)
+        crawler.signals.connect(found._idle, signals.spider_idle, weak=False)
+        logger.info("Start URLs of %s come from the %s %r of the store's server", spider.name, form, name)
+        return found
+
+    @property
+    def wait_s(self) -> float:
+        """Seconds to wait before the next read."""
+        return self._wait_s
+
+    def take(self, at: float) -> list[FeedEntry]:
+        """Return the next entries. This takes one round trip."""
+        found = self._feed.take(self._most, until=at + TAKEN_S, at=at)
+        self._wait_s = SHORTEST_S if found else min(1.5 * self._wait_s, LONGEST_S)
+        return found
+
+    def done(self, taken: list[FeedEntry]) -> None:
+        """Remove entries whose requests are in the store. This takes one round trip."""
+        self._feed.done(taken)
+
+    def requests(self, data: bytes) -> list[Request]:
+        """Return the requests of an entry. If the entry is invalid, log it and return none."""
+        self._last = time.monotonic()
+        make = getattr(self._spider, "make_request_from_data", self._request_of)
+        try:
+            made = make(data)
+        except Exception as error:  # pushed data may raise any error
+            # Error and data may each be as long as the pushed entry.
+            name = self._spider.name
+            logger.error("An entry pushed to the start URLs of %s is invalid (%.200r): %.200r", name, error, data)
+            return []
+        found = [made] if isinstance(made, Request) else list(made or []) if isinstance(made, Iterable) else []
+        return [each for each in found if isinstance(each, Request)]
+
+    def _request_of(self, data: bytes) -> Request:
+        """Return the request of an entry by the rules of scrapy-redis: a URL, or JSON with url, meta, method and form
+        fields.
+        """
+        text = data.decode(self._encoding)
+        if not text.lstrip().startswith("{"):
+            return Request(text.strip(), dont_filter=True)
+        reported = json.loads(text)
+        url, method, meta = reported.pop("url"), reported.pop("method", "GET").upper(), reported.pop("meta", {})
+        return FormRequest(url, dont_filter=True, method=method, formdata=reported, meta=meta)
+
+    def _idle(self) -> None:
+        """Keep the idle spider open until the idle time is over, because more entries may come."""
+        if not self._idle_most or time.monotonic() - self._last < self._idle_most:
+            raise DontCloseSpider
+
+
+def _nothing(*_: Any) -> list[bytes]:
+    return []

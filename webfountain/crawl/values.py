@@ -1,0 +1,284 @@
+"""Convert Python values to msgpack and back: the values in meta, cb_kwargs and attributes of other projects' requests.
+
+Pickle is never used. Reading returns data, or an instance of a class that the project itself named
+(`project_classes`). Subclasses of str, int, float, bytes, dict, list, tuple, set, frozenset, datetime and date come
+back as their base class. For example, a link's text is an lxml object that is a str.
+"""
+
+from __future__ import annotations
+
+import datetime
+import ipaddress
+import re
+import uuid
+import zoneinfo
+from collections import Counter, OrderedDict, defaultdict, deque
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path, PurePath, PurePosixPath, PureWindowsPath
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from webfountain.crawl.project_classes import ProjectClasses, UnstorableValue, content_of, kind_of, path_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+__all__ = ["Values", "read_keys"]
+
+_MAX_INT: Final = 1 << 63
+_CODES: Final[dict[type, int]] = {tuple: 1, set: 2, frozenset: 3, datetime.datetime: 4, datetime.date: 5, dict: 6}
+_NAMED: Final = 7
+"""Extension code of a value of one of `_KINDS`: the kind's name, and the content."""
+_INSTANCE: Final = 8
+"""Extension code of an instance of a project's class: the kind of class, its path, its content."""
+
+_FACTORIES: Final[dict[str, Callable[[], Any]]] = {
+    kind.__name__: kind for kind in (list, dict, set, int, float, str, tuple, OrderedDict, Counter)
+}
+_MARKED: Final = ("int", "surrogates", "zoned", "folded")
+"""Kinds of values that have their own form in msgpack in most cases."""
+_NETWORK: Final = (
+    ipaddress.IPv4Address,
+    ipaddress.IPv6Address,
+    ipaddress.IPv4Network,
+    ipaddress.IPv6Network,
+    ipaddress.IPv4Interface,
+    ipaddress.IPv6Interface,
+)
+
+
+class Values:
+    """A reader of values. `packages`: names of the top-level packages from which a class may be imported."""
+
+    def __init__(self, packages: Iterable[str] = ()) -> None:
+        self.classes = ProjectClasses(packages)
+
+    @staticmethod
+    def pack(value: Any) -> bytes:
+        """Return a value as msgpack. Raise UnstorableValue if it is not plain data."""
+        try:
+            return msgspec.msgpack.encode(_flat(value))
+        except UnstorableValue:
+            raise
+        except (
+            Exception
+        ) as error:  # a project's own value may raise any error when it is read, and the request must not be lost
+            raise UnstorableValue(f"{type(error).__name__}: {error}") from None
+
+    def unpack(self, data: bytes | memoryview) -> Any:
+        """Return the value that was packed.
+
+        Raises
+        ------
+        ClassMissing
+            if a class that it needs is not, or no longer, here. ValueError, TypeError or KeyError for data that
+            `pack` has not written.
+        """
+        return msgspec.msgpack.decode(data, ext_hook=self._extended)
+
+    def _extended(self, code: int, data: memoryview) -> Any:
+        content = self.unpack(data)
+        if code == _NAMED:
+            name, inner = content
+            return _KINDS[name][2](inner)
+        if code == _INSTANCE:
+            return self.classes.instance(*content)
+        return _plain(code, content)
+
+
+def read_keys(data: bytes, name: str) -> dict[str, Any]:
+    """Return the dict stored under `name` in a packed dict. Instances of other classes become None; no class is looked
+    up.
+
+    Raises ValueError, TypeError or KeyError for data that `pack` has not written.
+    """
+
+    def skim(code: int, inner: memoryview) -> Any:
+        content = msgspec.msgpack.decode(inner, ext_hook=skim)
+        return None if code in (_NAMED, _INSTANCE) else _plain(code, content)
+
+    found: dict[str, Any] = msgspec.msgpack.decode(data, ext_hook=skim)[name]
+    return found
+
+
+def _flat(value: Any) -> Any:
+    """Return `value`, with parts that msgpack does not know marked as extensions."""
+    kind = type(value)
+    direct = _DIRECT.get(kind)
+    if direct is not None:
+        return direct(value)
+    if (project := kind_of(kind)) is not None:
+        return _ext(_INSTANCE, [project, path_of(kind), _flat(content_of(project, value))])
+    for base in kind.__mro__[1:]:
+        if base in _DIRECT and base is not type(None):
+            return _DIRECT[base](value)
+    raise UnstorableValue(f"{kind.__module__}.{kind.__qualname__} is no plain data")
+
+
+def _flat_int(value: int) -> Any:
+    number = int.__pos__(value)
+    return number if -_MAX_INT <= number < _MAX_INT else _ext(_NAMED, ["int", str(number)])
+
+
+def _flat_str(value: str) -> Any:
+    """Return the text. A lone surrogate (JSON with half an emoji) cannot be encoded in UTF-8, so such a text becomes
+    an extension."""
+    text = str.__str__(value)
+    return text if _is_whole(text) else _ext(_NAMED, ["surrogates", text.encode("utf-8", "surrogatepass")])
+
+
+def _is_whole(text: str) -> bool:
+    if text.isascii():
+        return True
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _flat_dict(value: dict[Any, Any]) -> Any:
+    """Return the dict. A dict with text keys becomes a msgpack map; one with other keys (header names are bytes)
+    becomes a list of pairs."""
+    if all(type(key) is str and _is_whole(key) for key in value):
+        return {key: _flat(item) for key, item in value.items()}
+    return _ext(_CODES[dict], [[_flat(key), _flat(item)] for key, item in value.items()])
+
+
+def _flat_datetime(value: datetime.datetime) -> Any:
+    if isinstance(value.tzinfo, zoneinfo.ZoneInfo) and value.tzinfo.key is not None:
+        zoned = [value.replace(tzinfo=None).isoformat(), value.tzinfo.key, value.fold]
+        return _ext(_NAMED, ["zoned", zoned])
+    if value.fold:
+        return _ext(_NAMED, ["folded", datetime.datetime.isoformat(value)])
+    return _ext(_CODES[datetime.datetime], datetime.datetime.isoformat(value))
+
+
+def _flat_time(value: datetime.time) -> Any:
+    text = datetime.time.isoformat(value)
+    return [text, value.fold] if value.fold else text
+
+
+def _time(content: Any) -> datetime.time:
+    text, fold = (content, 0) if isinstance(content, str) else content
+    return datetime.time.fromisoformat(text).replace(fold=fold)
+
+
+def _sequence(kind: type) -> Callable[[Any], Any]:
+    return lambda value: _ext(_CODES[kind], [_flat(item) for item in value])
+
+
+def _ext(code: int, content: Any) -> msgspec.msgpack.Ext:
+    return msgspec.msgpack.Ext(code, msgspec.msgpack.encode(content))
+
+
+def _named(name: str) -> Callable[[Any], Any]:
+    return lambda value: _ext(_NAMED, [name, _flat(_KINDS[name][1](value))])
+
+
+def _plain(code: int, content: Any) -> Any:
+    if code == _CODES[datetime.datetime]:
+        return datetime.datetime.fromisoformat(content)
+    if code == _CODES[datetime.date]:
+        return datetime.date.fromisoformat(content)
+    if code == _CODES[dict]:
+        return {_key(key): item for key, item in content}
+    return {1: tuple, 2: set, 3: frozenset}[code](content)
+
+
+def _key(key: Any) -> Any:
+    return tuple(key) if isinstance(key, list) else key
+
+
+def _zoned(content: Any) -> datetime.datetime:
+    text, zone, fold = content
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=zoneinfo.ZoneInfo(zone), fold=fold)
+
+
+def _factory(value: defaultdict[Any, Any]) -> str | None:
+    if value.default_factory is None:
+        return None
+    name = getattr(value.default_factory, "__name__", "")
+    if _FACTORIES.get(name) is not value.default_factory:
+        raise UnstorableValue(f"a defaultdict of {value.default_factory!r} is no plain data")
+    return name
+
+
+def _defaultdict(content: Any) -> defaultdict[Any, Any]:
+    name, pairs = content
+    return defaultdict(None if name is None else _FACTORIES[name], {_key(key): item for key, item in pairs})
+
+
+def _pairs(value: dict[Any, Any]) -> list[list[Any]]:
+    return [[key, item] for key, item in value.items()]
+
+
+def _unpaired(content: Any) -> Any:
+    return ((_key(key), item) for key, item in content)
+
+
+def _path(kind: type[PurePath], text: str) -> PurePath:
+    """Return a path. It can be opened if it belongs to this kind of system: version 1.0.0 wrote all paths this way."""
+    return Path(text) if issubclass(type(Path()), kind) else kind(text)
+
+
+_KINDS: Final[dict[str, tuple[type, Callable[[Any], Any], Callable[[Any], Any]]]] = {
+    "int": (int, str, int),
+    "surrogates": (str, str, lambda content: content.decode("utf-8", "surrogatepass")),
+    "zoned": (datetime.datetime, str, _zoned),
+    "folded": (datetime.datetime, str, lambda text: datetime.datetime.fromisoformat(text).replace(fold=1)),
+    "time": (datetime.time, _flat_time, _time),
+    "timedelta": (
+        datetime.timedelta,
+        lambda value: [value.days, value.seconds, value.microseconds],
+        lambda content: datetime.timedelta(*content),
+    ),
+    "timezone": (
+        datetime.timezone,
+        lambda value: value.utcoffset(None),
+        lambda content: datetime.UTC if not content else datetime.timezone(content),
+    ),
+    "zone": (zoneinfo.ZoneInfo, str, zoneinfo.ZoneInfo),
+    "decimal": (Decimal, str, Decimal),
+    "fraction": (Fraction, str, Fraction),
+    "range": (range, lambda value: [value.start, value.stop, value.step], lambda content: range(*content)),
+    "pattern": (re.Pattern, lambda value: [value.pattern, value.flags], lambda content: re.compile(*content)),
+    "ellipsis": (type(...), lambda _: None, lambda _: ...),
+    **{kind.__name__: (kind, str, kind) for kind in _NETWORK},
+    "uuid": (uuid.UUID, str, uuid.UUID),
+    "posix-path": (PurePosixPath, str, lambda text: _path(PurePosixPath, text)),
+    "windows-path": (PureWindowsPath, str, lambda text: _path(PureWindowsPath, text)),
+    # If a type has two names, the later one is written, and both are read.
+    "path": (type(Path()), str, Path),
+    "pure-posix-path": (PurePosixPath, str, PurePosixPath),
+    "pure-windows-path": (PureWindowsPath, str, PureWindowsPath),
+    "bytearray": (bytearray, bytes, bytearray),
+    "complex": (complex, lambda value: [value.real, value.imag], lambda content: complex(*content)),
+    "ordered": (OrderedDict, _pairs, lambda content: OrderedDict(_unpaired(content))),
+    "counter": (Counter, _pairs, lambda content: Counter(dict(_unpaired(content)))),
+    "defaultdict": (defaultdict, lambda value: [_factory(value), _pairs(value)], _defaultdict),
+    "deque": (deque, lambda value: [list(value), value.maxlen], lambda content: deque(*content)),
+}
+"""Kinds of values outside the project: the type, a function that returns its content, and a function that restores
+it.
+"""
+
+
+_DIRECT: Final[dict[type, Callable[[Any], Any]]] = {
+    type(None): lambda value: value,
+    bool: lambda value: value,
+    float: float.__pos__,
+    str: _flat_str,
+    bytes: lambda value: b"".join((value,)),
+    int: _flat_int,
+    list: lambda value: [_flat(item) for item in value],
+    dict: _flat_dict,
+    tuple: _sequence(tuple),
+    set: _sequence(set),
+    frozenset: _sequence(frozenset),
+    datetime.datetime: _flat_datetime,
+    datetime.date: lambda value: _ext(_CODES[datetime.date], datetime.date.isoformat(value)),
+    **{kind: _named(name) for name, (kind, _, _) in _KINDS.items() if name not in _MARKED},
+}

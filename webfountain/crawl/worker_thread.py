@@ -1,0 +1,190 @@
+"""Carry batches of work between the frontier and its single worker thread.
+
+It runs beside the walk. Store, repository and seeds are used only in that thread, in order. The loop thread
+applies the results. A failure of store or disk ends the loop and is reported once. Work that was not settled comes
+back at the next start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, TypeVar
+
+from webfountain.errors import WebfountainError
+from webfountain.metrics import observed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Coroutine
+
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.cluster.heart import Heart
+    from webfountain.frontier.frontier import Frontier
+    from webfountain.frontier.planning.plan import Plan
+    from webfountain.frontier.planning.planner import Planner
+
+__all__ = ["BATCH_S", "MOMENT_S", "POLL_S", "Worker"]
+
+logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+BATCH_S: Final = 0.02
+"""Pause between two batches, s. At full speed each batch then has some tens of pages, not one."""
+POLL_S: Final = 0.25
+MOMENT_S: Final = 0.01
+
+
+class Worker:
+    """Runs `first` once, then the batches that `take` returns, until `end`.
+
+    Three functions are called in the loop thread. `before_batch` is called before each batch and at least every
+    `POLL_S`, however long a batch takes (minutes if the store is unreachable). `absorbed` is called after each batch.
+    `failed` is called if an error ended the loop.
+    """
+
+    def __init__(
+        self,
+        *,
+        before_batch: Callable[[], None],
+        absorbed: Callable[[], None],
+        failed: Callable[[WebfountainError], None],
+    ) -> None:
+        self._before_batch = before_batch
+        self._absorbed = absorbed
+        self._failed = failed
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="webfountain-worker")
+        self._stirred = asyncio.Event()
+        self._ending = False
+        self._heart = ThreadPoolExecutor(1, thread_name_prefix="webfountain-heartbeat")
+        self._task: asyncio.Task[None] | None = None
+        self._beating: asyncio.Task[None] | None = None
+        self._polling: asyncio.Task[None] | None = None
+        self._planning: asyncio.Task[None] | None = None
+
+    async def call(self, function: Callable[[], _T]) -> _T:
+        """Run `function` in the worker thread, after its present work."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, function)
+
+    def start(
+        self,
+        frontier: Frontier,
+        first: Callable[[], None],
+        take: Callable[[], Batch | None],
+        *,
+        compare_clock: Callable[[], None],
+    ) -> None:
+        """Start the loop, and return at once. `compare_clock` is called after each heartbeat, in a thread."""
+        loop = asyncio.get_running_loop()
+        self._task = loop.create_task(self._run(frontier, first, take))
+        self._polling = loop.create_task(self._guarded(self._poll()))
+        if frontier.heart is not None:
+            self._beating = loop.create_task(self._guarded(self._beat(frontier.heart, frontier.now, compare_clock)))
+
+    def stir(self) -> None:
+        """Wake the loop, because there may be work."""
+        self._stirred.set()
+
+    async def end(self) -> None:
+        """Do the remaining work, then stop."""
+        self._ending = True
+        self.stir()
+        if self._polling is not None:
+            self._polling.cancel()
+        if self._task is not None:
+            await self._task
+        if self._beating is not None:
+            self._beating.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._beating
+            await asyncio.get_running_loop().run_in_executor(self._heart, int)  # wait until the current heartbeat ends
+
+    def shut(self) -> None:
+        """Release the threads."""
+        self._thread.shutdown(wait=False)
+        self._heart.shutdown(wait=False)
+
+    async def _run(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Batch | None]) -> None:
+        await self._guarded(self._run_all(frontier, first, take))
+
+    async def _run_all(self, frontier: Frontier, first: Callable[[], None], take: Callable[[], Batch | None]) -> None:
+        await self.call(first)
+        await self._run_batches(frontier, take)
+
+    async def _poll(self) -> None:
+        """Call `before_batch` also during a long batch, so that the end of the crawl is noticed."""
+        while True:
+            await asyncio.sleep(POLL_S)
+            self._before_batch()
+
+    async def _beat(self, heart: Heart, now: Callable[[], float], compare_clock: Callable[[], None]) -> None:
+        """Send heartbeats while the worker thread is busy, so that a long batch loses no lease."""
+        loop = asyncio.get_running_loop()
+        while True:
+            if (beat := heart.beat()) is not None:
+                heart.apply(await loop.run_in_executor(self._heart, beat))
+                self._absorbed()
+                self.stir()
+                await loop.run_in_executor(self._heart, compare_clock)
+            await asyncio.sleep(min(max(heart.next_at() - now(), MOMENT_S), POLL_S))
+
+    async def _guarded(self, work: Coroutine[None, None, None]) -> None:
+        """Run `work`. An error in it ends the crawl."""
+        try:
+            await work
+        except WebfountainError as error:
+            self._failed(error)
+        except Exception as error:
+            logger.exception("The worker failed; the crawl ends, and its leases come back at the next start")
+            self._failed(WebfountainError(f"the worker failed: {error!r}"))
+
+    async def _run_batches(self, frontier: Frontier, take: Callable[[], Batch | None]) -> None:
+        loop = asyncio.get_running_loop()
+        while True:
+            if not self._ending:
+                self._before_batch()
+            work = take()
+            if work is not None:
+                frontier.work.absorb(await loop.run_in_executor(self._thread, _timed, frontier.worker.run, work))
+                self._absorbed()
+                self._plan(frontier.planner)
+                if not self._ending:
+                    await asyncio.sleep(BATCH_S)
+            elif self._ending:
+                return
+            else:
+                await self._rest()
+
+    def _plan(self, planner: Planner) -> None:
+        """Make a plan while the crawl continues. It takes up to some seconds, and uses neither the store nor the
+        loop.
+        """
+        making = planner.making()
+        if making is not None:
+            self._planning = asyncio.get_running_loop().create_task(self._adopt(planner, making))
+
+    async def _adopt(self, planner: Planner, making: Callable[[], Plan | None]) -> None:
+        try:
+            plan = await asyncio.to_thread(making)
+        except Exception:
+            logger.exception("Planning failed; the last plan stays", extra={"event": "controller/plan_kept"})
+            plan = None
+        planner.adopt_plan(plan)
+        self.stir()
+
+    async def _rest(self) -> None:
+        """Wait until work may have arrived, for `POLL_S` seconds at most."""
+        handle = asyncio.get_running_loop().call_later(POLL_S, self._stirred.set)
+        await self._stirred.wait()
+        handle.cancel()
+        self._stirred.clear()
+
+
+def _timed(run: Callable[[Batch], BatchResult], work: Batch) -> BatchResult:
+    """Carry out a batch, and count how long it took."""
+    began = time.perf_counter()
+    result = run(work)
+    result.counts.update(observed("batch/duration", time.perf_counter() - began))
+    return result

@@ -1,0 +1,34 @@
+"""The reason why a response could not be read: one of a few words."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+__all__ = ["BadResponse", "ErrorWord"]
+
+ErrorWord = Literal[
+    "dns",
+    "private-address",
+    "connect",
+    "tls",
+    "certificate",
+    "timeout",
+    "too-slow",
+    "headers-too-large",
+    "too-large",
+    "bomb",
+    "cut",
+    "bad-response",
+    "content-type",
+    "content-coding",
+    "network",
+    "lapsed",
+]
+
+
+class BadResponse(Exception):
+    """Raised when a response cannot be used; `word` is the reason. The connection must be closed."""
+
+    def __init__(self, word: ErrorWord) -> None:
+        super().__init__(word)
+        self.word: ErrorWord = word

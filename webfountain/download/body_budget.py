@@ -1,0 +1,201 @@
+"""The memory budget for the bodies of one crawl: bodies that are being received, and complete ones not yet examined.
+
+`connection` reports its requests and received bytes. The user of a body calls `release` after examining it, which
+frees its bytes in the budget. Without the budget a hundred sites with pages of 7.5 MB take 750 MB before the first
+page is parsed.
+
+**The rule.** All connections read while less than `OPEN_SHARE` of the budget is used. Above it, every connection that
+waits for a response or receives one stops reading, so TCP makes the servers stop too. (40 kB of gzip in one packet may
+be a body of 10 MB: once read, it cannot be stopped.) When bodies are released, as many connections resume as there is
+room for. Those that have part of their body come first, in the order in which they began. The others follow, in the
+order of their requests. New requests go to the end of this queue.
+
+**No deadlock.** Either some connection reads, or there is a complete body that its owner will release. If neither is
+true, the body that began first continues even above the budget. It ends normally or by its time limits, and then the
+next one continues. So only a body that is larger than the rest of the budget exceeds it.
+
+**Time.** The clock of a paused exchange stops, because the time limit and the minimum rate judge the server, which
+could not send. An exchange waits at most as long as the exchanges before it take, each of which has its own limits.
+"""
+
+from __future__ import annotations
+
+from typing import Final, NamedTuple, Protocol
+
+__all__ = ["BODY_BYTES", "OPEN_SHARE", "BodyBudget", "BudgetStatistics", "HeldBody"]
+
+BODY_BYTES: Final = 256_000_000
+"""A quarter of the gigabyte that all processes of a crawl may use together. The processes that parse pages use most of
+the rest. At 10 MB per page and 100 ms of parsing per page, this is a queue of two seconds of work.
+"""
+OPEN_SHARE: Final = 0.875
+"""The rest, 32 MB, is for the next read of each connection, and for the one body that continues when no other can.
+"""
+_PIECE: Final = 1_000_000
+"""Expected number of bytes that a resumed connection receives; few pages are larger."""
+
+
+class IncomingBody(Protocol):
+    """An exchange that waits for a response, or receives one."""
+
+    def pause(self) -> None:
+        """Stop reading, and stop the clock."""
+
+    def resume(self) -> None:
+        """Read again, and start the clock."""
+
+
+class BudgetStatistics(NamedTuple):
+    """A snapshot: bytes used now and at most so far, running exchanges, paused exchanges, complete bodies, and number
+    of pauses.
+    """
+
+    held: int
+    peak: int
+    under_way: int
+    paused: int
+    landed: int
+    pauses: int
+
+
+class HeldBody:
+    """The entry of one body in the budget, made by `BodyBudget.hold`. The user of the body calls `release` after
+    use.
+    """
+
+    __slots__ = ("_budget", "incoming", "paused", "size")
+
+    def __init__(self, budget: BodyBudget) -> None:
+        self._budget = budget
+        self.size = 0
+        self.incoming: IncomingBody | None = None
+        """The exchange that receives the body, while it runs."""
+        self.paused = False
+
+    def ask(self, incoming: IncomingBody) -> None:
+        """Record that the request was sent, or sent again because the connection closed before the response."""
+        self._budget.ask(self, incoming)
+
+    def grow(self, size: int) -> None:
+        """Count bytes that were received while the body is incomplete."""
+        self._budget.grow(self, size)
+
+    def land(self, size: int) -> None:
+        """Record that the body is complete."""
+        self._budget.land(self, size)
+
+    def release(self) -> None:
+        """Free the bytes, because the body is no longer used or will not be received. A second call has no effect."""
+        self._budget.release(self)
+
+
+class BodyBudget:
+    """A limit of `most` bytes of bodies at once. It is used in the loop thread. All downloads of a crawl share one.
+
+    Invariant: a body is in `_asked` until its first bytes are received, then in `_coming` until it is complete or has
+    failed. Invariant: while an exchange is paused, another one reads, or some body is complete.
+    """
+
+    def __init__(self, most: int = BODY_BYTES) -> None:
+        self._open_until = int(OPEN_SHARE * most)
+        self._asked: dict[HeldBody, None] = {}
+        self._coming: dict[HeldBody, None] = {}
+        self._held = 0
+        self._peak = 0
+        self._paused = 0
+        self._landed = 0
+        self._pauses = 0
+
+    def hold(self) -> HeldBody:
+        """Return an entry for a body that is about to be requested."""
+        return HeldBody(self)
+
+    def statistics(self) -> BudgetStatistics:
+        """Return the present state."""
+        under_way = len(self._asked) + len(self._coming)
+        return BudgetStatistics(self._held, self._peak, under_way, self._paused, self._landed, self._pauses)
+
+    def ask(self, body: HeldBody, incoming: IncomingBody) -> None:
+        body.incoming = incoming
+        self._asked[body] = None
+        if self._paused or self._held >= self._open_until:
+            self._pause(body)
+
+    def grow(self, body: HeldBody, size: int) -> None:
+        if body in self._asked:
+            del self._asked[body]
+            self._coming[body] = None
+        self._count(body, size)
+        if self._held >= self._open_until:
+            self._close()
+
+    def land(self, body: HeldBody, size: int) -> None:
+        self._leave(body)
+        self._count(body, size)
+        self._landed += size > 0
+        if self._held >= self._open_until:
+            self._close()
+        else:
+            self._go_on()
+
+    def release(self, body: HeldBody) -> None:
+        if body.incoming is not None:
+            self._leave(body)
+        else:
+            self._landed -= body.size > 0
+        self._count(body, 0)
+        self._go_on()
+
+    def _count(self, body: HeldBody, size: int) -> None:
+        self._held += size - body.size
+        body.size = size
+        self._peak = max(self._peak, self._held)
+
+    def _leave(self, body: HeldBody) -> None:
+        """Remove the entry of a body whose exchange ended. Its connection may be used again."""
+        assert body.incoming is not None
+        if body.paused:
+            self._resume(body)
+        self._asked.pop(body, None)
+        self._coming.pop(body, None)
+        body.incoming = None
+
+    def _running(self) -> int:
+        return len(self._asked) + len(self._coming) - self._paused
+
+    def _close(self) -> None:
+        """Pause all exchanges except the one that must continue, if there is one."""
+        if not self._landed and self._running() == 1:
+            return
+        for body in (*self._coming, *self._asked):
+            if not body.paused:
+                self._pause(body)
+        self._go_on()
+
+    def _go_on(self) -> None:
+        """Resume the exchanges for which there is room, and always the first one if nothing else can end."""
+        if not self._paused:
+            return
+        running = self._running()
+        room = self._open_until - self._held - running * _PIECE
+        if room <= 0 and (running or self._landed):
+            return
+        for body in (*self._coming, *self._asked):
+            if body.paused:
+                self._resume(body)
+                room -= _PIECE
+                if room <= 0:
+                    return
+
+    def _pause(self, body: HeldBody) -> None:
+        assert body.incoming is not None
+        body.paused = True
+        self._paused += 1
+        self._pauses += 1
+        body.incoming.pause()
+
+    def _resume(self, body: HeldBody) -> None:
+        assert body.incoming is not None
+        body.paused = False
+        self._paused -= 1
+        body.incoming.resume()

@@ -1,0 +1,294 @@
+"""A connection pool: it runs exchanges over kept connections to the same endpoint, or opens new ones.
+
+The pool does not resolve names and does not know politeness. It connects to the given addresses, with the site's name
+in SNI, and waits for permission before it uses any address but the first. One timer checks all exchanges. Idle
+connections and the limit of files have their own modules.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import ssl
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webfountain.download.connection import Connection
+from webfountain.download.file_limit import FileLimit, spare_files
+from webfountain.download.idle_connections import IdleConnections
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webfountain.download.bad_response import ErrorWord
+    from webfountain.download.connection import Endpoint, Exchange
+
+__all__ = ["ConnectionPool", "PoolStatistics"]
+
+TICK_S: Final = 0.25
+ATTEMPT_S: Final = 1.0
+"""Time after which the next address of a host is tried, s. RFC 8305 section 5 allows 0.1 to 2 s. A browser waits 0.25
+s; a crawler waits longer to avoid a second connection.
+"""
+_NO_FILE: Final = frozenset({errno.EMFILE, errno.ENFILE})
+_OWN_NETWORK: Final = frozenset({errno.ENETUNREACH, errno.ENETDOWN, errno.EADDRNOTAVAIL})
+
+
+class PoolStatistics(NamedTuple):
+    """A snapshot: connections that are open or being opened, kept ones among them, running exchanges, and exchanges
+    that wait for a file.
+    """
+
+    open: int
+    kept: int
+    active: int
+    waiting: int
+
+
+class ConnectionPool:
+    """All connections of a downloader.
+
+    `tls` makes the context of all TLS connections when the first one is opened. `spare` returns how many more
+    connections may be opened now. Exchanges beyond that wait.
+    """
+
+    def __init__(self, tls: Callable[[], ssl.SSLContext], *, spare: Callable[[], int] | None = None) -> None:
+        self._tls_context = tls
+        self._tls: ssl.SSLContext | None = None
+        self._files = FileLimit(spare or spare_files)
+        self._idle = IdleConnections()
+        self._active: set[Exchange] = set()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def statistics(self) -> PoolStatistics:
+        """Return the numbers of connections and exchanges."""
+        return PoolStatistics(self._files.open, len(self._idle), len(self._active), self._files.waiting)
+
+    async def run(
+        self,
+        endpoints: Sequence[Endpoint],
+        data: bytes,
+        exchange: Exchange,
+        *,
+        repeatable: bool,
+        turn: Callable[[Endpoint], float] | None = None,
+    ) -> Endpoint:
+        """Send `data` and wait until `exchange` is done. On failure, `exchange.error` is a word. Return the endpoint
+        used.
+
+        The first of `endpoints` is the one that politeness chose. If it does not answer, the others are tried, each
+        `ATTEMPT_S` after the previous one (RFC 8305). Before a request is sent to one of them, `turn` is called until
+        it returns 0; other values are seconds to wait. If the peer closed a kept connection before it answered, the
+        request is sent once more over a new connection, provided that it is `repeatable` (RFC 9112 section 9.3.1).
+        """
+        self._active.add(exchange)
+        self._check_soon()
+        try:
+            kept = self._idle.take(endpoints[0])
+            if kept is not None:
+                exchange.time.start()
+                kept.send(data, exchange)
+                await exchange.done
+                if exchange.error != "cut" or exchange.answered or exchange.aborted or not repeatable:
+                    return kept.endpoint
+                exchange.again()
+            return await self._run_fresh(endpoints, data, exchange, turn)
+        finally:
+            self._active.discard(exchange)
+            if exchange.connection is not None and exchange.connection.exchange is exchange:
+                exchange.connection.abort()  # cancelled by the caller, and `done` is cancelled too
+
+    def keep(self, connection: Connection) -> None:
+        """Keep a connection for another exchange."""
+        if self._files.waiting:  # another connection waits for its file
+            connection.abort()
+        else:
+            self._idle.add(connection, at=time.monotonic())
+
+    def drop(self, connection: Connection) -> None:
+        """Remove a connection from the kept ones, if it is among them."""
+        self._idle.discard(connection)
+
+    def closed(self) -> None:
+        """Count a closed connection, which frees a file."""
+        self._files.release()
+
+    def abort(self, word: ErrorWord = "cut") -> None:
+        """End all exchanges with `word`, and accept no new ones."""
+        for exchange in list(self._active):
+            exchange.aborted = True
+            exchange.end(word)
+        self._files.admit_all()
+
+    def abort_site(self, host: str, port: int, word: ErrorWord) -> None:
+        """End all exchanges with a site with `word`."""
+        for exchange in list(self._active):
+            connection = exchange.connection
+            if connection is not None and (connection.endpoint.host, connection.endpoint.port) == (host, port):
+                exchange.aborted = True
+                exchange.end(word)
+
+    def close(self) -> None:
+        """End all exchanges and close all connections."""
+        self.abort()
+        if self._timer is not None:
+            self._timer.cancel()
+        self._idle.close()
+
+    # ------------------------------------------------------------ connecting
+
+    async def _run_fresh(
+        self,
+        endpoints: Sequence[Endpoint],
+        data: bytes,
+        exchange: Exchange,
+        turn: Callable[[Endpoint], float] | None,
+    ) -> Endpoint:
+        connection: Connection | None = None
+        try:
+            if len(endpoints) == 1:
+                connection = await self._connect(endpoints[0], exchange)
+            else:
+                connection = await self._race(endpoints, exchange)
+            if connection.endpoint is not endpoints[0] and turn is not None:
+                await _await_turn(connection.endpoint, turn, exchange)
+        except TimeoutError:
+            exchange.settle("timeout")
+        except OSError as error:
+            exchange.settle(_word_of(error), error)
+        if connection is None:
+            return endpoints[0]
+        if exchange.done.done() or not connection.usable():
+            connection.abort()
+            exchange.settle("cut")
+        else:
+            connection.send(data, exchange)
+            await exchange.done
+        return connection.endpoint
+
+    async def _race(self, endpoints: Sequence[Endpoint], exchange: Exchange) -> Connection:
+        """Return a connection to the first address that answers. If none does, raise the error of the first attempt."""
+        untried = deque(endpoints)
+        attempts: list[asyncio.Task[Connection]] = []
+        under_way: set[asyncio.Task[Connection]] = set()
+        try:
+            while untried or under_way:
+                if untried:
+                    attempts.append(asyncio.create_task(self._connect(untried.popleft(), exchange)))
+                    under_way.add(attempts[-1])
+                wait_s = ATTEMPT_S if untried else None
+                done, under_way = await asyncio.wait(under_way, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
+                for attempt in done:
+                    if attempt.exception() is None:
+                        under_way |= done - {attempt}
+                        return attempt.result()
+            return attempts[0].result()
+        finally:
+            for attempt in under_way:
+                attempt.add_done_callback(_close_late)
+                attempt.cancel()
+
+    async def _connect(self, endpoint: Endpoint, exchange: Exchange) -> Connection:
+        if endpoint.tls and self._tls is None:
+            self._tls = self._tls_context()
+        while True:
+            await self._reserve(exchange)
+            try:
+                return await self._connect_counted(endpoint, exchange)
+            except OSError as error:
+                if error.errno not in _NO_FILE:
+                    raise
+
+    async def _reserve(self, exchange: Exchange) -> None:
+        """Wait until a file may be opened for a connection. The exchange's time starts after the wait.
+
+        Raises OSError if the exchange was ended during the wait.
+        """
+        free = self._files.reserve()
+        if free is None:
+            return
+        self._idle.close_oldest()
+        exchange.time.stop()
+        try:
+            await free
+        except asyncio.CancelledError:
+            self._files.withdraw(free)
+            raise
+        if exchange.done.done():
+            self._files.release()
+            raise OSError(errno.ECANCELED, "the exchange was ended while it waited for a file")
+        exchange.time.start()
+
+    async def _connect_counted(self, endpoint: Endpoint, exchange: Exchange) -> Connection:
+        """Open a connection whose file is already counted."""
+        connection: Connection | None = None
+
+        def made() -> Connection:
+            nonlocal connection
+            connection = Connection(self, endpoint)
+            return connection
+
+        try:
+            async with asyncio.timeout(exchange.time.left()):
+                _, opened = await asyncio.get_running_loop().create_connection(
+                    made,
+                    endpoint.address,
+                    endpoint.port,
+                    ssl=self._tls if endpoint.tls else None,
+                    server_hostname=endpoint.host if endpoint.tls else None,
+                    local_addr=endpoint.local,
+                )
+                return opened
+        except BaseException as error:
+            if isinstance(error, OSError) and error.errno in _NO_FILE:
+                self._files.refuse()
+            if connection is None or connection.transport is None:  # otherwise `connection_lost` counts it
+                self._files.release()
+            raise
+
+    # -------------------------------------------------------------- checking
+
+    def _check_soon(self, seconds: float = TICK_S) -> None:
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(seconds, self._check)
+
+    def _check(self) -> None:
+        """End exchanges that are too slow, and close connections idle for too long. It runs only while there are
+        any.
+        """
+        self._timer = None
+        now = time.monotonic()
+        soonest = now + TICK_S
+        for exchange in list(self._active):
+            word = exchange.late(now)
+            if word is not None:
+                exchange.end(word)
+            elif exchange.time.deadline < soonest:
+                soonest = exchange.time.deadline
+        self._idle.close_old(now)
+        self._files.recount()
+        if self._active or self._idle:
+            self._check_soon(soonest - now)
+
+
+async def _await_turn(endpoint: Endpoint, turn: Callable[[Endpoint], float], exchange: Exchange) -> None:
+    """Wait until politeness allows an address other than the first. The exchange's time starts after the wait."""
+    while not exchange.done.done() and (wait := turn(endpoint)) > 0:
+        await asyncio.sleep(min(wait, TICK_S))
+    exchange.time.start()
+
+
+def _close_late(attempt: asyncio.Task[Connection]) -> None:
+    """Close the connection of an attempt, because another attempt was faster."""
+    if not attempt.cancelled() and attempt.exception() is None:
+        attempt.result().abort()
+
+
+def _word_of(error: OSError) -> ErrorWord:
+    """Return the error word for a connection that could not be opened."""
+    if isinstance(error, ssl.SSLCertVerificationError):
+        return "certificate"
+    if isinstance(error, ssl.SSLError):
+        return "tls"
+    return "network" if error.errno in _OWN_NETWORK else "connect"

@@ -1,0 +1,305 @@
+"""Decode a response's content coding while the body is received, within a limit that stops decompression bombs.
+
+`Fetcher` uses it. A coded body is decoded completely, or refused with an error word. gzip with several members and
+zstd with several frames are read to the last one. A stream that ends inside one is "cut". How the bytes are split into
+packets makes no difference. Each step takes at most `_STEP` bytes from the decompressor, so this limit bounds the
+memory, whatever the server sends. The work is proportional to the bytes in and out.
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+import zlib
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import brotli
+import webencodings
+from isal import isal_zlib
+
+from webfountain.download.bad_response import BadResponse
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+__all__ = ["ACCEPT_ENCODING", "BOMB_BYTES", "BOMB_RATIO", "MAX_MEMBERS", "Body", "Coder", "check_codings"]
+
+ACCEPT_ENCODING: Final = "gzip, deflate, br, zstd"
+BOMB_RATIO: Final = 250
+"""Ratio of output to input bytes that makes a body a bomb, if its output exceeds `BOMB_BYTES`. Plain text has ratios
+up to 20, generated tables up to 100.
+"""
+BOMB_BYTES: Final = 1_048_576
+_BLOCK: Final = BOMB_BYTES // BOMB_RATIO
+"""Number of input bytes between two checks of the ratio. The checks are at the same places however the body is split
+into packets, so the same body always gets the same result.
+"""
+MAX_MEMBERS: Final = 10_000
+"""Number of members of a gzip stream, or frames of a zstd stream, whose size does not matter. A stream with more of
+them must have `_MEMBER_BYTES` of output per member on average. An empty member has 9 to 20 bytes and costs up to 20
+µs. Programs that write many members (bgzip, pzstd) put 64 kB into each.
+"""
+_MEMBER_BYTES: Final = 1_024
+_MAX_CODINGS: Final = 3
+_STEP: Final = 262_144
+_FIRST_PIECE: Final = 512
+"""Number of input bytes that a later member gets first; the number doubles while it needs more. A decompressor copies
+the input after its end, so giving the whole packet to each of many members would take quadratic time.
+"""
+_ZEROS = re.compile(rb"\0*")
+
+_BROKEN: Final[tuple[type[Exception], ...]] = (isal_zlib.error, brotli.error)  # type: ignore[assignment]
+
+_PLAIN: Final = frozenset({"", "identity", "none", "null", "binary", "8bit", "7bit"})
+"""Words that servers send for an uncoded body; some are charsets. A body with any other coding cannot be read."""
+
+
+class Coder(Protocol):
+    """One content coding of one body."""
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        """Decode all of `data`, in steps of at most `_STEP` bytes. Raises BadResponse or an error of `_BROKEN`."""
+        ...
+
+    def ended(self) -> bool:
+        """Return whether the input may end here: it is empty, or ends where a stream ends."""
+        ...
+
+
+class _Members:
+    """What gzip, deflate and zstd have in common: successive members, each with its own decompressor.
+
+    Invariant: `_member` is None between two members only; there `_begin` decides what the next byte means.
+    """
+
+    __slots__ = ("_count", "_given", "_member")
+
+    def __init__(self) -> None:
+        self._member: Any = None
+        self._count = 0
+        self._given = 0
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        at = 0
+        size = len(data) if self._member is not None or not self._count else _FIRST_PIECE
+        while at < len(data):
+            if self._member is None:
+                at = self._begin(data, at)
+                continue
+            piece: bytes | None = data[at : at + size]
+            at, size = at + size, 2 * size
+            while piece is not None:
+                out: bytes = self._member.decompress(piece, _STEP)
+                self._given += len(out)
+                yield out
+                piece = self._waiting(out)
+            if self._member.eof:
+                at = min(at, len(data)) - len(self._member.unused_data)
+                self._member, size = None, _FIRST_PIECE
+
+    def ended(self) -> bool:
+        return self._member is None
+
+    def _begin(self, data: bytes, at: int) -> int:
+        """Make a `_member` for the bytes from `at`, or skip them. Return where to continue."""
+        raise NotImplementedError
+
+    def _waiting(self, out: bytes) -> bytes | None:
+        """Return the input that the decompressor needs after `out` and before any new input, or None if it has no more
+        output.
+        """
+        raise NotImplementedError
+
+    def _counted(self, member: Any) -> Any:
+        self._count += 1
+        if self._count > MAX_MEMBERS + self._given // _MEMBER_BYTES:
+            raise BadResponse("bomb")
+        return member
+
+
+class _Deflate(_Members):
+    """deflate, with and without the zlib wrapper. Bytes after the end of the stream are skipped, as in browsers."""
+
+    __slots__ = ()
+
+    def _begin(self, data: bytes, at: int) -> int:
+        if self._count:
+            return len(data)
+        # Some servers send "deflate" with the zlib wrapper and some without; the first byte shows which.
+        bits = zlib.MAX_WBITS if data[at] & 0x0F == 8 else -zlib.MAX_WBITS
+        self._member = self._counted(isal_zlib.decompressobj(bits))
+        return at
+
+    def _waiting(self, out: bytes) -> bytes | None:
+        if self._member.eof:
+            return None
+        # The decompressor may have output left after it consumed all input.
+        tail: bytes = self._member.unconsumed_tail
+        return tail if tail or len(out) >= _STEP else None
+
+
+class _Gzip(_Deflate):
+    """gzip: members, with zeros between and after them (tape blocks), then any bytes. Those last bytes are ignored, as
+    in browsers.
+    """
+
+    __slots__ = ("_padding",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._padding = False
+
+    def _begin(self, data: bytes, at: int) -> int:
+        if self._count:
+            found = _ZEROS.match(data, at)
+            at = found.end() if found else at
+            self._padding = self._padding or (at < len(data) and data[at] != 0x1F)
+        if self._padding or at == len(data):
+            return len(data)
+        self._member = self._counted(isal_zlib.decompressobj(16 + zlib.MAX_WBITS))
+        return at
+
+
+class _Zstd(_Members):
+    """zstd: frames, including skippable ones. Anything else after a frame is an error (RFC 8878 section 3)."""
+
+    __slots__ = ("_zstd",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        # Imported here because few responses need it and it costs 15 ms of start-up.
+        if sys.version_info >= (3, 14):
+            from compression import zstd  # noqa: PLC0415
+        else:
+            from backports import zstd  # noqa: PLC0415
+
+        self._zstd = zstd
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        try:
+            yield from super().decode(data)
+        except self._zstd.ZstdError as error:
+            raise BadResponse("bad-response") from error
+
+    def _begin(self, data: bytes, at: int) -> int:
+        # RFC 9659 limits the window to 8 MB on the web; without the limit, a frame may require 2 GB.
+        options = {int(self._zstd.DecompressionParameter.window_log_max): 23}
+        self._member = self._counted(self._zstd.ZstdDecompressor(options=options))
+        return at
+
+    def _waiting(self, out: bytes) -> bytes | None:
+        return None if self._member.eof or self._member.needs_input else b""
+
+
+class _Brotli:
+    """brotli: one stream. Its decompressor gives no output if bytes follow the end, so such bytes are an error."""
+
+    __slots__ = ("_object", "_started")
+
+    def __init__(self) -> None:
+        self._object = brotli.Decompressor()
+        self._started = False
+
+    def decode(self, data: bytes) -> Iterator[bytes]:
+        self._started = True
+        if self._object.is_finished():
+            raise BadResponse("bad-response")
+        out: bytes = self._object.process(data, output_buffer_limit=_STEP)
+        yield out
+        # The decompressor may have output left after it consumed all input.
+        while (out or not self._object.can_accept_more_data()) and not self._object.is_finished():
+            out = self._object.process(b"", output_buffer_limit=_STEP)
+            yield out
+
+    def ended(self) -> bool:
+        return self._object.is_finished() or not self._started
+
+
+_CODERS: Final[dict[str, Callable[[], Coder]]] = {
+    "gzip": _Gzip,
+    "x-gzip": _Gzip,
+    "deflate": _Deflate,
+    "br": _Brotli,
+    "zstd": _Zstd,
+}
+
+
+def check_codings(encoding: str) -> None:
+    """Raise BadResponse("content-coding") for a body in an unknown coding, because it cannot be read as a page."""
+    names = [name.strip(" \t").lower() for name in encoding.split(",")]
+    if not all(name in _CODERS or name in _PLAIN or webencodings.lookup(name) for name in names):
+        raise BadResponse("content-coding")
+
+
+class Body:
+    """The body of one response while it is received: decoded, counted, limited to `limit` bytes.
+
+    With `truncate`, a body above the limit is cut there and accepted (robots.txt, RFC 9309 section 2.5).
+    """
+
+    __slots__ = ("_coders", "_pieces", "_truncate", "full", "limit", "size", "taken")
+
+    def __init__(self, encoding: str, *, limit: int, truncate: bool = False) -> None:
+        self._coders = self._chain(encoding) if encoding else []
+        self._pieces: list[bytes] = []
+        self._truncate = truncate
+        self.limit = limit
+        self.size = 0
+        self.taken = 0
+        self.full = False
+
+    @staticmethod
+    def _chain(encoding: str) -> list[Coder]:
+        # The header lists codings in the order in which they were applied, so the last is removed first.
+        names = [name.strip(" \t").lower() for name in reversed(encoding.split(","))]
+        if len(names) > _MAX_CODINGS:
+            raise BadResponse("bad-response")
+        return [_CODERS[name]() for name in names if name in _CODERS]  # identity, and words without a meaning
+
+    def take(self, data: bytes) -> None:
+        """Add undecoded bytes. Raises BadResponse: too-large, bomb, bad-response."""
+        if not self._coders:
+            self.taken += len(data)
+            self._add(data)
+            return
+        try:
+            while data and not self.full:
+                block = data[: _BLOCK - self.taken % _BLOCK]
+                self.taken += len(block)
+                self._decode(block, 0)
+                data = data[len(block) :]
+        except _BROKEN as error:
+            raise BadResponse("bad-response") from error
+
+    def end(self) -> bytes:
+        """Return the whole body. Raises BadResponse: "cut" if the end of a coded stream is missing, "bomb"."""
+        if not self.full and not all(made.ended() for made in self._coders):
+            raise BadResponse("cut")
+        if not self.full and self.size > BOMB_BYTES and self.size > BOMB_RATIO * self.taken:
+            raise BadResponse("bomb")
+        return self._pieces[0] if len(self._pieces) == 1 else self.partial()
+
+    def partial(self) -> bytes:
+        """Return the received part, complete or not."""
+        return b"".join(self._pieces)
+
+    def _decode(self, data: bytes, depth: int) -> None:
+        """Decode `data` with the coder at `depth` and the coders after it."""
+        if depth == len(self._coders):
+            self._add(data)
+            return
+        for out in self._coders[depth].decode(data) if data else ():
+            self._decode(out, depth + 1)
+            if self.full:
+                return
+
+    def _add(self, data: bytes) -> None:
+        self.size += len(data)
+        if self.size > BOMB_BYTES and self.size > BOMB_RATIO * (self.taken + -self.taken % _BLOCK):
+            raise BadResponse("bomb")
+        if self.size > self.limit:
+            if not self._truncate:
+                raise BadResponse("bomb" if self.size > BOMB_RATIO / 5 * self.taken else "too-large")
+            data = data[: len(data) - (self.size - self.limit)]
+            self.size, self.full = self.limit, True
+        self._pieces.append(data)

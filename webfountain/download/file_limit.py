@@ -1,0 +1,109 @@
+"""A limit of open files: each connection is counted before it is opened, so the process never runs out of files.
+
+If no file is free, a connection waits for its turn. All other users of files (the store, WARC files, sockets of the
+resolver) open them without asking and have a reserve.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import time
+from collections import deque
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["FileLimit", "spare_files"]
+
+COUNT_S: Final = 1.0
+"""Time between two counts of the process's open files, while more than half of the allowed ones are open, s."""
+
+
+class FileLimit:
+    """Counts the files of connections. `spare` returns how many more may be opened now.
+
+    Invariant: `open` counts the connections whose file is open or about to be.
+    """
+
+    def __init__(self, spare: Callable[[], int]) -> None:
+        self._spare = spare
+        self.open = 0
+        self._most = 0
+        self._counted_at = -COUNT_S
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    @property
+    def waiting(self) -> int:
+        """Return the number of connections that wait for a file."""
+        return len(self._waiting)
+
+    def reserve(self) -> asyncio.Future[None] | None:
+        """Count a file for a new connection. If no file is free, return a future that is resolved when the file has
+        been counted.
+        """
+        if self.open >= self._most:
+            self._count()
+        if self.open < self._most and not self._waiting:
+            self.open += 1
+            return None
+        self._waiting.append(asyncio.get_running_loop().create_future())
+        return self._waiting[-1]
+
+    def withdraw(self, turn: asyncio.Future[None]) -> None:
+        """Give up the turn that `reserve` returned, or the file that it received meanwhile."""
+        if turn.cancelled():
+            self._waiting.remove(turn)
+        else:
+            self.release()
+
+    def release(self) -> None:
+        """Count a closed file, so that the next waiting connection may open one."""
+        self.open -= 1
+        self._admit()
+
+    def refuse(self) -> None:
+        """Record that the system refused to open a file, because the reserve is used up. New connections wait until
+        the files are counted again.
+        """
+        self._most, self._counted_at = self.open - 1, time.monotonic()
+
+    def recount(self) -> None:
+        """Count the open files again, if there may be fewer now, and admit the connections for which a file is free."""
+        if self._waiting or 2 * self.open > self._most:
+            self._count()
+            self._admit()
+
+    def admit_all(self) -> None:
+        """Admit all waiting connections, so that they can notice that their exchanges have ended."""
+        self._admit(len(self._waiting))
+
+    def _admit(self, most: int = 0) -> None:
+        """Admit the connections for which a file is free, or `most` of them even if none is."""
+        while self._waiting and (self.open < self._most or most > 0):
+            self.open += 1
+            most -= 1
+            self._waiting.popleft().set_result(None)
+
+    def _count(self) -> None:
+        now = time.monotonic()
+        if now - self._counted_at >= COUNT_S:
+            self._counted_at = now
+            # One connection is always allowed, or nothing would ever be fetched; the system may still refuse it.
+            self._most = max(1, self.open + self._spare())
+
+
+def spare_files() -> int:
+    """Return how many more files the process may open for connections: its limit minus open files minus a reserve."""
+    limit, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if limit == resource.RLIM_INFINITY:
+        return 1 << 20
+    reserve = min(160, limit // 4)
+    for folder in ("/proc/self/fd", "/dev/fd"):
+        try:
+            return limit - reserve - len(os.listdir(folder))
+        except OSError:
+            continue
+    return limit - reserve - 128

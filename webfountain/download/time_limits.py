@@ -1,0 +1,87 @@
+"""Time limits of an exchange: a deadline for the whole, and a minimum number of bytes in every window of a body.
+
+Times are monotonic seconds. One timer of the pool checks all exchanges, instead of several timers for each.
+"""
+
+from __future__ import annotations
+
+import time
+from math import inf
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from webfountain.download.bad_response import ErrorWord
+
+__all__ = ["ExchangeTime", "TimeLimits"]
+
+
+class TimeLimits(NamedTuple):
+    """The limits for a slow peer: seconds for the whole exchange, and bytes per second in every window of its body.
+
+    If `least_rate` is None, only `timeout` applies, as with Scrapy's DOWNLOAD_TIMEOUT.
+    """
+
+    timeout: float
+    least_rate: float | None
+
+    @property
+    def window(self) -> float:
+        """Return the length in seconds of the windows over which the rate is measured: a body may pause for a while,
+        but not for ever.
+        """
+        return min(10.0, self.timeout / 3)
+
+
+class ExchangeTime:
+    """The clock of one exchange. It runs from `start`, and does not run from `pause` to `resume`."""
+
+    __slots__ = ("_left_s", "_limits", "_paused_at", "_window_end", "_window_taken", "deadline", "started")
+
+    def __init__(self, limits: TimeLimits) -> None:
+        self._limits = limits
+        self._paused_at = self._left_s = self._window_end = 0.0
+        self._window_taken = 0
+        self.start()
+
+    def start(self) -> None:
+        """Start the clock now."""
+        self.started = time.monotonic()
+        self.deadline = self.started + self._limits.timeout
+
+    def stop(self) -> None:
+        """Remove the deadline until the next `start`."""
+        self.deadline = inf
+
+    def left(self) -> float:
+        """Return the seconds until the deadline, 0.0 after it."""
+        return max(0.0, self.deadline - time.monotonic())
+
+    def pause(self) -> None:
+        """Stop the clock: the server cannot send while we do not read."""
+        self._paused_at = time.monotonic()
+        self._left_s, self.deadline = self.deadline - self._paused_at, inf
+        self._window_end = inf
+
+    def resume(self) -> None:
+        """Start the clock again. The pause counts neither towards the deadline nor towards the rate."""
+        now = time.monotonic()
+        self.started += now - self._paused_at
+        self.deadline = now + self._left_s
+        self._window_end = 0.0
+
+    def late(self, now: float, taken: int | None) -> ErrorWord | None:
+        """Return the error word if the exchange is too slow at `now`, else None.
+
+        `taken` is the number of bytes of the body so far, None before the head is complete. The word is "timeout" if
+        the peer sent no response, and "too-slow" if it sends too slowly or for too long.
+        """
+        rate = self._limits.least_rate
+        if now >= self.deadline:
+            return "timeout" if taken is None or rate is None else "too-slow"
+        if taken is None or rate is None or now < self._window_end:
+            return None
+        window = self._limits.window
+        if self._window_end and taken - self._window_taken < rate * window:
+            return "too-slow"
+        self._window_end, self._window_taken = now + window, taken
+        return None

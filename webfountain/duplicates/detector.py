@@ -1,0 +1,415 @@
+"""The duplicate detector: it decides which fetched pages repeat another page, on the same or another site.
+
+Place in the walk (DESIGN.md section 3): in the worker thread, after the copies are written and before links are
+discovered. Pages with equal bodies are duplicates, whatever the bodies contain. For other pages, the texts decide. The
+index finds pages with similar sketches. If an estimate is too close to the threshold, the two texts themselves are
+compared. A page that repeats no other page is a *representative*; it is added to the index before it is settled. The
+record of a duplicate points to its representative, and the duplicate is fetched rarely. The links of a duplicate are
+not followed, with two exceptions: links within its site to pages that the representative's site does not have, and
+samples of the other links.
+
+`precedence` decides which of two pages is the representative. If a page outranks its representative, it replaces it:
+the old representative is fetched again at once and then points to the new one. The canonical URL that a page declares
+(``rel=canonical``) is accepted if the texts agree; then the canonical page is the representative, even if it is
+fetched later. Across sites, only equal bodies or the texts decide; a sketch decides only if a text cannot be read. A
+pointer is valid while its representative is held and unchanged. This is checked each time the duplicate is fetched. A
+page that is missing from the index (lost, or fetched before detection was switched on) is added at its next fetch,
+from its copy. Pages of a *mirror* are not fetched if the original page is known, except for samples (`mirrors`).
+
+Each ant has its own index, and reads the indices of other ants in the neighbouring folders. Another ant's index may be
+out of date. So a page in it counts only if the digest in the store equals the digest in the index. If two ants fetch a
+page and its duplicate at the same moment, neither finds the other's page and both are kept. Therefore unchanged pages
+are looked up again when they are fetched. If neither page outranks the other, the one with the smaller fingerprint
+stays. They cannot end up pointing to each other, because only the page with the larger fingerprint changes.
+
+Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
+collections*, 2000.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.core.shingles import exact_resemblance
+from webfountain.core.sketch import sketches
+from webfountain.duplicates.index import IndexedPage, Match
+from webfountain.duplicates.mirrors import Mirrors
+from webfountain.duplicates.page_records import digest_number, number_of
+from webfountain.duplicates.precedence import Precedence
+from webfountain.frontier.pages.examiner import JudgedVisit
+from webfountain.frontier.planning.plan import bounds_of
+from webfountain.records import ANSWERED, COPIED, Outcome
+from webfountain.store.change_log import is_held
+from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from webfountain.duplicates.index import DuplicateIndex, Probe
+    from webfountain.frontier.visit import Visit
+    from webfountain.policy.collection import Collection
+    from webfountain.records import Lease, Link, PageRecord
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["MARGIN", "MIRROR", "DuplicateDetector"]
+
+MIRROR: Final = "mirror"
+"""Error word of a page that was not fetched because its site is a mirror and the original site has the page."""
+MARGIN: Final = 0.06
+"""Largest distance from the threshold at which the texts themselves are compared: two standard errors."""
+_COMPARED: Final = 3
+"""Largest number of texts that are compared with one page."""
+_REOPENED: Final = 2000
+"""Number of refused pages per batch that are checked after a site turned out not to be a mirror."""
+_UNREAD: Final = ANSWERED - COPIED
+
+
+class DuplicateDetector:
+    """The detector of one process. Used by the worker thread; any thread may call `share_of`.
+
+    Parameters
+    ----------
+    text_of : returns the visible text of a page's stored copy, None if it is not available
+    resemblance : least resemblance of near-duplicate texts
+    revisit_s : seconds after which a duplicate is fetched again
+    precedence : decides between two pages; None: the older one is the representative
+    """
+
+    def __init__(
+        self,
+        index: DuplicateIndex,
+        *,
+        store: FrontierStore,
+        text_of: Callable[[PageRecord], str | None],
+        resemblance: float,
+        revisit_s: float,
+        precedence: Precedence | None = None,
+    ) -> None:
+        self._index = index
+        self._store = store
+        self._text_of = text_of
+        self._least = resemblance
+        self._revisit_s = revisit_s
+        self.precedence = precedence or Precedence()
+        """The rule that decides between two pages."""
+        self._mirrors = Mirrors(key=index.key)
+        self._reopened: dict[str, tuple[str, Iterator[tuple[str, PageRecord]]]] = {}  # by site, with its original site
+        self._texts: dict[str, str] = {}  # of the batch: copies that no page record names yet
+        self._held: dict[
+            str, PageRecord | None
+        ] = {}  # of the batch: records of pages that will be held once it is settled
+        self.counts: Counter[str] = Counter()
+        """Numbers of findings since the caller last read them."""
+
+    # ------------------------------------------------------------ mirrors
+
+    def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
+        """Return, for each visit, what to settle and which links to follow, and the URLs to fetch again now.
+
+        These URLs are representatives that another page has replaced.
+        """
+        self._texts.clear()
+        self._held.clear()
+        judged = [JudgedVisit(_without_pointer(visit), visit.reading.links) for visit in visits]
+        asked: list[tuple[int, IndexedPage]] = []
+        unread = [visit.record.url for visit in visits if visit.kind in _UNREAD and visit.record.duplicate_of is None]
+        known = dict(zip(unread, self._index.known(unread), strict=True))
+        for place, visit in enumerate(visits):
+            page = self._page(visit, known)
+            if isinstance(page, IndexedPage):
+                asked.append((place, page))
+            elif page:
+                judged[place] = self._repeats(visit, page)
+        outranked: list[str] = []
+        for (place, _), probe in zip(asked, self._index.probe([page for _, page in asked]), strict=True):
+            visit = visits[place]
+            match, beaten = self._choose(probe, visit)
+            self._count(visit, match)
+            if match is None:
+                self._index.keep(probe)
+                for each in beaten:
+                    self._index.give_way(each, probe.page.url)
+                outranked += beaten
+            else:
+                judged[place] = self._repeats(visit, match.url, canonical=probe.page.canonical)
+            self._held[probe.page.url] = judged[place].record if match is None else None
+        return judged, outranked
+
+    def mirrors(self, site: str) -> str | None:
+        """Return the site that this site is a mirror of, judged by the pages that this process has seen. None: it is
+        no mirror."""
+        return self._mirrors.original_of(site)
+
+    def unasked(self, lease: Lease, *, at: float) -> Outcome | None:
+        """Return the outcome for a new page of a mirror if its counterpart on the original site is held. None: the
+        page must be fetched.
+        """
+        record = lease.record
+        original = self._original_of(lease.site, record)
+        if original is None or self._mirrors.is_sample(lease.key, record.failures):
+            return None
+        url = _counterpart(record.url, lease.site, original)
+        counterpart = self._store.pages.get(original, fingerprint(url))
+        if counterpart is None or not is_held(counterpart) or self.precedence.outranks(record, counterpart):
+            return None
+        self.counts["duplicates/mirrored"] += 1
+        due = at + self._revisit_s
+        refused = msgspec.structs.replace(
+            record, state="refused", error=MIRROR, failures=record.failures + 1, due=due, duplicate_of=url
+        )
+        return Outcome(lease.id, "refused", refused)
+
+    @property
+    def reopening(self) -> list[str]:
+        """Return the sites that were wrongly taken for mirrors and still have refused pages to fetch."""
+        return list(self._reopened)
+
+    def reopen(self, site: str) -> list[bytes]:
+        """Return refused pages of a site that was wrongly taken for a mirror. Each call returns some of them, until
+        all were returned.
+        """
+        original, records = self._reopened[site]
+        some = [record for _, record in itertools.islice(records, _REOPENED)]
+        if len(some) < _REOPENED:
+            del self._reopened[site]
+        wrong = [each for each in some if each.error == MIRROR and site_of(each.duplicate_of or "") == original]
+        self.counts["duplicates/reopened"] += len(wrong)
+        return [fingerprint(record.url) for record in wrong]
+
+    def left(self, sites: Iterable[str]) -> None:
+        """Record that sites are no longer crawled here."""
+        for site in sites:
+            self._reopened.pop(site, None)
+
+    def share_of(self, site: str) -> float:
+        """Return the share of a site's pages that repeat others, 0.0 if none was judged recently."""
+        return self._mirrors.share_of(site)
+
+    def close(self) -> None:
+        """Close the index."""
+        self._reopened.clear()
+        self._index.close()
+
+    # ---------------------------------------------------------------- private
+
+    def _original_of(self, site: str, record: PageRecord) -> str | None:
+        """Return the original site if this page of a mirror is refused, else None."""
+        if record.error == MIRROR and record.duplicate_of is not None:
+            original = site_of(record.duplicate_of)
+            return None if self._mirrors.is_refuted(site, original) else original
+        return self._mirrors.original_of(site) if record.state == "never-crawled" else None
+
+    def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
+        """Return the page to look up for a visit, or the URL that it still repeats, or None if nothing changed."""
+        record = visit.record
+        if visit.kind in COPIED:
+            return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
+        if visit.kind not in _UNREAD or record.digest is None:
+            return None
+        if record.duplicate_of is not None and self._still_repeats(visit, record.duplicate_of):
+            return record.duplicate_of
+        found = known.get(record.url)
+        if found is not None:
+            return self._kept(*found, record)
+        text = self._text_of(visit.fetch.lease.record if visit.fetch.lease is not None else record)
+        if text is None:
+            return None
+        self.counts["duplicates/taken_in"] += 1
+        return self._read(record, text)
+
+    def _still_repeats(self, visit: Visit, url: str) -> bool:
+        """Return whether an unchanged duplicate still has a valid representative: one that is unchanged and still
+        outranks it."""
+        other, before = self._standing(url), _before(visit)
+        if other is None or self.precedence.outranks(visit.record, other, before=before):
+            return False
+        return other.copied is None or before is None or other.copied <= (before.last_crawled or 0.0)
+
+    def _kept(self, page: IndexedPage, names: int, record: PageRecord) -> IndexedPage | None:
+        """Return an unchanged representative that must be looked up again, because it may repeat a newer page: its
+        canonical page or a page of another ant.
+        """
+        canonical = self._index.url_of(names) if names else None
+        if canonical is None and self._index.is_alone:
+            return None
+        return msgspec.structs.replace(page, digest=record.digest, canonical=canonical)
+
+    def _read(self, record: PageRecord, text: str, *, canonical: str | None = None) -> IndexedPage:
+        """Return a page in the form that look-ups need. A page without words resembles no other page; otherwise all
+        such pages would match.
+        """
+        assert record.digest is not None
+        if not text.strip():
+            return IndexedPage(record.url, f"{number_of(record.url):016x}")
+        self._texts[record.url] = text
+        drawn, second, *_ = [*sketches(text, self._index.key), None, None]
+        return IndexedPage(record.url, record.digest, drawn, None if canonical == record.url else canonical, second)
+
+    def _choose(self, probe: Probe, visit: Visit) -> tuple[Match | None, list[str]]:
+        """Return the representative of a page: its canonical page if the two resemble each other, else the most
+        similar page.
+
+        Also return the URLs that the page outranks; they are fetched again if the page has no representative.
+        """
+        page, compared = probe.page, 0
+        chosen: Match | None = None
+        beaten: list[str] = []
+        for match in self._index.nearest(probe, least=self._least - MARGIN):
+            is_named = match.url == page.canonical
+            other = self._standing(match.url)
+            if (chosen is not None and not is_named) or other is None or _digest(other) != match.digest:
+                continue
+            is_sure = match.is_exact or (
+                site_of(match.url) == visit.fetch.site and abs(match.resemblance - self._least) >= MARGIN
+            )
+            if not is_sure:
+                if compared >= _COMPARED and not is_named:
+                    continue
+                compared += 1
+            if (match.resemblance if is_sure else self._compared(page.url, match)) < self._least:
+                continue
+            if not is_named and self._gives_way(match, other, probe, visit):
+                beaten.append(match.url)
+                continue
+            chosen = match
+            if is_named or page.canonical is None:
+                break
+        self._count_canonical(page, chosen)
+        return chosen, beaten if chosen is None else []
+
+    def _gives_way(self, match: Match, other: PageRecord, probe: Probe, visit: Visit) -> bool:
+        """Return whether the representative should become the duplicate of the page, rather than the page its
+        duplicate."""
+        before = _before(visit)
+        if match.names == number_of(probe.page.url):
+            self.counts["duplicates/canonical"] += 1
+            return True
+        if self.precedence.outranks(visit.record, other, before=before):
+            self.counts["duplicates/outranked"] += 1
+            return True
+        is_late = self._index.is_alone or visit.kind not in _UNREAD or before is None or not is_held(before)
+        if is_late or not self.precedence.is_equal(visit.record, other):
+            return False
+        return number_of(probe.page.url) < number_of(match.url)  # both were kept, because different ants fetched them
+
+    def _count_canonical(self, page: IndexedPage, chosen: Match | None) -> None:
+        if page.canonical is not None:
+            if chosen is not None and chosen.url == page.canonical:
+                self.counts["duplicates/canonical"] += 1
+            elif self._standing(page.canonical) is not None:
+                self.counts["duplicates/canonical_refused"] += 1
+
+    def _compared(self, url: str, match: Match) -> float:
+        """Return the resemblance of two texts if both are available, else the estimate from their sketches, which
+        nobody can forge without the key."""
+        text, other = self._text(url), self._text(match.url)
+        if text is None or other is None:
+            return match.resemblance
+        self.counts["duplicates/compared"] += 1
+        return exact_resemblance(text, other)
+
+    def _text(self, url: str) -> str | None:
+        if url not in self._texts:
+            record = self._store.pages.get(site_of(url), fingerprint(url))
+            text = None if record is None else self._text_of(record)
+            if text is None:
+                return None
+            self._texts[url] = text
+        return self._texts[url]
+
+    def _standing(self, url: str) -> PageRecord | None:
+        """Return the record of a held page that may represent others, else None."""
+        if url not in self._held:
+            record = self._store.pages.get(site_of(url), fingerprint(url))
+            self._held[url] = None if record is None or not is_held(record) or record.digest is None else record
+        return self._held[url]
+
+    def _repeats(self, visit: Visit, url: str, *, canonical: str | None = None) -> JudgedVisit:
+        """Return the record of a duplicate, and its links to follow."""
+        due = visit.fetched.at + self._revisit_s
+        record = msgspec.structs.replace(visit.record, duplicate_of=url, due=due)
+        named = [link for link in visit.reading.links if link.url == canonical]
+        return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
+
+    def _own_links(self, visit: Visit, url: str) -> list[Link]:
+        """Return the links of a duplicate within its site that are not found by following the page that it repeats.
+
+        If the representative is on another site, these are links to pages that the other site does not have, and a
+        sample of the rest, because pages with the same path are not always the same page.
+        """
+        site, original = visit.fetch.site, site_of(url)
+        links = [] if site == original else [link for link in visit.reading.links if link.site == site]
+        keys = [fingerprint(_counterpart(link.url, site, original)) for link in links]
+        turn = visit.record.checks
+        return [
+            link
+            for link, there in zip(links, self._store.pages.get_many(original, keys) if keys else [], strict=True)
+            if there is None or self._mirrors.is_sample(link.key, turn)
+        ]
+
+    def _count(self, visit: Visit, match: Match | None) -> None:
+        site = visit.fetch.site
+        if match is not None and visit.record.duplicate_of != match.url:
+            self.counts["duplicates/exact" if match.is_exact else "duplicates/near"] += 1
+        if visit.kind == "new":
+            self._count_sample(visit, match)
+            self._mirrors.count(site, None if match is None else site_of(match.url))
+
+    def _count_sample(self, visit: Visit, match: Match | None) -> None:
+        """Count a sample: a page that was fetched although its counterpart on the original site is held. It shows
+        whether the verdict "mirror" is right.
+        """
+        site, before = visit.fetch.site, _before(visit)
+        original = None if before is None else self._original_of(site, before)
+        if original is None or self._standing(_counterpart(visit.record.url, site, original)) is None:
+            return
+        repeats = match is not None and site_of(match.url) == original
+        if self._mirrors.count_sample(site, original, repeats=repeats):
+            self.counts["duplicates/unmirrored"] += 1
+            self._reopened[site] = original, self._store.pages.records(site=site, state="refused")
+
+
+def _before(visit: Visit) -> PageRecord | None:
+    """Return the record of a page before it was fetched."""
+    return None if visit.fetch.lease is None else visit.fetch.lease.record
+
+
+def _counterpart(url: str, site: str, original: str) -> str:
+    """Return the URL of the same path on another site."""
+    return original + url[len(site) :]
+
+
+def _digest(record: PageRecord) -> int | None:
+    """Return the part of a page's digest that the index stores."""
+    return None if record.digest is None else digest_number(record.digest)
+
+
+def _without_pointer(visit: Visit) -> PageRecord:
+    """Return a visit whose record has no pointer, until a new one is found. A failed visit is returned unchanged."""
+    record = visit.record
+    if record.duplicate_of is None or visit.kind == "failed":
+        return record
+    return msgspec.structs.replace(record, duplicate_of=None)
+
+
+def detector_of(
+    collection: Collection,
+    index: DuplicateIndex | None,
+    store: FrontierStore,
+    text_of: Callable[[PageRecord], str | None],
+) -> DuplicateDetector | None:
+    """Return the detector of a collection; None without an index."""
+    if index is None:
+        return None
+    return DuplicateDetector(
+        index,
+        store=store,
+        text_of=text_of,
+        resemblance=collection.duplicates.resemblance,
+        revisit_s=min(collection.duplicates_revisit_s, bounds_of(collection).longest),
+        precedence=Precedence(collection),
+    )

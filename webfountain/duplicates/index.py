@@ -1,0 +1,371 @@
+"""An index on disk of the pages that other pages may repeat.
+
+Each page that repeats no other, a *representative*, has a record (`page_records`). It is written before the page is
+settled, so a kill loses nothing. The keys of the page (one for each band of its sketch, one for its digest, one for
+the page itself) are first held in memory (`recent_keys`) and later written to sorted files (`key_runs`). When the
+index is opened, keys that are in no run are read from the records. The file `FORM` names the format of the sketches.
+An index with another format is emptied, because its sketches cannot be compared with the present ones. An index with
+damaged records or runs is emptied before the next look-up; it can be rebuilt from the copies.
+
+In a crawl with many ants, each ant writes its own index and also looks pages up in the others' (`other_indices`).
+"""
+
+from __future__ import annotations
+
+import logging
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from webfountain.core.sketch import BANDS, band_keys, most_resemblance, sketch_form, sketch_rows
+from webfountain.duplicates.key_runs import KeyRuns
+from webfountain.duplicates.other_indices import OtherIndices, read_form
+from webfountain.duplicates.page_records import (
+    KEYS_A_PAGE,
+    NO_SKETCH,
+    PageNames,
+    RecordFiles,
+    digest_number,
+    keys_of_pages,
+    keys_of_records,
+    number_of,
+    self_keys,
+)
+from webfountain.duplicates.recent_keys import RecentKeys
+from webfountain.errors import RepositoryError
+from webfountain.private_files import replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+__all__ = ["DuplicateIndex", "IndexedPage", "Match", "Probe"]
+
+logger = logging.getLogger(__name__)
+
+PAGES_A_RUN: Final = 10_000
+_STALE: Final = 3.0
+"""Number of stale entries (of pages that changed) per valid entry at which the runs are rebuilt when the index is
+opened."""
+_DAMAGED: Final = "this index of duplicates is damaged"
+_OTHERS: Final = "the sketches of this index of duplicates are another version's or another store's"
+
+
+class IndexedPage(msgspec.Struct, frozen=True, gc=False):
+    """A page in the form for comparison: `digest` in hex, `sketch` from `core.sketch`, `canonical` as the page
+    declares it.
+    """
+
+    url: str
+    digest: str
+    sketch: bytes | None = None
+    canonical: str | None = None
+    second_sketch: bytes | None = None
+    """The second sketch that `core.sketch.sketches` may return; it is compared but not stored."""
+
+
+class Match(NamedTuple):
+    """A representative and its resemblance to a page: 1.0 if their digests are equal."""
+
+    url: str
+    resemblance: float
+    is_exact: bool
+    names: int
+    """Fingerprint of the URL that it declares canonical, 0 for none or its own."""
+    digest: int
+    """First bytes of its digest when it was stored, as `digest_number` returns them."""
+
+
+class Probe:
+    """A page during its look-up.
+
+    `keys` are its keys. `asked` are these and the keys of its second sketch. `found` are the numbers of records in
+    runs that share a key. `beside` are such records of other ants, by the position of their index. `number` is the
+    number of the page's own record.
+    """
+
+    __slots__ = ("asked", "beside", "found", "keys", "names", "number", "page")
+
+    def __init__(self, page: IndexedPage) -> None:
+        self.page = page
+        self.keys: list[int] = []
+        self.asked: list[int] = []
+        self.found: set[int] = set()
+        self.beside: dict[int, set[int]] = {}
+        self.number: int | None = None
+        canonical = 0 if page.canonical is None else number_of(page.canonical)
+        self.names = PageNames(number_of(page.url), digest_number(page.digest), canonical)
+
+
+class DuplicateIndex:
+    """An index in its own folder, with one writer. Not thread-safe.
+
+    Memory: the keys of some ten thousand pages (15 MB), 1 MB for each other ant, and one step of a merge (10 MB), in
+    addition to the mapped files. On disk a page takes 250 bytes plus its URL.
+    """
+
+    def __init__(
+        self, folder: Path, *, beside: Path | None = None, pages_a_run: int = PAGES_A_RUN, key: int = 0
+    ) -> None:
+        """Open the index of a folder.
+
+        Parameters
+        ----------
+        beside : folder of copies of a crawl with many ants, which contains the indices of the others; None: there is
+            one ant
+        key : key of the sketches
+
+        Raises
+        ------
+        RepositoryError
+            if the folder cannot be used, or another process uses it.
+        """
+        self._folder, self._pages_a_run = folder, pages_a_run
+        self.key = key
+        """The key of the sketches."""
+        self._form = sketch_form(key)
+        self._recent = RecentKeys()
+        self._runs = KeyRuns(folder)
+        self._others = OtherIndices(beside, folder, self._form)
+        self._is_damaged = False
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._files = RecordFiles.to_write(folder)
+            if read_form(folder) != self._form:
+                self._empty(_OTHERS)
+            elif not self._files.samples_are_sound():
+                self._empty(_DAMAGED)
+            self._files.cut()
+            self._size = len(self._files)
+            most = _STALE * KEYS_A_PAGE * max(self._size, pages_a_run)
+            self._runs.load(records=self._size, most_entries=most)
+            self._read_recent_keys()
+        except (OSError, ValueError) as error:
+            raise RepositoryError(f"{folder}: the index of duplicates cannot be opened: {error}") from error
+
+    def __len__(self) -> int:
+        """Return the number of representatives, including those that are no longer valid."""
+        return self._size
+
+    @property
+    def is_alone(self) -> bool:
+        """Return whether there are no other ants' indices to read."""
+        return self._others.is_absent
+
+    # ------------------------------------------------------------ look-up
+
+    def probe(self, pages: Sequence[IndexedPage]) -> list[Probe]:
+        """Look up all pages of a batch. After that, for one page after the other, call `nearest` and, if needed,
+        `keep`.
+
+        Raises
+        ------
+        RepositoryError
+            if the disk reports an error. The pages of the batch may be looked up again after that.
+        """
+        with self._disk():
+            if self._is_damaged:
+                self._begin_anew()
+            self._runs.take_merge()
+        self._recent.begin()
+        probes = [Probe(page) for page in pages]
+        keys = keys_of_pages(
+            [probe.names for probe in probes], sketch_rows([page.sketch or NO_SKETCH for page in pages])
+        )
+        for probe, row in zip(probes, keys.tolist(), strict=True):
+            probe.keys = probe.asked = row if probe.page.sketch is not None else row[BANDS:]
+        owners = [probe for probe in probes for _ in range(KEYS_A_PAGE)]
+        if doubled := [probe for probe in probes if probe.page.second_sketch is not None]:
+            more = band_keys(sketch_rows([probe.page.second_sketch or NO_SKETCH for probe in doubled]))
+            for probe, row in zip(doubled, more.tolist(), strict=True):
+                probe.asked = probe.keys + row
+            keys = np.concatenate([keys.ravel(), more.ravel()])
+            owners += [probe for probe in doubled for _ in range(BANDS)]
+        for place, number in self._runs.find(keys):
+            owners[place].found.add(number)
+        for nth, other in enumerate(self._others.refresh()):
+            for place, number in other.find(keys):
+                owners[place].beside.setdefault(nth, set()).add(number)
+        return probes
+
+    def nearest(self, probe: Probe, *, least: float = 0.9) -> list[Match]:
+        """Return the representatives that a page resembles by `least` or more: first those with an equal digest, then
+        the most similar.
+
+        The result excludes the page itself. If the page is itself a representative, its number is stored, and `keep`
+        replaces its record.
+        """
+        found: list[Match] = []
+        if numbers := self._there(probe.found.union(*map(self._recent.at, probe.asked))):
+            records = self._files.read(numbers)
+            own = records["page"] == probe.names.page
+            if own.any():
+                probe.number = numbers[int(own.argmax())]
+            found, damaged = _matches(probe, records, least, self._files)
+            self._is_damaged |= damaged > 0
+        if probe.beside:
+            others = self._others.known()
+            for nth, beside in probe.beside.items():
+                files = others[nth].files
+                found += _matches(probe, files.read(sorted(beside)), least, files)[0]
+        return sorted(found, key=lambda match: (not match.is_exact, -match.resemblance))
+
+    def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
+        """Return, for each page, its form when last stored and the fingerprint of its canonical URL (0: none), or
+        None.
+
+        Only the first eight bytes of its digest are known.
+        """
+        found = self._records_of([number_of(url) for url in urls])
+        return [
+            None if record is None else (_page_of(url, record), int(record["canonical"]))
+            for url, record in zip(urls, found, strict=True)
+        ]
+
+    def url_of(self, name: int) -> str | None:
+        """Return the URL with this fingerprint, if any ant has stored its page."""
+        [record] = self._records_of([name])
+        if record is not None:
+            return self._files.url(record) if self._files.is_sound(record) else None
+        key = self_keys([name])
+        for other in self._others.refresh():
+            for each in other.files.read([number for _, number in other.find(key)]):
+                if int(each["page"]) == name and other.files.is_sound(each):
+                    return other.files.url(each)
+        return None
+
+    # --------------------------------------------------------------- writing
+
+    def give_way(self, url: str, to: str) -> None:
+        """Make a representative's record name the page that replaces it. The record can still be found.
+
+        It does nothing to another ant's record. Raises RepositoryError if the disk reports an error.
+        """
+        name = number_of(url)
+        for number in self._there(self._numbers_of([name])[0]):
+            [record] = self._files.read([number])
+            if int(record["page"]) == name:
+                names = PageNames(name, int(record["digest"]), number_of(to))
+                with self._disk():
+                    self._files.replace(number, record, names, record["sketch"].tobytes())
+
+    def keep(self, probe: Probe) -> None:
+        """Store a page as a representative; the record survives a kill. Raises RepositoryError if the disk reports an
+        error."""
+        drawn = probe.page.sketch or NO_SKETCH
+        with self._disk():
+            if probe.number is None:
+                number, stale = self._size, set[int]()
+                self._files.append(number, probe.names, probe.page.url, drawn)
+                self._size += 1
+            else:
+                number = probe.number
+                before = self._files.read([number])
+                stale = set(keys_of_records(before)[0])
+                self._files.note(number)
+                self._files.replace(number, before[0], probe.names, drawn)
+            self._recent.add([key for key in probe.keys if key not in stale], number)
+            if len(self._recent) >= self._pages_a_run * KEYS_A_PAGE:
+                self._write_run(self._size)
+
+    def close(self) -> None:
+        """Close the files. A running merge is cancelled."""
+        self._runs.close()
+        self._files.close()
+        self._others.close()
+
+    # --------------------------------------------------------------- private
+
+    def _records_of(self, names: Sequence[int]) -> list[np.void | None]:
+        """Return the records of pages, given by fingerprint."""
+        return [
+            next((record for record in self._files.read(self._there(found)) if int(record["page"]) == name), None)
+            if found
+            else None
+            for name, found in zip(names, self._numbers_of(names), strict=True)
+        ]
+
+    def _numbers_of(self, names: Sequence[int]) -> list[set[int]]:
+        """Return the numbers of the records that may belong to pages, given by fingerprint."""
+        if not names:
+            return []
+        keys = self_keys(names)
+        numbers = [set(self._recent.at(key)) for key in keys.tolist()]
+        for place, number in self._runs.find(keys):
+            numbers[place].add(number)
+        return numbers
+
+    def _there(self, numbers: Iterable[int]) -> list[int]:
+        """Return those of the numbers that records have, ascending. A run that contains other numbers is damaged."""
+        found = sorted(numbers)
+        there = [number for number in found if number < self._size]
+        self._is_damaged |= len(there) < len(found)
+        return there
+
+    def _write_run(self, records: int) -> None:
+        """Write the recent keys to a run. After that the runs contain all keys of the first `records` records."""
+        self._files.sync()
+        self._runs.write(*self._recent.entries(), records=records)
+        self._files.forget_noted()
+        self._recent.written()
+
+    def _read_recent_keys(self) -> None:
+        """Read the keys that are in no run from the records."""
+        behind = self._runs.records
+        for number in sorted({number for number in self._files.noted() if number < behind}):
+            self._recent.add(keys_of_records(self._files.read([number]))[0], number)
+        for first in range(behind, self._size, self._pages_a_run):
+            if first > behind:
+                self._write_run(first)
+            numbers = range(first, min(first + self._pages_a_run, self._size))
+            for number, keys in zip(numbers, keys_of_records(self._files.read(numbers)), strict=True):
+                self._recent.add(keys, number)
+
+    def _empty(self, why: str) -> None:
+        """Empty the files. If a kill interrupts this, the next opening completes it."""
+        if len(self._files):
+            logger.warning("%s: %s: it is begun anew, and pages are taken in as they are fetched", self._folder, why)
+        self._runs.clear()
+        self._files.empty()
+        with replaced(self._folder / "FORM", durable=True) as written:
+            written.write(self._form.encode())
+
+    def _begin_anew(self) -> None:
+        """Drop all contents during the crawl."""
+        self._empty(_DAMAGED)
+        self._recent.clear()
+        self._size = 0
+        self._is_damaged = False
+
+    @contextmanager
+    def _disk(self) -> Iterator[None]:
+        """Raise RepositoryError if the disk reports an error."""
+        try:
+            yield
+        except OSError as error:
+            raise RepositoryError(f"{self._folder}: duplicates cannot be kept: {error}") from error
+
+
+def _matches(probe: Probe, records: npt.NDArray[np.void], least: float, files: RecordFiles) -> tuple[list[Match], int]:
+    """Return the records, except the page's own, that a page resembles by `least` or more, and the number of damaged
+    records."""
+    exact = records["digest"] == probe.names.digest
+    alike = exact.astype(np.float64)
+    if drawn := [each for each in (probe.page.sketch, probe.page.second_sketch) if each is not None]:
+        alike = np.maximum(alike, most_resemblance(drawn, records["sketch"]))
+    near = np.flatnonzero((alike >= least) & (records["page"] != probe.names.page)).tolist()
+    found = [
+        Match(url, float(alike[k]), bool(exact[k]), int(records["canonical"][k]), int(records["digest"][k]))
+        for k in near
+        if number_of(url := files.url(records[k])) == int(records["page"][k])
+    ]
+    return found, len(near) - len(found)
+
+
+def _page_of(url: str, record: np.void) -> IndexedPage:
+    drawn = record["sketch"].tobytes()
+    return IndexedPage(url, f"{int(record['digest']):016x}", None if drawn == NO_SKETCH else drawn)

@@ -1,0 +1,248 @@
+"""The keys of an index of duplicates in sorted files, which give the records of a key.
+
+A *run* is a file of sorted keys and the record number of each, mapped into memory. When ten thousand or so new pages
+were added, their keys become a run. A thread beside the crawl merges runs of similar length, so that there are only a
+few. The file `INDEX` names the current runs and the number of records whose keys they contain. It is replaced in one
+step. If `INDEX` or a run is lost, all runs are rebuilt from the records (`index`).
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+import numpy as np
+
+from webfountain.private_files import replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Keys = npt.NDArray[np.uint64]
+    Numbers = npt.NDArray[np.uint32]
+
+__all__ = [
+    "ENTRY_BYTES",
+    "MOST_OF_A_KEY",
+    "RATIO",
+    "IndexState",
+    "KeyRuns",
+    "Run",
+    "find_in",
+    "map_run",
+    "map_runs",
+    "read_state",
+    "sorted_run",
+]
+
+logger = logging.getLogger(__name__)
+
+ENTRY_BYTES: Final = 12
+MOST_OF_A_KEY: Final = 16
+"""Largest number of records that are found per key. Representatives are not similar to each other, so few records
+share a key."""
+RATIO: Final = 4
+"""A run is merged with the previous one while that one is shorter than this many times its length."""
+_MERGED_AT_ONCE: Final = 1 << 18
+"""Number of entries of a merge in memory at once."""
+
+
+class IndexState(msgspec.Struct, frozen=True):
+    """The current runs, oldest first, the number of records that they contain, and the number of runs ever written."""
+
+    runs: tuple[str, ...] = ()
+    records: int = 0
+    written: int = 0
+
+
+class Run(NamedTuple):
+    """Sorted keys, and the record number of each: views of one mapped file, or arrays in memory."""
+
+    name: str
+    keys: Keys
+    numbers: Numbers
+
+
+class KeyRuns:
+    """The runs of one index. Every method raises OSError if the disk reports an error. Not thread-safe."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._state = IndexState()
+        self._runs: list[Run] = []
+        self._merger = ThreadPoolExecutor(1, thread_name_prefix="webfountain-merge")
+        self._merge: Future[str] | None = None
+        self._merging: tuple[Run, ...] = ()
+        self._stop = threading.Event()
+
+    @property
+    def records(self) -> int:
+        """Return how many records, counted from the first, have their keys in runs."""
+        return self._state.records
+
+    def load(self, *, records: int, most_entries: float) -> None:
+        """Map the runs on disk; map none if they are damaged or name more records or entries than are possible.
+
+        Other files are removed.
+        """
+        try:
+            state = read_state(self._folder)
+        except FileNotFoundError:
+            state = IndexState()
+        except (ValueError, msgspec.MsgspecError):
+            logger.warning("%s: INDEX is damaged: the runs are made anew", self._folder)
+            state = IndexState()
+        sizes = [_size_of(self._folder / name) for name in state.runs]
+        is_whole = all(size > 0 and size % ENTRY_BYTES == 0 for size in sizes) and state.records <= records
+        if not is_whole or sum(sizes) > ENTRY_BYTES * most_entries:
+            state = IndexState(written=state.written)
+        self._state, self._runs = state, map_runs(self._folder, state, self._runs)
+        self._remove_strays()
+
+    def find(self, keys: Keys) -> Iterator[tuple[int, int]]:
+        """Yield (position among the keys, number of a record that has this key)."""
+        return find_in(self._runs, keys)
+
+    def write(self, keys: Keys, numbers: Numbers, *, records: int) -> None:
+        """Write keys to a new run, then start a merge. After that the runs contain all keys of the first `records`
+        records.
+        """
+        run = sorted_run(f"run-{self._state.written:012d}", keys, numbers)
+        with replaced(self._folder / run.name, durable=True) as file:
+            file.write(run.keys.tobytes())
+            file.write(run.numbers.tobytes())
+        self._publish(IndexState((*self._state.runs, run.name), records, self._state.written + 1))
+        self._begin_merge()
+
+    def take_merge(self) -> None:
+        """Replace runs by the run that merges them, once it is ready."""
+        if self._merge is None or not self._merge.done():
+            return
+        done, self._merge = self._merge, None
+        name = done.result()
+        merged = [run.name for run in self._merging]
+        at = self._state.runs.index(merged[0])
+        runs = (*self._state.runs[:at], name, *self._state.runs[at + len(merged) :])
+        self._publish(msgspec.structs.replace(self._state, runs=runs))
+        self._merging = ()
+        for each in merged:
+            (self._folder / each).unlink()
+
+    def wait(self) -> None:
+        """Wait until a running merge ends."""
+        if self._merge is not None:
+            self._merge.exception()
+
+    def clear(self) -> None:
+        """Drop all runs and remove their files."""
+        self.wait()
+        (self._folder / "INDEX").unlink(missing_ok=True)
+        self._runs, self._merge, self._merging = [], None, ()
+        self._state = IndexState(written=self._state.written)
+        self._remove_strays()
+
+    def close(self) -> None:
+        """Cancel a running merge. It is repeated later."""
+        self._stop.set()
+        self._merger.shutdown(wait=True)
+
+    def _begin_merge(self) -> None:
+        self.take_merge()
+        first, length = len(self._runs) - 1, len(self._runs[-1].keys)
+        while first and len(self._runs[first - 1].keys) < RATIO * length:
+            first -= 1
+            length += len(self._runs[first].keys)
+        if self._merge is None and first < len(self._runs) - 1:
+            self._merging = tuple(self._runs[first:])
+            name = f"run-{self._state.written:012d}"
+            self._state = msgspec.structs.replace(self._state, written=self._state.written + 1)
+            self._merge = self._merger.submit(_merged, self._folder / name, self._merging, self._stop)
+
+    def _publish(self, state: IndexState) -> None:
+        with replaced(self._folder / "INDEX", durable=True) as file:
+            file.write(msgspec.json.encode(state))
+        self._state, self._runs = state, map_runs(self._folder, state, self._runs)
+
+    def _remove_strays(self) -> None:
+        for stray in set(self._folder.glob("run-*")) - {self._folder / name for name in self._state.runs}:
+            stray.unlink()
+
+
+def read_state(folder: Path) -> IndexState:
+    """Return the contents of `INDEX`. Raise FileNotFoundError if it does not exist, ValueError if it is damaged."""
+    return msgspec.json.decode((folder / "INDEX").read_bytes(), type=IndexState)
+
+
+def map_run(path: Path) -> Run:
+    """Return the run in a file."""
+    entries = path.stat().st_size // ENTRY_BYTES
+    keys = np.memmap(path, dtype="<u8", mode="r", shape=(entries,))
+    return Run(path.name, keys, np.memmap(path, dtype="<u4", mode="r", offset=8 * entries, shape=(entries,)))
+
+
+def map_runs(folder: Path, state: IndexState, mapped: Sequence[Run]) -> list[Run]:
+    """Return the current runs; those already mapped are reused. Raise FileNotFoundError if one does not exist."""
+    known = {run.name: run for run in mapped}
+    return [known.get(name) or map_run(folder / name) for name in state.runs]
+
+
+def sorted_run(name: str, keys: Keys, numbers: Numbers) -> Run:
+    """Return keys and numbers as a run."""
+    order = np.argsort(keys, kind="stable")
+    return Run(name, keys[order], numbers[order])
+
+
+def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
+    """Yield (position among the keys, number of a record that has this key), for each key up to a limit."""
+    flat = keys.ravel()
+    order = np.argsort(flat)  # in order, so that keys that are neighbours in a run are looked up one after the other
+    asked = flat[order]
+    for run in runs:
+        at = np.searchsorted(run.keys, asked)
+        places = np.arange(len(asked))
+        for _ in range(MOST_OF_A_KEY):
+            within = at < len(run.keys)
+            at, places = at[within], places[within]
+            hit = run.keys[at] == asked[places]
+            at, places = at[hit], places[hit]
+            if not len(at):
+                break
+            yield from zip(order[places].tolist(), run.numbers[at].tolist(), strict=True)
+            at += 1
+
+
+def _merged(path: Path, runs: Sequence[Run], stop: threading.Event) -> str:
+    """Merge runs into a new one, one range of keys at a time. Return its name, even if the merge was stopped."""
+    total = sum(len(run.keys) for run in runs)
+    steps = -(-total // _MERGED_AT_ONCE)
+    bounds = np.array([(step << 64) // steps for step in range(1, steps)], dtype=np.uint64)
+    cuts = [[0, *np.searchsorted(run.keys, bounds).tolist(), len(run.keys)] for run in runs]
+    with replaced(path, durable=True) as file:
+        at = 0
+        for step in range(steps):
+            if stop.is_set():
+                break
+            parts = [slice(cut[step], cut[step + 1]) for cut in cuts]
+            keys = np.concatenate([run.keys[part] for run, part in zip(runs, parts, strict=True)])
+            numbers = np.concatenate([run.numbers[part] for run, part in zip(runs, parts, strict=True)])
+            merged = sorted_run("", keys, numbers)
+            file.seek(8 * at)
+            file.write(merged.keys.tobytes())
+            file.seek(8 * total + 4 * at)
+            file.write(merged.numbers.tobytes())
+            at += len(keys)
+    return path.name
+
+
+def _size_of(path: Path) -> int:
+    """Return the size of a file in bytes, 0 if it does not exist."""
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0

@@ -1,0 +1,109 @@
+"""Mirror sites: sites judged to repeat another site. Samples check the verdict, and revoke it if it was wrong.
+
+A site is a *mirror* of another when at least half of its judged pages, and at least ten, repeat pages of that site.
+From then on, a page of the mirror is not fetched if the other site has a page with the same path, its counterpart.
+This is a guess, because the page itself was never fetched. So one in `SAMPLED` of these pages is fetched as a sample.
+A key selects the samples, so nobody can predict them; each time a page is due, it is drawn again. If more than
+`TOLERATED` of the samples do not repeat the other site, the verdict is revoked until this process ends. Then all
+refused pages are fetched.
+
+The counts belong to this process. After a restart, refused pages are still refused when they are due, except for
+samples.
+
+Place in the walk: the duplicate detector (`duplicates`) counts its judgements here and checks pages before they are
+leased.
+
+Source: Cho, Shivakumar, Garcia-Molina, *Finding replicated web collections*, 2000 (mirrors by their share of
+duplicates).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Final
+
+from xxhash import xxh3_64_intdigest
+
+from webfountain.core.mirrors import is_mirror
+
+__all__ = ["SAMPLED", "TOLERATED", "Mirrors"]
+
+SAMPLED: Final = 10
+"""Of this many pages that would be refused, one is fetched."""
+TOLERATED: Final = 0.1
+"""Largest share of samples that do not repeat the original site."""
+_LEAST_MISSES: Final = 2
+_SITES: Final = 20_000
+"""Largest number of sites whose pages are counted. The least recently seen sites are dropped."""
+
+
+class _SiteCounts:
+    """The counts of one site: judged first copies, duplicates among them, duplicates per other site,
+
+    samples per other site, and how many of these repeated nothing of that site.
+    """
+
+    __slots__ = ("judged", "misses", "originals", "refuted", "repeats", "samples")
+
+    def __init__(self) -> None:
+        self.judged = 0
+        self.repeats = 0
+        self.originals: Counter[str] = Counter()
+        self.samples: Counter[str] = Counter()
+        self.misses: Counter[str] = Counter()
+        self.refuted: set[str] = set()
+
+
+class Mirrors:
+    """The counts of sites. `key` decides which pages are samples."""
+
+    def __init__(self, *, key: int = 0) -> None:
+        self._key = key
+        self._sites: dict[str, _SiteCounts] = {}
+
+    def original_of(self, site: str) -> str | None:
+        """Return the site that this site is a mirror of, judged by the pages that this process has seen. None: it is
+        no mirror."""
+        counted = self._sites.get(site)
+        if counted is None or not counted.originals:
+            return None
+        original, pages = counted.originals.most_common(1)[0]
+        return original if is_mirror(pages, counted.judged) and original not in counted.refuted else None
+
+    def is_refuted(self, site: str, original: str) -> bool:
+        """Return whether the samples showed that a site does not mirror another one."""
+        counted = self._sites.get(site)
+        return counted is not None and original in counted.refuted
+
+    def is_sample(self, key: bytes, turn: int) -> bool:
+        """Return whether a page that would be refused is fetched at its `turn`, the number of times it was due. The
+        answer is the same at each call."""
+        return xxh3_64_intdigest(key + turn.to_bytes(4, "little"), self._key) % SAMPLED == 0
+
+    def count(self, site: str, original: str | None) -> None:
+        """Count the first copy of a page, and the site of the page that it repeats (None: it repeats none)."""
+        counted = self._sites.pop(site, None) or _SiteCounts()
+        self._sites[site] = counted
+        if len(self._sites) > _SITES:
+            del self._sites[next(iter(self._sites))]
+        counted.judged += 1
+        if original is not None:
+            counted.repeats += 1
+            counted.originals[original] += original != site
+
+    def count_sample(self, site: str, original: str, *, repeats: bool) -> bool:
+        """Count a page of a mirror that was fetched as a sample. Return whether it revokes the verdict."""
+        counted = self._sites.setdefault(site, _SiteCounts())
+        counted.samples[original] += 1
+        counted.misses[original] += not repeats
+        misses = counted.misses[original]
+        is_wrong = misses >= _LEAST_MISSES and misses > TOLERATED * counted.samples[original]
+        ends = is_wrong and original not in counted.refuted
+        if ends:
+            counted.refuted.add(original)
+        return ends
+
+    def share_of(self, site: str) -> float:
+        """Return the share of a site's pages that repeat others, 0.0 if none was judged recently."""
+        counted = self._sites.get(site)
+        return counted.repeats / counted.judged if counted is not None and counted.judged else 0.0

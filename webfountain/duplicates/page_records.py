@@ -1,0 +1,205 @@
+"""The records of an index of duplicates: one of fixed size for each representative, and a file of their URLs.
+
+A record contains the fingerprint and digest of a page, its sketch, and the fingerprint of its canonical URL. The keys
+of the index refer to a record by its position. A page that changes keeps its number: its record is replaced, and the
+number is appended to a third file, `again`, until the new keys are in a run (`key_runs`).
+
+Disk errors may damage a record. So a record is valid only if its URL has its fingerprint (`RecordFiles.is_sound`).
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import struct
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+
+from webfountain.core.shingles import mixed
+from webfountain.core.sketch import BANDS, SKETCH_BYTES, band_keys
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Keys = npt.NDArray[np.uint64]
+
+__all__ = [
+    "KEYS_A_PAGE",
+    "NO_SKETCH",
+    "RECORD",
+    "PageNames",
+    "RecordFiles",
+    "digest_number",
+    "keys_of_pages",
+    "keys_of_records",
+    "number_of",
+    "self_keys",
+]
+
+RECORD: Final = np.dtype(
+    [("page", "<u8"), ("digest", "<u8"), ("canonical", "<u8"), ("url", "<u8"), ("sketch", "u1", (SKETCH_BYTES,))]
+)
+NO_SKETCH: Final = bytes(SKETCH_BYTES)
+KEYS_A_PAGE: Final = BANDS + 2
+"""Number of keys per page: one for each band of the sketch, one for the digest, one for the page itself."""
+_DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
+"""Mixed into the keys of digests and of pages, so that they never equal keys of bands."""
+_FILES: Final = ("records", "urls", "again")
+_USUAL_BYTES: Final = 256
+_MOST_BYTES: Final = 1 << 16
+"""Usual and absolute limit of a URL's length, bytes: nearly all URLs are shorter than the first, all shorter than the
+second."""
+_SAMPLES: Final = 64
+"""Number of records that are checked when an index is opened."""
+_record: Final = struct.Struct(f"<QQQQ{SKETCH_BYTES}s")
+_number: Final = struct.Struct("<I")
+
+
+class PageNames(NamedTuple):
+    """Fingerprint of a page, first bytes of its digest, fingerprint of its canonical URL (0: none)."""
+
+    page: int
+    digest: int
+    canonical: int
+
+
+class RecordFiles:
+    """The three open files of one index. Every method raises `OSError` if the disk reports an error."""
+
+    def __init__(self, folder: Path, flags: int) -> None:
+        # Created in this order and opened in reverse: if the last one exists, all exist.
+        order = _FILES if flags & os.O_CREAT else _FILES[::-1]
+        files = {name: os.open(folder / name, flags, 0o600) for name in order}
+        self._records, self._urls, self._again = (files[name] for name in _FILES)
+
+    @classmethod
+    def to_write(cls, folder: Path) -> RecordFiles:
+        """Open the files, and create missing ones. Raise BlockingIOError if another process uses them."""
+        files = cls(folder, os.O_RDWR | os.O_CREAT)
+        fcntl.lockf(files._records, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return files
+
+    @classmethod
+    def to_read(cls, folder: Path) -> RecordFiles:
+        """Open the files of another process's index. Raise FileNotFoundError if it is still being created."""
+        return cls(folder, os.O_RDONLY)
+
+    def __len__(self) -> int:
+        """Return the number of complete records."""
+        return os.fstat(self._records).st_size // RECORD.itemsize
+
+    def read(self, numbers: Sequence[int]) -> npt.NDArray[np.void]:
+        """Return some records, without numbers that do not exist."""
+        size = RECORD.itemsize
+        found = [os.pread(self._records, size, number * size) for number in numbers]
+        return np.frombuffer(b"".join([each for each in found if len(each) == size]), dtype=RECORD)
+
+    def url(self, record: np.void) -> str:
+        """Return the URL of a record; "" if the files are damaged."""
+        for size in (_USUAL_BYTES, _MOST_BYTES):
+            try:
+                found, ends, _ = os.pread(self._urls, size, int(record["url"])).partition(b"\n")
+            except OverflowError:  # no file is that long
+                return ""
+            if ends:
+                return found.decode("utf-8", "replace")
+        return ""
+
+    def is_sound(self, record: np.void) -> bool:
+        """Return whether a record is intact, as far as its URL shows."""
+        return number_of(self.url(record)) == int(record["page"])
+
+    def samples_are_sound(self) -> bool:
+        """Return whether a sample of records is intact."""
+        size = len(self)
+        numbers = sorted({0, *range(0, size, max(1, size // _SAMPLES)), size - 1}) if size else []
+        return all(map(self.is_sound, self.read(numbers)))
+
+    def append(self, number: int, names: PageNames, url: str, sketch: bytes) -> None:
+        """Write a new record and its URL."""
+        at = os.fstat(self._urls).st_size
+        _write_at(self._urls, url.encode() + b"\n", at)
+        _write_at(self._records, _record.pack(*names, at, sketch), number * RECORD.itemsize)
+
+    def replace(self, number: int, before: np.void, names: PageNames, sketch: bytes) -> None:
+        """Replace a record. Call `note` first if its keys change."""
+        _write_at(self._records, _record.pack(*names, int(before["url"]), sketch), number * RECORD.itemsize)
+
+    def note(self, number: int) -> None:
+        """Note that the keys of a record must be read again."""
+        os.write(self._again, _number.pack(number))
+
+    def count_noted(self) -> int:
+        """Return the number of notes."""
+        return os.fstat(self._again).st_size // _number.size
+
+    def noted(self, first: int = 0) -> list[int]:
+        """Return the noted record numbers after the first `first` ones."""
+        data = os.pread(self._again, (self.count_noted() - first) * _number.size, first * _number.size)
+        return [number for (number,) in _number.iter_unpack(data[: len(data) // _number.size * _number.size])]
+
+    def forget_noted(self) -> None:
+        """Delete all notes, because all keys are in runs."""
+        os.ftruncate(self._again, 0)
+        os.lseek(self._again, 0, os.SEEK_SET)
+
+    def cut(self) -> None:
+        """Drop a record that a kill interrupted, and continue the notes at their end."""
+        os.ftruncate(self._records, len(self) * RECORD.itemsize)
+        os.lseek(self._again, 0, os.SEEK_END)
+
+    def sync(self) -> None:
+        """Write records and URLs to the disk (fsync)."""
+        os.fsync(self._urls)
+        os.fsync(self._records)
+
+    def empty(self) -> None:
+        """Drop all records."""
+        for file in (self._records, self._urls):
+            os.ftruncate(file, 0)
+        self.forget_noted()
+
+    def close(self) -> None:
+        """Close the files."""
+        for file in (self._records, self._urls, self._again):
+            os.close(file)
+
+
+def number_of(url: str) -> int:
+    """Return the fingerprint of a canonical URL, by which the index identifies a page."""
+    return int.from_bytes(fingerprint(url), "little")
+
+
+def digest_number(digest: str) -> int:
+    """Return the first eight bytes of a hex digest: the part that a record stores."""
+    return int(digest[:16], 16)
+
+
+def self_keys(pages: Sequence[int]) -> Keys:
+    """Return the (n,) keys of the pages themselves, from their fingerprints."""
+    return mixed(np.array(pages, dtype=np.uint64) ^ _SELF)
+
+
+def keys_of_pages(names: Sequence[PageNames] | Keys, drawn: npt.NDArray[np.uint8]) -> Keys:
+    """Return the (n, 10) keys of pages: for their bands, their digest and the page itself."""
+    rows = np.array(names, dtype=np.uint64).reshape(-1, 3)
+    return np.hstack([band_keys(drawn), mixed(rows[:, 1:2] ^ _DIGEST), mixed(rows[:, :1] ^ _SELF)])
+
+
+def keys_of_records(records: npt.NDArray[np.void]) -> list[list[int]]:
+    """Return the keys of each record. A record without a sketch has no keys for bands."""
+    names = np.stack([records[name] for name in PageNames._fields], axis=1)
+    rows = keys_of_pages(names, records["sketch"]).tolist()
+    return [row if drawn.any() else row[BANDS:] for row, drawn in zip(rows, records["sketch"], strict=True)]
+
+
+def _write_at(file: int, data: bytes, at: int) -> None:
+    """Write all bytes, or raise OSError: bytes after the known end are never read."""
+    if os.pwrite(file, data, at) < len(data):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

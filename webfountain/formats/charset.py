@@ -1,0 +1,114 @@
+"""The encoding of a body, decided as browsers decide it.
+
+The order is that of browsers: byte order mark, Content-Type, declaration in the body, UTF-8. Labels are those of the
+WHATWG Encoding Standard ("latin1" means windows-1252, "hex" means nothing), so a body can never select a Python codec
+that is not a charset. An unknown label is ignored. Decoding never fails.
+
+Source: Encoding Standard (labels: section 4.2; a declared UTF-16 is UTF-8: HTML Standard, section 13.2.3.2).
+"""
+
+from __future__ import annotations
+
+import codecs
+import functools
+import re
+from typing import Final
+
+from webencodings.labels import LABELS
+
+__all__ = ["decode", "encoding_of", "python_codec", "xml_encoding_of"]
+
+_MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+_PRESCAN_BYTES: Final = 4096
+"""Browsers search 1024 bytes, and parse again if they find a declaration later."""
+_META: Final = re.compile(rb"<meta\b[^<>]*?charset\s*=\s*[\"']?\s*([^\s\"'/<>;]+)", re.IGNORECASE)
+_DECLARATION: Final = re.compile(rb"\A\s*<\?xml\s[^<>]{0,200}?encoding\s*=\s*[\"']\s*([^\"'<>\s]+)", re.IGNORECASE)
+# Encodings for which browsers decode more than Python's codec.
+_CODECS: Final = {
+    "big5": "big5hkscs",
+    "euc-kr": "cp949",
+    "gbk": "gb18030",
+    "iso-8859-8-i": "iso-8859-8",
+    "macintosh": "mac-roman",
+    "shift_jis": "cp932",
+    "utf-16le": "utf-16-le",
+    "utf-16be": "utf-16-be",
+    "windows-874": "cp874",
+    "x-mac-cyrillic": "mac-cyrillic",
+    "x-user-defined": "windows-1252",
+}
+# Browsers show nothing for these encodings, so that scripts cannot hide in them. The crawler only reads text.
+_READ_ALL_THE_SAME: Final = {
+    "csiso2022kr": "iso2022_kr",
+    "hz-gb-2312": "hz",
+    "iso-2022-cn": "gb18030",
+    "iso-2022-cn-ext": "gb18030",
+    "iso-2022-kr": "iso2022_kr",
+}
+
+
+@functools.lru_cache(maxsize=256)
+def python_codec(label: str) -> str | None:
+    """Return Python's name of the codec for a charset label, or None for an unknown label."""
+    word = label.strip("\t\n\f\r ").lower()
+    if word in _READ_ALL_THE_SAME:
+        return _READ_ALL_THE_SAME[word]
+    name = LABELS.get(word)
+    if name is None or name == "replacement":
+        return None
+    return codecs.lookup(_CODECS.get(name, name)).name
+
+
+def encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
+    """Return Python's name of a body's encoding, and the length of its byte order mark.
+
+    Parameters
+    ----------
+    charset : from the Content-Type header, or None
+    """
+    return _named(body, charset) or (_declared(body, _DECLARATION) or _declared(body, _META) or "utf-8", 0)
+
+
+def xml_encoding_of(body: bytes, charset: str | None) -> tuple[str, int]:
+    """Do the same as `encoding_of` for XML that is not a page and whose meta elements do not count. The first bytes of
+    the body are enough.
+    """
+    if charset is None and body.startswith((b"<\0?\0", b"\0<\0?")):
+        return (
+            "utf-16-be" if body.startswith(b"\0") else "utf-16-le"
+        ), 0  # XML 1.0, appendix F: UTF-16 without a byte order mark
+    return _named(body, charset) or (_declared(body, _DECLARATION) or "utf-8", 0)
+
+
+def decode(body: bytes, charset: str | None) -> str:
+    """Return a body as str, without its byte order mark. Invalid bytes become U+FFFD, so the text encodes to UTF-8."""
+    name, mark = encoding_of(body, charset)
+    return body[mark:].decode(name, "webfountain.browser")
+
+
+def _named(body: bytes, charset: str | None) -> tuple[str, int] | None:
+    for mark, name in _MARKS:
+        if body.startswith(mark):
+            return name, len(mark)
+    named = python_codec(charset) if charset else None
+    return None if named is None else (named, 0)
+
+
+def _declared(body: bytes, declaration: re.Pattern[bytes]) -> str | None:
+    found = declaration.search(body, 0, _PRESCAN_BYTES)
+    name = None if found is None else python_codec(found[1].decode("latin-1"))
+    # The declaration could be read as bytes, so the body is not UTF-16.
+    return "utf-8" if name is not None and name.startswith("utf-16") else name
+
+
+def _as_browsers(error: UnicodeError) -> tuple[str, int]:
+    """Return the replacement of invalid bytes: U+FFFD, or the control character if the byte is unused in a Windows
+    code page.
+    """
+    if not isinstance(error, UnicodeDecodeError):
+        raise error
+    byte = error.object[error.start]
+    return (chr(byte) if error.encoding == "charmap" and byte < 0xA0 else "\ufffd"), error.end
+
+
+codecs.register_error("webfountain.browser", _as_browsers)

@@ -1,0 +1,154 @@
+"""Protect the HTML parser from markup that takes minutes or gigabytes.
+
+The work of a standard HTML parser is more than linear: Each paragraph reopens the formatting elements that were not
+closed (20 kB of ``<b 1><b 2>…<p>x<p>x`` make a gigabyte). Each tag searches the open elements. Each attribute is
+compared with the attributes before it. `is_ordinary_markup` checks in linear time that all three are bounded. Bodies
+that fail the check are parsed in a process that can be killed (`webfountain.sandbox`). `tame` prepares them: elements
+deeper than `MAX_DEPTH` are flattened, as in browsers (Blink: 512), and attributes after the first `MAX_TAG_BYTES` of a
+tag are dropped, so that unusual pages keep their text.
+
+Both functions work on bytes in which ``<`` always means ``<``: UTF-8, and every encoding except UTF-16 and stateful
+ones.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["MAX_DEPTH", "MAX_ORDINARY_BYTES", "MAX_TAG_BYTES", "is_ordinary_markup", "tame"]
+
+MAX_ORDINARY_BYTES: Final = 65_536
+"""Largest body that may be parsed in the calling thread."""
+_MOST_TAGS: Final = 2_000
+"""Each tag may search all open elements: 10 ms for 2,000 tags."""
+_MOST_REOPENED: Final = 30_000
+"""Largest product of the number of tags and the number of formatting elements with attributes. This is about the
+number of elements that the parser creates, at 0.5 µs each. Of elements without attributes, at most three of each of
+the thirteen kinds are reopened (the standard's Noah's Ark clause).
+"""
+_FEW_TAGS: Final = 300
+"""With so few tags, the product is always below `_MOST_REOPENED`."""
+_SHORT_TAG_BYTES: Final = 2_048
+"""Attributes of a tag are compared in pairs: 64 kB of tags of this size take 20 ms."""
+_HARMLESS_TAG_BYTES: Final = 12_288
+"""One tag of this size takes 20 ms."""
+_FORMATTING: Final = re.compile(
+    rb"<[bcefinstuBCEFINSTU](?:(?<=[bB])[iI][gG]|[oO](?:[dD][eE]|[nN][tT]|[bB][rR])|[mM](?:[aA][lL][lL])?"
+    rb"|[tT](?:[rR][iI][kK][eE]|[rR][oO][nN][gG])?)?[\s/][^>]*+"
+)
+"""Start tag with attributes of b, big, code, em, font, i, nobr, s, small, strike, strong, tt or u. ``a`` is not
+included because the parser never keeps two of them open.
+"""
+_TAG_START: Final = re.compile(rb"<[A-Za-z]")
+_GREATER_IN_QUOTES: Final = re.compile(rb"=\s*+(?:\"[^\">]*+>|'[^'>]*+>)")
+_GREATER_IN_APOSTROPHES: Final = re.compile(rb"=\s*+'[^'>]*+>")
+_BEFORE_VALUE: Final = frozenset(b"= \t\n\v\f\r")
+"""Characters that may stand before a quote that opens a value."""
+
+MAX_DEPTH: Final = 512
+MAX_TAG_BYTES: Final = 8_192
+_LONG_TAG: Final = re.compile(rb"<([A-Za-z][^\s/<>]{0,40})[^<>]{%d,}>?" % MAX_TAG_BYTES)
+# Elements that are never nested in themselves: void elements, and those whose end tag is optional.
+_FLAT: Final = (
+    b"area|base|br|col|embed|hr|img|input|link|meta|source|track|wbr|p|li|dd|dt|option|td|th|tr|tbody|thead|tfoot"
+)
+_TAG: Final = re.compile(rb"<(/?)(?!(?:%s)[\s/>])[A-Za-z][^<>]*>?" % _FLAT, re.IGNORECASE)
+
+
+def is_ordinary_markup(body: bytes) -> bool:
+    """Return whether parsing a body takes at most about 20 ms and 20 MB, whatever it contains.
+
+    True is always correct; most bodies for which it returns False are harmless. The check takes about 12 µs for a page
+    of 20 kB.
+    """
+    if len(body) > MAX_ORDINARY_BYTES:
+        return False
+    tags = body.count(b"<")
+    if tags > _MOST_TAGS or (len(body) > _HARMLESS_TAG_BYTES and not _has_short_tags(body)):
+        return False
+    if tags <= _FEW_TAGS:
+        return True
+    formatting = _FORMATTING.findall(body)
+    if tags * len(formatting) <= _MOST_REOPENED:
+        return True
+    # The parser keeps at most three equal elements open. Tags count as equal if they are equal up to the first ">",
+    # unless that is quoted.
+    return tags * 3 * len(set(formatting)) <= _MOST_REOPENED and _GREATER_IN_QUOTES.search(body) is None
+
+
+def _has_short_tags(body: bytes) -> bool:
+    """Return whether every tag is shorter than `_SHORT_TAG_BYTES`.
+
+    ``">`` ends a tag in every parser state except inside a value that an apostrophe opened, unless the character
+    before the quote allows it to open a value. Pages with attributes contain it often, so a few searches are enough. A
+    long stretch without it is examined tag by tag.
+    """
+    if b"'" in body and _GREATER_IN_APOSTROPHES.search(body) is not None:
+        return False
+    at = 0
+    while at + _SHORT_TAG_BYTES < len(body):
+        end = body.rfind(b'">', at + 1, at + _SHORT_TAG_BYTES)
+        if end < 0 or body[end - 1] in _BEFORE_VALUE:
+            end = body.find(b'">', at + _SHORT_TAG_BYTES)
+            while end >= 0 and body[end - 1] in _BEFORE_VALUE:
+                end = body.find(b'">', end + 1)
+            end = len(body) if end < 0 else end + 2
+            if not _has_only_short_tags(body, at, end):
+                return False
+            end -= 1
+        at = end + 1
+    return True
+
+
+def _has_only_short_tags(body: bytes, at: int, last: int) -> bool:
+    """Do the same for one stretch, using the distance between any two ``>`` outside of values."""
+    if _GREATER_IN_QUOTES.search(body, at, last) is not None:
+        return False
+    while at + _SHORT_TAG_BYTES < last:
+        end = body.rfind(b">", at, at + _SHORT_TAG_BYTES)
+        if end < 0:  # a long text, script or tag
+            end = body.find(b">", at, last)
+            end = last if end < 0 else end
+            tag = _TAG_START.search(body, at, end)
+            if tag is not None and end - tag.start() > _SHORT_TAG_BYTES:
+                return False
+        at = end + 1
+    return True
+
+
+def tame(body: bytes) -> bytes:
+    """Return the body without markup that would overload a parser; return the same object if there is none."""
+    if max(map(len, body.split(b"<"))) > MAX_TAG_BYTES:
+        body = _LONG_TAG.sub(rb"<\1>", body)
+    if body.count(b"<") <= MAX_DEPTH:
+        return body
+    return _flattened(body)
+
+
+def _flattened(body: bytes) -> bytes:
+    spans = list(_too_deep(body))
+    if not spans:
+        return body
+    kept, at = [], 0
+    for start, end in spans:
+        kept.append(body[at:start])
+        at = end
+    return b"".join([*kept, body[at:]])
+
+
+def _too_deep(body: bytes) -> Iterator[tuple[int, int]]:
+    """Return the positions of tags that open or close an element deeper than `MAX_DEPTH`."""
+    depth = 0
+    for tag in _TAG.finditer(body):
+        if tag[1]:
+            deep = depth > MAX_DEPTH
+            depth = max(0, depth - 1)
+        else:
+            depth += 1
+            deep = depth > MAX_DEPTH
+        if deep:
+            yield tag.span()

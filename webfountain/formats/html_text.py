@@ -1,0 +1,62 @@
+"""The visible text of a page, from which changes are judged.
+
+A fetched body is parsed once: `tree_of` returns the tree, the frontier takes the links from it, then `visible_text`
+takes the text. `core` computes shingles and verdicts from the text.
+
+The text of an HTML page consists of the text nodes of its body, joined with blanks, without script, style, noscript
+and template. Letters and white space stay as they are; `core.shingles` lower-cases and splits them.
+"""
+
+from __future__ import annotations
+
+from selectolax.lexbor import LexborHTMLParser
+
+from webfountain.formats.charset import encoding_of
+from webfountain.formats.html_safety import tame
+
+__all__ = ["MAX_TEXT_BYTES", "capped", "title_of", "tree_of", "utf8", "visible_text"]
+
+MAX_TEXT_BYTES = 1_000_000
+"""Longest text of a page in UTF-8; the rest is cut (Edwards 2001, section 2: "up to 1 MB of text of each page")."""
+
+_INVISIBLE = ["script", "style", "noscript", "template"]
+
+
+def tree_of(body: bytes, charset: str | None) -> LexborHTMLParser:
+    """Parse an HTML body. An HTML parser never fails.
+
+    Parameters
+    ----------
+    charset : from the Content-Type header, or None: then the byte order mark, the meta declaration or UTF-8 decides
+    """
+    return LexborHTMLParser(tame(utf8(body, *encoding_of(body, charset))))
+
+
+def utf8(body: bytes, encoding: str, mark: int) -> bytes:
+    """Return the body in UTF-8 without its byte order mark. lexbor decodes UTF-8 faster than Python does."""
+    body = body[mark:] if mark else body
+    return body if encoding == "utf-8" else body.decode(encoding, "webfountain.browser").encode()
+
+
+def visible_text(tree: LexborHTMLParser) -> str:
+    """Return the visible text of a tree, at most `MAX_TEXT_BYTES` in UTF-8; empty for a frameset.
+
+    Take the links first: this function removes invisible elements, including the links in noscript.
+    """
+    tree.strip_tags(_INVISIBLE)
+    body = tree.body
+    return "" if body is None else capped(body.text(separator=" "))
+
+
+def title_of(tree: LexborHTMLParser) -> str | None:
+    """Return the title of a tree with collapsed white space, or None if it is missing or empty."""
+    node = tree.css_first("title")
+    return None if node is None else " ".join(node.text().split()) or None
+
+
+def capped(text: str) -> str:
+    """Return the beginning of a text that encodes to at most `MAX_TEXT_BYTES`, without lone surrogates."""
+    if len(text) * 4 <= MAX_TEXT_BYTES:
+        return text
+    encoded = text.encode("utf-8", "replace")
+    return text if len(encoded) <= MAX_TEXT_BYTES else encoded[:MAX_TEXT_BYTES].decode("utf-8", "ignore")

@@ -1,0 +1,96 @@
+"""The notes that ants write about themselves, and the sum of all notes.
+
+Each ant stores an `AntNote` beside its claim at every heartbeat. If there are few ants, each reads the notes of all. If
+there are many, one ant reads them and stores the sum (`Colony`) beside the claim of its role (`heartbeats`).
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.frontier.sites.domain_shares import FetchCounts
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.store.claims import Claims
+
+__all__ = ["AntNote", "Colony", "ants_of"]
+
+
+class AntNote(msgspec.Struct, frozen=True, array_like=True):
+    """The state of an ant, as it reports it at each heartbeat."""
+
+    at: float
+    """UTC seconds, by the ant's clock."""
+    sites: int = 0
+    in_flight: int = 0
+    idle_since: float | None = None
+    """Time since which the ant is idle: nothing is in flight, and nothing becomes due soon. None if it is not idle.
+    """
+    counts: dict[str, float] = {}
+    """The ant's metrics."""
+    spent: FetchCounts | None = None
+    """The ant's fetches in the present time period, if domains have shares."""
+    load: float = 1.0
+    """CPU seconds per second since the previous heartbeat."""
+    lacks_room: bool = False
+    """True if the ant fetches nothing because its disk is full."""
+    addresses: int = 0
+    """Number of addresses of its sites."""
+    policy: str = ""
+    """A digest of the ant's policy file; "" if it has none."""
+
+
+class Colony(msgspec.Struct, frozen=True, array_like=True):
+    """The sum of the notes of all living ants."""
+
+    ants: int = 1
+    sites: int = 0
+    idle_since: float | None = None
+    """A time at which all ants were idle, UTC seconds; None if there was none."""
+    spent: FetchCounts | None = None
+    free: tuple[str, ...] = ()
+    """Names of some ants with little work."""
+    short: int = 0
+    """Number of ants that fetch nothing because their disks are full."""
+    fewest: int = 0
+    """The smallest number of sites of an ant, among ants with free disk space."""
+    policies: int = 1
+    """Number of different policy files."""
+
+    @classmethod
+    def of(cls, notes: Sequence[AntNote]) -> Colony:
+        """Return the sum of these notes, without `free`."""
+        latest = max((-inf if note.idle_since is None else note.idle_since for note in notes), default=-inf)
+        idle = all(note.idle_since is not None and note.at >= latest for note in notes)
+        spent = FetchCounts.of(note.spent for note in notes if note.spent is not None)
+        sites, short = sum(note.sites for note in notes), sum(note.lacks_room for note in notes)
+        fewest = min((note.sites for note in notes if not note.lacks_room), default=0)
+        policies = len({note.policy for note in notes})
+        return cls(
+            len(notes),
+            sites,
+            latest if idle and notes else None,
+            spent,
+            short=short,
+            fewest=fewest,
+            policies=policies,
+        )
+
+    @property
+    def takers(self) -> int:
+        """Number of ants that can take sites, at least 1."""
+        return max(self.ants - self.short, 1)
+
+
+def ants_of(claims: Claims, at: float) -> dict[str, AntNote]:
+    """Return the notes of the ants that are alive at `at`, by name."""
+    return {
+        claim.owner: msgspec.msgpack.decode(claim.note, type=AntNote)
+        for claim in claims.claims("ant")
+        if claim.until > at
+    }

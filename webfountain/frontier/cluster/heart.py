@@ -1,0 +1,130 @@
+"""The heart of one ant: it gathers what a heartbeat reports, and applies what the heartbeat found.
+
+Place in the walk: in the loop thread, around each heartbeat. What other ants now hold is dropped first. Only then does
+the next term begin (`membership`).
+"""
+
+from __future__ import annotations
+
+import logging
+from functools import partial
+from typing import TYPE_CHECKING
+
+from webfountain.frontier.cluster.heartbeats import ControllerState
+from webfountain.frontier.fair_share import surplus
+from webfountain.frontier.orders.order import Order
+from webfountain.frontier.policy_files import PolicyFiles, digest_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webfountain.frontier.batch import BatchResult
+    from webfountain.frontier.cluster.heartbeats import HeartbeatRequest, HeartbeatResult
+    from webfountain.frontier.cluster.membership import Membership
+    from webfountain.frontier.open_batch import OpenBatch
+    from webfountain.frontier.planning.planner import Planner
+    from webfountain.frontier.progress import Progress
+    from webfountain.frontier.sites.active_list import ActiveList
+    from webfountain.frontier.sites.domain_shares import DomainShares
+    from webfountain.metrics import Metrics
+    from webfountain.policy.collection import Collection
+
+__all__ = ["Heart"]
+
+logger = logging.getLogger(__name__)
+
+
+class Heart(Order):
+    """The heart of one of several ants. `collection` is the policy file in force."""
+
+    def __init__(
+        self,
+        others: Membership,
+        *,
+        sites: ActiveList,
+        progress: Progress,
+        planner: Planner,
+        batches: OpenBatch,
+        metrics: Metrics,
+        shares: DomainShares | None,
+        collection: Collection,
+    ) -> None:
+        self._others = others
+        self._sites = sites
+        self._progress = progress
+        self._planner = planner
+        self._batches = batches
+        self._metrics = metrics
+        self._shares = shares
+        self._policy = digest_of(collection)
+        self._policies = PolicyFiles()
+        self._short = 0  # number of ants with full disks in the last log line
+
+    def next_at(self) -> float:
+        """Return when the next heartbeat is due, UTC seconds."""
+        return self._others.next_at()
+
+    def beat(self) -> Callable[[], HeartbeatResult] | None:
+        """Return a heartbeat that is due, as a function for a separate thread. Pass its result to `apply`."""
+        at = self._batches.now()
+        return partial(self._others.heartbeats.carry_out, self._request(at)) if self._others.is_due(at) else None
+
+    def _request(self, at: float) -> HeartbeatRequest:
+        others, sites, lending = self._others, self._sites, self._sites.lending
+        leases = sites.leases()
+        return others.request(
+            at,
+            leases=leases,
+            claimed=sites.claims.held(),
+            sites=len(leases),
+            in_flight=len(sites.flights),
+            counts=self._metrics.snapshot(),
+            controller=ControllerState(self._planner.follower.schedule.price, self._planner.number),
+            spent=None if self._shares is None else self._shares.spent(),
+            loans=() if lending is None else lending.prolonged(at + others.term.lease_s),
+            borrowed_sites=None if lending is None else lending.sites(),
+            lacks_room=self._progress.lacks_room,
+            addresses=sites.statistics().addresses.addresses,
+            policy=self._policy,
+        )
+
+    def apply(self, result: HeartbeatResult) -> None:
+        """Apply the result of a heartbeat: drop what other ants now hold, and only then send again."""
+        others, batch = self._others, self._batches.gather()
+        self._sites.apply_heartbeat(result, batch)
+        others.take_in(result)
+        if (lending := self._sites.lending) is not None:
+            lending.borrow(result.borrowed, batch)
+            lending.lend(batch.at)
+        if self._shares is not None and result.request.spent is not None:
+            self._sites.flights.wake(self._shares.take_in(result.colony.spent, result.request.spent))
+        self._planner.follower.share = self._progress.share = others.share()
+        self._planner.obey(result.plan, None if result.controller is None else result.controller.price)
+        if others.counts:
+            self._compare()
+        self._balance()
+
+    def _compare(self) -> None:
+        """Log what differs between the ants: the room on their disks, their policy files."""
+        colony = self._others.colony
+        if colony.short != self._short:
+            self._short = colony.short
+            logger.warning("%d of %d ants have no room on their disks", self._short, colony.ants)
+        self._policies.compare(colony.policies)
+
+    def _balance(self) -> None:
+        """Give up whole addresses if this ant has too many sites, or all of them if its disk is full."""
+        mine, colony = len(self._sites.leases()), self._others.colony
+        if self._progress.lacks_room and colony.short < colony.ants:
+            self._sites.addresses.let_go(mine)
+        elif many := surplus(mine, self._others.fair(), colony.fewest):
+            self._sites.addresses.let_go(many)
+
+    def absorbed(self, result: BatchResult) -> None:
+        at = self._batches.now()
+        if result.set_backs:
+            self._others.lapse(at)
+        self._others.rest(resting=self._progress.is_resting(at, self._sites, self._batches.gather()), at=at)
+
+    def adopt(self, collection: Collection) -> None:
+        self._policy = digest_of(collection)

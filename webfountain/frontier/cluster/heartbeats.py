@@ -1,0 +1,164 @@
+"""The heartbeats of an ant against the store.
+
+Place in the walk: when a heartbeat is due, the loop thread makes a `HeartbeatRequest` (`membership`). A separate
+thread carries the request out, so that a long batch costs no lease. Then the loop thread applies the
+`HeartbeatResult`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from webfountain.frontier.cluster.ant_notes import AntNote, Colony
+from webfountain.frontier.cluster.claim_names import ANT, COUNTING, ROLE, strike_off
+from webfountain.frontier.cluster.core_load import FREE
+from webfountain.frontier.cluster.loans import LoanClaims
+from webfountain.store.contract import PLAN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webfountain.frontier.cluster.copy_reach import CopyReach
+    from webfountain.frontier.cluster.loans import BorrowedSlots, Loan
+    from webfountain.frontier.sites.domain_shares import FetchCounts
+    from webfountain.records import SiteLease
+    from webfountain.store.claims import Claims
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["FEW", "ControllerState", "HeartbeatRequest", "HeartbeatResult", "Heartbeats"]
+
+FEW: Final = 16
+"""Up to this number of ants, each reads the notes of all, and learns within a heartbeat that all are idle. With more
+ants, the cost for the server would grow with the square of their number.
+"""
+
+
+class ControllerState(msgspec.Struct, frozen=True, array_like=True):
+    """What the controller stores for all ants: the price of a fetch, and the number of the plan (0: none)."""
+
+    price: float | None = None
+    plan: int = 0
+
+
+class HeartbeatRequest(NamedTuple):
+    """One heartbeat on its way to the store."""
+
+    at: float
+    steady: float
+    """Time at which the heartbeat began, by the clock of the term."""
+    leases: Sequence[SiteLease]
+    claimed: Sequence[str]
+    notes: Mapping[str, bytes]
+    """The notes to store, by claim: with the ant's name, and with each role that it would take."""
+    knows_plan: int
+    spent: FetchCounts | None
+    """The ant's part of the domains' shares."""
+    loans: Sequence[Loan]
+    """Loans to extend."""
+    borrowed_sites: frozenset[str] | None
+    """Sites of which the ant borrows slots; None if ants do not lend slots."""
+
+
+class HeartbeatResult(NamedTuple):
+    """The result of a heartbeat."""
+
+    request: HeartbeatRequest
+    renewed: list[SiteLease]
+    lost: list[SiteLease]
+    """Leases of sites that other ants took over."""
+    lost_claims: list[str]
+    """Claims on addresses and guests that other ants now hold."""
+    colony: Colony
+    """The sum over all living ants, including this one."""
+    is_controller: bool
+    controller: ControllerState | None
+    """The state that another controller stored."""
+    plan: bytes | None
+    """The present plan, if this ant does not have it yet."""
+    counts: bool
+    """True if this ant computes the sum of all notes."""
+    over: list[Loan]
+    """Loans that were not extended: the borrower or the site is gone, or the loan has ended."""
+    borrowed: list[BorrowedSlots]
+
+
+class Heartbeats:
+    """Carries out an ant's heartbeats in a separate thread."""
+
+    def __init__(self, store: FrontierStore, claims: Claims, *, owner: str, lease_s: float, copies: CopyReach) -> None:
+        self._store = store
+        self._claims = claims
+        self._owner = owner
+        self._lease_s = lease_s
+        self._copies = copies
+        self._loans = LoanClaims(store, claims, owner=owner)
+
+    def carry_out(self, request: HeartbeatRequest) -> HeartbeatResult:
+        """Renew leases and claims, store the notes, and read the notes of other ants. Errors of the store are raised.
+
+        It takes three to seven round trips, and two more if slots are lent.
+        """
+        claims, at, until = self._claims, request.at, request.at + self._lease_s
+        renewed = self._store.sites.renew(request.leases, until=until)
+        kept = {lease.site for lease in renewed}
+        held = claims.claim(request.claimed, owner=self._owner, until=until, at=at)
+        said = claims.claim(list(request.notes), owner=self._owner, until=until, at=at, notes=request.notes)
+        roles = {claim.name: claim for claim in said}
+        is_controller = ROLE in roles and roles[ROLE].owner == self._owner
+        controller, plan = None, None
+        if ROLE in roles and not is_controller and roles[ROLE].note:
+            controller = msgspec.msgpack.decode(roles[ROLE].note, type=ControllerState)
+            if controller.plan not in (0, request.knows_plan):
+                plan = self._store.board.value(PLAN)
+        counts = roles[COUNTING].owner == self._owner
+        colony = self._colony(roles[COUNTING].note, at=at, until=until, counts=counts)
+        over = self._loans.prolong(request.loans, kept, until=until, at=at)
+        borrowed = [] if request.borrowed_sites is None else self._loans.borrowed(request.borrowed_sites, at=at)
+        self._copies.check(colony.ants)
+        return HeartbeatResult(
+            request,
+            renewed=renewed,
+            lost=[lease for lease in request.leases if lease.site not in kept],
+            lost_claims=[claim.name for claim in held if claim.owner != self._owner],
+            colony=colony,
+            is_controller=is_controller,
+            controller=controller,
+            plan=plan,
+            counts=counts,
+            over=over,
+            borrowed=borrowed,
+        )
+
+    def _colony(self, note: bytes, *, at: float, until: float, counts: bool) -> Colony:
+        """Return the sum of all notes. Another ant has stored it, or this ant computes it if ants are few or it has
+        the role.
+        """
+        colony = msgspec.msgpack.decode(note, type=Colony)
+        if counts or colony.ants <= FEW:
+            colony = self._count(at)
+        if counts:
+            notes = {COUNTING: msgspec.msgpack.encode(colony)}
+            self._claims.claim([COUNTING], owner=self._owner, until=until, at=at, notes=notes)
+        return colony
+
+    def _count(self, at: float) -> Colony:
+        """Read the notes of all ants. Remove the claims of ants that expired long ago."""
+        alive = {}
+        for claim in self._claims.claims("ant"):
+            if claim.until > at:
+                alive[claim.owner] = msgspec.msgpack.decode(claim.note, type=AntNote)
+            else:
+                strike_off(self._claims, claim, owner=self._owner, at=at)
+        free = tuple(owner for owner, note in alive.items() if note.load < FREE and not note.lacks_room)[:FEW]
+        return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
+
+    def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
+        """Drop the claims, each from its own time on, then the ant's name and roles. It runs in the worker thread."""
+        self._claims.drop(claimed, owner=self._owner, at=at)
+        self._claims.drop({f"{ANT}{self._owner}": at, ROLE: at, COUNTING: at}, owner=self._owner, at=at)
+
+    def end_within(self, seconds: float) -> None:
+        """Wait for the store at most this many seconds, because the ant is ending."""
+        self._claims.end_within(seconds)

@@ -1,0 +1,114 @@
+"""Loans of slots between ants, stored as claims, so that ants can share a very large site.
+
+Life of a loan
+--------------
+The politeness of a very large site allows it to be split. A gate has several slots, and each slot waits its own delay.
+So ants that use different slots are together as polite as one ant alone. The holder of a site lends slots when its core
+is fully used. It also lends when slots stay open although the site's hand has its maximum size: then round trips to
+the store limit the rate.
+
+1. The holder takes slots out of the gates of site and address (`sites.slot_lending`). With each following heartbeat it
+   claims ``loan/BORROWER/SITE``, after it has renewed the site lease and for the same time. It stops when the borrower
+   is gone.
+2. The borrower reads its loans at its heartbeats, which are twice as frequent while it borrows. It makes a site object
+   of its own. It leases and settles under the holder's token, so that an ant that takes the site over fences both. It
+   never renews or parks the site, learns nothing about it, and fetches neither robots.txt nor sitemaps. Its term ends
+   with the loan at the latest; then its transfers are cut.
+3. It gives the slots back (`SlotReturn`) when nothing is due there or the loan is gone, as soon as none of its fetches
+   is in flight. Until the holder has that letter, or until the last end that it claimed, it does not use these slots,
+   does not park the site and keeps its address.
+4. If a borrower dies or does not answer, the holder waits until the loan ends. Then it parks the site as soon as
+   nothing is in flight, which returns the URLs that the borrower had leased. A dead holder renews nothing, so the
+   borrower stops before the lease ends.
+5. At the first refusal or missing answer the borrower stops and reports it at once. The holder backs off, recalls all
+   loans of the site and lends none for a while. The requests that ants still send meanwhile are limited: until the
+   holder reads the letter (half a second, plus a batch); for other borrowers until their next heartbeat, by their
+   slots and delays.
+
+Slots are lent only where settling a page is all that must be stored: there is no budget, no ranking and no fixed size.
+Each of these has one writer for a site.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import msgspec
+
+from webfountain.frontier.cluster.claim_names import ANT, LOAN, strike_off
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.records import SiteRecord
+    from webfountain.store.claims import Claims
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["BorrowedSlots", "Loan", "LoanClaims"]
+
+
+class Loan(msgspec.Struct, frozen=True, array_like=True):
+    """Slots of a site that its holder lends to another ant: the note of the claim on ``loan/BORROWER/SITE``."""
+
+    site: str
+    borrower: str
+    token: int
+    """Fencing token of the holder's site lease."""
+    address: str
+    slots: int
+    opens_at: float
+    """No request may be sent before this time, UTC seconds."""
+    ends_at: float
+    """The holder extends the loan until this time at most."""
+
+    @property
+    def name(self) -> str:
+        """Name of the loan's claim."""
+        return f"{LOAN}{self.borrower}/{self.site}"
+
+
+class BorrowedSlots(NamedTuple):
+    """A present loan to this ant, with its end."""
+
+    loan: Loan
+    holder: str
+    until: float
+    record: SiteRecord | None
+    """The site's record; None if it is known already, or the site is gone."""
+
+
+class LoanClaims:
+    """The claims on loans that one ant makes as a holder and reads as a borrower."""
+
+    def __init__(self, store: FrontierStore, claims: Claims, *, owner: str) -> None:
+        self._store = store
+        self._claims = claims
+        self._owner = owner
+
+    def prolong(self, loans: Sequence[Loan], sites: set[str], *, until: float, at: float) -> list[Loan]:
+        """Claim the loans of `sites` (those that this ant still holds) for borrowers that are alive. Return the loans
+        that are over.
+        """
+        if not loans:
+            return []
+        lives = self._claims.holders([f"{ANT}{loan.borrower}" for loan in loans], at=at)
+        given = [
+            loan
+            for loan, ant in zip(loans, lives, strict=True)
+            if ant is not None and loan.site in sites and loan.ends_at > at
+        ]
+        notes = {loan.name: msgspec.msgpack.encode(loan) for loan in given}
+        self._claims.claim(list(notes), owner=self._owner, until=until, at=at, notes=notes)
+        return [loan for loan in loans if loan not in given]
+
+    def borrowed(self, known: frozenset[str], *, at: float) -> list[BorrowedSlots]:
+        """Return the loans of other ants to this ant, with the records of sites that are not yet in `known`."""
+        found = []
+        for claim in self._claims.claims("loan"):
+            if claim.until <= at:
+                strike_off(self._claims, claim, owner=self._owner, at=at)
+            elif claim.name.startswith(f"{LOAN}{self._owner}/") and claim.owner:
+                loan = msgspec.msgpack.decode(claim.note, type=Loan)
+                record = None if loan.site in known else self._store.sites.get(loan.site)
+                found.append(BorrowedSlots(loan, claim.owner, claim.until, record))
+        return found

@@ -1,0 +1,223 @@
+"""Return the loans of other ants to this ant, with the records of sites that are not in `known` yet.
+
+Place in the walk: the loop thread makes a request when a heartbeat is due (`request`). A separate thread carries it out
+(`heartbeats`). The loop thread drops what was lost (`heart`) and then applies the result (`take_in`). Only then does a
+new term begin. This module fetches nothing and owns no site. `lone_ant` is its counterpart for a single process.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.frontier.cluster.ant_notes import AntNote, Colony
+from webfountain.frontier.cluster.claim_names import ANT, COUNTING, ROLE
+from webfountain.frontier.cluster.copy_reach import CopyReach
+from webfountain.frontier.cluster.core_load import CoreLoad
+from webfountain.frontier.cluster.heartbeats import HeartbeatRequest, Heartbeats
+from webfountain.frontier.cluster.term import Term, steady_clock
+from webfountain.frontier.fair_share import most_sites
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from webfountain.frontier.cluster.heartbeats import ControllerState, HeartbeatResult
+    from webfountain.frontier.cluster.loans import Loan
+    from webfountain.frontier.sites.domain_shares import FetchCounts
+    from webfountain.records import SiteLease
+    from webfountain.store.claims import Claims
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["Membership", "join_ants"]
+
+_SOON: Final = 0.1
+"""Share of a heartbeat after which an ant that became idle reports it."""
+
+
+class Membership:
+    """The membership of one ant.
+
+    Parameters
+    ----------
+    start : when the first heartbeat is due, UTC seconds
+    plans : whether there is anything to plan, and so a controller's role
+    """
+
+    def __init__(
+        self,
+        owner: str,
+        *,
+        heartbeat_s: float,
+        term: Term,
+        heartbeats: Heartbeats,
+        copies: CopyReach,
+        load: CoreLoad,
+        start: float,
+        plans: bool,
+    ) -> None:
+        self.owner = owner
+        self.heartbeat_s = heartbeat_s
+        self.term = term
+        self.heartbeats = heartbeats
+        self.copies = copies
+        self.load = load
+        self.shared = True
+        """Whether other ants may use the store."""
+        self._plans = plans
+        self._due = start
+        self._out = False
+        self._idle_since: float | None = None
+        self.rules = False
+        """True if this ant is the controller."""
+        self.counts = False
+        """True if this ant computes the sum of all notes."""
+        self.colony = Colony()
+        self._sites = 0
+
+    def lapse(self, at: float) -> None:
+        """End the term, because the store went back in time (now is `at`). A heartbeat is then due at once."""
+        self.term.lapse()
+        self._due = min(self._due, at)
+
+    # -------------------------------------------------------- the heartbeat
+
+    def next_at(self) -> float:
+        """Return when the next heartbeat is due, UTC seconds."""
+        return self._due
+
+    def is_due(self, at: float) -> bool:
+        """Return whether a heartbeat is due and the previous one has ended."""
+        return not self._out and at >= self._due
+
+    def request(
+        self,
+        at: float,
+        *,
+        leases: Sequence[SiteLease],
+        claimed: Sequence[str],
+        sites: int,
+        in_flight: int,
+        counts: Mapping[str, float],
+        controller: ControllerState,
+        spent: FetchCounts | None = None,
+        loans: Sequence[Loan] = (),
+        borrowed_sites: frozenset[str] | None = None,
+        lacks_room: bool = False,
+        addresses: int = 0,
+        policy: str = "",
+    ) -> HeartbeatRequest:
+        """Return the request of a heartbeat that `is_due`.
+
+        Parameters
+        ----------
+        controller : the state that this ant stores if it is the controller, or knows if it is not
+        spent : its part of the domains' shares
+        loans : slots that it lends
+        borrowed_sites : sites of which it borrows slots; None if ants do not lend slots
+        lacks_room : whether its disk is full
+        policy : a digest of its policy file
+        """
+        self._out, self._sites = True, sites
+        self._due = at + self.heartbeat_s * (0.5 if borrowed_sites else 1.0)
+        self.load.measure()
+        note = AntNote(
+            at, sites, in_flight, self._idle_since, dict(counts), spent, self.load.share, lacks_room, addresses, policy
+        )
+        notes = {f"{ANT}{self.owner}": note, COUNTING: self.colony} | ({ROLE: controller} if self._plans else {})
+        packed = {name: msgspec.msgpack.encode(each) for name, each in notes.items()}
+        steady = self.term.now()
+        return HeartbeatRequest(at, steady, leases, claimed, packed, controller.plan, spent, loans, borrowed_sites)
+
+    def take_in(self, result: HeartbeatResult) -> None:
+        """Begin a new term after a heartbeat. Call it after the lost sites and addresses were dropped."""
+        self._out = False
+        self.term.renew(result.request.steady)
+        self.rules = result.is_controller
+        self.counts = result.counts
+        self.colony = result.colony
+
+    # ------------------------------------------------------------ the others
+
+    def share(self) -> float:
+        """Return this ant's share of the crawl's budget, in proportion to its number of sites plus one."""
+        mine = self._sites + 1
+        return mine / max(self.colony.sites + self.colony.ants, mine)
+
+    def fair(self) -> float:
+        """Return the number of sites that each ant would have if all had the same number."""
+        return self.colony.sites / self.colony.takers
+
+    @property
+    def ants(self) -> int:
+        """The number of ants, this one included."""
+        return self.colony.ants
+
+    def most_sites(self, stored: float) -> int | None:
+        """Return the largest number of sites that this ant takes if the store has `stored` sites.
+
+        This is not much more than the ant's part; None while there is no other ant.
+        """
+        colony = self.colony
+        if colony.ants < 2:
+            return None
+        return most_sites(max(self.fair(), stored / colony.takers), colony.fewest)
+
+    def rest(self, *, resting: bool, at: float) -> None:
+        """Record whether this ant is idle: nothing is in flight, and nothing becomes due soon."""
+        if not resting:
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = at
+            # The other ants wait for this note.
+            self._due = min(self._due, at + _SOON * self.heartbeat_s)
+
+    def idle_since(self) -> float | None:
+        """Return a time at which every ant was idle, by the notes; None if there was none."""
+        own, all_idle = self._idle_since, self.colony.idle_since
+        return all_idle if own is not None and all_idle is not None and own <= all_idle else None
+
+    # --------------------------------------------------------------- the end
+
+    def end_within(self, seconds: float) -> None:
+        """Wait for the store at most this many seconds, because this ant ends."""
+        self.heartbeats.end_within(seconds)
+
+    def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
+        """Drop claims, each from its own time on, then the ant's name. Runs in the worker thread."""
+        self.heartbeats.sign_off(claimed, at=at)
+
+
+def join_ants(
+    store: FrontierStore,
+    claims: Claims,
+    *,
+    owner: str,
+    heartbeat_s: float,
+    start: float,
+    plans: bool = False,
+    reaches: Callable[[int], bool] | None = None,
+    steady: Callable[[], float] = steady_clock,
+    cpu: Callable[[], float] = time.process_time,
+) -> Membership:
+    """Create the membership of one ant.
+
+    Parameters
+    ----------
+    claims : claims of the shared store (`store.contract.Claims`)
+    plans : whether there is anything to plan, and so a controller's role
+    reaches : returns whether this ant can read the copies of the ant with this number; None: this ant stores none
+    """
+    term, copies = Term(heartbeat_s, steady=steady), CopyReach(claims, reaches)
+    store.lives.before_loss(term.lapse)  # at once: the loop thread reads of the loss a batch later
+    return Membership(
+        owner,
+        heartbeat_s=heartbeat_s,
+        term=term,
+        heartbeats=Heartbeats(store, claims, owner=owner, lease_s=term.lease_s, copies=copies),
+        copies=copies,
+        load=CoreLoad(steady, cpu),
+        start=start,
+        plans=plans,
+    )

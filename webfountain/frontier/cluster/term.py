@@ -1,0 +1,87 @@
+"""The term of an ant: the time until which all its leases and claims are valid.
+
+Place in the walk: checked before each request. A heartbeat extends the term. The term is measured by a clock that runs
+on while the process is stopped. When the term is over, nothing more is sent and transfers are cut.
+"""
+
+from __future__ import annotations
+
+import time
+from math import inf
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["LEASE_BEATS", "Term", "steady_clock"]
+
+LEASE_BEATS: Final = 1.9
+"""Duration of a lease in heartbeats. One heartbeat may fail. The rest of two heartbeats is left for other ants to find
+the sites of a dead ant.
+"""
+MARGIN: Final = 0.2
+"""Share of a heartbeat by which an ant stops sending before its term ends. It allows for clocks that differ and for
+requests on their way to the network.
+"""
+_BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+def steady_clock() -> float:
+    """Return the seconds of a clock that is never set back and runs on while the process is stopped. If the system
+    supports it, the clock also runs while the machine sleeps.
+    """
+    return time.clock_gettime(_BOOT) if _BOOT is not None else time.monotonic()
+
+
+class Term:
+    """The end of the present term, by the steady clock.
+
+    Invariant: no lease or claim in use ends before the term does.
+    """
+
+    def __init__(self, heartbeat_s: float, *, steady: Callable[[], float] = steady_clock) -> None:
+        self.lease_s = LEASE_BEATS * heartbeat_s
+        """Duration of site leases and claims, s."""
+        self._margin_s = MARGIN * heartbeat_s
+        self._steady = steady
+        self._ends = steady() + self.lease_s
+        self._lapsed_at = -inf
+        self._lock = Lock()  # `lapse` is called in any thread
+
+    def now(self) -> float:
+        """Return the time of the steady clock."""
+        return self._steady()
+
+    def left_s(self) -> float:
+        """Return the seconds left for fetches; 0 or less: the term is over."""
+        return self._ends - self._margin_s - self._steady()
+
+    def hold_until(self, until: float, *, at: float) -> bool:
+        """Shorten the term to the end of a lease at `until` (UTC; now is `at`), until the next heartbeat.
+
+        Return False if that time is already past: then the lease came too late to be used.
+        """
+        ends = self._steady() + until - at
+        if ends - self._margin_s <= self._steady():
+            return False
+        self._ends = min(self._ends, ends)
+        return True
+
+    def bound(self, until: float, *, at: float) -> None:
+        """Shorten the term to `until` (UTC; now is `at`), even if that time is past; then transfers are cut."""
+        self._ends = min(self._ends, self._steady() + until - at)
+
+    def lapse(self) -> None:
+        """End the term now. Other ants may hold what this ant had claimed, until a heartbeat that starts later has
+        claimed it again.
+        """
+        with self._lock:
+            self._lapsed_at = self._steady()
+            self._ends = min(self._ends, self._lapsed_at)
+
+    def renew(self, began: float) -> None:
+        """Begin a new term after a heartbeat that began at a time of the steady clock."""
+        with self._lock:
+            if began >= self._lapsed_at:
+                self._ends = began + self.lease_s

@@ -1,0 +1,75 @@
+"""Blocks: URL prefixes that the crawl does not fetch, until a time or until they are unblocked.
+
+The list is a published value, so it applies to every process of the crawl and survives restarts. A blocked page stays
+known and keeps its copy. `sites.blocked_urls` compares URLs with the list.
+"""
+
+from __future__ import annotations
+
+import secrets
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+if TYPE_CHECKING:
+    from webfountain.store.contract import Board, FrontierStore
+
+__all__ = ["BLOCKS", "MAX_BLOCKS", "UrlBlock", "blocks_of", "change_blocks", "ends"]
+
+BLOCKS: Final = "blocks"
+"""Name of the published value."""
+MAX_BLOCKS: Final = 1000
+"""Largest number of blocks; a further one has no effect."""
+_LOCK: Final = "role/blocks"
+_LOCK_S: Final = 10.0
+
+
+class UrlBlock(msgspec.Struct, frozen=True, array_like=True):
+    """A prefix of canonical URLs that is not fetched: a whole site (`http://a.example/`) or a part of one."""
+
+    prefix: str
+    until: float | None = None
+    """End of the block, UTC seconds. None: until an `UnblockNote`."""
+
+
+_decoder = msgspec.msgpack.Decoder(tuple[UrlBlock, ...])
+
+
+def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
+    """Return the blocks of a store, also those that have ended, in order of prefix."""
+    value = board.value(BLOCKS)
+    try:
+        return () if value is None else _decoder.decode(value)
+    except msgspec.DecodeError:
+        return ()  # a later version wrote it
+
+
+def change_blocks(store: FrontierStore, block: UrlBlock, *, blocked: bool, at: float) -> bool:
+    """Add a block for a canonical prefix, which replaces an earlier one, or remove it. Blocks that ended are removed
+    from the list.
+
+    Return False if another process is changing the list: then nothing was done, and the caller tries again.
+    """
+    claims = store.claims
+    if claims is None:
+        _change(store.board, block, blocked=blocked, at=at)
+        return True
+    owner = secrets.token_hex(8)
+    [held] = claims.claim([_LOCK], owner=owner, until=at + _LOCK_S, at=at)
+    if held.owner != owner:
+        return False
+    _change(store.board, block, blocked=blocked, at=at)
+    claims.drop({_LOCK: at}, owner=owner, at=at)
+    return True
+
+
+def _change(board: Board, block: UrlBlock, *, blocked: bool, at: float) -> None:
+    kept = [each for each in blocks_of(board) if each.prefix != block.prefix and ends(each) > at]
+    more = [block] if blocked and len(kept) < MAX_BLOCKS else []
+    board.put_value(BLOCKS, msgspec.msgpack.encode(tuple(sorted([*kept, *more], key=lambda each: each.prefix))))
+
+
+def ends(block: UrlBlock) -> float:
+    """Return when a block ends; inf: only when it is unblocked."""
+    return inf if block.until is None else block.until

@@ -1,0 +1,196 @@
+"""The inbox: notes from other processes to a running crawl.
+
+It is a folder with one file per note or, if the store is on a server, a list on the server. Place in the walk: before
+it. `webfountain now` and `webfountain forget` write notes. The crawl's worker reads them twice a second (idle workers
+on one store take turns), acts on them, and deletes each note when its effect is in the store. A note is written under
+a temporary name and renamed, so a reader never sees half a note. Without a running crawl the note waits for the next
+one.
+
+Any process with access to the folder can leave any file there, so no file in it can end a crawl. A file that is not a
+note, or that contains an invalid URL, is renamed to ``.refused`` with one line in the log; only the newest of these
+are kept. If the folder cannot be read at the moment (too many open files), the next poll reads it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import stat
+import time
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.errors import StoreError, UrlError
+from webfountain.frontier.inbox.notes import Notes, ReceivedNote, decoder, serial
+from webfountain.private_files import private, replaced
+from webfountain.store.feed import FeedEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from webfountain.frontier.inbox.notes import Note
+    from webfountain.store.feed import Feed
+
+__all__ = ["FOLDER", "MOST_BYTES", "NOTES_AT_ONCE", "NOTE_S", "REFUSED_KEPT", "FeedInbox", "Inbox"]
+
+FOLDER = "inbox"
+"""Name of the folder within an embedded store's folder."""
+MOST_BYTES: Final = 64_000_000
+"""Largest size of a note in bytes, enough for about a million URLs."""
+REFUSED_KEPT: Final = 100
+NOTES_AT_ONCE: Final = 16
+"""Number of notes that a process takes from a feed at once; the rest is left for other processes."""
+NOTE_S: Final = 60.0
+"""Seconds after which another process may take a note that was taken but not carried out."""
+_ABANDONED_S: Final = 3600.0
+"""Age of a draft, seconds, above which its writer must have been killed before the rename."""
+_BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
+
+logger = logging.getLogger(__name__)
+
+
+class FeedInbox(Notes):
+    """The notes in a list on the store's server. Each goes to one of the crawl's processes."""
+
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+
+    def put(self, note: Note) -> None:
+        """Write a note."""
+        self._feed.put([msgspec.json.encode(note)])
+
+    def waiting(self, at: float) -> list[ReceivedNote]:
+        """Return the waiting notes, oldest first. A note that another process took and did not carry out is returned
+        after a minute.
+
+        It costs one round trip.
+        """
+        found = []
+        for taken in self._feed.take(NOTES_AT_ONCE, until=at + NOTE_S, at=at):
+            try:
+                found.append(ReceivedNote(taken, decoder.decode(taken.data)))
+            except msgspec.DecodeError as error:
+                logger.warning("Dropped an invalid note from the inbox (%.200s): %.200r", error, taken.data)
+                self._feed.done([taken])
+        return found
+
+    def done(self, received: Sequence[ReceivedNote]) -> None:
+        """Delete notes whose effect is in the store. It costs one round trip."""
+        self._feed.done([each.source for each in received if isinstance(each.source, FeedEntry)])
+
+    def is_empty(self) -> bool:
+        """Return whether every note was carried out."""
+        return not self._feed.waiting()
+
+    def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
+        logger.warning("This part of a note in the store's inbox cannot be done (%.200s): %.500r", why, note)
+
+
+class Inbox(Notes):
+    """The notes in one folder, which is created with the first note."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._stuck: set[str] = set()
+        self._was_busy = False
+
+    def put(self, note: Note) -> Path:
+        """Write a note, which becomes visible only when it is complete. Raises StoreError if the folder is not
+        writable.
+        """
+        name = f"{time.time_ns():020d}-{os.getpid()}-{next(serial)}.json"
+        path = self._folder / name
+        try:
+            self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with replaced(path) as file:
+                file.write(msgspec.json.encode(note))
+        except OSError as error:
+            raise StoreError(f"{self._folder}: cannot write a note there: {error.strerror}") from None
+        return path
+
+    def waiting(self, at: float = 0.0) -> list[ReceivedNote]:
+        """Return the waiting notes, oldest first. A file that is not a note is renamed to `.refused`."""
+        try:
+            names = sorted(os.listdir(self._folder))
+            self._was_busy = False
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            if not self._was_busy:
+                logger.warning("%s: cannot be read now: %s", self._folder, error.strerror)
+            self._was_busy = True
+            return []
+        self._sweep(names)
+        notes = [name for name in names if name.endswith(".json") and name not in self._stuck]
+        found = (self._read(self._folder / name) for name in notes)
+        return [received for received in found if received is not None]
+
+    def done(self, received: Sequence[ReceivedNote]) -> None:
+        """Delete the files of notes whose effect is in the store."""
+        for path in [each.source for each in received if not isinstance(each.source, FeedEntry)]:
+            try:
+                path.unlink(missing_ok=True)
+            except OSError as error:
+                self._leave(path, f"cannot be deleted ({error.strerror}); it was carried out")
+
+    def _read(self, path: Path) -> ReceivedNote | None:
+        try:
+            return ReceivedNote(path, decoder.decode(_bytes_of(path)))
+        except msgspec.DecodeError as error:
+            self._set_aside(path, f"is no note: {error}")
+        except FileNotFoundError:
+            pass  # the note was deleted by hand between listing and reading
+        except OSError as error:
+            if error.errno not in _BUSY:
+                self._set_aside(path, f"is no note: {error.strerror}")
+        return None
+
+    def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
+        """Write the part of a note that cannot be carried out to a `.refused` file beside it."""
+        assert not isinstance(received.source, FeedEntry)
+        path = received.source.with_suffix(".refused")
+        logger.warning("%s: set aside as %s: %.500s", received.source, path.name, why)
+        with contextlib.suppress(OSError), private(path) as file:
+            file.write(msgspec.json.encode(note))
+
+    def _set_aside(self, path: Path, why: str) -> None:
+        try:
+            path.rename(path.with_suffix(".refused"))
+        except OSError as error:
+            self._leave(path, f"{why}; it cannot be set aside ({error.strerror})")
+        else:
+            logger.warning("%s: set aside as %s: %.500s", path, path.with_suffix(".refused").name, why)
+
+    def _leave(self, path: Path, why: str) -> None:
+        """Ignore a file from now on, because it could neither be processed nor moved."""
+        self._stuck.add(path.name)
+        logger.warning("%s: %.500s", path, why)
+
+    def _sweep(self, names: Sequence[str]) -> None:
+        """Remove drafts of killed processes, and all but the newest `.refused` files."""
+        refused = [name for name in names if name.endswith(".refused")]
+        for name in refused[:-REFUSED_KEPT]:
+            with contextlib.suppress(OSError):
+                (self._folder / name).unlink()
+        for name in names:
+            with contextlib.suppress(OSError):
+                if name.endswith(".tmp") and (self._folder / name).stat().st_mtime < time.time() - _ABANDONED_S:
+                    (self._folder / name).unlink()
+
+
+def _bytes_of(path: Path) -> bytes:
+    """Return the content of a regular file of at most MOST_BYTES, without blocking; raise OSError for any other
+    file.
+    """
+    descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    with open(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if not stat.S_ISREG(found.st_mode):
+            raise OSError(errno.EINVAL, "it is not a regular file")
+        if found.st_size > MOST_BYTES:
+            raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES:,} bytes")
+        return file.read()

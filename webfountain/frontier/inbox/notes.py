@@ -1,0 +1,235 @@
+"""Notes that other processes leave for a running crawl: their formats and their effects."""
+
+from __future__ import annotations
+
+import logging
+from itertools import count
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import msgspec
+
+from webfountain.errors import UrlError
+from webfountain.frontier.inbox.blocks import UrlBlock, change_blocks
+from webfountain.frontier.inbox.pausing import set_paused
+from webfountain.frontier.requests_by_url import keys_of_url
+from webfountain.policy.provenance import arrived
+from webfountain.records import Link
+from webfountain.urls import canonical, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from webfountain.repository.retention import ErasureResult
+    from webfountain.store.contract import FrontierStore, PageRecords
+    from webfountain.store.feed import FeedEntry
+
+__all__ = [
+    "BlockNote",
+    "CopyEraser",
+    "DeliveryResult",
+    "Drain",
+    "ForgetNote",
+    "Note",
+    "Notes",
+    "NowNote",
+    "Pause",
+    "ReceivedNote",
+    "Resume",
+    "UnblockNote",
+    "decoder",
+    "erase",
+    "serial",
+]
+
+logger = logging.getLogger(__name__)
+
+serial = count()
+
+
+class NowNote(msgspec.Struct, frozen=True, tag="now", tag_field="note"):
+    """A note that puts these canonical URLs on the immediate queue, in order."""
+
+    urls: tuple[str, ...]
+
+
+class ForgetNote(msgspec.Struct, frozen=True, tag="forget", tag_field="note"):
+    """A note that removes one page permanently, given its canonical URL, or without `url` the whole site."""
+
+    site: str
+    url: str | None = None
+
+
+class Pause(msgspec.Struct, frozen=True, tag="pause", tag_field="note"):
+    """A note that stops all requests until a `Resume` comes, also after a restart."""
+
+
+class Resume(msgspec.Struct, frozen=True, tag="resume", tag_field="note"):
+    """A note that ends a pause."""
+
+
+class BlockNote(msgspec.Struct, frozen=True, tag="block", tag_field="note"):
+    """A note that blocks all URLs that begin with a prefix, until a time (UTC seconds) or until an `UnblockNote`
+    comes."""
+
+    prefix: str
+    until: float | None = None
+
+
+class UnblockNote(msgspec.Struct, frozen=True, tag="unblock", tag_field="note"):
+    """A note that ends the block of a prefix."""
+
+    prefix: str
+
+
+class Drain(msgspec.Struct, frozen=True, tag="drain", tag_field="note"):
+    """A note that makes one crawling process give up its sites and end. An ant may also receive it as a letter from
+    another ant."""
+
+    ant: str
+
+
+Note = NowNote | ForgetNote | Pause | Resume | BlockNote | UnblockNote | Drain
+
+
+class ReceivedNote(NamedTuple):
+    """A note with its source: a file or an entry of a feed."""
+
+    source: Path | FeedEntry
+    note: Note
+
+
+class DeliveryResult(NamedTuple):
+    """The effects of the notes of one delivery."""
+
+    immediate: int = 0
+    """Number of URLs put on the immediate queue."""
+    forgotten: int = 0
+    """Number of page records removed."""
+    erased: int = 0
+    """Number of WARC records removed."""
+    barred: tuple[ForgetNote, ...] = ()
+    """The pages and sites that were forgotten; other ants may have copies of them."""
+    drained: tuple[str, ...] = ()
+    """The ants that were told to end."""
+
+
+decoder: msgspec.json.Decoder[Note] = msgspec.json.Decoder(
+    NowNote | ForgetNote | Pause | Resume | BlockNote | UnblockNote | Drain
+)
+
+
+class CopyEraser(Protocol):
+    """An object that erases copies: a repository, or the repositories of many ants."""
+
+    def erase(self, is_forgotten: Callable[[str], bool], store: PageRecords) -> ErasureResult:
+        """Remove every record, of every version, whose URL `is_forgotten`."""
+        ...
+
+
+class Notes:
+    """An inbox: the waiting notes of a crawl."""
+
+    def waiting(self, at: float) -> list[ReceivedNote]:
+        """Return the waiting notes, oldest first. Anything that is not a note is set aside and not read again."""
+        raise NotImplementedError
+
+    def done(self, received: Sequence[ReceivedNote]) -> None:
+        """Delete notes whose effect is in the store. A second call has no effect."""
+        raise NotImplementedError
+
+    def deliver(self, store: FrontierStore, repository: CopyEraser | None, *, at: float) -> DeliveryResult:
+        """Carry out the waiting notes, in order, and delete them when their effect is in the store.
+
+        After a kill, notes may be repeated, which changes nothing: an immediate URL is queued once, a forgotten page
+        is gone. The copies of all forgotten pages are erased in one pass over the repository.
+        """
+        received = self.waiting(at)
+        if not received:
+            return DeliveryResult()
+        immediate = forgotten = erased = 0
+        barred: list[ForgetNote] = []
+        drained: list[str] = []
+        done: list[ReceivedNote] = []
+        for each in received:
+            note = self._checked(each)
+            if isinstance(note, BlockNote | UnblockNote) and not _change_block(store, note, at=at):
+                continue  # another process is changing the list; the note is read again
+            done.append(each)
+            if isinstance(note, NowNote):
+                links = [_link(url, key) for url in note.urls for key in keys_of_url(store.pages, url)]
+                immediate += store.queues.immediate(links, at=at)
+            elif isinstance(note, Pause | Resume):
+                set_paused(store.board, paused=isinstance(note, Pause))
+            elif isinstance(note, Drain):
+                drained.append(note.ant)
+            elif isinstance(note, ForgetNote):
+                keys = [None] if note.url is None else keys_of_url(store.pages, note.url)
+                forgotten += sum(store.pages.forget(note.site, key, at=at) for key in keys)
+                barred.append(note)
+        if barred and repository is not None:
+            erased = erase(repository, barred, store.pages)
+        self.done(done)
+        return DeliveryResult(immediate, forgotten, erased, tuple(barred), tuple(drained))
+
+    def _checked(self, received: ReceivedNote) -> Note | None:
+        """Return a note with its valid URLs in canonical form; None if there are none."""
+        note = received.note
+        if isinstance(note, Pause | Resume | Drain):
+            return note
+        if isinstance(note, BlockNote | UnblockNote):
+            try:
+                return msgspec.structs.replace(note, prefix=canonical(note.prefix))
+            except UrlError as error:
+                self._refuse(received, note, error)
+                return None
+        if isinstance(note, ForgetNote):
+            try:
+                home, url = canonical(note.site), None if note.url is None else canonical(note.url)
+                if site_of(home) + "/" != home or (url is not None and site_of(url) != site_of(home)):
+                    raise UrlError(f"{note.site!r} is no site, or not the site of the page")
+            except UrlError as error:
+                self._refuse(received, note, error)
+                return None
+            return ForgetNote(site_of(home), url)
+        good, bad, why = [], [], None
+        for text in note.urls:
+            try:
+                good.append(canonical(text))
+            except UrlError as error:
+                bad.append(text)
+                why = why or error
+        if why is not None:
+            self._refuse(received, NowNote(tuple(bad)), why)
+        return NowNote(tuple(good)) if good else None
+
+    def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
+        """Log the part of a note that cannot be carried out."""
+        raise NotImplementedError
+
+
+def _change_block(store: FrontierStore, note: BlockNote | UnblockNote, *, at: float) -> bool:
+    """Carry out a note about a block. Return False if it must be tried again."""
+    if isinstance(note, BlockNote):
+        return change_blocks(store, UrlBlock(note.prefix, note.until), blocked=True, at=at)
+    if not change_blocks(store, UrlBlock(note.prefix), blocked=False, at=at):
+        return False
+    # A blocked site is parked for long; one page on its immediate queue makes it due.
+    pages, _ = store.pages.part_of(site_of(note.prefix), b"", 1)
+    store.queues.immediate(
+        [_link(each.url, key) for each in pages for key in keys_of_url(store.pages, each.url)], at=at
+    )
+    return True
+
+
+def _link(url: str, key: bytes) -> Link:
+    return Link(url=url, site=site_of(url), key=key, provenance=arrived("now"))
+
+
+def erase(repository: CopyEraser, barred: Sequence[ForgetNote], pages: PageRecords) -> int:
+    """Remove the copies of forgotten pages, and return how many records were removed."""
+    return repository.erase(lambda url: _is_barred(url, barred), pages).records
+
+
+def _is_barred(url: str, barred: Sequence[ForgetNote]) -> bool:
+    return any(url == note.url if note.url is not None else site_of(url) == note.site for note in barred)

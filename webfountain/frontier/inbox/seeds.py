@@ -1,0 +1,146 @@
+"""Load seeds into the store, at the first start and at every start that finds new seeds in the file.
+
+Place in the walk: its beginning. A seeds file is read line by line in batches, so even 100,000 sites take no memory. A
+seed that the policy itself refuses is reported in the result.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+import xxhash
+
+from webfountain.policy.provenance import arrived
+from webfountain.records import Link
+from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webfountain.policy.collection import Collection
+    from webfountain.policy.judge import Judge
+    from webfountain.policy.url_rules import Reason
+    from webfountain.store.answers import Claim
+    from webfountain.store.claims import Claims
+
+__all__ = ["SEED_BATCH", "LinkSink", "SeedReport", "load_seeds", "load_seeds_once", "seed_links"]
+
+SEED_BATCH: Final = 1000
+_LOADING_S: Final = 30.0
+"""Seconds without a new batch after which an ant that is loading seeds counts as dead."""
+_LOADED_S: Final = 60.0
+"""Seconds after loading during which other ants that start do not load the seeds again."""
+
+
+class LinkSink(Protocol):
+    """A function that adds links to the store, as the duplicate URL eliminator does."""
+
+    def __call__(self, links: Sequence[Link], *, at: float) -> Sequence[Link]:
+        """Add links to the store and return the new ones."""
+        ...
+
+
+class SeedReport(msgspec.Struct, frozen=True):
+    """The result of loading seeds. `refused` contains the number of seeds for each reason, with the first URL for the
+    log.
+    """
+
+    new: int
+    known: int
+    refused: dict[Reason, tuple[int, str]]
+
+    @property
+    def read(self) -> int:
+        """Return the number of seeds in the policy file and the seeds file."""
+        return self.new + self.known + sum(many for many, _ in self.refused.values())
+
+
+def load_seeds(collection: Collection, judge: Judge, discover: LinkSink, *, at: float) -> SeedReport:
+    """Add every seed to the store that the collection's own rules do not refuse.
+
+    Raises
+    ------
+    PolicyError
+        at a line of the seeds file that is not a URL (it changed since the policy file was read); the seeds before it
+        are in the store then, and a second call repeats nothing.
+    """
+    new = known = 0
+    refused: dict[Reason, tuple[int, str]] = {}
+    links = seed_links(collection, judge, refused)
+    while batch := list(itertools.islice(links, SEED_BATCH)):
+        found = len(discover(batch, at=at))
+        new += found
+        known += len(batch) - found
+    return SeedReport(new, known, refused)
+
+
+def load_seeds_once(
+    collection: Collection,
+    judge: Judge,
+    discover: LinkSink,
+    claims: Claims,
+    *,
+    owner: str,
+    now: Callable[[], float],
+    rest: Callable[[], bool],
+) -> SeedReport:
+    """Run `load_seeds` for ants that start together: one ant loads the seeds file, the others wait for it and read
+    none.
+
+    Parameters
+    ----------
+    now : UTC seconds
+    rest : waits for a moment, and returns False if this ant is ending and no longer needs seeds
+    """
+    name = f"seeds/{_digest(collection)}"
+
+    def claim() -> Claim:
+        at = now()
+        return claims.claim([name], owner=owner, until=at + _LOADING_S, at=at)[0]
+
+    def claim_and_discover(links: Sequence[Link], *, at: float) -> Sequence[Link]:
+        claim()
+        return discover(links, at=at)
+
+    while (held := claim()).owner != owner:
+        # The ant that loaded the seeds gives the claim up, but no other ant can take it for a while. The claim of a
+        # dead ant expires.
+        if not held.owner or not rest():
+            return SeedReport(0, 0, {})
+    loaded = load_seeds(collection, judge, claim_and_discover, at=now())
+    claims.drop({name: now() + _LOADED_S}, owner=owner, at=now())
+    return loaded
+
+
+def _digest(collection: Collection) -> str:
+    """Return a digest of everything that determines the seeds."""
+    digest = xxhash.xxh3_128(collection.text.encode())
+    if collection.seeds_file is not None:
+        with contextlib.suppress(OSError):  # `load_seeds` will report why it cannot be read
+            digest.update(collection.seeds_file.read_bytes())
+    return digest.hexdigest()
+
+
+def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple[int, str]]) -> Iterator[Link]:
+    """Yield the seeds as links, in order. Refused seeds are counted in `refused` during the iteration."""
+    seeds = collection.seed_lines()
+    while batch := list(itertools.islice(seeds, SEED_BATCH)):
+        for policy, named in itertools.groupby(batch, key=lambda seed: seed[1]):
+            urls = [url for url, _ in named]
+            for url, verdict in zip(urls, judge.judge(urls, judge.seed(policy)), strict=True):
+                if verdict.reason is None:
+                    yield Link(
+                        url,
+                        site_of(url),
+                        fingerprint(url),
+                        policy=verdict.policy,
+                        importance=judge.importance(verdict),
+                        trust=verdict.trust,
+                        provenance=arrived("seed", rule=verdict.rule),
+                    )
+                else:
+                    many, first = refused.get(verdict.reason, (0, url))
+                    refused[verdict.reason] = (many + 1, first)

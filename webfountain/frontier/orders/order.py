@@ -1,0 +1,49 @@
+"""An order: what one feature of the loop thread puts into a batch, and what it learns from the result.
+
+Place in the walk: in the loop thread, around the way of a batch to the worker thread. It is the counterpart of a
+`worker.stage`. `assembly` makes one list of orders. A feature that is off is not in the list.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webfountain.frontier.points import methods_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.policy.collection import Collection
+
+__all__ = ["Order", "Orders"]
+
+
+class Order:
+    """An order that does nothing. A feature overrides the points at which it acts. They are listed in order of time."""
+
+    def add(self, batch: Batch) -> None:
+        """Add to a batch what the store must do. Not called once the crawl stops, or after the end of the term."""
+
+    def before_send(self, batch: Batch) -> None:
+        """Add what must not be missing from any batch."""
+
+    def absorb(self, result: BatchResult) -> None:
+        """Apply the result of a batch, before the sites do."""
+
+    def absorbed(self, result: BatchResult) -> None:
+        """Apply the result of a batch, after the sites did."""
+
+    def adopt(self, collection: Collection) -> None:
+        """Switch to an edited policy file."""
+
+
+class Orders:
+    """The orders of one process. For each point it lists, in order, the methods of those that define that point."""
+
+    def __init__(self, orders: Sequence[Order]) -> None:
+        self.add = methods_at(orders, Order.add)
+        self.before_send = methods_at(orders, Order.before_send)
+        self.absorb = methods_at(orders, Order.absorb)
+        self.absorbed = methods_at(orders, Order.absorbed)
+        self.adopt = methods_at(orders, Order.adopt)

@@ -1,0 +1,50 @@
+"""The intake of sites: how many more this process takes, and which ones give up their place.
+
+Place in the walk: last in each batch. The worker activates as many sites as the order has room for, if the store has
+any that are due. Sites that are done or rest are parked with every batch.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING
+
+from webfountain.frontier.orders.order import Order
+
+if TYPE_CHECKING:
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.cluster.others import Others
+    from webfountain.frontier.progress import Progress
+    from webfountain.frontier.sites.active_list import ActiveList
+
+__all__ = ["SiteIntake"]
+
+
+class SiteIntake(Order):
+    """The intake of one process. With other ants, it takes not much more than this ant's part."""
+
+    def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
+        self._sites = sites
+        self._progress = progress
+        self._others = others
+        self._due = -inf  # when the first site without an owner is due, as the store last reported
+
+    def add(self, batch: Batch) -> None:
+        batch.immediate = batch.inbox or bool(self._progress.stored.immediate)
+        if self._due <= batch.at:
+            batch.room = self._room()
+
+    def before_send(self, batch: Batch) -> None:
+        """Park the sites that are done or resting. Sites that wait for a place take those of well served ones."""
+        is_full = self._due <= batch.at and not self._sites.room()
+        self._due = min(self._due, self._sites.departures.park_idle(batch, is_full=is_full))
+
+    def absorb(self, result: BatchResult) -> None:
+        self._due = inf if result.next_site_due is None else result.next_site_due
+
+    def _room(self) -> int:
+        """Return how many more sites to take."""
+        if self._progress.lacks_room:
+            return 0
+        room, most = self._sites.room(), self._others.most_sites(self._progress.stored.sites)
+        return room if most is None else max(min(room, most - len(self._sites.leases())), 0)

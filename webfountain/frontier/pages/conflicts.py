@@ -1,0 +1,117 @@
+"""Conflicts between policies: which policy a page gets that is found under several.
+
+The link with the most trust decides, or the link with the least, by `conflict.rule`. Place in the walk: called by the
+duplicate URL eliminator (`duplicates`) for links to known pages. Trust also decides between links under the same
+policy (Policies 2006: "special care … if the same page is discovered from pages with different policies"). Seeds keep
+their own policy. A fetched page keeps a policy that a ``[[switch]]`` may have given it, because the page's content
+counts more than links to it. Under `conflict.rule = "first"` this object does not exist.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.store.codec import taken_over
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webfountain.policy.collection import Collection
+    from webfountain.records import Lease, Link, PageRecord
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["PolicyConflicts"]
+
+_MOST_LEASED: Final = 10_000
+"""Largest number of leased pages for which a better link is remembered. Each lease ends within minutes."""
+
+
+class PolicyConflicts:
+    """Settles conflicts by trust. It remembers the best trust of a link for each of `size` pages."""
+
+    def __init__(self, store: FrontierStore, collection: Collection, *, size: int) -> None:
+        self._store = store
+        self._most = collection.conflict == "most-trusted"
+        self._switched = frozenset(rule.to for rule in collection.tables.switch)
+        self._by_trust = collection.is_trusting and not collection.is_ranking
+        self._size = size
+        self._best: OrderedDict[int, float] = OrderedDict()
+        self._waiting: dict[tuple[str, bytes], tuple[Link, float]] = {}  # leased pages: the best link, and its time
+        self.settled = 0
+        """Number of pages that were moved to the policy of another link."""
+
+    def better(self, links: Iterable[tuple[int, Link]]) -> dict[int, Link]:
+        """Return the links with better trust than all earlier links to their page, by fingerprint, and remember their
+        trust.
+        """
+        found: dict[int, Link] = {}
+        for mark, link in links:
+            best = self._best.get(mark)
+            if best is None or self._is_better(link.trust, best):
+                self._best[mark] = link.trust
+                self._best.move_to_end(mark)
+                found[mark] = link
+        while len(self._best) > self._size:
+            self._best.popitem(last=False)
+        return found
+
+    def forget(self, marks: Iterable[int]) -> None:
+        """Forget the best trust of these pages, so that links to them count again."""
+        for mark in marks:
+            self._best.pop(mark, None)
+
+    def begin_anew(self) -> None:
+        """Forget all links, because the store may have forgotten their pages."""
+        self._best.clear()
+        self._waiting.clear()
+
+    def settle(self, links: Sequence[Link], *, at: float) -> None:
+        """Move known pages to the policies of better links. It costs one step of the store per site."""
+        of_site: dict[str, dict[str, Link]] = {}
+        for link in sorted(
+            links, key=lambda link: link.trust, reverse=not self._most
+        ):  # if several links lead to a page, the last one counts
+            of_site.setdefault(link.site, {})[link.url] = link
+        for site, found in of_site.items():
+            keys = {link.key: link for link in found.values()}
+            done = self._store.queues.reassign(site, list(keys), partial(self._revised, found, at))
+            self.settled += done.put
+            for key in done.leased:
+                self._wait(site, keys[key], at)
+        while len(self._waiting) > _MOST_LEASED:
+            self._waiting.pop(next(iter(self._waiting)))
+
+    def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
+        """Return the record with which a lease ends, under the policy of a better link if one was found during the
+        lease."""
+        link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
+        if link is None or (new := self._revised({link.url: link}, at, record)) is None:
+            return record
+        self.settled += 1
+        return new
+
+    def _wait(self, site: str, link: Link, at: float) -> None:
+        before = self._waiting.get((site, link.key))
+        if before is None or self._is_better(link.trust, before[0].trust):
+            self._waiting[site, link.key] = link, at
+
+    def _revised(self, links: dict[str, Link], at: float, record: PageRecord) -> PageRecord | None:
+        """Return the record of a page under the policy of its link; None if the page keeps its policy."""
+        link = links.get(record.url)
+        if link is None or not self._is_open(record) or not self._is_better(link.trust, record.trust):
+            return None
+        new = taken_over(record, link, at=at)
+        return msgspec.structs.replace(new, importance=link.trust) if self._by_trust else new
+
+    def _is_better(self, trust: float, before: float) -> bool:
+        return trust > before if self._most else trust < before
+
+    def _is_open(self, record: PageRecord) -> bool:
+        """Return whether a link may decide about a page's policy."""
+        is_seed = not record.depth and not record.source
+        was_switched = record.state != "never-crawled" and record.policy in self._switched
+        return record.request is None and not is_seed and not was_switched

@@ -1,0 +1,308 @@
+"""Replace pages in a collection of a fixed size.
+
+This is the refinement decision of Cho 2000: in a full collection, a more important known page replaces the least
+important one. The paper's *AllUrls* is the store, its *CollUrls* the recrawl queues of the sites, its *Collection* the
+repository. Its *RankingModule*, which scans all of them continually, is this module with the ranker. Its
+*UpdateModule* is the schedule, its *CrawlModule* the frontier with the downloader.
+
+A *sweep* reads all records, a part of them with each batch. It counts the known pages in each class of importance, and
+remembers the least important held pages. A class is *admitted* if it contains some of the best `limits.pages` known
+pages and is better than the page that would be evicted. New pages of admitted classes are leased, as many as room can
+be made for. For each of them a page is evicted (the store's `evict`): its copy is deleted, the change log gets a
+tombstone, and its URL stays known in the lane of its importance. An ant can evict only pages of its own sites, so
+sites with the least important pages are made due.
+
+The bounds of neighbouring classes differ by the factor √2. Within a class nothing is replaced, so that pages of about
+equal importance do not displace each other in turn. The importance of a waiting page is its rank as if it were held
+(`worth_of_holding`, and the lanes of such a collection), without the expected gain of a fetch; otherwise the page
+would be evicted as soon as it is held. This stage comes between the active list's refills and the store.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from itertools import islice
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from webfountain.frontier.worker.stage import Stage
+from webfountain.store.lanes import ADVANCED, CLASSES, class_of
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.policy.collection import Collection
+    from webfountain.ranking.link_importance import LiveImportance
+    from webfountain.records import Lease, LeaseId, PageRecord, SiteLease
+    from webfountain.store.answers import LeaseBatch, Refill
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["CANDIDATES", "SWEEPS_PER_PERIOD", "SWEPT", "Replacement", "replacement_of"]
+
+SWEPT: Final = 500
+"""Number of records that a sweep reads with each batch."""
+SWEEPS_PER_PERIOD: Final = 100
+CANDIDATES: Final = 10_000
+"""Largest number of least important held pages that a sweep remembers."""
+_NEAR: Final = 0.9
+"""Share of the collection's size from which on sweeps are made."""
+_SUMMONED: Final = 64
+"""Number of pages that are made due at once, so that their sites become active and the pages can be evicted."""
+_SOON: Final = 0.05
+"""Share of the time between sweeps after which a site is checked again if its new pages wait for evictions."""
+_DUPLICATE: Final = -inf
+"""Importance of a page that repeats another one, below all others."""
+
+
+class _Candidate(NamedTuple):
+    """A held page that may be evicted; the least important first."""
+
+    importance: float
+    site: str
+    key: bytes
+
+
+class Replacement(Stage):
+    """Stage that limits the collection to `most` pages. `weigh` returns the importances of records in their order;
+    None: the records' own importances.
+
+    `period_s`: length of a time period. A process has one; if several processes share a store, each counts its own
+    leases.
+    """
+
+    def __init__(
+        self,
+        store: FrontierStore,
+        *,
+        most: int,
+        period_s: float,
+        weigh: Callable[[Sequence[PageRecord]], Sequence[float]] | None = None,
+    ) -> None:
+        self._store = store
+        self._most = most
+        self._weigh = weigh
+        self._pause_s = period_s / SWEEPS_PER_PERIOD
+        self._sweep: Iterator[tuple[str, PageRecord]] | None = None
+        self._next_sweep = -inf
+        self._known: Counter[int] = Counter()  # pages by class, in the present sweep
+        self._heap: list[tuple[float, str, bytes]] = []  # candidates of the sweep, the most important on top
+        self._bar: int | None = None  # class that contains the last of the best `most` known pages
+        self._candidates: list[_Candidate] = []  # the least important last
+        self._summoned: set[bytes] = set()
+        self._demand, self._demanded = 0, 0  # number of new pages that wait for evictions, and their worst class
+        self._gone = CLASSES + 1  # the best class of which a page was evicted since the last sweep
+        self._held: dict[str, SiteLease] = {}
+        self._out: dict[str, set[int]] = {}
+        self.counts: Counter[str] = Counter()
+        """Numbers of events since the caller last read them."""
+
+    # ------------------------------------------------------- events
+
+    def before_activate(self, batch: Batch, result: BatchResult) -> None:
+        """Apply the ended leases and lost sites of a batch, and continue the sweep."""
+        self.ended(ended.lease.id for ended in batch.ended)
+        self.ended(batch.released)
+        self.left([*result.lost, *(parked.lease.site for parked in batch.parked)])
+        self.sweep(batch.at)
+
+    def chores(self, batch: Batch, result: BatchResult) -> None:
+        result.counts.update(self.counts)
+        self.counts.clear()
+
+    def has(self, leases: Iterable[SiteLease]) -> None:
+        """Record the leases of active sites."""
+        self._held.update((lease.site, lease) for lease in leases)
+
+    def ended(self, leases: Iterable[LeaseId]) -> None:
+        """Record leases of pages that have ended."""
+        for lease in leases:
+            out = self._out.get(lease.site)
+            if out is not None:
+                out.discard(lease.number)
+
+    def left(self, sites: Iterable[str]) -> None:
+        """Record sites that are no longer active and so have no leased pages."""
+        for site in sites:
+            self._held.pop(site, None)
+            self._out.pop(site, None)
+
+    # ------------------------------------------------------------- the sweep
+
+    def sweep(self, at: float) -> None:
+        """Read the next records of the sweep, if it is time."""
+        if self._sweep is None:
+            if at < self._next_sweep or self._store.census.statistics().pages["crawled"] < _NEAR * self._most:
+                return
+            self._sweep = iter(self._store.pages.records())
+            self._known, self._heap = Counter(), []
+        found = list(islice(self._sweep, SWEPT))
+        records = [record for _, record in found if record.state in ("crawled", "never-crawled")]
+        weights = [record.importance for record in records] if self._weigh is None else self._weigh(records)
+        worth = dict(zip(map(id, records), weights, strict=True))
+        for site, record in found:
+            if id(record) in worth:
+                self._consider(site, record, worth[id(record)])
+        if len(found) < SWEPT:
+            self._take_stock(at)
+
+    def _consider(self, site: str, record: PageRecord, importance: float) -> None:
+        if record.duplicate_of is not None:
+            importance = _DUPLICATE
+        self._known[_class(importance)] += 1
+        if record.state != "crawled":
+            return
+        entry = (-importance, site, fingerprint(record.url))
+        if len(self._heap) < CANDIDATES:
+            heapq.heappush(self._heap, entry)
+        elif entry > self._heap[0]:
+            heapq.heapreplace(self._heap, entry)
+
+    def _take_stock(self, at: float) -> None:
+        """End a sweep. Its result is used until the next sweep ends."""
+        self._sweep, self._next_sweep = None, at + self._pause_s
+        self._summoned.clear()
+        self._demand, self._gone = 0, CLASSES + 1
+        self._candidates = [_Candidate(-worth, site, key) for worth, site, key in sorted(self._heap)]
+        self._bar, better = CLASSES - 1, 0
+        for number in range(CLASSES):
+            better += self._known[number]
+            if better >= self._most:
+                self._bar = number
+                break
+
+    # --------------------------------------------------------------- leasing
+
+    def lease(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
+        """Lease as the store does, but only as many new pages as there is room for, or as room can be made for."""
+        self.has(refill.lease for refill in refills)
+        room = self._most - self._store.census.statistics().pages["crawled"] - sum(map(len, self._out.values()))
+        if room < self._demand:
+            room += self._evict(self._demand - room, better=self._demanded if self._demand else -1, at=at)
+        first = self._lease_new(refills, room) if room > 0 else self._exchange(refills, at=at)
+        for dealt in first:
+            if dealt is not None and dealt.never_crawled:
+                self._out.setdefault(dealt.site, set()).update(one.id.number for one in dealt.never_crawled)
+        known = self._store.queues.lease([msgspec.structs.replace(refill, never_crawled=0) for refill in refills])
+        return [self._joined(*both, is_full=room <= 0, at=at) for both in zip(first, known, strict=True)]
+
+    def _lease_new(self, refills: Sequence[Refill], room: int) -> list[LeaseBatch | None]:
+        """Lease new pages while there is room. If not all sites can have as many as they need, serve one site after
+        the other.
+        """
+        bar = CLASSES if self._bar is None else self._bar
+        classes = [inf if number <= bar and number < self._gone else -inf for number in range(CLASSES)]
+        asked = [msgspec.structs.replace(refill, recrawl=0, classes=classes) for refill in refills]
+        together = sum(refill.never_crawled for refill in asked) <= room
+        found: list[LeaseBatch | None] = self._store.queues.lease(asked) if together else []
+        for refill in [] if together else asked:
+            share = min(refill.never_crawled, room)
+            [dealt] = self._store.queues.lease([msgspec.structs.replace(refill, never_crawled=share)])
+            room -= 0 if dealt is None else len(dealt.never_crawled)
+            found.append(dealt)
+        self._demand = max(0, self._demand - sum(len(dealt.never_crawled) for dealt in found if dealt is not None))
+        return found
+
+    def _exchange(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
+        """Lease new pages that are better than the pages evicted for them.
+
+        A page to evict may belong to a site that is not active, or may be in flight. Then the new page is given back,
+        and the demand stays until a page was evicted.
+        """
+        least = _class(self._candidates[-1].importance) if self._candidates else 0
+        bar = CLASSES if self._bar is None else self._bar
+        classes = [inf if number < least and number <= bar else -inf for number in range(CLASSES)]
+        found = self._store.queues.lease(
+            [msgspec.structs.replace(refill, recrawl=0, classes=classes) for refill in refills]
+        )
+        new = [class_of(one.record.importance) for dealt in found if dealt is not None for one in dealt.never_crawled]
+        lacking = len(new) - self._evict(len(new), better=max(new, default=0), at=at)
+        self._demand, self._demanded = lacking, max(new, default=0)
+        if lacking:
+            self._summon(lacking, at=at)
+        return self._without(found, lacking)
+
+    def _without(self, dealt: Sequence[LeaseBatch | None], many: int) -> list[LeaseBatch | None]:
+        """Give `many` of the new pages back."""
+        left: list[LeaseBatch | None] = []
+        for one in dealt:
+            back = [] if one is None else one.never_crawled[:many]
+            many -= len(back)
+            self._store.queues.release([lease.id for lease in back])
+            left.append(
+                None if one is None else msgspec.structs.replace(one, never_crawled=one.never_crawled[len(back) :])
+            )
+        return left
+
+    def _evict(self, many: int, *, better: int, at: float) -> int:
+        """Evict the least important pages of active sites to make room for pages of class `better`. Return how many
+        were evicted.
+        """
+        going: dict[str, list[bytes]] = {}
+        kept: list[_Candidate] = []
+        while self._candidates and many > 0 and _class(self._candidates[-1].importance) > better:
+            one = self._candidates.pop()
+            if one.site in self._held:
+                going.setdefault(one.site, []).append(one.key)
+                self._gone = _class(one.importance)
+                many -= 1
+            else:
+                kept.append(one)
+        self._candidates += reversed(kept)
+        gone = sum(self._store.pages.evict(self._held[site], keys, at=at) or 0 for site, keys in going.items())
+        self.counts["collection/evicted"] += gone
+        return gone
+
+    def _summon(self, many: int, *, at: float) -> None:
+        """Make sites due that are not active but have pages to evict, because better pages wait."""
+        going: dict[str, list[bytes]] = {}
+        for one in islice(reversed(self._candidates), min(many, _SUMMONED)):
+            if one.site not in self._held and one.key not in self._summoned:
+                self._summoned.add(one.key)
+                going.setdefault(one.site, []).append(one.key)
+        for site, keys in going.items():
+            self._store.queues.advance(site, keys, due=at, at=at)
+
+    def _joined(
+        self, first: LeaseBatch | None, known: LeaseBatch | None, *, is_full: bool, at: float
+    ) -> LeaseBatch | None:
+        """Join the two parts of a refill. A site that may have better pages is checked again when pages may have been
+        evicted.
+        """
+        if first is None or known is None:
+            return None
+        again = at + (max(1.0, _SOON * self._pause_s) if self._demand else self._pause_s)
+        lanes = [*known.lanes, (ADVANCED, again)] if is_full else known.lanes
+        overtaken = first.overtaken or known.overtaken
+        return msgspec.structs.replace(known, never_crawled=first.never_crawled, lanes=lanes, overtaken=overtaken)
+
+    def hurried(self, leases: list[Lease]) -> list[Lease]:
+        """Count new pages among the immediate ones, which are not limited."""
+        for lease in leases:
+            if lease.record.state == "never-crawled":
+                self._out.setdefault(lease.site, set()).add(lease.id.number)
+        return leases
+
+    def close(self) -> None:
+        """Release the store."""
+        self._sweep = None
+
+
+def _class(importance: float) -> int:
+    """Return the class of an importance. The class of duplicates comes after all others."""
+    return CLASSES if importance == _DUPLICATE else class_of(importance)
+
+
+def replacement_of(
+    collection: Collection, store: FrontierStore, importance: LiveImportance | None
+) -> Replacement | None:
+    """Return the stage that keeps a collection at its fixed size; None for a collection without one."""
+    most = collection.limits.pages
+    if most is None:
+        return None
+    weigh = None if importance is None else importance.worth_of_holding
+    return Replacement(store, most=most, period_s=collection.cycle.period_s, weigh=weigh)

@@ -1,0 +1,388 @@
+"""Review the known pages after an edit of the policy file.
+
+From the edit on, pages that it refuses are not requested, because every page is judged when it is leased. But a held
+page is leased only when it is due, perhaps in months, and consumers must learn of the edit earlier. So the review
+reads the crawled pages of one site after the other, a bounded number with each batch, and judges them again. Pages
+that are now refused are made due at once. They are leased with the next refill of their site and end as refused
+without a request, with a tombstone in the change log.
+
+An edit of what spreads along links (seeds, trust, dampening, rules and similar) reaches known pages in the same pass.
+Each page gets the policy and trust that its seed, or the page that led to it, gives it now (`derivation`).
+
+The review also handles a page that a ``[[switch]]`` with ``also = "discovered"`` moved to another policy. In rounds
+through the sites, the pages discovered through it get the policy that it passes on, then those discovered through
+these, until no page is left. Pages that are leased meanwhile are checked later (`overruled`). If a rule needs it
+(``when.discovered``), the review also counts what became of the pages discovered through each page: so a page that
+leads to distrusted pages is switched long after its fetch.
+
+If policies differ in how often pages are fetched, the same pass also sets explicit due times when the schedule became
+slower (`planning.slower_schedule`).
+
+The progress is stored by site, with the edit that it belongs to. So a killed crawl continues where it was, an edit
+made while no crawl ran is reviewed at the next start, and a second edit starts again. Reviewing a page a second time
+changes nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter, deque
+from itertools import islice
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+import xxhash
+
+from webfountain.frontier.pages.derivation import Derivation
+from webfountain.frontier.pages.policy_switch import switched
+from webfountain.frontier.planning.earlier_visits import earlier_visits
+from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.judge import Origin, judge_again
+from webfountain.policy.lineage import parent_of, spreading
+from webfountain.policy.provenance import Provenance
+from webfountain.policy.switches import PageFacts
+from webfountain.store.contract import COLLECTION
+from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webfountain.frontier.planning.schedule import Schedule
+    from webfountain.policy.collection import Collection
+    from webfountain.policy.judge import Judge
+    from webfountain.records import PageRecord, State
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["PAGES", "REVIEW", "Review", "review_of"]
+
+REVIEW: Final = "review"
+"""Name of the published value with the progress of the review."""
+PAGES: Final = 1000
+"""Number of pages that are read with one batch, in about 20 ms, as long as the rest of a batch takes."""
+_SITES: Final = 100
+_WITNESSES: Final = 50_000
+"""Number of pages whose `_DiscoveredCounts` are in memory, about 300 bytes each."""
+
+
+class _SwitchedPage(msgspec.Struct, frozen=True, array_like=True):
+    """A page that was moved to another policy, with the pages discovered through it."""
+
+    site: str
+    key: bytes
+    policy: str
+    trust: float
+
+
+class _DiscoveredCounts(msgspec.Struct):
+    """Counts of the pages discovered through one page: how many were fetched, and how many were switched to each
+    policy.
+    """
+
+    fetched: int = 0
+    switched: Counter[str] = msgspec.field(default_factory=Counter)
+
+
+class _Progress(msgspec.Struct, frozen=True, array_like=True):
+    """The state of a review. `law` is a digest of the policy file that is applied, `after` is the last site that was
+    completed.
+
+    `switched` are the pages handled in this round through the sites, `waiting` those for the next round.
+    """
+
+    law: bytes
+    after: str = ""
+    is_done: bool = False
+    switched: tuple[_SwitchedPage, ...] = ()
+    waiting: tuple[_SwitchedPage, ...] = ()
+    spread: bytes = b""
+    """Digest of the rules by which policies spread (`policy.lineage.spreading`)."""
+    derives: bool = False
+    """True if policy and trust of known pages are computed again by these rules."""
+
+
+class Review:
+    """Reviews known pages, and continues from the progress in the store. Each step reads `pages` pages."""
+
+    def __init__(self, store: FrontierStore, judge: Judge, *, pages: int = PAGES) -> None:
+        self._store = store
+        self._judge = judge
+        self._pages = pages
+        kept = store.board.value(REVIEW)
+        self._progress = _Progress(b"", is_done=True) if kept is None else msgspec.msgpack.decode(kept, type=_Progress)
+        self._followed = {(each.site, each.key): each for each in self._progress.switched}
+        self._pending = {(each.site, each.key): each for each in self._progress.switched + self._progress.waiting}
+        self._through: dict[tuple[str, bytes], _DiscoveredCounts] = {}
+        self._has_put = True
+        self.moved: list[tuple[str, bytes]] = []
+        """Number of pages that were moved to another policy since the caller last read it."""
+        self.is_waiting = False
+        """True if only leased pages are left; then no step is needed until a page has landed."""
+        self._again = False  # whether another round follows this one
+        self._derivation: Derivation | None = None
+        self._names: deque[str] = deque()  # the next sites
+        self._site = ""  # the present site
+        self._unread: Iterator[PageRecord] = iter(())
+
+    def begin(self, collection: Collection) -> None:
+        """Start or continue the review by this policy file, unless it was completed.
+
+        A store that was never reviewed is reviewed, because it is unknown which policy file admitted its pages.
+        """
+        seeds = _seeds_of(collection)
+        law, spread = xxhash.xxh3_64_digest(collection.text.encode() + b"\0" + seeds), spreading(collection, seeds)
+        if self._progress.law != law:
+            waiting = self._progress.switched + self._progress.waiting
+            is_new = not self._store.sites.after("", 1)
+            derives = not is_new and (self._progress.derives or self._progress.spread != spread)
+            self._progress = msgspec.structs.replace(self._progress, law=law, spread=spread, derives=derives)
+            self._begin_round(waiting, is_done=is_new)
+            self._keep(self._progress)
+        self._derivation = Derivation(self._store, collection, self._judge) if self._progress.derives else None
+
+    def bounds_by_policy(self) -> bool:
+        """Return whether the revisit bounds of a page depend on its policy."""
+        return self._judge.bounds_by_policy()
+
+    def place_anew(self) -> None:
+        """Read all crawled pages to set earlier visits, after the present round.
+
+        The next start does the same, so only the round itself is stored.
+        """
+        self.is_waiting = False
+        if not self.is_done:
+            self._again = True
+            return
+        self._begin_round(self._progress.waiting)
+        self._keep(self._progress)
+
+    def reaches_back(self, policy: str) -> bool:
+        """Return whether a switch to this policy also moves the pages that were discovered through the switched
+        page.
+        """
+        return self._judge.reaches_back(policy)
+
+    def follow(self, switched: Sequence[PageRecord]) -> None:
+        """Move the pages that were discovered through switched pages to their policy, too.
+
+        The switched pages are stored at once. A round through the sites that has begun is finished first.
+        """
+        if not switched:
+            return
+        news = tuple(
+            _SwitchedPage(site_of(record.url), fingerprint(record.url), record.policy, record.trust)
+            for record in switched
+        )
+        self._pending.update(((each.site, each.key), each) for each in news)
+        self._has_put, self.is_waiting = True, False
+        progress = msgspec.structs.replace(self._progress, waiting=self._progress.waiting + news)
+        if progress.is_done:
+            self._begin_round(progress.waiting)
+            progress = self._progress
+        self._keep(progress)
+
+    def note(self, fetched: Sequence[tuple[str, PageRecord]], *, at: float) -> list[PageRecord]:
+        """Count pages that were fetched for the first time, each with the policy of its lease and its present record.
+
+        Return the records of pages that are switched because of the pages discovered through them.
+        """
+        if "discovered" not in self._judge.asks:
+            return []
+        found = []
+        for policy, record in fetched:
+            source = parent_of(record)
+            if source is None:
+                continue
+            through = self._through_of(source)
+            through.fetched += 1
+            moved = record if record.policy != policy else None
+            # A page that is switched in this way also counts against the page that led to it.
+            while source is not None and moved is not None:
+                self._through_of(source).switched[moved.policy] += 1
+                moved = self._switched_by_what_it_led_to(source, at)
+                if moved is not None:
+                    found.append(moved)
+                    source = parent_of(moved)
+        return found
+
+    def _through_of(self, source: tuple[str, bytes]) -> _DiscoveredCounts:
+        through = self._through.pop(source, None) or _DiscoveredCounts()
+        self._through[source] = through  # the newest last
+        if len(self._through) > _WITNESSES:
+            del self._through[next(iter(self._through))]
+        return through
+
+    def _switched_by_what_it_led_to(self, source: tuple[str, bytes], at: float) -> PageRecord | None:
+        """Return the new record of a page if the pages discovered through it switch it, otherwise None."""
+        site, key = source
+        record = self._store.pages.get(site, key)
+        if record is None or record.request is not None or record.state == "never-crawled":
+            return None
+        through = self._through[source]
+        seen = PageFacts(followed=through.fetched, switched=through.switched)
+        moved = switched(self._judge, record, seen, at=at)
+        if moved is record:
+            return None
+        left = self._store.queues.reassign(site, [key], lambda _: moved).leased
+        return None if left else moved
+
+    def overruled(self, records: Sequence[PageRecord], *, at: float) -> dict[str, PageRecord]:
+        """Return, by URL, the new records of never-crawled pages that belong under another policy now.
+
+        The reason is a switch of the page that led to them, or an edit of the policy file.
+        """
+        if self.is_done:
+            return {}
+        found = {} if self._derivation is None else self._derivation.overruled(records, at=at)
+        moved = ((record.url, self._inherited(found.get(record.url, record), self._pending, at)) for record in records)
+        return found | {url: new for url, new in moved if new is not None}
+
+    def _begin_round(self, switched: tuple[_SwitchedPage, ...], *, is_done: bool = False) -> None:
+        self._forget_place()
+        if self._derivation is not None:
+            self._derivation.begin_round()
+        self._progress = msgspec.structs.replace(
+            self._progress, after="", is_done=is_done, switched=switched, waiting=()
+        )
+        self._followed = {(each.site, each.key): each for each in switched}
+        self._pending = dict(self._followed)
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether nothing is left to review."""
+        return self._progress.is_done
+
+    def step(self, at: float, schedule: Schedule | None = None) -> dict[str, int]:
+        """Review the next pages. Return, by site, the number of its pages that were made due, to end them or to visit
+        them earlier.
+
+        `schedule` says when pages are due; without one, their visits stay as they are.
+        """
+        due: dict[str, int] = {}
+        before, left = self._progress, self._pages
+        while left > 0 and not self.is_done:
+            records = list(islice(self._unread, left))
+            left -= max(len(records), 1)  # A site without pages takes time, too.
+            if not records:
+                self._next_site()
+                if self.is_waiting and not self._site:
+                    break
+                continue
+            if self._derivation is not None:
+                records, put = self._derivation.derive(self._site, records, at=at)
+                self.moved += [(self._site, key) for key in put]
+                self._has_put = self._has_put or bool(put)
+            crawled = [record for record in records if record.state == "crawled"]
+            moved = self._end_refused(crawled, at)
+            if schedule is not None:
+                moved += self._visit_earlier(crawled, schedule, at)
+            if moved:
+                due[self._site] = due.get(self._site, 0) + moved
+            if self._followed:
+                self._follow_through(records, at)
+        if self._progress is not before:
+            self._keep(self._progress)
+        return due
+
+    def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
+        """Make held pages due that are now refused, so that they end; return how many."""
+        refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
+        if not refused:
+            return 0
+        return self._store.queues.advance(self._site, [fingerprint(each.url) for each in refused], due=at, at=at)
+
+    def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
+        """Make pages due earlier if their policies require it, and return how many."""
+        bounds = self._judge.policy
+        found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, site=self._site, at=at)
+        return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
+
+    def _follow_through(self, records: Sequence[PageRecord], at: float) -> None:
+        """Move pages that were discovered through switched pages to the policy that these pass on."""
+        followed = self._followed
+        moved = ((record.url, self._inherited(record, followed, at)) for record in records)
+        found = {url: new for url, new in moved if new is not None}
+        if not found:
+            return
+        keys = {fingerprint(url): url for url in found}
+        # The records are computed again in the store, because a page may have been fetched since it was read.
+        done = self._store.queues.reassign(self._site, list(keys), lambda record: self._inherited(record, followed, at))
+        left = done.leased
+        put = tuple(
+            _SwitchedPage(self._site, key, found[url].policy, found[url].trust)
+            for key, url in keys.items()
+            if key not in left
+        )
+        # The links of a leased page are judged under the old policy, so its parent is handled again.
+        again = tuple({name: self._followed[name] for key in left if (name := parent_of(found[keys[key]]))}.values())
+        self._progress = msgspec.structs.replace(self._progress, waiting=self._progress.waiting + put + again)
+        self._pending.update(((each.site, each.key), each) for each in put)
+        self.moved += [(each.site, each.key) for each in put]
+        self._has_put = self._has_put or bool(put)
+
+    def _inherited(
+        self, record: PageRecord, followed: Mapping[tuple[str, bytes], _SwitchedPage], at: float
+    ) -> PageRecord | None:
+        """Return the record of a page under the policy of a switched page that led to it; None: it keeps its policy."""
+        source = parent_of(record)
+        parent = None if source is None or record.request is not None else followed.get(source)
+        if parent is None:
+            return None
+        recorded = Provenance.decode(record.provenance)
+        kind: Literal["redirect", "link"] = "redirect" if recorded.arrival == "redirect" else "link"
+        origin = Origin(kind, record.depth, parent.policy, parent.trust, parent.site + "/", links=recorded.links)
+        verdict = self._judge.inherited(record.url, origin)
+        # Older stores do not record how many links shared the trust, so it is not raised.
+        may_rise = recorded.arrival != "unrecorded" and verdict.trust > record.trust
+        if verdict.rule or (verdict.policy == record.policy and verdict.trust >= record.trust and not may_rise):
+            return None
+        waits = record.state == "never-crawled"
+        worth = self._judge.importance(verdict) if waits else self._judge.importance_of(record, verdict.trust)
+        followed_now = recorded.because("followed", at=at).encode()
+        return msgspec.structs.replace(
+            record, policy=verdict.policy, trust=verdict.trust, importance=worth, provenance=followed_now
+        )
+
+    def _next_site(self) -> None:
+        """Finish a site and go to the next one."""
+        if self._site:
+            self._progress = msgspec.structs.replace(self._progress, after=self._site)
+        if not self._names:
+            self._names.extend(record.site for record in self._store.sites.after(self._progress.after, _SITES))
+        if not self._names:
+            waiting = self._progress.waiting
+            self.is_waiting, self._has_put = not self._has_put, False
+            if self._derivation is not None and self._derivation.is_settled:
+                self._derivation = None
+                self._progress = msgspec.structs.replace(self._progress, derives=False)
+            again, self._again = self._again, False
+            self._begin_round(waiting, is_done=not (waiting or again) and self._derivation is None)
+            return
+        self._site = self._names.popleft()
+        state: State | None = None if self._followed or self._derivation is not None else "crawled"
+        self._unread = (record for _, record in self._store.pages.records(site=self._site, state=state))
+
+    def _forget_place(self) -> None:
+        self._unread, self._site = iter(()), ""
+        self._names.clear()
+
+    def _keep(self, progress: _Progress) -> None:
+        self._progress = progress
+        self._store.board.put_value(REVIEW, msgspec.msgpack.encode(progress))
+
+
+def _seeds_of(collection: Collection) -> bytes:
+    """Return the content of a collection's seeds file; empty without one."""
+    if collection.seeds_file is not None:
+        with contextlib.suppress(OSError):  # the file was removed after it was read; its seeds stay valid
+            return collection.seeds_file.read_bytes()
+    return b""
+
+
+def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Review | None:
+    """Return a review by a policy file, started, and publish the file. None for a collection without a file."""
+    if not collection.text:
+        return None
+    store.board.put_value(COLLECTION, CollectionInForce.encode(collection))
+    review = Review(store, judge)
+    review.begin(collection)
+    return review

@@ -1,0 +1,80 @@
+"""Policy review in the store worker: known pages follow an edited policy file, a switched page or a slower schedule.
+
+Place in the walk: a stage of the store worker; `policy_review` decides.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.frontier.planning.slower_schedule import SlowerSchedule
+from webfountain.frontier.visit import leased
+from webfountain.frontier.worker.stage import Stage
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.duplicates.url_dedup import DuplicateEliminator
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.pages.examiner import JudgedVisit
+    from webfountain.frontier.pages.policy_review import Review
+    from webfountain.frontier.visit import Visit
+    from webfountain.policy.collection import Collection
+    from webfountain.store.answers import LeaseBatch
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["ReviewStage"]
+
+
+class ReviewStage(Stage):
+    """Reviews known pages, some with each batch."""
+
+    def __init__(self, review: Review, store: FrontierStore, due: DuplicateEliminator) -> None:
+        self._review = review
+        self._store = store
+        self._due = due
+        self._slower = SlowerSchedule()
+
+    def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
+        """Note pages that were switched to another policy, so that pages discovered through them follow."""
+        del judged
+        review, pairs = self._review, [(leased(visit.fetch), visit.record) for visit in visits]
+        switched = [new for old, new in pairs if new.policy != old.policy]
+        switched += review.note([(old.policy, new) for old, new in pairs if old.state == "never-crawled"], at=at)
+        if switched:
+            review.follow([record for record in switched if review.reaches_back(record.policy)])
+
+    def adopt(self, collection: Collection) -> None:
+        self._review.begin(collection)
+
+    def before_activate(self, batch: Batch, result: BatchResult) -> None:
+        """Judge the next pages by the present policy file. Refused pages become due, so that they end."""
+        review = self._review
+        # One ant reads the pages for all: the controller, whose plan the others follow.
+        if batch.rules and review.bounds_by_policy() and self._slower.follow(batch.schedule):
+            review.place_anew()
+        if review.is_done:
+            return
+        due = review.step(batch.at, batch.schedule)
+        # Links to pages that moved with their parent count again, because other pages may give them better trust.
+        for site, key in review.moved:
+            self._due.forget(site, key)
+        review.moved.clear()
+        result.new_pages.update(due)
+        result.counts["policy/made_due"] += sum(due.values())
+        result.reviewing = not (review.is_done or review.is_waiting)
+
+    def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
+        """Give back pages that belong under another policy now. They wait in the lane that this policy gives them."""
+        overruled = self._review.overruled([lease.record for lease in dealt.never_crawled], at=at)
+        if not overruled:
+            return dealt
+        gone = [lease for lease in dealt.never_crawled if lease.record.url in overruled]
+        self._store.queues.release([lease.id for lease in gone])
+        self._store.queues.reassign(dealt.site, [lease.key for lease in gone], lambda record: overruled.get(record.url))
+        for lease in gone:
+            self._due.forget(dealt.site, lease.key)
+        left = [lease for lease in dealt.never_crawled if lease.record.url not in overruled]
+        return msgspec.structs.replace(dealt, never_crawled=left)

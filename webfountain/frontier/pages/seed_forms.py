@@ -1,0 +1,83 @@
+"""Redirects of seeds: store the site that replaced the seed's site, and log it.
+
+Place in the walk: in the store worker, before the page that redirected is settled, so that a kill loses no redirect.
+The examiner finds such sites (`Visit.form`), the judge accepts them, and the store keeps them for the next start and
+for other ants.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import TYPE_CHECKING, Final
+
+from webfountain.frontier.visit import leased
+from webfountain.frontier.worker.stage import Stage
+from webfountain.policy.site_forms import keep_forms, kept_forms
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.pages.examiner import JudgedVisit
+    from webfountain.frontier.visit import Visit
+    from webfountain.policy.judge import Judge
+    from webfountain.records import SiteLease
+    from webfountain.store.contract import Board
+
+__all__ = ["SeedForms", "SharedSeedForms"]
+
+logger = logging.getLogger(__name__)
+
+MAX_LINES: Final = 20
+"""Largest number of log lines about seeds that redirect, because a seeds file may have thousands. All are counted."""
+
+
+class SeedForms(Stage):
+    """Stores the sites that replaced seeds' sites in one crawl. It is used in the worker thread."""
+
+    def __init__(self, board: Board, judge: Judge) -> None:
+        self._board = board
+        self._judge = judge
+        self._lines = 0
+
+    def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
+        """Store the sites that these visits found, and log where seeds redirect to."""
+        del judged, at
+        if forms := {visit.form: visit.fetch.site for visit in visits if visit.form is not None}:
+            keep_forms(self._board, forms)
+        for visit in visits:
+            if visit.form is not None:
+                self._say("The seed %s redirects to %s: %s is in scope in its place", visit, visit.form)
+            elif visit.kind == "redirected" and not visit.reading.links and _is_new_seed(visit):
+                refused = next(iter(visit.reading.refused), "").removeprefix("judge/").replace("_", " ")
+                self._say(
+                    "The seed %s redirects to %s, which is refused (%s): give it as a seed to crawl it", visit, refused
+                )
+
+    def _say(self, words: str, visit: Visit, last: str) -> None:
+        self._lines += 1
+        if self._lines <= MAX_LINES:
+            logger.warning(words, visit.fetch.url, visit.target, last)
+        elif self._lines == MAX_LINES + 1:
+            logger.warning("More seeds redirect; `webfountain pages --state redirected` lists them")
+
+
+class SharedSeedForms(SeedForms):
+    """The same for a store that other ants use, too. They find such sites, too."""
+
+    def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
+        """If one of these sites is out of scope, read what other ants have found."""
+        del at
+        if not all(self._judge.is_in_scope(lease.site) for lease in leases):
+            self._judge.admit_forms(kept_forms(self._board))
+        return leases
+
+    def chores(self, batch: Batch, result: BatchResult) -> None:
+        """Write the known sites again, because another ant may have overwritten one of them."""
+        if batch.tidy:
+            keep_forms(self._board, self._judge.forms)
+
+
+def _is_new_seed(visit: Visit) -> bool:
+    record = leased(visit.fetch)
+    return record.depth == 0 and record.state == "never-crawled"

@@ -1,0 +1,129 @@
+"""Read fetched sitemaps: links to discover, pages to check again, and further sitemaps to fetch.
+
+Place in the walk: beside the pages. URLs in a sitemap are judged as links are, and count as one hop from the seeds. A
+lastmod is used only for pages of the site that named the sitemap, and not if it is in the future: such a page would be
+due for ever. `formats.sitemap` parses the file. This module does not use the store.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain import urls
+from webfountain.formats.sitemap import SitemapFile, read_sitemap
+from webfountain.policy.provenance import arrived
+from webfountain.policy.sitemap_reach import SitemapReach
+from webfountain.records import Link
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from webfountain.formats.document import ReadError
+    from webfountain.policy.judge import Judge
+    from webfountain.records import FetchResult
+
+__all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser"]
+
+SITEMAP_DEPTH: Final = 1
+"""Depth of a URL in a sitemap, in hops from a seed: the same as that of a seed's links."""
+
+
+class SitemapContent(msgspec.Struct, frozen=True):
+    """The content of one sitemap.
+
+    links : judged links, each once, known or not. modified : key on the site that named it -> UTC seconds of the page's
+    last change. children : canonical URLs of further sitemaps. counts : by stat name.
+    """
+
+    links: list[Link]
+    modified: dict[bytes, float]
+    children: list[str]
+    counts: Mapping[str, int]
+
+
+class SitemapParser:
+    """Reads the sitemaps of one collection. If `believe_dates` is False, dates of change are ignored.
+
+    `read_file` reads a body, or returns an error word for an unreadable one.
+    """
+
+    __slots__ = ("_believe_dates", "_judge", "_read_file")
+
+    def __init__(
+        self,
+        judge: Judge,
+        *,
+        believe_dates: bool = True,
+        read_file: Callable[[bytes], SitemapFile | ReadError] = read_sitemap,
+    ) -> None:
+        self._judge = judge
+        self._believe_dates = believe_dates
+        self._read_file = read_file
+
+    def read(self, fetched: FetchResult, *, site: str, at: float) -> SitemapContent:
+        """Return the content of a sitemap after its fetch has ended in any way. Without an answer it is empty.
+
+        `site` is the site that named the sitemap. Dates of that site's pages are used, even if the sitemap is on
+        another host.
+        """
+        counts: Counter[str] = Counter()
+        if fetched.error is not None or fetched.status is None or not 200 <= fetched.status < 300:
+            counts["sitemap/failed"] += 1
+            return SitemapContent([], {}, [], counts)
+        found = self._read_file(fetched.body) if fetched.reading is None else fetched.reading
+        if isinstance(found, str):
+            counts[f"sitemap/error/{found}"] += 1
+            return SitemapContent([], {}, [], counts)
+        if found.error is not None:
+            counts[f"sitemap/error/{found.error}"] += 1
+        return self._judged(found, fetched, site, at, counts)
+
+    def _judged(
+        self, found: SitemapFile, fetched: FetchResult, own: str, at: float, counts: Counter[str]
+    ) -> SitemapContent:
+        base = fetched.fetch.url
+        named = _joined(base, found.pages, counts)
+        counts["sitemap/urls"] += len(named)
+        reach = SitemapReach(urls.site_of(base), named_by=own)
+        times = {url: time for url, time in named.items() if reach.contains(urls.site_of(url))}
+        counts["sitemap/foreign"] += len(named) - len(times)
+        verdicts = self._judge.judge(list(times), self._judge.sitemap(own, depth=SITEMAP_DEPTH))
+        links = []
+        for url, judged in zip(times, verdicts, strict=True):
+            if judged.reason is None:
+                links.append(
+                    Link(
+                        url,
+                        urls.site_of(url),
+                        urls.fingerprint(url),
+                        SITEMAP_DEPTH,
+                        judged.policy,
+                        importance=self._judge.importance(judged),
+                        trust=judged.trust,
+                        provenance=arrived("sitemap", rule=judged.rule),
+                    )
+                )
+            else:
+                counts[f"judge/{judged.reason}"] += 1
+        modified = {
+            link.key: time
+            for link in links
+            if self._believe_dates and link.site == own and (time := times[link.url]) is not None and time <= at
+        }
+        children = _joined(base, ((url, None) for url in found.sitemaps), counts)
+        return SitemapContent(links, modified, list(children), counts)
+
+
+def _joined(base: str, entries: Iterable[tuple[str, float | None]], counts: Counter[str]) -> dict[str, float | None]:
+    """Return the time for each canonical URL. Each URL occurs once, with its latest time; invalid URLs are counted."""
+    joined: dict[str, float | None] = {}
+    for written, time in entries:
+        url = urls.join(base, written)
+        if url is None:
+            counts["sitemap/error/bad_url"] += 1
+        else:
+            joined[url] = time
+    return joined

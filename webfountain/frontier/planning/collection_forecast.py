@@ -1,0 +1,88 @@
+"""The forecast for a collection during a crawl: the beliefs about all sites, updated each time a site is computed.
+
+Each computed site replaces its earlier beliefs about its pages, and its visits show how long pages had been obsolete.
+From these, `core.forecast` forecasts the obsolete share for the cycle. The forecast is published in the store, where
+the next crawl continues it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.core.forecast import Belief, BeliefTotal, CycleForecast, Outlook, SavedForecast, published
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+__all__ = ["CollectionForecast"]
+
+COVERED: Final = 0.5
+"""Share of the crawled pages whose sites must have been computed before there is a forecast."""
+
+
+class CollectionForecast:
+    """The obsolete share of a collection, now and in the coming cycles."""
+
+    def __init__(self, cycle_s: float) -> None:
+        self._cycle_s = cycle_s
+        self._forecast: CycleForecast | None = None
+        self._total = BeliefTotal(0.0)
+
+    def add(self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]]) -> None:
+        """Add the results of visits, and replace the beliefs about sites.
+
+        Parameters
+        ----------
+        lasted_s : seconds for which each page that was found changed is believed to have been obsolete
+        """
+        self._begin(at).visit(at, lasted_s)
+        self.replace(at, changed)
+
+    def replace(self, at: float, changed: Iterable[tuple[Belief | None, Belief]]) -> None:
+        """Replace the beliefs about sites."""
+        self._begin(at)
+        for old, new in changed:
+            self._total.replace(old, new)
+
+    def update(self, at: float, *, crawled: int, never_crawled: int) -> None:
+        """Update the forecast with the numbers of known pages with and without a copy. Call it several times per
+        period."""
+        forecast, total = self._begin(at), self._total
+        if total.pages > COVERED * crawled:
+            all_of = crawled / total.pages
+            forecast.observe(
+                at,
+                obsolete=all_of * total.obsolete(at),
+                so_far=all_of * total.so_far(at),
+                missing=float(never_crawled),
+                known=float(crawled + never_crawled),
+            )
+
+    def _begin(self, at: float) -> CycleForecast:
+        if self._forecast is None:
+            self._forecast, self._total = CycleForecast.begun(self._cycle_s, at=at), BeliefTotal(at)
+        return self._forecast
+
+    @property
+    def pages(self) -> float:
+        """Return the number of pages about which there is a belief."""
+        return self._total.pages
+
+    def outlook(self) -> Outlook | None:
+        """Return the obsolete share of the collection at the last update, or None while too little is known."""
+        return None if self._forecast is None else self._forecast.now()
+
+    def encode(self) -> bytes | None:
+        """Return the forecast as it is published, or None before there is one."""
+        if self._forecast is None:
+            return None
+        return msgspec.msgpack.encode(SavedForecast(self._forecast, self._total))
+
+    def resume(self, data: bytes | None) -> None:
+        """Continue from the output of `encode`. The output of another version or for another length of cycle is
+        ignored."""
+        kept = published(data)
+        if kept is not None and kept.forecast.cycle_s == self._cycle_s:
+            self._forecast, self._total = kept.forecast, kept.standing

@@ -1,0 +1,243 @@
+"""Make a plan: weights, quotas, clocks, a price and a forecast from a census.
+
+The function has no side effects and can run in any thread. Place in the walk: the store's census -> `core.buckets` ->
+optimiser -> quotas -> **the plan**, from which a schedule decides what is due. The controller calls it during the
+crawl, and `simulate revisit` calls it for strategies 1 to 3, so both use a budget in the same way. The cost does not
+depend on the number of pages, because the census has one row per bucket.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.core.buckets import BUCKETS, intervals_of, of_every_bucket
+from webfountain.core.census import Census, change_rates, instance_from, obsolete_of
+from webfountain.core.phases import Phases
+from webfountain.errors import NotConverged
+from webfountain.frontier.planning.plan import Forecast, Plan, pack_phases
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from webfountain.core.model import Instance
+    from webfountain.core.optimizer import Solution, Solver
+    from webfountain.core.quotas import Quotas
+    from webfountain.frontier.batch import CensusSnapshot
+    from webfountain.frontier.planning.plan import Bounds
+    from webfountain.policy.tables import CycleTable
+
+    Array = npt.NDArray[np.float64]
+
+__all__ = ["STALE_SHARE", "UNSEEN", "Array", "census_of", "make_plan"]
+
+STALE_SHARE: Final = 0.25
+"""Strategy 2 is used while a larger share of the collection is obsolete (Edwards 2001: bring it down, then hold it)."""
+UNSEEN: Final = 0.5
+"""Number of changes assumed for a page in the observed time of its collection if none was found."""
+_NEVER_S: Final = 1e12
+"""An interval of 30,000 years, which stands for never."""
+
+
+def make_plan(
+    census: Census,
+    *,
+    at: float,
+    cycle: CycleTable,
+    bounds: Bounds,
+    clocks: Phases | None,
+    solver: Solver = "auto",
+    seed: int = 0,
+) -> Plan:
+    """Return the plan of a cycle that begins at `at` (UTC seconds). It imports scipy when first used.
+
+    Parameters
+    ----------
+    cycle : length, period, strategy and capacity; the capacity must be set
+    clocks : those of the last plan, which continue; None: this plan is the first
+    solver, seed : as for `core.optimizer.solve`
+
+    Raises
+    ------
+    NotConverged
+        if no solver improves on the uniform plan; the last plan should stay.
+    """
+    begun = time.thread_time()
+    rates = change_rates(census, cycle.fastest_s)
+    strategy = _strategy(census, rates, cycle)
+    instance, solution = _solved(census, strategy, cycle, solver, seed)
+    quotas = _quotas(instance, solution, census, cycle)
+    observed_time = cycle.period_s if clocks is None else max(at - float(clocks.times[0]), cycle.period_s)
+    price, every = _priced(census, rates, quotas, least=UNSEEN / observed_time, cycle=cycle, bounds=bounds)
+    return Plan(
+        start=at,
+        period=cycle.period_s,
+        strategy=strategy,
+        fountain=cycle.strategy == "fountain",
+        weights=tuple(quotas.weight.tolist()),
+        recrawl=tuple(quotas.recrawl.sum(axis=1).tolist()),
+        fresh=tuple(quotas.fresh.tolist()),
+        buckets=tuple(census.buckets.tolist()),
+        pages=tuple(census.pages.tolist()),
+        rates=tuple(rates.tolist()),
+        quotas=tuple(tuple(row) for row in quotas.recrawl.tolist()),
+        forecast=_forecast(instance, solution, census.mean_age / cycle.period_s),
+        objective=float(solution.objective),
+        bound=float(solution.bound),
+        gap=float(solution.gap),
+        message=solution.message,
+        seconds=time.thread_time() - begun,
+        price=price,
+        intervals=tuple(np.minimum(every, _NEVER_S).tolist()),
+        phases=pack_phases(_clocks(census, quotas, at, cycle, clocks)),
+    )
+
+
+def _solved(census: Census, strategy: int, cycle: CycleTable, solver: Solver, seed: int) -> tuple[Instance, Solution]:
+    # These imports take 0.5 s, and a crawl does not need them to start.
+    from webfountain.core.optimizer import solve  # noqa: PLC0415
+
+    assert cycle.capacity_pages_per_period is not None
+    instance = instance_from(
+        census,
+        strategy=strategy,
+        periods=cycle.periods,
+        period=cycle.period_s,
+        fastest=cycle.fastest_s,
+        capacity=float(cycle.capacity_pages_per_period),
+        in_pages=True,
+    )
+    solution = solve(instance, solver=solver, seed=seed)
+    if solution.status != "solved":
+        raise NotConverged(f"the plan of {len(census.buckets)} buckets and {cycle.periods} periods: {solution.message}")
+    return instance, solution
+
+
+def _quotas(instance: Instance, solution: Solution, census: Census, cycle: CycleTable) -> Quotas:
+    """Return whole pages by period and bucket that spend the whole budget."""
+    from webfountain.core.quotas import make_quotas  # noqa: PLC0415
+
+    assert cycle.capacity_pages_per_period is not None
+    quotas = make_quotas(instance, solution.x, solution.z)
+    if cycle.strategy == "fountain":
+        return _all_spent(quotas, cycle.capacity_pages_per_period)
+    return _left_over(quotas, census.pages, cycle.capacity_pages_per_period)
+
+
+def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
+    """Return quotas in which known pages get the fetches that new pages do not need. They are fetched by urgency."""
+    recrawl = capacity - quotas.fresh
+    planned = quotas.recrawl.sum(axis=1)
+    share = recrawl / np.maximum(planned, 1)
+    by_bucket = np.rint(quotas.recrawl * share[:, None]).astype(np.int64)
+    by_bucket[:, -1] += recrawl - by_bucket.sum(axis=1)
+    return replace(quotas, recrawl=by_bucket, weight=quotas.fresh / capacity)
+
+
+def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
+    """Divide the budget that the model leaves unused equally among all known pages.
+
+    Strategy 2 optimises only the end of the cycle, and leaves whole periods before it unused. A fetch in these periods
+    does not harm its aim.
+    """
+    known = float(pages.sum())
+    left = np.clip(capacity - quotas.fresh - quotas.recrawl.sum(axis=1), 0, int(known))
+    if not left.any():
+        return quotas
+    shares = np.cumsum(np.outer(left, pages / known), axis=1).round()  # the last column is `left`
+    recrawl = quotas.recrawl + np.diff(shares, axis=1, prepend=0.0).astype(np.int64)
+    planned = recrawl.sum(axis=1) + quotas.fresh
+    weight = np.divide(quotas.fresh, planned, out=np.full(len(planned), 0.5), where=planned > 0)
+    return replace(quotas, recrawl=recrawl, weight=weight, increment=quotas.increment + (left / known)[:, None])
+
+
+def _priced(
+    census: Census, rates: Array, quotas: Quotas, *, least: float, cycle: CycleTable, bounds: Bounds
+) -> tuple[float, Array]:
+    """Return (price, (256,) intervals) at which every planned recrawl gains the same fresh time, s.
+
+    No page is assumed to change more slowly than `least`, per second: the pages of a site change together, so many
+    unchanged pages say no more about the next release than one.
+    """
+    from webfountain.core.steady_intervals import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
+
+    budget = float(quotas.recrawl.sum()) / (cycle.periods * cycle.period_s)
+    feared = np.maximum(rates, least)
+    price = price_of_budget(census.pages, feared, budget, longest=bounds.longest, shortest=bounds.shortest)
+    defined = intervals_of(np.arange(BUCKETS), cycle.fastest_s)
+    # The rate of an empty bucket is assumed to differ from its definition as those of its planned neighbours do.
+    off = np.exp(of_every_bucket(census.buckets, np.log(rates * defined[census.buckets])))
+    rest = interval_of_rest(census.pages, feared, price, budget)
+    return price, intervals_at_price(np.maximum(off / defined, least), price, longest=rest)
+
+
+def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Forecast:
+    """Return the prediction of the plan; `mean_age` (B,) in periods."""
+    from webfountain.core.model import simulate_plan  # noqa: PLC0415
+    from webfountain.core.oldest_first import obsolete_oldest_first  # noqa: PLC0415
+
+    path = simulate_plan(instance, solution.x, solution.z)
+    return Forecast(
+        obsolete=tuple(path.y[1:].sum(axis=1).tolist()),
+        obsolete_oldest_first=tuple(obsolete_oldest_first(instance, path.x, path.z, mean_age=mean_age).tolist()),
+        never_crawled=tuple(path.n[1:].tolist()),
+        pages=tuple(path.b[1:].sum(axis=1).tolist()),
+    )
+
+
+def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
+    """Return the phase clocks of all buckets, continued from the last ones, or started at the buckets' own rates."""
+    speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
+    running = Phases.running(speed, start=at) if clocks is None else clocks
+    increments = np.array([of_every_bucket(census.buckets, row) for row in quotas.increment])
+    return running.planned(increments, start=at, period=cycle.period_s)
+
+
+def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
+    """Return the census by non-empty bucket, with the counts of the periods in `rows`."""
+    buckets = np.array(sorted(bucket for bucket, each in taken.buckets.items() if each.pages), dtype=np.int64)
+    index = {int(bucket): i for i, bucket in enumerate(buckets)}
+    pages = np.array([taken.buckets[int(bucket)].pages for bucket in buckets], dtype=np.float64)
+    crawled = np.array([taken.buckets[int(bucket)].sum_last_crawled for bucket in buckets])
+    counts = np.zeros((6, len(buckets)))
+    new = np.zeros(3)
+    for row in taken.rows:
+        if row.bucket is None:
+            new += (row.fetches, row.seconds, row.links)
+        elif row.bucket in index:
+            counted = (row.fetches, row.changes, row.observed_time, row.seconds, row.links, row.births)
+            counts[:, index[row.bucket]] += counted
+    return Census(
+        buckets,
+        pages,
+        taken.at - crawled / pages,
+        fetches=counts[0],
+        changes=counts[1],
+        observed_time=counts[2],
+        seconds=counts[3],
+        links=counts[4],
+        births=counts[5],
+        new_fetches=float(new[0]),
+        new_seconds=float(new[1]),
+        new_links=float(new[2]),
+        waiting=float(taken.waiting),
+        arrivals=_arrivals(taken, cycle.period_s),
+    )
+
+
+def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
+    """Return URLs from outside per period. The first counted period is left out, because it may contain the seeds."""
+    first = min((row.period for row in taken.rows), default=0) + 1
+    came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)
+    return came / max(taken.at / period_s - first, 1.0)
+
+
+def _strategy(census: Census, rates: Array, cycle: CycleTable) -> int:
+    """Return the strategy to solve for: the policy's; while the collection is stale 2, after that 3."""
+    if cycle.strategy != "fountain":
+        return cycle.strategy
+    stale = float(obsolete_of(census, rates).sum()) + census.waiting
+    return 2 if stale > STALE_SHARE * (float(census.pages.sum()) + census.waiting) else 3

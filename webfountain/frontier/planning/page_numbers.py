@@ -1,0 +1,72 @@
+"""Numbers of the pages of one site, in the order of arrival, each with its key.
+
+A site's arrays have one element per page; visits identify a page by the key of its URL. The keys are one string of
+bytes, which is also saved with the site. A short string is searched. The keys of a long one are sorted from time to
+time, and only newer keys are searched.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    import numpy.typing as npt
+
+__all__ = ["KEY_BYTES", "PageNumbers"]
+
+KEY_BYTES: Final = len(fingerprint("http://a.example/"))
+_SEARCHED: Final = 4000
+"""Number of bytes of keys that are searched; the others are sorted."""
+
+
+class PageNumbers:
+    """Keys of a site's pages. The number of a page is its position among them."""
+
+    __slots__ = ("_numbers", "_sorted", "keys")
+
+    def __init__(self, keys: bytes) -> None:
+        self.keys = keys
+        """All keys, one after the other."""
+        self._sorted = np.zeros(0, dtype=np.uint64)  # the first keys, in order
+        self._numbers = np.zeros(0, dtype=np.int32)  # the number of each of these
+
+    def __len__(self) -> int:
+        return len(self.keys) // KEY_BYTES
+
+    def key(self, page: int) -> bytes:
+        """Return the key of a page."""
+        return self.keys[page * KEY_BYTES : (page + 1) * KEY_BYTES]
+
+    def number(self, key: bytes) -> int | None:
+        """Return the number of a page, or None if it is unknown."""
+        if len(self.keys) - self._sorted.nbytes > _SEARCHED:
+            keys = np.frombuffer(self.keys, dtype=np.uint64)
+            self._numbers = np.argsort(keys).astype(np.int32)
+            self._sorted = keys[self._numbers]
+        if len(self._sorted):
+            number = int(np.searchsorted(self._sorted, np.frombuffer(key, dtype=np.uint64)[0]))
+            if number < len(self._sorted) and self.key(int(self._numbers[number])) == key:
+                return int(self._numbers[number])
+        place = self.keys.find(key, self._sorted.nbytes)
+        while place % KEY_BYTES and place >= 0:
+            place = self.keys.find(key, place + 1)
+        return place // KEY_BYTES if place >= 0 else None
+
+    def add(self, keys: Iterable[bytes]) -> None:
+        """Number more pages."""
+        self.keys += b"".join(keys)
+
+    def in_upper_half(self, window: int) -> npt.NDArray[np.bool_]:
+        """Return which pages of one window of the site (`Windows`) are in its upper half."""
+        keys = np.frombuffer(self.keys, dtype=">u8")
+        return np.asarray((keys >> np.uint64(64 - window.bit_length())) & np.uint64(1) == 1)
+
+    def some(self, pages: npt.NDArray[np.bool_]) -> PageNumbers:
+        """Return some of the pages, with new numbers in their order."""
+        return PageNumbers(np.frombuffer(self.keys, dtype=np.uint64)[pages].tobytes())

@@ -1,0 +1,124 @@
+"""Count how many pages are worth the price, and find the urgency of the next ones. The price is adjusted by these
+figures.
+
+They cover the sites in memory: pages that wait or are worth the price (`demand`), and the most urgent of the others
+(`best`). If few pages are due, it makes pages due of sites that are not being computed now, because the price may have
+fallen since (`call`). Each of these is done once between two checks of the price.
+"""
+
+from __future__ import annotations
+
+from heapq import nlargest
+from math import ceil, inf
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.frontier.planning.urgency_pace import LESSONS, NEARLY
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webfountain.frontier.planning.reckoning import Reckoner
+    from webfountain.frontier.planning.sites_in_memory import SitesInMemory
+    from webfountain.frontier.planning.urgency_pace import UrgencyPace
+    from webfountain.frontier.planning.urgent_site import UrgentSite
+
+__all__ = ["PageSupply"]
+
+SAMPLE: Final = 500
+"""Number of sites whose pages are counted at each check. With fewer sites, chance would move the price."""
+RECALLED: Final = 2.0
+"""If fewer pages are due than are fetched in this many checks, pages of resting sites are made due."""
+
+
+class PageSupply:
+    """The pages of all sites in memory, at a price."""
+
+    def __init__(self, sites: SitesInMemory, reckoner: Reckoner, pace: UrgencyPace) -> None:
+        self._sites = sites
+        self._reckoner = reckoner
+        self._pace = pace
+        self._demand, self._demand_at, self._sampled = 0, 0.0, 0
+        self._best, self._best_at = (inf, 0.0), 0.0
+        self._called_at = 0.0
+
+    def count_again(self) -> None:
+        """Count again at the next call, because other pages of a site are in memory now."""
+        self._demand_at = self._best_at = 0.0
+
+    def demand(self, price: float, at: float) -> int:
+        """Return how many pages of the active sites wait or are worth the price, and how many pages of other sites
+        were made due.
+
+        If there are many sites, a part of them is counted in turn, as of their last computation.
+        """
+        if at < self._demand_at:
+            return self._demand
+        self._demand_at = at + NEARLY * self._pace.check_s
+        active, names = self._sites.active, list(self._sites.active)
+        begin = self._sampled % max(len(names), 1)
+        sample = [active[name] for name in (names[begin:] + names[:begin])[:SAMPLE]]
+        self._sampled = begin + len(sample)
+        self._reckoner.reckon([site for site in sample if not site.ranking.is_known], price, at)
+        found = sum(site.demand(price, at) for site in sample)
+        called = sum(len(site.ranking.waits) for site in self._sites.rested.values())
+        self._demand = round(found * len(names) / max(len(sample), 1)) + called
+        return self._demand
+
+    def best(self, pages: int, at: float) -> tuple[float, float]:
+        """Return an upper bound of the urgency of pages that do not wait, and the urgency of the n-th best of them, s.
+
+        The second counts sites without waiting pages, which could offer them at once; it is 0 if there are fewer than
+        n.
+        """
+        if at >= self._best_at:
+            self._best_at = at + NEARLY * self._pace.check_s
+            rankings = [site.ranking for _, site in self._sites.items()]
+            rankings = [each for each in rankings if each.is_known and each.most > 0.0]
+            first = nlargest(pages, [each for each in rankings if not each.waits], key=attrgetter("most"))
+            worth = np.concatenate([np.zeros(0), *(each.worth for each in first)])
+            level = float(np.partition(worth, -pages)[-pages]) if 0 < pages <= len(worth) else 0.0
+            self._best = max((each.most for each in rankings), default=inf), level
+        return self._best
+
+    def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
+        """Make pages of resting sites due that are worth the price, if few others are due.
+
+        Sites that are not in memory become active again in time (`UrgentPages.next_at`).
+        """
+        if at < self._called_at:
+            return {}
+        self._called_at = at + NEARLY * self._pace.check_s
+        waiting = sum(site.waiting for _, site in self._sites.items())
+        room = round(self._pace.fetches(RECALLED)) + 1 - waiting
+        if room <= 0:
+            return {}
+        least = 0.0 if self._pace.rest_s else price  # if no site rests, each is computed often enough
+        known = [
+            (name, site)
+            for name, site in self._sites.items()
+            if site.ranking.most >= least and site.ranking.may_be_worth(price, at)
+        ]
+        known.sort(key=lambda each: -each[1].ranking.most)
+        sure = [each for each in known if each[1].ranking.most >= price]
+        due = _make_due(sure, price, room, at)
+        room -= sum(map(len, due.values()))
+        if room > 0:
+            perhaps = known[len(sure) : len(sure) + ceil(LESSONS * room)]
+            self._reckoner.reckon([site for _, site in perhaps], price, at)
+            due |= _make_due(perhaps, price, room, at)
+        return due
+
+
+def _make_due(sites: Iterable[tuple[str, UrgentSite]], price: float, room: int, at: float) -> dict[str, list[bytes]]:
+    due: dict[str, list[bytes]] = {}
+    for name, site in sites:
+        if room <= 0:
+            break
+        pages, urgency = site.urgent(price, at)
+        if len(pages):
+            due[name] = site.make_due(pages[np.argsort(-urgency, kind="stable")[:room]], at)
+            room -= len(due[name])
+    return due

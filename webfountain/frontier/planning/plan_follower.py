@@ -1,0 +1,203 @@
+"""How one ant follows the plan: the present schedule, and the comparison of fetches with the plan.
+
+Place in the walk: a plan of this ant's controller or of another's -> **here** -> a schedule -> the next fetch. A new
+plan does not rewrite any queue. Within a cycle, the fetches made are compared with those planned, and pages become due
+sooner or later accordingly. It is used in the loop thread.
+"""
+
+from __future__ import annotations
+
+import logging
+from math import ceil, inf
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.core.fetch_price import MOST_AHEAD, TOLERANCE
+from webfountain.errors import StoreVersion
+from webfountain.frontier.planning.plan import Bounds, bounds_of, decode_plan
+from webfountain.frontier.planning.schedule import (
+    CHECKS_PER_PERIOD,
+    FASTER,
+    BucketSchedule,
+    NoRecrawl,
+    PlanSchedule,
+    Spending,
+)
+from webfountain.frontier.planning.urgency_schedule import UrgencySchedule
+
+if TYPE_CHECKING:
+    from webfountain.frontier.planning.plan import Plan
+    from webfountain.frontier.planning.schedule import Schedule
+    from webfountain.metrics import Metrics
+    from webfountain.policy.collection import Collection
+
+__all__ = ["PlanFollower", "plans"]
+
+logger = logging.getLogger(__name__)
+
+
+def plans(collection: Collection, *, recrawl: bool) -> bool:
+    """Return whether there is a budget to divide among pages that are fetched again."""
+    return recrawl and collection.cycle.capacity_pages_per_period is not None
+
+
+class PlanFollower:
+    """The ant's `schedule`: by buckets alone before the first plan, and if nothing is planned."""
+
+    def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
+        """`recrawl` False: every page is fetched once."""
+        self._cycle = collection.cycle
+        self._metrics = metrics
+        self._bounds = bounds_of(collection)
+        self._follows = plans(collection, recrawl=recrawl)
+        self._checked_at = start
+        self._made = 0
+        self._unspent, self._owed = 0.0, 0.0
+        self._left = 0  # fetches not made, as of the last check
+        self._starved = False  # whether nothing was due at some moment since the last check
+        self._price: float | None = None  # of an earlier crawl
+        self._ranks, self._waiting = False, 0  # the worker's report on urgent pages
+        self._top, self._level = inf, 0.0
+        self.share = 1.0
+        """This ant's share of the plan's budget."""
+        self.hastened = 0
+        """Number of times that pages became due earlier."""
+        self._slowest = 1.0  # the schedule's greatest pace since then
+        self.plan: Plan | None = None
+        self.schedule: Schedule = NoRecrawl()
+        if recrawl:
+            self.schedule = BucketSchedule(fastest=self._cycle.fastest_s, bounds=self._bounds)
+
+    def resume(self, data: bytes | None, price: bytes | None = None) -> Plan | None:
+        """Continue with the plan and the price in the store, and return the plan.
+
+        A plan of another version, period or strategy is ignored.
+        """
+        if data is None or not self._follows:
+            return None
+        try:
+            plan = decode_plan(data)
+        except StoreVersion as error:
+            logger.warning("%s; a new one is made", error)
+            return None
+        asked = self._cycle.strategy
+        if plan.period != self._cycle.period_s or asked != ("fountain" if plan.fountain else plan.strategy):
+            return None
+        self._price = None if price is None else msgspec.msgpack.decode(price, type=float)
+        self._follow(plan)
+        return plan
+
+    def adopt(self, plan: Plan | None) -> None:
+        """Use a plan; None: the last one stays."""
+        if plan is None:
+            self._metrics.inc("controller/plan_kept", self.plan is not None)
+            return
+        self._metrics.inc("controller/plan_adopted")
+        logger.info(
+            "Plan adopted: strategy %s, %d periods, %d recrawls and %d new pages, gap %.1f %%, %.2f s",
+            "fountain" if plan.fountain else plan.strategy,
+            plan.periods,
+            sum(plan.recrawl),
+            sum(plan.fresh),
+            100 * plan.gap,
+            plan.seconds,
+            extra={"event": "controller/plan_adopted"},
+        )
+        self._follow(plan)
+
+    def _follow(self, plan: Plan) -> None:
+        self.plan = plan
+        self._made, self._checked_at = 0, max(plan.start, self._checked_at)
+        if plan.fountain:
+            price = (
+                self.schedule.price or self._price
+            )  # the stored price had been adjusted to the budget; a plan's price comes from its census alone
+            self.schedule = UrgencySchedule(plan, bounds=self._bounds, price=price, ranks=self._ranks)
+        else:
+            self.schedule = PlanSchedule(plan, bounds=self._bounds)
+        self._hasten()
+
+    def adopt_bounds(self, bounds: Bounds) -> None:
+        """Keep visits within the bounds of an edited policy file from now on."""
+        self._bounds = bounds
+        self.schedule.bind(bounds)
+        self._hasten()
+
+    def _hasten(self) -> None:
+        self.hastened += 1
+        self._slowest = self.schedule.pace
+
+    def _check_pace(self) -> None:
+        """Check whether the schedule became so much faster that due times must be computed again."""
+        self._slowest = max(self._slowest, self.schedule.pace)
+        if self.schedule.pace < FASTER * self._slowest:
+            self._hasten()
+
+    def obey(self, plan: bytes | None, price: float | None) -> None:
+        """Follow another ant that is the controller: use its plan, if it is new, and its price."""
+        if plan is not None:
+            self.resume(plan)
+        if isinstance(self.schedule, UrgencySchedule):
+            self.schedule.set_price(price)
+            self._check_pace()
+
+    def hand_over(self, *, ranks: bool, waiting: int, top: float = inf, level: float = 0.0) -> None:
+        """Receive the worker's report, which comes with a batch:
+
+        whether urgency decides, how many pages are due by it and wait, an upper bound of the urgency of the others,
+        and the urgency of the n-th best of them, s, n being `missing`.
+        """
+        self._ranks, self._waiting, self._top, self._level = ranks, waiting, top, level
+        if isinstance(self.schedule, UrgencySchedule):
+            self.schedule.ranks = ranks
+
+    def missing(self) -> int:
+        """Return how many more pages should be due: at least the fetches that were not made, and at least one, however
+        many wait.
+
+        Waiting pages cannot be fetched soon, because they are on few sites. In an earlier version no page counted as
+        missing; then the price fell to a third, and the pages that it made due took the budget of days. If a plan has
+        one fetch in many checks, one waiting page is enough.
+        """
+        plan = self.plan
+        if plan is None or not self._ranks:
+            return 0
+        planned = self.share * (plan.fetches_until(self.check_at()) - plan.fetches_until(self._checked_at))
+        least = max(self._left, 1) if planned >= 1.0 else 0
+        return max(ceil(MOST_AHEAD * planned + self._owed) - self._waiting, least)
+
+    def count(self) -> None:
+        """Count a page that was handed out."""
+        self._made += 1
+
+    def check_at(self) -> float:
+        """Return when the next check is due; inf while there is no plan."""
+        return inf if self.plan is None else self._checked_at + self._cycle.period_s / CHECKS_PER_PERIOD
+
+    def check(self, at: float, *, starved: bool = True) -> int:
+        """Compare the fetches made with the plan. Return how many more pages should be due now. Call it several times
+        per period.
+
+        `starved` is False if pages are due but cannot be fetched (politeness, a slow disk). Then more due pages would
+        not help: all would be due at once, and each site, however small, would get the same share.
+        """
+        plan = self.plan
+        self._starved = self._starved or starved
+        if plan is None or at < self.check_at():
+            return 0
+        planned = self.share * (plan.fetches_until(at) - plan.fetches_until(self._checked_at))
+        self._unspent = max(self._unspent + planned - self._made, 0.0)
+        most = 2.0 * (1.0 + TOLERANCE * planned)  # fetches that were impossible long ago are not made up for
+        self._owed = min(max(self._owed + planned - self._made, -CHECKS_PER_PERIOD * planned), most)
+        spending = Spending(
+            planned, self._unspent, self._waiting, self._starved, self._owed, self._made, self._top, self._level
+        )
+        self._made, self._checked_at, self._starved = 0, at, False
+        self.schedule.correct(spending)
+        self._check_pace()
+        if self._unspent > 1.0 + TOLERANCE * planned:
+            self._unspent = 0.0
+        self._left = ceil(spending.unspent) if spending.short else ceil(spending.owed) if spending.late else 0
+        self._metrics.inc("controller/corrected", spending.short)
+        return self._left

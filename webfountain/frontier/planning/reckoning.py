@@ -1,0 +1,128 @@
+"""Compute the urgencies of many sites at once.
+
+Most sites are small, so the sites of a batch are computed as one array (`core.site_urgency`), which costs little more
+than one site. First the results of their visits are learned, and enter the collection's forecast. Only sites that may
+have a page worth the price are computed (`UrgentSite.is_stale`).
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.core.forecast import Belief
+from webfountain.core.site_urgency import Sites
+from webfountain.frontier.planning.site_ranking import RUNGS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webfountain.frontier.planning.collection_forecast import CollectionForecast
+    from webfountain.frontier.planning.urgency_pace import UrgencyPace
+    from webfountain.frontier.planning.urgent_site import UrgentSite
+
+__all__ = ["Reckoner", "SitesTogether"]
+
+PAGES_TOGETHER: Final = 6000
+"""Number of pages that are computed at once; with more, numpy's arrays do not fit into the processor's cache."""
+
+
+class SitesTogether:
+    """Sites with similar terms at one time. Their pages are numbered one site after the other."""
+
+    def __init__(self, sites: list[UrgentSite], at: float) -> None:
+        self.sites = sites
+        self.step_s = sites[0].terms.step_s
+        self.at = at
+        steps = np.array([site.ranking.steps.step(at) for site in sites], dtype=np.int64)
+        self.urgencies = Sites([site.urgencies for site in sites], step=steps)
+
+    def learn(self) -> list[float]:
+        """Learn from visits. Return for how many seconds each changed page is believed to have been obsolete."""
+        begins = self.urgencies.offset.tolist()
+        found = [
+            (begin + page, step, changed)
+            for begin, site in zip(begins, self.sites, strict=False)
+            for page, (step, changed) in site.observed.items()
+        ]
+        pages, steps, changed = (np.array(each) for each in zip(*found, strict=True))
+        showed = self.urgencies.observe(pages, changed, steps)
+        self.urgencies.keep()
+        for site in self.sites:
+            site.learned(self.at)
+        lasted: list[float] = (showed.lasted * self.step_s).tolist()
+        return lasted
+
+    def reckon(self, price: float, *, rest_s: float) -> None:
+        """Compute each site's ranking, and the times before which no other page reaches the price or parts of it.
+
+        Pages become more urgent only with a new step. The sites are not computed again for `rest_s` from now on.
+        """
+        approach = self.urgencies.approach()
+        worth = approach.urgency * self.step_s
+        wanted = np.isfinite(np.concatenate([site.ranking.candidate_since for site in self.sites]))
+        begins = self.urgencies.offset.tolist()
+        worth[~wanted] = 0.0
+        wanted &= worth < price
+        waits = [begin + page for begin, site in zip(begins, self.sites, strict=False) for page in site.ranking.waits]
+        wanted[waits] = False
+        ahead = self.urgencies.steps_until(approach, wanted, np.array(RUNGS) * price / self.step_s)
+        begun = np.array([site.ranking.steps.begin_of(site.ranking.steps.step(self.at)) for site in self.sites])
+        reaches = (begun + np.maximum(np.ceil(ahead), 1.0) * self.step_s).T.tolist()
+        for i, site in enumerate(self.sites):
+            own = worth[begins[i] : begins[i + 1]].copy()
+            site.ranking.replace(own, self.at, price, reaches[i], rests_until=self.at + rest_s)
+
+    def believed(self) -> list[Belief]:
+        """Return the beliefs about each site."""
+        candidates = np.isfinite(np.concatenate([site.ranking.candidate_since for site in self.sites]))
+        pages = np.bincount(self.urgencies.site[candidates], minlength=len(self.sites))
+        rows = zip(pages.tolist(), *(each.tolist() for each in self.urgencies.reckon(candidates)), strict=True)
+        return [
+            Belief(self.at, count, obsolete, so_far * self.step_s, growing / self.step_s)
+            for count, obsolete, so_far, growing in rows
+        ]
+
+
+class Reckoner:
+    """Keeps the rankings of sites up to date, and the forecast with them."""
+
+    def __init__(self, pace: UrgencyPace, forecast: CollectionForecast) -> None:
+        self._pace = pace
+        self._forecast = forecast
+
+    def reckon(self, sites: Iterable[UrgentSite], price: float, at: float) -> None:
+        """Learn from the visits of sites that may have a page worth the price by now, and compute their rankings."""
+        stale = [site for site in sites if site.is_stale(price, at, self._pace.pause_s)]
+        for group in _groups([site for site in stale if site.observed], at):
+            self._learn(group)
+            group.reckon(price, rest_s=self._pace.rest_s)
+        for group in _groups([site for site in stale if not site.is_reckoned(at)], at):
+            group.reckon(price, rest_s=self._pace.rest_s)
+
+    def learn(self, site: UrgentSite, at: float) -> None:
+        """Learn from the visits of one site."""
+        if site.observed:
+            self._learn(SitesTogether([site], at))
+
+    def _learn(self, group: SitesTogether) -> None:
+        lasted_s = group.learn()
+        new = zip(group.sites, group.believed(), strict=True)
+        self._forecast.add(group.at, lasted_s, [(site.believe(believed), believed) for site, believed in new])
+
+
+def _groups(sites: list[UrgentSite], at: float) -> Iterator[SitesTogether]:
+    """Yield sites with similar terms in groups of at most `PAGES_TOGETHER` pages."""
+    by_interval: dict[float, list[UrgentSite]] = {}
+    pages: Counter[float] = Counter()
+    for site in sites:
+        interval = site.terms.interval
+        by_interval.setdefault(interval, []).append(site)
+        pages[interval] += len(site)
+        if pages[interval] >= PAGES_TOGETHER:
+            del pages[interval]
+            yield SitesTogether(by_interval.pop(interval), at)
+    for group in by_interval.values():
+        yield SitesTogether(group, at)

@@ -1,0 +1,219 @@
+"""Ranking of one site's pages: their urgencies, which of them wait, and when others become urgent.
+
+It contains the result of the last computation (`reckoning`) and the events since: pages that were made due and wait,
+that waited in vain, or that were fetched. For several prices, a computation also gives the times before which no other
+page reaches them (`RUNGS`). They show whether a lower price requires a new computation. Urgencies and prices are
+seconds of obsolete time; times are UTC seconds.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import numpy.typing as npt
+
+    from webfountain.frontier.planning.urgency_terms import SiteSteps
+
+    Array = npt.NDArray[np.float64]
+    Flags = npt.NDArray[np.bool_]
+    Ints = npt.NDArray[np.int64]
+
+__all__ = ["EARLY", "RUNGS", "SiteRanking"]
+
+EARLY: Final = 0.8
+"""A site becomes active again when a page reaches this share of the price, but only once, because the price may have
+fallen meanwhile."""
+RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
+"""Shares of the price for which a computation finds when a page may reach them."""
+
+
+class SiteRanking:
+    """The pages of one site by number, with their urgencies."""
+
+    __slots__ = (
+        "_has_grown",
+        "_worth_step",
+        "asked",
+        "best",
+        "candidate_since",
+        "most",
+        "reaches",
+        "rests_until",
+        "steps",
+        "waits",
+        "worth",
+    )
+
+    def __init__(
+        self,
+        steps: SiteSteps,
+        candidate_since: Array,
+        *,
+        most: float = inf,
+        asked: float = 0.0,
+        reaches: Sequence[float] = (),
+        rests_until: float = -inf,
+    ) -> None:
+        """Begin with pages that were not computed yet; the other arguments were saved with the site."""
+        self.steps = steps
+        self.candidate_since = candidate_since
+        """(pages,) time from which a page may be fetched; inf if it is no candidate: its fetches fail, or it is gone
+        or refused."""
+        self.waits: dict[int, float] = {}
+        """Pages that were made due and not fetched yet, with the time, oldest first."""
+        self.worth = np.zeros(0)
+        """(pages,) urgency of each."""
+        self.best, self.most = most, most
+        """Upper bound of the urgency of all pages, and urgency of the most urgent page that does not wait."""
+        self.asked = asked
+        """Price at the last computation."""
+        self.reaches = reaches
+        """Times before which no other page reaches each of `RUNGS` of that price."""
+        self.rests_until = rests_until
+        """There is no computation before this time, unless a change was found and pages wait."""
+        self._worth_step = -1
+        self._has_grown = False  # pages were added since; for now, a fetch of them saves nothing
+
+    def __len__(self) -> int:
+        return len(self.candidate_since)
+
+    def replace(self, worth: Array, at: float, price: float, reaches: Sequence[float], *, rests_until: float) -> None:
+        """Store a computation at a price: urgencies, and when other pages reach `RUNGS` of it."""
+        self.rests_until, self._has_grown = rests_until, False
+        self.worth, self._worth_step, self.best = worth, self.steps.step(at), float(worth.max(initial=0.0))
+        self.asked, self.reaches = price, reaches
+        self._find_most()
+
+    def outdate(self, *, forget_reaches: bool = False) -> None:
+        """Mark the ranking as outdated after learning; `forget_reaches` if any page may be affected."""
+        self._worth_step = -1
+        if forget_reaches:
+            self.reaches = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether all pages were computed, now or earlier."""
+        return len(self.worth) == len(self)
+
+    @property
+    def has_grown(self) -> bool:
+        """Return whether pages were added since the computation."""
+        return self._has_grown
+
+    def is_of_step(self, at: float) -> bool:
+        """Return whether it was computed in the step that contains `at`."""
+        return self._worth_step == self.steps.step(at)
+
+    def add(self, candidate_since: Sequence[float]) -> None:
+        """Add pages after their first fetch: for now, another fetch saves nothing."""
+        if self.is_known:
+            self.worth, self._has_grown = np.concatenate([self.worth, np.zeros(len(candidate_since))]), True
+        else:
+            self.reaches = ()
+        self.candidate_since = np.concatenate([self.candidate_since, np.array(candidate_since, dtype=np.float64)])
+
+    def end_wait(self, page: int, candidate_since: float) -> None:
+        """Record that a page was fetched, or is no candidate (inf): for now, a fetch saves nothing."""
+        self.waits.pop(page, None)
+        if not self.candidate_since.flags.writeable:  # it is the stored bytes
+            self.candidate_since = self.candidate_since.copy()
+        self.candidate_since[page] = candidate_since
+        if page < len(self.worth):
+            self.worth[page] = 0.0
+
+    def make_due(self, pages: Ints, at: float) -> list[int]:
+        """Count pages as waiting from now on. Return their numbers."""
+        numbers: list[int] = pages.tolist()
+        self.waits.update(dict.fromkeys(numbers, at))
+        self._find_most()
+        return numbers
+
+    def wait_on(self, page: int, since: float) -> None:
+        """Record that a page has been waiting since a time."""
+        self.waits[page] = since
+
+    def forget_waits(self) -> None:
+        """Count no page as waiting: these pages are made due again."""
+        if self.waits:
+            self.waits.clear()
+            self._find_most()
+
+    def _find_most(self) -> None:
+        if self.is_known:
+            self.most = self.best
+            if self.waits:
+                self.most = float(self.worth_of_free().max(initial=0.0))
+
+    def urgent(self, price: float, fetched_by: float) -> tuple[Ints, Array]:
+        """Return the pages that are worth the price, do not wait, and may be fetched, with their urgencies."""
+        pages = self._worthy(price)
+        pages = pages[self.candidate_since[pages] <= fetched_by]
+        return pages, self.worth[pages]
+
+    def due_since(self, price: float) -> float:
+        """Return the least `candidate_since` of the pages that are worth the price and do not wait; inf if there is
+        none.
+
+        It costs nothing if no page is known to be worth the price.
+        """
+        return inf if price > self.most else float(self.candidate_since[self._worthy(price)].min(initial=inf))
+
+    def _worthy(self, price: float) -> Ints:
+        pages = np.flatnonzero(self.worth >= price)
+        if len(pages) and self.waits:
+            pages = pages[~np.isin(pages, np.fromiter(self.waits, dtype=np.int64))]
+        return pages
+
+    def demand(self, price: float, fetched_by: float) -> int:
+        """Return how many pages wait or are worth the price, of those last fetched before a time."""
+        if price > self.most:
+            return len(self.waits)
+        worth = self.worth >= price
+        worth[np.fromiter(self.waits, dtype=np.int64)] = True
+        worth &= self.candidate_since <= fetched_by
+        return int(np.count_nonzero(worth))
+
+    def worth_of_waiting(self) -> Array:
+        """Return the urgencies of the pages that wait."""
+        return self.worth[np.fromiter(self.waits, dtype=np.int64)]
+
+    def worth_of_free(self) -> Array:
+        """Return the urgencies of the candidates that do not wait."""
+        free = self.worth > 0.0
+        free[np.fromiter(self.waits, dtype=np.int64)] = False
+        return self.worth[free]
+
+    def may_be_worth(self, price: float, at: float) -> bool:
+        """Return whether a page may be worth the price by now, while no page of the site waits."""
+        if self.waits or not self.is_known:
+            return False
+        if price <= self.most:
+            return True
+        reach = self.reaches_at(price, at)
+        return reach is not None and reach <= at and self.rests_until <= at
+
+    def reaches_at(self, price: float, at: float) -> float | None:
+        """Return the earliest time at which a page below the price could reach it, if no change is found; inf: never.
+
+        If that time is in the future, return when a page nearly reaches the price (`EARLY`). None if it is not known.
+        """
+        if not self.reaches or (self.asked < price and self.asked <= self.most):
+            return None  # pages that were worth the price of that time were left out
+        for rung, reach in zip(RUNGS, self.reaches, strict=True):
+            if rung * self.asked <= EARLY * price and reach > at:
+                return reach
+        return next((each for rung, each in zip(RUNGS, self.reaches, strict=True) if rung * self.asked <= price), None)
+
+    def reckon_at(self, price: float, at: float) -> float:
+        """Return when to compute the ranking again if no page is worth the price: then one may be."""
+        rests = at < self.rests_until
+        due = self.reaches_at(price, -inf if rests else at)  # a rest does not end early
+        if due is not None:
+            return due
+        return self.steps.begin_of(self._worth_step + 1) if rests else self.steps.next_at(at)

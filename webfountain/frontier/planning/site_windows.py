@@ -1,0 +1,200 @@
+"""Windows of a very large site: parts of its pages by ranges of their keys, one of them in memory at a time.
+
+The `UrgentSite` has the pages of the current window; for the other windows, only the results of visits since then are
+kept. Each window is saved separately. All have turns of the same length, once in `UrgencyTerms.turnaround_s`. Keys are
+spread evenly, so each window is a sample of the site. With equal turns, one price divides the budget among windows as
+it would among all pages. Knowledge about sections and releases belongs to the whole site and is passed from window to
+window. A page's own evidence belongs to its window: if a release shows in one window, it affects the pages of another
+at their next turn.
+
+Most sites have one window, which is always in memory. `window_turns` loads another one.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.core.forecast import Belief  # noqa: TC001  (msgspec reads it)
+from webfountain.frontier.planning.page_numbers import KEY_BYTES
+from webfountain.records import PageRecord
+
+if TYPE_CHECKING:
+    from webfountain.frontier.planning.urgency_terms import UrgencyTerms
+
+__all__ = ["AWAY", "WINDOW", "Windows"]
+
+WINDOW: Final = 50_000
+"""Largest number of pages of a site that are in memory and computed at once: about 15 MB with intermediate results.
+Smaller windows would be exchanged more often for fewer fetches: about one in 36 of a window's pages is fetched in a
+turn.
+"""
+LEAD: Final = 0.25
+"""Largest share of a turnaround by which windows without urgent pages end their turn early. The number of urgent pages
+varies by chance. When the price followed these variations from turn to turn, up to 5 of 100 fetches were not made. A
+share of one half gained nothing more.
+"""
+AWAY: Final = 20_000
+"""Largest number of visits to pages of windows that are not in memory; above it, the window with most of them has its
+turn."""
+_MARK: Final = b"windows:"
+"""First byte of the saved data of a site with windows; no msgpack array starts with it."""
+
+
+class _AbsentVisit(msgspec.Struct, frozen=True, array_like=True):
+    """Result of a visit to a page whose window was not in memory. If it has no record, the page is no candidate any
+    more.
+    """
+
+    key: bytes
+    record: PageRecord | None
+    kind: str
+    at: float
+
+
+class Windows(msgspec.Struct, array_like=True):
+    """The windows of a site, by number: 1 contains all keys, 2n and 2n + 1 are the lower and the upper half of n."""
+
+    hand: int
+    others: list[int]
+    """The windows that are not in memory, the next one first."""
+    turn_at: float
+    """Time of the next turn. Windows without urgent pages make up for missed turns."""
+    taken_at: float
+    """Start of the current turn."""
+    newest: int
+    """The window that was saved with the newest knowledge about the site's sections."""
+    away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
+    """Visits to pages since their windows were in memory, or since these were saved."""
+    believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
+    """Beliefs about each window, as counted in the collection's forecast."""
+    waits: dict[bytes, float] = msgspec.field(default_factory=dict)
+    """Pages of other windows that were made due and not fetched yet, with the time."""
+
+    @classmethod
+    def begun(cls, depth: int, terms: UrgencyTerms, at: float) -> Windows:
+        """Return 2^`depth` windows, none of which had its turn yet."""
+        numbers = [*range(1 << depth, 2 << depth)]
+        return cls(numbers[0], numbers[1:], at - terms.turnaround_s, at, numbers[0])
+
+    @classmethod
+    def whole(cls) -> Windows:
+        """Return the single window of a site that is in memory as a whole."""
+        return cls(1, [], inf, inf, 1)
+
+    @classmethod
+    def decode(cls, data: bytes) -> Windows | None:
+        """Restore the output of `encode`; return None if it cannot be read, or belongs to a site that is in memory as
+        a whole.
+        """
+        if not data.startswith(_MARK):
+            return None
+        try:
+            return _WINDOWS.decode(data[len(_MARK) :])
+        except ValueError:
+            return None
+
+    def encode(self, believed: Belief | None) -> bytes:
+        """Return the data to save with the site; `believed` is for the current window. Waiting pages are made due
+        again.
+        """
+        self.believed[self.hand] = believed
+        waits, self.waits = self.waits, {}
+        try:
+            return _MARK + msgspec.msgpack.encode(self)
+        finally:
+            self.waits = waits
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether there is only one window, which is always in memory."""
+        return not self.others
+
+    @property
+    def numbers(self) -> list[int]:
+        """Return the numbers of all windows."""
+        return [self.hand, *self.others]
+
+    def beliefs(self, *of_hand: Belief | None) -> list[Belief]:
+        """Return the beliefs about each window for the collection's forecast; `of_hand` is newer than what was saved
+        of the current window.
+        """
+        others = [each for number, each in self.believed.items() if not of_hand or number != self.hand]
+        return [each for each in (*others, *of_hand) if each is not None]
+
+    def turn_s(self, terms: UrgencyTerms) -> float:
+        """Return the length of a turn, s."""
+        return terms.turnaround_s / (1 + len(self.others))
+
+    def is_time(self, terms: UrgencyTerms, at: float) -> bool:
+        """Return whether the next window should have its turn, even if the current one has urgent pages."""
+        return at >= max(self.turn_at, self.taken_at + self.turn_s(terms)) or self.is_full()
+
+    def early_at(self, terms: UrgencyTerms) -> float:
+        """Return when the next window has its turn if the current one has no urgent pages; inf if there is no next
+        one."""
+        return self.turn_at - LEAD * terms.turnaround_s if self.others else inf
+
+    def number_of(self, key: bytes) -> int:
+        """Return the window of a page."""
+        within = int.from_bytes(key, "big") | 1 << 8 * KEY_BYTES
+        numbers = {self.hand, *self.others}
+        return next(number for bits in range(8 * KEY_BYTES, -1, -1) if (number := within >> bits) in numbers)
+
+    def put_off(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> bool:
+        """Keep the result of a visit until the turn of the page's window, if that is not in memory. Return whether it
+        was kept.
+        """
+        if not self.others or (number := self.number_of(key)) == self.hand:
+            return False
+        if record is not None:
+            record = PageRecord(
+                record.url, state=record.state, policy=record.policy, importance=record.importance,
+                last_crawled=record.last_crawled, failures=record.failures,
+            )  # fmt: skip
+        self.away.setdefault(number, []).append(_AbsentVisit(key, record, kind, at))
+        self.waits.pop(key, None)
+        return True
+
+    def is_full(self) -> bool:
+        """Return whether too many visits of other windows are kept."""
+        return sum(len(found) for number, found in self.away.items() if number != self.hand) > AWAY
+
+    def keep_hand(self) -> None:
+        """Record that the current window is saved in its present state."""
+        self.away.pop(self.hand, None)
+        self.newest = self.hand
+
+    def turn(self, left: dict[int, Belief | None], waits: dict[bytes, float], terms: UrgencyTerms, at: float) -> int:
+        """Load another window: the next, or the one with most kept visits. Return its number.
+
+        Parameters
+        ----------
+        left : the current window, or the parts into which it was split, with the beliefs about each; all are saved
+        waits : its pages that were made due, with the time
+        """
+        self.keep_hand()
+        self.newest = next(iter(left))
+        self.waits |= waits
+        self.believed.pop(self.hand, None)
+        self.believed |= left
+        fullest = (
+            max(self.others, key=lambda number: len(self.away.get(number, ())), default=0) if self.is_full() else 0
+        )
+        self.others += left
+        self.hand = fullest or self.others[0]
+        self.others.remove(self.hand)
+        turn_s, lead_s = self.turn_s(terms), LEAD * terms.turnaround_s
+        self.turn_at = min(max(self.turn_at + turn_s, at - terms.turnaround_s), at + turn_s + lead_s)
+        self.taken_at = at
+        return self.hand
+
+    def waits_at_hand(self) -> list[tuple[bytes, float]]:
+        """Remove the pages of the current window from the waiting ones, and return them with their times."""
+        keys = [key for key in self.waits if self.number_of(key) == self.hand]
+        return [(key, self.waits.pop(key)) for key in keys]
+
+
+_WINDOWS: Final = msgspec.msgpack.Decoder(Windows)

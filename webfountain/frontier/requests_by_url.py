@@ -1,0 +1,64 @@
+"""Find the keys of a URL in the store.
+
+A page of a collection has the key of its URL. A request of another project's spider has Scrapy's fingerprint as key,
+which also covers method and body. A request with `dont_filter` has a unique key. So one URL may have many keys, and
+none can be computed from it.
+
+Place in the walk: before it, if a URL is given from outside (`inbox`, `webfountain now` and `forget`). To find a URL
+among a project's requests, all records of its site are read.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Final
+
+from webfountain.records import Link
+from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webfountain.store.contract import PageRecords
+
+__all__ = ["REPLACED", "failed_requests", "holds_requests", "keys_of_url", "requests_of"]
+
+REPLACED: Final = "replaced"
+"""Error of a request that a middleware replaced by another."""
+_TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
+
+_SAMPLE: Final = 20
+"""Number of a site's records that are read to find out the kind of store: `now` may have added a URL without a
+request."""
+
+
+def holds_requests(store: PageRecords, site: str) -> bool:
+    """Return whether the records of a site are another project's requests."""
+    first = itertools.islice(store.records(site=site), _SAMPLE)
+    return any(record.request is not None for _, record in first)
+
+
+def keys_of_url(store: PageRecords, url: str) -> Sequence[bytes]:
+    """Return the keys of a canonical URL: its own, or the keys of all requests for it that the store knows."""
+    site, own = site_of(url), fingerprint(url)
+    if not holds_requests(store, site):
+        return [own]
+    return requests_of(store, url) or [own]
+
+
+def requests_of(store: PageRecords, url: str) -> list[bytes]:
+    """Return the keys of all requests for a canonical URL, in no order. It reads every record of the site."""
+    return [key for _, key, record in store.keyed(site=site_of(url)) if record.url == url]
+
+
+def failed_requests(store: PageRecords) -> Iterator[Link]:
+    """Yield every request that failed when it was last made: it got no answer, or one that requires another try.
+
+    A request that a retry or a redirect replaced did not fail, because the new request has its own record. This reads
+    every record of the store.
+    """
+    for site, key, record in store.keyed():
+        if record.request is None or record.error == REPLACED:
+            continue
+        if record.state == "failed" or record.status in _TRY_AGAIN:
+            yield Link(url=record.url, site=site, key=key)

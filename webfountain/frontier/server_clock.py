@@ -1,0 +1,90 @@
+"""The clock of an ant: its machine's clock, corrected by the time of the shared server.
+
+Leases, claims and delays apply to all ants of a store, so their clocks must agree. In a test, an ant whose clock was 3
+s ahead took the sites of other ants while they were being crawled. The ant compares its clock with the server's at the
+start and with each heartbeat. If they differ by more than a fifth of a heartbeat, it uses the server's time; the
+margin of each lease (`term.MARGIN`) covers smaller differences. Each correction is logged.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from typing import TYPE_CHECKING, Final
+
+from webfountain.errors import WebfountainError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webfountain.clock import Clock
+
+__all__ = ["ServerClock"]
+
+logger = logging.getLogger(__name__)
+
+TOLERANCE: Final = 0.2
+"""Share of a heartbeat by which clocks may differ."""
+MOST_BACK_S: Final = 60.0
+"""Largest time, s, by which the server's clock may go back during a crawl. The ant waits that long; above it, the ant
+ends.
+"""
+
+
+class ServerClock:
+    """A `Clock`: the time of `machine`, plus a difference that `compare` finds. Any thread may call it.
+
+    Parameters
+    ----------
+    server_time : UTC seconds by the server's clock
+    heartbeat_s : heartbeat of the ants, seconds
+    steady : monotonic seconds
+    """
+
+    def __init__(
+        self,
+        machine: Clock,
+        server_time: Callable[[], float],
+        *,
+        heartbeat_s: float,
+        steady: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._machine = machine
+        self._server_time = server_time
+        self._tolerance_s = TOLERANCE * heartbeat_s
+        self._steady = steady
+        self._offset = 0.0
+        self._last = -math.inf
+
+    def now(self) -> float:
+        """Return the UTC seconds since 1970. The result never decreases."""
+        self._last = max(self._last, self._machine.now() + self._offset)
+        return self._last
+
+    def compare(self) -> None:
+        """Compare with the server, and use its time if the difference is too large. This takes one round trip.
+
+        Raises
+        ------
+        WebfountainError
+            if the server's time is so far behind this clock that the ant would have to wait for minutes.
+        """
+        began = self._steady()
+        server = self._server_time()
+        round_trip_s = self._steady() - began
+        # The server read its clock at some moment of the round trip, so only a larger difference is certain.
+        ahead = self._machine.now() + self._offset - (server + 0.5 * round_trip_s)
+        if abs(ahead) <= self._tolerance_s + 0.5 * round_trip_s:
+            return
+        if ahead > MOST_BACK_S and self._last > -math.inf:
+            raise WebfountainError(
+                f"the clock of the store's server was set back by {ahead:.0f} s; start the crawl again"
+            )
+        self._offset -= ahead
+        off = -self._offset
+        logger.warning(
+            "The clock of this machine is %.1f s %s that of the store's server; the crawl uses the server's time",
+            abs(off),
+            "ahead of" if off > 0 else "behind",
+        )

@@ -1,0 +1,232 @@
+"""Addresses of the active sites: where each site is placed, and which address may receive the next request.
+
+These are the two upper tiers of Figure 1 of Edwards 2001: a round robin over addresses, and under each address a round
+robin over its sites. Every address and every site has its own gate. A site is placed once its address is known: at
+once if its host name is an address, otherwise when its host is resolved. The caller that takes a fetch out of `ring`
+shuts the gates that the fetch passes. The site opens them again when its fetch has landed (`SitePoliteness`); then the
+ring must be updated (`Tier.wake`). If an address does not answer, the site moves to the next address of its host that
+does (`detour`).
+
+With several ants (`shared`), only one ant sends requests to an address. The address of a new site is claimed first
+(`unclaimed`). Nothing is sent there until the claim is `granted`; if it is `refused`, the sites must leave. An ant may
+lend slots of both gates of a very large site to others (`Loans`; `cluster.loans` describes the life of a loan).
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import TYPE_CHECKING, Final
+
+from webfountain.frontier.sites.address_group import AddressGroup
+from webfountain.frontier.sites.ring import ByWorth, RoundRobin, Tier
+from webfountain.frontier.sites.statistics import AddressStatistics
+from webfountain.urls import host_of
+
+if TYPE_CHECKING:
+    from webfountain.frontier.sites.address_group import Place
+    from webfountain.policy.tables import PolitenessTable
+    from webfountain.records import Fetch
+
+__all__ = ["Addresses"]
+
+_CLAIM_S: Final = 0.25
+"""Seconds until a fetch in flight tries again to move to an address that this ant does not hold yet."""
+
+
+class Addresses:
+    """The addresses of the active sites. `ring` returns the next fetch that politeness allows."""
+
+    def __init__(self, rules: PolitenessTable, *, shared: bool = False, by_worth: bool = False) -> None:
+        """`by_worth`: serve the site whose next page is the most important first, instead of all sites evenly."""
+        self._rules = rules
+        self._shared = shared and rules.per_ip
+        self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
+        self._groups: dict[str, AddressGroup] = {}
+        self._empty: list[AddressGroup] = []
+        self._waiting: dict[str, list[Place]] = {}
+        self._unresolved: list[str] = []
+        self._unclaimed: list[str] = []
+        self._freed: list[str] = []
+
+    # ------------------------------------------------------- joining and leaving
+
+    def enter(self, place: Place) -> AddressGroup | None:
+        """Add a newly active site. Return its group, or None while its host's address is unknown (`unresolved`)."""
+        host = host_of(place.name)
+        try:
+            address = str(ipaddress.ip_address(host))
+        except ValueError:
+            waiting = self._waiting.setdefault(host, [])
+            if not waiting:
+                self._unresolved.append(host)
+            waiting.append(place)
+            return None
+        return self.add(place, address)
+
+    def unresolved(self) -> list[str]:
+        """Return the hosts that must be resolved. Each is returned once, until it is `resolved`."""
+        hosts, self._unresolved = self._unresolved, []
+        return hosts
+
+    def resolved(self, host: str, address: str | None) -> list[tuple[Place, AddressGroup | None]]:
+        """Return the sites that waited for the address of a host, each with its group; None: the host has no
+        address."""
+        waiting = self._waiting.pop(host, [])
+        return [(place, None if address is None else self.add(place, address)) for place in waiting]
+
+    def add(self, place: Place, address: str) -> AddressGroup:
+        """Place a site at its address, or alone if `per_ip = false`."""
+        group = self._group_at(place, address)
+        group.address = address
+        group.turns.add(place.sequencer)
+        group.places[place] = None
+        return group
+
+    def add_lent(self, place: Place, address: str, slots: int) -> AddressGroup:
+        """Place a site of another ant, which has lent `slots` slots. No other site shares this group."""
+        group = AddressGroup(f"{place.name} {address}", address, Tier(self.ring, slots), is_ours=True, is_lent=True)
+        self._groups[group.key] = group
+        self.ring.add(group.turns)
+        group.turns.add(place.sequencer)
+        group.places[place] = None
+        return group
+
+    def _group_at(self, place: Place, address: str) -> AddressGroup:
+        key = address if self._rules.per_ip else place.name
+        group = self._groups.get(key)
+        if group is None:
+            turns = Tier(self.ring, self._rules.concurrency)
+            group = self._groups[key] = AddressGroup(key, address, turns, is_ours=not self._shared)
+            if group.is_ours:
+                self.ring.add(group.turns)
+            else:
+                self._unclaimed.append(key)
+            self._empty.append(group)  # `sweep` removes it from this list if the group has a site.
+        elif group.is_leaving and not group.places:
+            group.is_leaving = False  # No other ant has claimed the address.
+            self.ring.add(group.turns)
+        return group
+
+    def detour(self, place: Place, group: AddressGroup, address: str, at: float) -> float:
+        """Move a fetch in flight to another address of its host, because the address of `group` does not answer.
+
+        Return the seconds to wait before the next try (inf: until another fetch has landed), or 0.0 if the fetch may
+        continue. In that case it holds a slot of the new address, and the site is placed there.
+        """
+        there = self._group_at(place, address)
+        if there is not group:
+            opens = there.gate.open_at() if there.is_ours and not there.is_leaving else at + _CLAIM_S
+            if opens > at:
+                return opens - at
+            there.gate.take()
+            group.gate.give(at)  # The old address received no request.
+            self.ring.wake(group.turns)
+        self.move(place, address)
+        return 0.0
+
+    def move(self, place: Place, address: str) -> None:
+        """Move a site to another address of its host. The previous address becomes its last fallback."""
+        before = place.group
+        assert before is not None
+        addresses = (before.address, *place.fallbacks)
+        at = addresses.index(address)
+        self.leave(place)
+        place.move(self.add(place, address), (*addresses[at + 1 :], *addresses[:at]))
+
+    def leave(self, place: Place) -> None:
+        """Remove a site that is no longer active. Its address is kept until `sweep` finds that its gate is open."""
+        group = place.group
+        if group is not None:
+            group.turns.remove(place.sequencer)
+            del group.places[place]
+            if not group.places:
+                self._empty.append(group)
+            return
+        waiting = self._waiting.get(host_of(place.name), [])
+        if place in waiting:
+            waiting.remove(place)
+
+    def sweep(self, at: float) -> None:
+        """Remove addresses that have no site and an open gate. Until then, the next site at the address must wait,
+        too.
+        """
+        kept = []
+        for group in self._empty:
+            if group.places or self._groups.get(group.key) is not group:
+                continue
+            if max(group.gate.open_at(), group.gate.next_for_others(at, 0.0)) > at:
+                kept.append(group)
+            else:
+                self._remove(group)
+                if self._shared and group.is_ours and not group.is_lent:
+                    self._freed.append(group.key)
+        self._empty = kept
+
+    def _remove(self, group: AddressGroup) -> None:
+        if group.is_ours and not group.is_leaving:
+            self.ring.remove(group.turns)
+        del self._groups[group.key]
+
+    # ------------------------------------------------------ among several ants
+
+    def unclaimed(self) -> list[str]:
+        """Return the addresses to claim. Each is returned once, until it is `granted` or `refused`."""
+        wanted, self._unclaimed = self._unclaimed, []
+        return wanted
+
+    def claimed(self) -> list[str]:
+        """Return the addresses that this ant holds among several ants."""
+        ours = (group for group in self._groups.values() if group.is_ours and not group.is_lent)
+        return [group.key for group in ours] if self._shared else []
+
+    def freed(self) -> list[str]:
+        """Return the addresses that this ant has given up, each once."""
+        freed, self._freed = self._freed, []
+        return freed
+
+    def granted(self, key: str, *, open_at: float) -> bool:
+        """Mark an address as held by this ant and open from `open_at` on. Return False if no site needs it any more."""
+        group = self._groups.get(key)
+        if group is None:
+            return False
+        if not group.is_ours:
+            group.is_ours = True
+            self.ring.add(group.turns)
+        group.gate.hold(open_at)
+        self.ring.wake(group.turns)
+        return True
+
+    def refused(self, key: str) -> list[Place]:
+        """Give up an address that another ant holds. Return its sites, which must leave."""
+        group = self._groups.get(key)
+        if group is None:
+            return []
+        self._remove(group)
+        group.is_ours = False
+        return list(group.places)
+
+    def let_go(self, surplus: int) -> None:
+        """Give whole addresses with about `surplus` sites to other ants, those with the fewest sites first."""
+        for group in sorted(self._groups.values(), key=lambda group: len(group.places)):
+            if group.is_ours and not (group.is_leaving or group.is_lent) and 0 < len(group.places) <= surplus:
+                self.quit(group)
+                surplus -= len(group.places)
+
+    def quit(self, group: AddressGroup) -> None:
+        """Stop all new requests to an address. Its sites leave when none of their fetches is in flight."""
+        if group.is_ours and not group.is_leaving:
+            self.ring.remove(group.turns)
+            group.is_leaving = True
+
+    def leaving(self) -> list[AddressGroup]:
+        """Return the addresses that go to other ants and still have sites."""
+        return [group for group in self._groups.values() if group.is_leaving and group.places]
+
+    def open_times(self, at: float) -> dict[str, float]:
+        """Return when another ant may use each of our addresses, if this ant ends at `at`."""
+        delay_s = self._rules.min_delay
+        return {key: self._groups[key].gate.next_for_others(at, delay_s) for key in self.claimed()}
+
+    def statistics(self) -> AddressStatistics:
+        """Return a frozen snapshot."""
+        return AddressStatistics(addresses=len(self._groups), resolving=len(self._waiting))

@@ -1,0 +1,170 @@
+"""Departures of sites from the active list.
+
+A site is parked if it has nothing due, is blocked or was served enough; it is dropped if it is lost. Place in the
+walk: before a batch is passed to the worker (`park_idle`), when another process took a site over (`lose`), and at the
+end of the crawl.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from webfountain.frontier.cluster.claim_names import GUEST
+from webfountain.frontier.sites.site_table import BLOCKED_S, is_busy
+from webfountain.frontier.sites.statistics import State
+from webfountain.store.answers import ParkRequest
+
+if TYPE_CHECKING:
+    from webfountain.frontier.batch import Batch
+    from webfountain.frontier.sites.addresses import Addresses
+    from webfountain.frontier.sites.file_requests import FileRequests
+    from webfountain.frontier.sites.flights import Flights
+    from webfountain.frontier.sites.site import ActiveSite
+    from webfountain.frontier.sites.site_context import SiteContext
+    from webfountain.frontier.sites.site_table import SiteTable
+    from webfountain.frontier.sites.slot_lending import SlotLending
+
+__all__ = ["Departures"]
+
+_QUANTUM: Final = 1000
+"""Number of fetches of a site after which a waiting site may take its place."""
+_PATIENCE_S: Final = 1.0
+"""A site stays active if its next page comes due within this time, because parking would cost more."""
+_FREED_S: Final = 0.5
+"""Seconds after its delay until the claim of an address that was given up is certainly dropped."""
+
+
+class Departures:
+    """Removes sites from the table, and remembers lost sites that have fetches in flight.
+
+    `shared` is True if other ants crawl from the same store.
+    """
+
+    def __init__(
+        self,
+        context: SiteContext,
+        sites: SiteTable,
+        addresses: Addresses,
+        file_requests: FileRequests,
+        *,
+        flights: Flights,
+        lending: SlotLending | None,
+        shared: bool,
+    ) -> None:
+        self._context = context
+        self._sites = sites
+        self._addresses = addresses
+        self._file_requests = file_requests
+        self._flights = flights
+        self._lending = lending
+        self._shared = shared
+        self._to_cut: set[str] = set()
+
+    def park_idle(self, batch: Batch, *, is_full: bool) -> float:
+        """Park the sites that have nothing due or must be left alone. Return when the first of them is due again.
+
+        `is_full`: other sites wait for a place on the list, so blocked sites and sites that were served enough leave,
+        too.
+        """
+        at = batch.at
+        leaving = {site: site.pages.wake_at for site in self._sites.quiet() if _is_done(site, at)}
+        leaving = self._resting(batch) | leaving
+        if is_full:
+            leaving = {site: self._back_at(site, at) for site in self._sites if _may_go(site, at)} | leaving
+        for group in self._addresses.leaving() if self._shared else ():
+            there = [self._sites.by_name[place.name] for place in group.places]
+            if not any(site.is_under_way() for site in there):
+                # Not before the address is free: another ant that activated the site earlier would give it back.
+                free = max(at, group.gate.next_for_others(at, 0.0)) + _FREED_S
+                leaving = dict.fromkeys((site for site in there if site.lease is not None), free) | leaving
+        return min((self.leave(site, due, batch) for site, due in leaving.items()), default=inf)
+
+    def leave_all(self, batch: Batch) -> None:
+        """Remove every site at the end of the crawl. Each may be crawled again as soon as politeness allows."""
+        for site in list(self._sites):
+            self.leave(site, batch.at, batch)
+
+    def _resting(self, batch: Batch) -> dict[ActiveSite, float]:
+        """Return the sites that must be left alone for long. Parked in the store, this time survives a kill.
+
+        A guest stays until its gate is open, because only its gate remembers the time. Sites that wait for its files
+        receive the error "busy".
+        """
+        resting = self._sites.resting(batch.at)
+        for site in [site for site in resting if site.lease is None]:
+            self._file_requests.route(site.files.give_up("busy"), batch)
+        return {site: batch.at for site in resting if _may_go(site, batch.at)}
+
+    def _back_at(self, site: ActiveSite, at: float) -> float:
+        """Return when a site that gives up its place may return: at once, unless its domain has used its share."""
+        shares = self._context.shares
+        is_capped = site.domain is not None and not site.domain.is_open
+        return at + shares.rest_s if shares is not None and is_capped else at
+
+    def leave(self, site: ActiveSite, due: float, batch: Batch) -> float:
+        """Remove a site from the list: park it, or give back what it has borrowed. Return when it is due again."""
+        self._remove(site)
+        given_up = site.files.give_up("busy")
+        back = inf
+        if site.is_borrowed:
+            assert self._lending is not None
+            self._lending.leave(site, batch)
+        elif site.lease is not None:
+            back = max(due, site.standing.next_at(batch.at))
+            batch.release(site.hand.flush())
+            batch.park(ParkRequest(site.lease, back, site.remember(batch.at)))
+        self._file_requests.route(given_up, batch)
+        if site.lease is None:
+            if self._shared:
+                batch.freed[GUEST + site.name] = site.standing.next_at(batch.at)
+        elif not site.is_borrowed:
+            self._context.metrics.inc("ant/sites_parked")
+        return back
+
+    # ------------------------------------------------------------ sites that are lost
+
+    def lose(self, name: str, batch: Batch) -> None:
+        """Drop a site that another process took over. Nothing more is requested there, and fetches in flight have no
+        effect.
+        """
+        site = self._sites.by_name.get(name)
+        if site is not None:
+            if self._flights.is_of(site):
+                self._to_cut.add(name)
+            self._remove(site)
+            if self._lending is not None:
+                self._lending.lose(site)
+            self._file_requests.route(site.lose(), batch)
+            self._context.metrics.inc("ant/sites_lost")
+
+    def lose_lease(self, name: str, token: int, batch: Batch) -> None:
+        """Drop a site if this ant still holds it under that lease."""
+        site = self._sites.by_name.get(name)
+        if site is not None and site.lease is not None and site.lease.token == token:
+            self.lose(name, batch)
+
+    def take_lost(self) -> set[str]:
+        """Return the newly lost sites whose fetches in flight must be cancelled, each once."""
+        taken, self._to_cut = self._to_cut, set()
+        return taken
+
+    def _remove(self, site: ActiveSite) -> None:
+        self._sites.remove(site)
+        if self._context.shares is not None and site.domain is not None:
+            self._context.shares.leave(site.name, site.domain)
+        self._addresses.leave(site.place)
+
+
+def _is_done(site: ActiveSite, at: float) -> bool:
+    """Return whether a site will have nothing due for so long that parking pays. A guest stays until its gate opens."""
+    if site.lease is None:
+        return site.standing.opens_at() <= at
+    return site.state is State.SHUT or site.pages.wake_at > at + _PATIENCE_S
+
+
+def _may_go(site: ActiveSite, at: float) -> bool:
+    """Return whether a site gives its place to a waiting site: it is blocked for long, or was served enough."""
+    if site.lease is None or site.state.is_preparing or site.is_under_way():
+        return False
+    return not is_busy(site, at + BLOCKED_S) or site.pages.served >= _QUANTUM

@@ -1,0 +1,343 @@
+"""Limit the share of a period's fetches that one registered domain may have.
+
+A focused crawl tends towards few domains, the large and fast ones (Krugler in Policies 2006). So at every moment of a
+period, a domain has at most `limits.domain_share` of the fetches made so far in the period, plus a few in advance. A
+domain that has used its share waits until others have fetched more. This keeps many domains busy, and costs O(log
+domains) per fetch. To the ring, such a site seems to have nothing to fetch (`CappedSequencer`). robots.txt, sitemaps
+and immediate URLs are counted, but not delayed.
+
+A domain with something to fetch is *blocked* (it has used its share, or must be left alone) or *busy* (a request is in
+flight, or due within seconds). If most domains are blocked and few are busy, the shares are too strict. Then the rest
+of the period is reassigned: each domain may have twice as much. This repeats until enough domains are busy.
+
+Ants that share a store exchange their counts with their heartbeats (`FetchCounts`). So a share refers to the fetches
+of all ants, and a domain whose sites belong to several ants has one share. Between two heartbeats, each ant may spend
+what is left. The fetches of an ant that died are forgotten. Each ant reassigns by the busy and blocked domains that it
+finds itself.
+
+Source: Białecki, Krugler, *Per-page crawling policy*, 2006: caps as a percentage, and the ratio of blocked to busy.
+"""
+
+from __future__ import annotations
+
+import heapq
+import logging
+from collections import Counter
+from math import inf
+from typing import TYPE_CHECKING, Final, Generic, TypeVar
+
+import msgspec
+
+from webfountain.store.census_counting import period_of
+from webfountain.urls import host_of, network_domain, registered_domain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from webfountain.frontier.sites.sequencers import Sequencer
+    from webfountain.metrics import Metrics
+    from webfountain.policy.collection import Collection
+
+__all__ = [
+    "BLOCKED_PER_BUSY",
+    "CHECKS_PER_PERIOD",
+    "SHARES",
+    "CappedSequencer",
+    "DomainShare",
+    "DomainShares",
+    "FetchCounts",
+    "ShareSnapshot",
+    "shares_of",
+]
+
+logger = logging.getLogger(__name__)
+T = TypeVar("T")
+
+SHARES: Final = "shares"
+"""Name of the published value that contains the last `ShareSnapshot`."""
+CHECKS_PER_PERIOD: Final = 1000
+BLOCKED_PER_BUSY: Final = 4.0
+"""Ratio of blocked to busy domains above which the rest of the period is reassigned."""
+_AHEAD: Final = 0.02
+"""Fetches that the shares allow in advance, as a share of a period's capacity."""
+_REPORTED: Final = 256
+"""Largest number of domains that one ant reports to the others; those with the most fetches come first."""
+_DOMAINS: Final = 100_000
+"""Number of domains above which those with few fetches and no active site are forgotten."""
+_REST: Final = 0.02
+"""Share of a period after which a site returns that gave up its place because of its domain."""
+
+
+class ShareSnapshot(msgspec.Struct, frozen=True):
+    """Numbers of busy and blocked domains at the time `at`, and the share that each domain may have."""
+
+    at: float
+    busy: int
+    blocked: int
+    share: float
+
+    @property
+    def ratio(self) -> float:
+        """Return the number of blocked domains per busy domain."""
+        return self.blocked / self.busy if self.busy else inf if self.blocked else 0.0
+
+
+class FetchCounts(msgspec.Struct, frozen=True, array_like=True):
+    """Fetches of one ant, or of all ants, in one numbered time period: in total, and for the domains with many."""
+
+    period: int
+    fetches: int = 0
+    domains: dict[str, int] = {}
+    busy: int = 0
+    blocked: int = 0
+
+    @classmethod
+    def of(cls, each: Iterable[FetchCounts]) -> FetchCounts | None:
+        """Return the sum of those reports that are for the latest period; None: there are none."""
+        reported = list(each)
+        if not reported:
+            return None
+        latest = max(one.period for one in reported)
+        reported = [one for one in reported if one.period == latest]
+        domains: Counter[str] = Counter()
+        for one in reported:
+            domains.update(one.domains)
+        return cls(
+            latest,
+            sum(one.fetches for one in reported),
+            dict(domains),
+            sum(one.busy for one in reported),
+            sum(one.blocked for one in reported),
+        )
+
+
+class DomainShare:
+    """The state of one registered domain: its fetches in the period (here and by other ants), whether it may have
+    more, and its active sites.
+    """
+
+    __slots__ = ("elsewhere", "fetches", "is_open", "name", "sites")
+
+    def __init__(self, name: str, elsewhere: int = 0) -> None:
+        self.name = name
+        self.fetches = 0
+        self.elsewhere = elsewhere
+        self.is_open = True
+        self.sites: set[str] = set()
+
+
+class CappedSequencer(Generic[T]):
+    """A sequencer that returns nothing while its domain has used up its share."""
+
+    __slots__ = ("_domain", "_inner")
+
+    def __init__(self, inner: Sequencer[T], domain: DomainShare) -> None:
+        self._inner = inner
+        self._domain = domain
+
+    def backlog(self) -> int:
+        return self._inner.backlog()
+
+    def wake_at(self) -> float:
+        return self._inner.wake_at() if self._domain.is_open else inf
+
+    def hurry_at(self) -> float:
+        return self._inner.hurry_at() if self._domain.is_open else inf
+
+    def worth(self) -> float:
+        return self._inner.worth() if self._domain.is_open else -inf
+
+    def next(self, at: float) -> T | None:
+        return self._inner.next(at) if self._domain.is_open else None
+
+    def flush(self) -> list[T]:
+        return self._inner.flush()
+
+
+class DomainShares:
+    """The shares of one process's domains. `capacity`: fetches per period of `period_s` seconds; None: no limit."""
+
+    def __init__(
+        self,
+        share: float,
+        *,
+        period_s: float,
+        capacity: int | None,
+        start: float,
+        metrics: Metrics,
+        domain_of: Callable[[str], str] = registered_domain,
+    ) -> None:
+        self._asked = self._share = share
+        self._domain_of = domain_of
+        self._period_s = period_s
+        self._metrics = metrics
+        self._ahead = max(1.0 / share, _AHEAD * (capacity or 0))
+        self._period = period_of(start, period_s)
+        self._check_at = start
+        self._fetches = 0
+        self._others = FetchCounts(self._period)
+        self._domains: dict[str, DomainShare] = {}
+        self._shut: list[
+            tuple[float, str]
+        ] = []  # domains that used their share, by the number of fetches at which they open again
+        self.rest_s = _REST * period_s
+        """Seconds after which a site returns that gave up its place."""
+        self.seen: ShareSnapshot | None = None
+        """Result of the last check."""
+
+    def enter(self, site: str) -> DomainShare:
+        """Add a newly active site and return its domain."""
+        name = self._domain_of(host_of(site))
+        domain = self._domains.get(name)
+        if domain is None:
+            domain = self._domains[name] = DomainShare(name, self._others.domains.get(name, 0))
+        domain.sites.add(site)
+        return domain
+
+    def leave(self, site: str, domain: DomainShare) -> None:
+        """Remove a site that is no longer active."""
+        domain.sites.discard(site)
+
+    def spend(self, domain: DomainShare) -> set[str]:
+        """Count a page request of a domain. Return the sites that may send requests again because of it."""
+        self._fetches += 1
+        domain.fetches += 1
+        if domain.is_open and self._has_its_share(domain):
+            domain.is_open = False
+            heapq.heappush(self._shut, (self._opens(domain), domain.name))
+        return self._open() if self._shut and self._shut[0][0] <= self._fetches else set()
+
+    def check(self, at: float, domains: Iterable[tuple[DomainShare, bool]], *, idle: bool) -> set[str]:
+        """If it is time, compare the busy domains with the blocked ones. Return the sites that may send requests
+        again.
+
+        `domains` are the domains of the sites that have something to fetch, each with whether it is busy. With `idle`
+        no request is in flight, so the check is made in any case.
+        """
+        period = period_of(at, self._period_s)
+        opened = self._begin(period) if period > self._period else set[str]()
+        if at < self._check_at and not idle:
+            return opened
+        self._check_at = at + self._period_s / CHECKS_PER_PERIOD
+        states: dict[str, bool] = {}
+        capped = False
+        for domain, is_busy in domains:
+            states[domain.name] = states.get(domain.name, False) or is_busy
+            capped = capped or not domain.is_open
+        busy = sum(states.values())
+        self._report(ShareSnapshot(at, busy, len(states) - busy, self._share))
+        if capped and len(states) - busy > BLOCKED_PER_BUSY * busy and self._share < 1.0:
+            self._reassign()
+            opened |= self._open()
+        return opened
+
+    def _report(self, seen: ShareSnapshot) -> None:
+        before, self.seen = self.seen, seen
+        for name in ("busy", "blocked"):
+            self._metrics.inc(f"shares/{name}", getattr(seen, name) - (0 if before is None else getattr(before, name)))
+
+    def spent(self) -> FetchCounts:
+        """Return what this ant has fetched in the period, with the domains that used at least a quarter of their share
+        here.
+        """
+        least = self._share * self._fetches / 4
+        reported = {one.name: one.fetches for one in self._domains.values() if one.fetches and one.fetches >= least}
+        if len(reported) > _REPORTED:
+            reported = dict(sorted(reported.items(), key=lambda item: -item[1])[:_REPORTED])
+        busy, blocked = (0, 0) if self.seen is None else (self.seen.busy, self.seen.blocked)
+        return FetchCounts(self._period, self._fetches, reported, busy, blocked)
+
+    def take_in(self, total: FetchCounts | None, own: FetchCounts) -> set[str]:
+        """Apply the counts of all ants (`total`, which includes this ant's report `own`). Return the sites that may
+        send requests again.
+        """
+        if total is None or total.period != self._period or own.period != self._period:
+            return set()
+        domains = {name: many - own.domains.get(name, 0) for name, many in total.domains.items()}
+        before, self._others = (
+            self._others,
+            FetchCounts(
+                self._period,
+                max(0, total.fetches - own.fetches),
+                {name: many for name, many in domains.items() if many > 0},
+                max(0, total.busy - own.busy),
+                max(0, total.blocked - own.blocked),
+            ),
+        )
+        for name in before.domains.keys() | self._others.domains.keys():
+            domain = self._domains.get(name)
+            if domain is not None:
+                domain.elsewhere = self._others.domains.get(name, 0)
+                if domain.is_open and self._has_its_share(domain):
+                    domain.is_open = False
+                    self._shut.append((0.0, name))
+        self._order_shut()
+        return self._open()
+
+    def published(self) -> ShareSnapshot | None:
+        """Return the result of the last check, with the domains of the other ants added."""
+        if self.seen is None:
+            return None
+        busy, blocked = self.seen.busy + self._others.busy, self.seen.blocked + self._others.blocked
+        return msgspec.structs.replace(self.seen, busy=busy, blocked=blocked)
+
+    def _reassign(self) -> None:
+        """Double the share for the rest of the period, so that domains with something to fetch can use it."""
+        self._share = min(1.0, 2 * self._share)
+        self._metrics.inc("shares/reassigned")
+        logger.info(
+            "Few domains can still be fetched: each may have %.0f %% until the period ends",
+            100 * self._share,
+            extra={"event": "shares/reassigned"},
+        )
+        self._order_shut()
+
+    def _order_shut(self) -> None:
+        self._shut = [(self._opens(self._domains[name]), name) for _, name in self._shut]
+        heapq.heapify(self._shut)
+
+    def _begin(self, period: int) -> set[str]:
+        """Begin a new period: set all counts to zero and open all domains."""
+        self._period, self._others = period, FetchCounts(period)
+        self._fetches, self._share = 0, self._asked
+        opened = {site for _, name in self._shut for site in self._domains[name].sites}
+        self._shut.clear()
+        self._domains = {name: domain for name, domain in self._domains.items() if domain.sites}
+        for domain in self._domains.values():
+            domain.fetches, domain.elsewhere, domain.is_open = 0, 0, True
+        return opened
+
+    def _allowed(self) -> float:
+        """Return how many fetches a domain may have had by now."""
+        return self._share * (self._fetches + self._others.fetches + self._ahead)
+
+    def _has_its_share(self, domain: DomainShare) -> bool:
+        return domain.fetches + domain.elsewhere + 1 > self._allowed()
+
+    def _opens(self, domain: DomainShare) -> float:
+        """Return how many fetches this ant must have made before a domain may have one more."""
+        return (domain.fetches + domain.elsewhere + 1) / self._share - self._ahead - self._others.fetches
+
+    def _open(self) -> set[str]:
+        opened: set[str] = set()
+        while self._shut and (self._shut[0][0] <= self._fetches or self._share >= 1.0):
+            domain = self._domains[heapq.heappop(self._shut)[1]]
+            domain.is_open = True
+            opened |= domain.sites
+        if len(self._domains) > _DOMAINS:
+            small = self._allowed() / 2
+            kept = self._domains.items()
+            self._domains = {name: one for name, one in kept if one.sites or not one.is_open or one.fetches > small}
+        return opened
+
+
+def shares_of(collection: Collection, *, start: float, metrics: Metrics) -> DomainShares | None:
+    """Return the limits on the shares of domains; None for a collection without any."""
+    share, cycle = collection.limits.domain_share, collection.cycle
+    if share is None:
+        return None
+    domain_of = network_domain if collection.network.allow_private else registered_domain
+    capacity = cycle.capacity_pages_per_period
+    return DomainShares(
+        share, period_s=cycle.period_s, capacity=capacity, start=start, metrics=metrics, domain_of=domain_of
+    )

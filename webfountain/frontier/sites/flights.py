@@ -1,0 +1,242 @@
+"""Fetches in flight, from `next` to their landing.
+
+Each fetch that `next` hands out lands exactly once. The gates that it passed determine its pace. Place in the walk:
+`next` takes a fetch out of the ring of addresses. `landed` opens the gates again and passes the answer on: a page's
+examination ends with `finished`, a file goes to the sites that need it (`file_requests`).
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from math import inf
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.frontier.pages.unexamined_ends import acknowledged
+from webfountain.frontier.sites.statistics import State
+from webfountain.frontier.visit import counts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webfountain.frontier.batch import Batch
+    from webfountain.frontier.sites.address_group import AddressGroup
+    from webfountain.frontier.sites.addresses import Addresses
+    from webfountain.frontier.sites.file_requests import FileRequests
+    from webfountain.frontier.sites.gate import Gate
+    from webfountain.frontier.sites.site import ActiveSite
+    from webfountain.frontier.sites.site_context import SiteContext
+    from webfountain.frontier.sites.site_table import SiteTable
+    from webfountain.frontier.sites.slot_lending import SlotLending
+    from webfountain.frontier.visit import Visit
+    from webfountain.records import Fetch, FetchResult, Lease, LeaseId
+
+__all__ = ["Flights"]
+
+
+class Flights:
+    """The fetches that `next` handed out, each with its site and the address group that released it."""
+
+    def __init__(
+        self,
+        context: SiteContext,
+        sites: SiteTable,
+        addresses: Addresses,
+        file_requests: FileRequests,
+        lending: SlotLending | None,
+    ) -> None:
+        self._context = context
+        self._sites = sites
+        self._addresses = addresses
+        self._file_requests = file_requests
+        self._lending = lending
+        self._in_flight: dict[int, tuple[ActiveSite, AddressGroup]] = {}
+        self._apart: set[int] = set()  # fetches that use no slot of their gates
+        self._kept: set[LeaseId] = set()  # leases of pages that landed and are not settled soon
+
+    def __len__(self) -> int:
+        """Return how many fetches have not landed."""
+        return len(self._in_flight)
+
+    def is_of(self, site: ActiveSite) -> bool:
+        """Return whether a fetch of a site is still in flight."""
+        return any(each is site for each, _ in self._in_flight.values())
+
+    def next(self, at: float) -> Fetch | None:
+        """Return the next fetch that politeness allows; None if there is none at `at`."""
+        fetch = self._addresses.ring.next(at)
+        if fetch is None:
+            return None
+        site = self._sites.by_name[fetch.site]
+        group = site.place.group
+        assert group is not None
+        site.pages.sent()
+        self._in_flight[fetch.id] = (site, group)
+        self._context.metrics.inc("fetch/started")
+        if fetch.kind == "page":
+            self._count_page(fetch)
+        if fetch.address != group.address:  # The site has moved to another address since.
+            fetch = msgspec.structs.replace(fetch, address=group.address, fallbacks=site.place.fallbacks)
+        self._sites.note_hunger(site)
+        if site.domain is not None and fetch.kind == "page":
+            shares = self._context.shares
+            assert shares is not None
+            self.wake(shares.spend(site.domain))
+        return fetch
+
+    def _count_page(self, fetch: Fetch) -> None:
+        known = fetch.lease is not None and fetch.lease.record.state != "never-crawled"
+        self._context.follower.count()
+        self._context.metrics.inc("sequencer/recrawl" if known else "sequencer/never_crawled")
+
+    def wake(self, names: Iterable[str]) -> None:
+        """Update the turns of sites that may send requests again because their domain is below its share."""
+        for name in names:
+            self._sites.by_name[name].place.wake()
+
+    # ---------------------------------------------------------------- the end of a fetch
+
+    def landed(self, fetched: FetchResult, batch: Batch) -> None:
+        """End a fetch, exactly once for each that `next` returned. Drop the answer if the site was lost."""
+        fetch = fetched.fetch
+        if fetch.kind != "page" and self._context.keeps_answers:
+            batch.record(fetched)
+        site, group = self._in_flight.pop(fetch.id)
+        is_plain = site.landed(fetched, group, batch)
+        if fetch.id in self._apart:
+            self._apart.remove(fetch.id)
+            for gate in _gates(site):
+                gate.narrow()
+        is_lost = site.state is State.LOST
+        if site.is_borrowed and not is_plain and not is_lost:
+            assert self._lending is not None
+            self._lending.return_refused(site, fetched, batch)
+        if group is not site.place.group or is_lost:
+            self._addresses.ring.wake(group.turns)
+        if fetched.address in site.place.fallbacks and not is_lost:
+            # The address accepted the connection, but gave the request no slot in time.
+            self._addresses.move(site.place, fetched.address)
+        if is_plain:
+            site.place.wake()
+            return
+        if fetch.kind != "page" and not is_lost:
+            if fetch.kind == "robots":
+                self._context.metrics.inc("robots/fetched")
+            self._file_requests.deliver(fetched, batch, own=site)
+        self._sites.note(site, batch.at)
+
+    def unasked(self, fetch: Fetch) -> None:
+        """End a page fetch whose request was never sent, instead of `landed`. Its gates open as before: no delay."""
+        site, group = self._in_flight.pop(fetch.id)
+        site.standing.unasked(group, self._context.clock.now())
+        self._addresses.ring.wake(group.turns)
+        site.place.wake()
+
+    def finished(self, visit: Visit, batch: Batch) -> bool:
+        """Settle an examined page. If its site was lost, drop the page and return False."""
+        site = self._sites.by_name.get(visit.fetched.fetch.site)
+        if site is None or not site.finished(visit, batch):
+            self._context.metrics.inc("ant/settle_lost")
+            return False
+        self._sites.remind(site)
+        self._context.metrics.add(counts_of(visit))
+        return True
+
+    def given_back(self, lease: Lease, batch: Batch) -> None:
+        """Release the lease of a page whose fetch landed without a result."""
+        batch.release([lease.id])
+        self._context.metrics.inc("ant/lapsed")
+        site = self._sites.by_name.get(lease.site)
+        if site is not None and site.lease is not None and site.lease.token == lease.id.token:
+            site.pages.settled(1)
+            site.pages.refresh()
+            self._sites.note(site, batch.at)
+
+    def acknowledged(
+        self, lease: Lease, batch: Batch, *, status: int | None, error: str | None, seconds: float
+    ) -> None:
+        """Settle another project's request, whose fetch landed."""
+        outcome = acknowledged(lease, status=status, error=error, at=batch.at, seconds=seconds)
+        batch.settle(lease, outcome)
+        self._context.metrics.inc(f"outcome/{outcome.kind}")
+
+    # ------------------------------------------------------- pages that stay leased
+
+    def keep(self, lease: LeaseId) -> None:
+        """Record a lease that is not settled soon, or not in this run. Its site is not counted against the size of the
+        list.
+        """
+        self._kept.add(lease)
+
+    def unkeep(self, lease: LeaseId) -> None:
+        """Remove a lease from the kept ones, because it is settled now."""
+        self._kept.remove(lease)
+
+    @property
+    def kept(self) -> int:
+        """Return how many leases are kept."""
+        return len(self._kept)
+
+    def kept_sites(self) -> int:
+        """Return how many sites have kept leases."""
+        return len({lease.site for lease in self._kept})
+
+    # ----------------------------------------------------- while it is under way
+
+    def queue_full(self, fetch: Fetch) -> None:
+        """Stop new requests to a site, because its fetch waits in the downloader's queue."""
+        self._in_flight[fetch.id][0].standing.gate.close()
+
+    def queue_empty(self, fetch: Fetch, *, wait_s: float) -> None:
+        """Allow the next fetch of a site after `wait_s`, because its last one has left the downloader's queue.
+
+        Call this before that one lands.
+        """
+        site, _ = self._in_flight[fetch.id]
+        site.standing.gate.reopen(self._context.clock.now() + wait_s)
+        site.place.wake()
+
+    def count_apart(self, fetch: Fetch) -> None:
+        """Free the slots of a fetch until it lands, because something else sets its pace."""
+        if fetch.id not in self._apart:
+            self._apart.add(fetch.id)
+            site, _ = self._in_flight[fetch.id]
+            for gate in _gates(site):
+                gate.widen()
+            site.place.wake()
+
+    @contextmanager
+    def reading(self, name: str) -> Iterator[None]:
+        """During the block, count a body of a site that waits to be read, which limits the site's new requests."""
+        site = self._sites.by_name.get(name)
+        if site is None:
+            yield
+            return
+        site.unread.add()
+        try:
+            yield
+        finally:
+            site.unread.remove()
+            site.place.wake()
+
+    def detour(self, fetch: Fetch, address: str) -> float:
+        """Return the seconds that a fetch without an answer must wait before it may go on at another address of its
+        host.
+
+        See `Addresses.detour`; inf if its site was lost.
+        """
+        site, group = self._in_flight[fetch.id]
+        if site.state is State.LOST:
+            return inf
+        wait = self._addresses.detour(site.place, group, address, self._context.clock.now())
+        if wait <= 0.0:
+            assert site.place.group is not None
+            self._in_flight[fetch.id] = (site, site.place.group)
+        return wait
+
+
+def _gates(site: ActiveSite) -> tuple[Gate, ...]:
+    """Return the gates that a fetch of a site passes."""
+    group = site.place.group
+    return (site.standing.gate,) if group is None else (site.standing.gate, group.gate)

@@ -1,0 +1,73 @@
+"""Rules and objects that all active sites of a crawl share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from webfountain.frontier.sites.blocked_urls import BlockedUrls
+from webfountain.frontier.sites.pace import BY_POLICY
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webfountain.clock import Clock
+    from webfountain.core.change_rate import Prior
+    from webfountain.formats.robots import RobotsRules
+    from webfountain.frontier.planning.plan_follower import PlanFollower
+    from webfountain.frontier.sites.domain_shares import DomainShares
+    from webfountain.frontier.sites.pace import SitePace
+    from webfountain.metrics import Metrics
+    from webfountain.policy.collection import Collection
+    from webfountain.policy.judge import Judge
+    from webfountain.ranking.link_importance import LiveImportance
+    from webfountain.records import PageRecord
+
+__all__ = ["SiteContext"]
+
+
+@dataclass(slots=True, frozen=True)
+class SiteContext:
+    """Rules and objects for all sites of a crawl.
+
+    `patient`: pages of an unreachable site wait until it can be reached. Otherwise they fail, because the spider that
+    requested them waits for their end. `ignores_robots` returns whether another project's stored request is exempt
+    from robots.txt. `numbers` counts the fetches. `believed` is the mean change interval of pages without
+    observations. `blocked` are the URLs that notes block. `keeps_answers`:
+    robots.txt files and sitemaps are archived.
+    """
+
+    collection: Collection
+    judge: Judge
+    follower: PlanFollower
+    metrics: Metrics
+    clock: Clock
+    rng: random.Random
+    numbers: Iterator[int]
+    parse_robots: Callable[[bytes], RobotsRules]
+    hand: int
+    largest_hand: int
+    believed: Prior
+    patient: bool = True
+    obey_robots: bool = True
+    importance: LiveImportance | None = None
+    ignores_robots: Callable[[bytes], bool] = lambda _: False
+    shares: DomainShares | None = None
+    pace: SitePace = BY_POLICY
+    blocked: BlockedUrls = field(default_factory=BlockedUrls)
+    keeps_answers: bool = False
+
+    @property
+    def by_worth(self) -> bool:
+        """True if the more important page is first when several sites are ready."""
+        return self.importance is not None
+
+    def needs_links(self, record: PageRecord) -> bool:
+        """Return whether a page is requested unconditionally, because its links are needed even if the page is
+        unchanged."""
+        return self.importance is not None and self.importance.is_unlogged(record)
+
+    def weights(self) -> Sequence[float]:
+        """Return the present weights of a site's never-crawled and recrawl queue."""
+        return self.follower.schedule.weights(self.clock.now())

@@ -1,0 +1,288 @@
+"""Pages of one active site, from their leases to their ends.
+
+Place in the walk: the site requests leases when its hand runs low (`refill`). The leases that the store returns are
+checked again by policy and robots.txt (`dealt`), handed out, and settled after their examination. If the store has
+nothing due, the site waits until `wake_at`.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.frontier.pages.unexamined_ends import acknowledged, deferred, refused
+from webfountain.frontier.planning.schedule import within_policy
+from webfountain.frontier.sites.blocked_urls import BLOCKED, RECHECK_S
+from webfountain.frontier.sites.site_files import DISALLOWED
+from webfountain.metrics import observed
+from webfountain.policy.judge import Origin
+from webfountain.store.answers import Refill
+from webfountain.store.lanes import recrawl_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webfountain.frontier.batch import Batch
+    from webfountain.frontier.planning.schedule import Schedule
+    from webfountain.frontier.sites.address_group import Place
+    from webfountain.frontier.sites.hand import Hand
+    from webfountain.frontier.sites.site_context import SiteContext
+    from webfountain.frontier.sites.site_files import SiteFiles
+    from webfountain.frontier.visit import Visit
+    from webfountain.records import Fetch, Lease, OutcomeKind, PageRecord, SiteLease
+    from webfountain.store.answers import LeaseBatch
+
+__all__ = ["PRIVATE", "SitePages"]
+
+RELOOK: Final = 0.02
+"""Share of a period after which a site is checked again if its pages were due but were not leased."""
+PRIVATE: Final = "private-address"
+"""Error of the pages of a site whose host has a private address."""
+_HAIR_S: Final = 1e-3
+"""Seconds that a check waits after a page comes due, because `at - interval` may round to before the page's last
+crawl.
+"""
+_BARRED: Final[dict[str, OutcomeKind]] = {PRIVATE: "refused", DISALLOWED: "refused_by_robots"}
+"""Outcome of the pages of a barred site, by the reason; all others fail."""
+
+
+class SitePages:
+    """The leased pages of one site, the refill that is with the store, and the number of fetches in flight.
+
+    Invariant: at most one refill is with the store. Each page that leaves the hand is in flight until `settled`.
+    """
+
+    __slots__ = (
+        "_context",
+        "_files",
+        "_hand",
+        "_place",
+        "_refilled_at",
+        "_refreshed",
+        "_sleeps",
+        "barred",
+        "has_more",
+        "is_ordered",
+        "served",
+        "under_way",
+        "wake_at",
+    )
+
+    def __init__(self, context: SiteContext, place: Place, hand: Hand, files: SiteFiles) -> None:
+        self._context = context
+        self._place = place
+        self._hand = hand
+        self._files = files
+        self._sleeps = False  # The site is blocked.
+        self._refreshed = (
+            False  # The store has received something since the last refill was requested, which may not include it.
+        )
+        self._refilled_at = -inf
+        """Time of the horizon of the last refill, UTC seconds."""
+        self.is_ordered = False
+        """True if a refill is with the store."""
+        self.under_way = 0
+        """Number of fetches that have not ended, and of ends that are not settled."""
+        self.served = 0
+        """Number of fetches that were requested, of pages and of files."""
+        self.has_more = True
+        """True if the store may have more that is due now."""
+        self.barred: str | None = None
+        """Error with which each page of the site ends, because none may be fetched; None: pages may be fetched."""
+        self.wake_at = inf
+        """When something of the site comes due without an event, UTC seconds."""
+
+    # ------------------------------------------------------------ changes of its content
+
+    def runs_low(self) -> bool:
+        """Return whether the hand runs low and no refill was requested."""
+        return not self.is_ordered and self._hand.runs_low()
+
+    def is_under_way(self) -> bool:
+        """Return whether a fetch has not ended, or an end or a refill is with the store."""
+        return bool(self.under_way or self.is_ordered)
+
+    def has_leased(self) -> bool:
+        """Return whether pages are leased, in the hand or in flight."""
+        return bool(self.under_way or self._hand.pages())
+
+    def sent(self) -> None:
+        """Count a fetch that was requested."""
+        self.under_way += 1
+        self.served += 1
+
+    def settled(self, many: int) -> None:
+        """Count ends that are in the store, or fetches of files that ended."""
+        self.under_way -= many
+
+    # ------------------------------------------------------------------- leases
+
+    def open(self) -> None:
+        """Allow leasing, because the rules of the site are known."""
+        self.has_more = True
+
+    def refill(self, lease: SiteLease, batch: Batch) -> None:
+        """Request leases. Only one refill is open at a time."""
+        self.is_ordered, self._refreshed = True, False
+        self._refilled_at = batch.at
+        self.wake_at = inf  # It is computed again from the leases, and from the pages that are settled meanwhile.
+        never, recrawl = self._hand.room()
+        horizon = self._context.follower.schedule.horizon(self._place.name, batch.at)
+        batch.refill(Refill(lease, never_crawled=never, recrawl=recrawl, horizon=horizon))
+
+    def dealt(self, dealt: LeaseBatch, batch: Batch) -> None:
+        """Take the requested leases into the hand. End pages at once that policy or robots.txt now refuse."""
+        if self.is_blocked(batch.at):
+            batch.release(lease.id for lease in dealt.never_crawled + dealt.recrawl)
+            self.is_ordered = False
+            return
+        never, recrawl = (
+            [fetch for fetch in map(self._request, leases) if self._may_fetch(fetch, batch)]
+            for leases in (dealt.never_crawled, dealt.recrawl)
+        )
+        # Pages that were due but not leased (the hand was full, clocks are read seldom) are checked again soon. A page
+        # that came due while the store answered was behind the horizon: it is leased next.
+        soonest = batch.at + RELOOK * self._context.collection.cycle.period_s
+        for due in self._context.follower.schedule.due_times(self._place.name, dealt.lanes, batch.at):
+            self.wake_at = min(self.wake_at, (due if due > self._refilled_at else soonest) + _HAIR_S)
+        self.is_ordered = False
+        full = not dealt.is_empty
+        self._hand.deal(never, recrawl, full=full)
+        if not full and not self._refreshed:
+            self.has_more = False
+
+    def add_immediate(self, leases: Iterable[Lease]) -> None:
+        """Add immediate pages, which wait in the hand for `release_held`."""
+        self._hand.hold(map(self._request, leases))
+
+    def release_held(self, batch: Batch) -> None:
+        """Load the immediate pages that waited for robots.txt, if it allows them."""
+        for fetch in self._hand.take_held():
+            if self._may_fetch(fetch, batch):
+                self._hand.urgent.load([fetch])
+
+    def refresh(self) -> None:
+        """Allow a new refill, because the store has new URLs of the site, or some that were given back."""
+        self.has_more = self._refreshed = True
+
+    def recall(self, batch: Batch) -> None:
+        """Give the known pages in the hand back, because other known pages now come first."""
+        batch.release(self._hand.flush_recrawl())
+        self.refresh()
+
+    def judge_again(self, batch: Batch) -> None:
+        """Give the whole hand back after an edit of the policy or the blocks. Its pages are judged when they are
+        leased again.
+        """
+        batch.release(self._hand.flush())
+        self.refresh()
+        if self._sleeps or self.is_blocked(batch.at):
+            self.wake_at = batch.at
+
+    def outrank(self, importance: float, batch: Batch) -> bool:
+        """Give back the pages that are less important than a new page; return whether there were any."""
+        outranked = self._hand.flush_outranked(importance)
+        if outranked:
+            batch.release(outranked)
+            self.refresh()
+        return bool(outranked)
+
+    def is_blocked(self, at: float) -> bool:
+        """Return whether a note blocks the whole site."""
+        return self._context.blocked.site_until(self._place.name, at) is not None
+
+    def sleep_if_blocked(self, batch: Batch) -> bool:
+        """Return whether the site is blocked. If so, give all pages back and wait until the block ends or is checked
+        again."""
+        until = self._context.blocked.site_until(self._place.name, batch.at)
+        self._sleeps = until is not None
+        if until is not None:
+            batch.release(self._hand.flush())
+            self.wait_until(min(until, batch.at + RECHECK_S))
+        return self._sleeps
+
+    def wait_until(self, at: float) -> None:
+        """Postpone all timers of the site to a time."""
+        self.wake_at = at
+
+    # --------------------------------------------------------------------- ends
+
+    def bar(self, error: str) -> None:
+        """End every page with this error from now on."""
+        self.barred = error
+
+    def fail_all(self, batch: Batch) -> None:
+        """End the pages in the hand, because the site is barred."""
+        for fetch in self._hand.take_pages():
+            self._may_fetch(fetch, batch)
+
+    def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
+        """Pass an examined page to the worker to settle, with its next visit within the bounds of its policy."""
+        context = self._context
+        if context.judge.bounds_by_policy():
+            revisit = context.judge.policy(visit.record.policy).revisit
+            record = within_policy(visit.record, revisit, context.follower.schedule, site=self._place.name, at=batch.at)
+            visit = visit if record is visit.record else msgspec.structs.replace(visit, record=record)
+        self._note_due(visit.record, batch.at)
+        context.metrics.add(_lag(lease.record, context.follower.schedule, site=self._place.name, at=visit.fetched.at))
+        batch.settle(lease, visit.outcome, visit)
+
+    def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
+        """Return whether a leased page may be fetched. If not, settle it as refused or failed."""
+        assert fetch.lease is not None
+        until = self._context.blocked.until(fetch.url, batch.at, site=self._place.name)
+        kind, error = self._objection(fetch.lease.record) if until is None else ("refused", BLOCKED)
+        if kind is None:
+            return True
+        self.under_way += 1
+        if until is not None:
+            outcome = deferred(fetch.lease, error, due=min(until, batch.at + RECHECK_S))
+        elif kind == "failed":
+            outcome = acknowledged(fetch.lease, status=None, error=error, at=batch.at)
+        else:
+            outcome = refused(fetch.lease, kind, error, period_s=self._context.collection.cycle.period_s, at=batch.at)
+        self._note_due(outcome.record, batch.at)
+        batch.refuse(fetch.lease, outcome)
+        self._context.metrics.inc(f"outcome/{kind}")
+        return False
+
+    def _objection(self, record: PageRecord) -> tuple[OutcomeKind | None, str]:
+        if self.barred is not None:
+            return _BARRED.get(self.barred, "failed"), self.barred
+        context = self._context
+        if record.request is None:
+            [verdict] = context.judge.judge([record.url], Origin("queued", record.depth, record.policy))
+            if verdict.reason is not None:
+                return "refused", verdict.reason
+        if not context.obey_robots or self._files.robots.allows(record.url):
+            return None, ""
+        if record.request is not None and context.ignores_robots(record.request):
+            return None, ""
+        return "refused_by_robots", DISALLOWED
+
+    def _note_due(self, record: PageRecord, at: float) -> None:
+        """Wake the site no later than this page comes due, once its record is settled."""
+        [due] = self._context.follower.schedule.due_times(self._place.name, [recrawl_place(record)], at)
+        self.wake_at = min(self.wake_at, due + _HAIR_S)
+
+    def _request(self, lease: Lease) -> Fetch:
+        """Return the request for a leased page, conditional if our copy has validators."""
+        record = lease.record
+        has_copy = record.state == "crawled" and record.digest is not None and not self._context.needs_links(record)
+        return self._place.request(
+            "page",
+            record.url,
+            lease=lease,
+            etag=record.etag if has_copy else None,
+            last_modified=record.last_modified if has_copy else None,
+        )
+
+
+def _lag(record: PageRecord, schedule: Schedule, *, site: str, at: float) -> dict[str, float]:
+    """Return the count of how long a known page was due before it was fetched."""
+    if record.state == "never-crawled" or record.immediate is not None:
+        return {}
+    [due] = schedule.due_times(site, [recrawl_place(record)], at)
+    return observed("due/lag", at - due) if 0.0 < due <= at else {}

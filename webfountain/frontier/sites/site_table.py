@@ -1,0 +1,159 @@
+"""The table of active sites, with their needs and timers.
+
+After each event of a site, `note` records whether its hand runs low, whether it has nothing to do, whether it must be
+left alone for long, and when it is served next. So no step has to visit all sites.
+"""
+
+from __future__ import annotations
+
+import heapq
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from webfountain.frontier.sites.statistics import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from webfountain.frontier.batch import Batch
+    from webfountain.frontier.sites.site import ActiveSite
+
+__all__ = ["BLOCKED_S", "SiteTable", "is_busy"]
+
+BLOCKED_S: Final = 10.0
+"""Seconds for which a site must be left alone that make it give its place in a full active list to another."""
+_SPARE_TIMERS: Final = 1000
+"""Number of timers of removed sites, in addition to four per active site, above which they are dropped."""
+
+
+class SiteTable:
+    """The active sites by name: those whose hand runs low (hungry), those with nothing to do (quiet), those to be left
+    alone (resting), and their timers."""
+
+    def __init__(self) -> None:
+        self.by_name: dict[str, ActiveSite] = {}
+        self.guests: set[str] = set()
+        """Names of the sites without a lease."""
+        self._hungry: dict[str, ActiveSite] = {}
+        self._quiet: dict[str, ActiveSite] = {}
+        self._resting: dict[str, ActiveSite] = {}
+        self._timers: list[tuple[float, str]] = []
+        self._timer_of: dict[str, float] = {}
+
+    def __iter__(self) -> Iterator[ActiveSite]:
+        return iter(self.by_name.values())
+
+    def __len__(self) -> int:
+        return len(self.by_name)
+
+    def add(self, site: ActiveSite) -> None:
+        """Add a site; one without a lease is a guest until `adopted`."""
+        self.by_name[site.name] = site
+        if site.lease is None:
+            self.guests.add(site.name)
+
+    def adopted(self, name: str) -> None:
+        """Count a guest as a site with a lease."""
+        self.guests.discard(name)
+
+    def remove(self, site: ActiveSite) -> None:
+        """Remove a site and its needs."""
+        for sites in (self.by_name, self._hungry, self._quiet, self._resting, self._timer_of):
+            sites.pop(site.name, None)
+        self.guests.discard(site.name)
+
+    # ------------------------------------------------------- needs of sites
+
+    def note(self, site: ActiveSite, at: float) -> None:
+        """Record what a site needs after an event, and when it may be served next."""
+        self.note_hunger(site)
+        if _is_quiet(site):
+            self._quiet[site.name] = site
+        if site.standing.rests_until > at + BLOCKED_S:
+            self._resting[site.name] = site
+        self.remind(site)
+        site.place.wake()
+
+    def note_hunger(self, site: ActiveSite) -> None:
+        """Record whether the hand of a site runs low and the store may have more."""
+        if site.pages.runs_low() and site.state is State.OPEN:
+            self._hungry[site.name] = site
+
+    def refill(self, batch: Batch) -> None:
+        """Request leases for the hungry sites, except for sites whose address goes to another ant."""
+        for site in self._hungry.values():
+            is_hungry = site.state is State.OPEN and site.pages.runs_low()
+            if is_hungry and site.lease is not None and not site.place.is_leaving():
+                site.pages.refill(site.lease, batch)
+                self._timer_of.pop(site.name, None)
+        self._hungry.clear()
+
+    def refresh(self, names: Iterable[str], at: float) -> None:
+        """Let these sites request leases again, in order of name, because the store has something new for them."""
+        for name in sorted(self.by_name.keys() & set(names)):
+            site = self.by_name[name]
+            site.pages.refresh()
+            self.note(site, at)
+
+    def refresh_soonest(self, many: int, at: float) -> None:
+        """Let the quiet sites with the earliest `wake_at` request leases again, because pages come due sooner."""
+        quiet = (site for site in self if _is_quiet(site))
+        self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
+
+    def quiet(self) -> list[ActiveSite]:
+        """Return the quiet sites: nothing is in flight, and no page is due before `wake_at`."""
+        self._quiet = {name: site for name, site in self._quiet.items() if _is_quiet(site)}
+        return list(self._quiet.values())
+
+    def resting(self, at: float) -> list[ActiveSite]:
+        """Return the sites that must be left alone for long."""
+        if self._resting:
+            self._resting = {
+                name: site for name, site in self._resting.items() if site.standing.opens_at() > at + BLOCKED_S
+            }
+        return list(self._resting.values())
+
+    def counts(self) -> tuple[int, int, int]:
+        """Return the numbers of hungry sites, quiet sites and timers."""
+        return len(self._hungry), len(self._quiet), len(self._timers)
+
+    # ---------------------------------------------------------------- timers
+
+    def wake_at(self) -> float:
+        """Return when the first timer is due; inf: there is none."""
+        return self._timers[0][0] if self._timers else inf
+
+    def due(self, at: float) -> Iterator[ActiveSite]:
+        """Yield each site whose `wake_at` has come. Its needs are recorded when the next site is taken."""
+        while self._timers and self._timers[0][0] <= at:
+            site = self.by_name.get(heapq.heappop(self._timers)[1])
+            if site is not None and site.pages.wake_at <= at:
+                yield site
+                if site.pages.wake_at > at:
+                    self._timer_of.pop(site.name, None)
+                self.note(site, at)
+
+    def remind(self, site: ActiveSite) -> None:
+        """Set a timer if something of a site comes due earlier than its present timer."""
+        due = site.pages.wake_at
+        if due >= self._timer_of.get(site.name, inf):
+            return
+        self._timer_of[site.name] = due
+        heapq.heappush(self._timers, (due, site.name))
+        if len(self._timers) > _SPARE_TIMERS + 4 * len(self.by_name):
+            # Otherwise timers of removed sites would stay here until their pages are due, for months.
+            sites = self.by_name.get
+            self._timers = [each for each in self._timers if (of := sites(each[1])) and of.pages.wake_at == each[0]]
+            heapq.heapify(self._timers)
+
+
+def is_busy(site: ActiveSite, until: float) -> bool:
+    """Return whether a fetch of a site is in flight, or its domain and politeness allow one before a time."""
+    is_capped = site.domain is not None and not site.domain.is_open
+    return bool(site.pages.under_way) or (not is_capped and site.standing.opens_at() <= until)
+
+
+def _is_quiet(site: ActiveSite) -> bool:
+    """Return whether no request, fetch or refill of a site is open, and none of its pages is due before `wake_at`."""
+    state = site.state
+    return (state is State.EMPTY or state is State.SHUT) and not (site.is_under_way() or site.hand.backlog())

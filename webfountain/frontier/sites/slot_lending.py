@@ -1,0 +1,242 @@
+"""Slots of very large sites that this ant lends to other ants or borrows from them ("Life of a loan",
+`cluster.loans`).
+
+Place in the walk: with the heartbeats. The holder takes slots out of the gates of a site and its address. A borrower
+creates its own object for the site with as many slots, under the holder's lease. If slots cannot be lent, no
+`SlotLending` is created.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.frontier.batch import remembered
+from webfountain.frontier.cluster.core_load import BUSY
+from webfountain.frontier.cluster.loans import Loan
+from webfountain.frontier.inbox.letters import SlotReturn
+from webfountain.frontier.sites.site import ActiveSite
+from webfountain.frontier.sites.statistics import State
+from webfountain.records import SiteLease, SiteState
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from webfountain.frontier.batch import Batch
+    from webfountain.frontier.cluster.loans import BorrowedSlots
+    from webfountain.frontier.cluster.membership import Membership
+    from webfountain.frontier.sites.addresses import Addresses
+    from webfountain.frontier.sites.file_requests import FileRequests
+    from webfountain.frontier.sites.site_context import SiteContext
+    from webfountain.frontier.sites.site_table import SiteTable
+    from webfountain.records import FetchResult, SiteRecord
+
+__all__ = ["LOAN_BEATS", "SlotLending"]
+
+LOAN_BEATS: Final = 120
+"""Longest duration of a loan, in heartbeats."""
+_UNUSED_S: Final = 0.05
+"""Seconds (and at least the site's delay) after which an open slot counts as unused."""
+
+
+class SlotLending:
+    """The loans of one ant: the slots that it borrows, by site. Slots that it lends are recorded with each site
+    (`Loans`).
+    """
+
+    def __init__(
+        self,
+        context: SiteContext,
+        sites: SiteTable,
+        addresses: Addresses,
+        file_requests: FileRequests,
+        others: Membership,
+    ) -> None:
+        self._context = context
+        self._sites = sites
+        self._addresses = addresses
+        self._file_requests = file_requests
+        self._others = others
+        self._borrowed: dict[str, BorrowedSlots] = {}
+        self._given_back: set[Loan] = set()
+
+    # ---------------------------------------------------------------- as holder
+
+    def lend(self, at: float) -> None:
+        """Lend slots in equal parts to ants with little work, first of the sites with the most spare slots.
+
+        An ant with a busy core lends any free slot. An ant with spare CPU time is limited by the store, and lends only
+        slots that stay open.
+        """
+        others = self._others
+        borrowers = [ant for ant in others.colony.free if ant != others.owner]
+        if not borrowers:
+            return
+        unused_s = -inf if others.load.share > BUSY else _UNUSED_S
+        until, ends_at = at + others.term.lease_s, at + LOAN_BEATS * others.heartbeat_s
+        spare = {site.name: many for site in self._sites if (many := self._spare(site, at, unused_s=unused_s)) > 0}
+        for name in sorted(spare, key=lambda name: (-spare[name], name)):
+            site, left = self._sites.by_name[name], spare[name]
+            for borrower in borrowers:
+                slots = min(left, max(1, spare[name] // (len(borrowers) + 1)))
+                if slots and site.loans.of(borrower) is None:
+                    _lend(site, borrower, slots, until=until, ends_at=ends_at)
+                    left -= slots
+                    self._context.metrics.inc("ant/loans_given")
+
+    def _spare(self, site: ActiveSite, at: float, *, unused_s: float) -> int:
+        """Return how many slots a site could lend; one stays.
+
+        Return 0 if few of its pages wait, or if another site shares its address.
+        """
+        place = site.place
+        group = place.group
+        if group is None or len(group.places) > 1 or place.fallbacks or group.is_lent or group.is_leaving:
+            return 0
+        is_well = site.state is State.OPEN and site.pages.barred is None and group.is_ours and site.lease is not None
+        if not is_well or not site.hand.is_deep() or site.files.lacks_robots(at):
+            return 0
+        return site.loans.spare(site.standing, group, at, unused_s=unused_s)
+
+    def prolonged(self, until: float) -> list[Loan]:
+        """Extend the present loans that may last until a time, and return them."""
+        return [loan for site in self._sites for loan in _prolonged(site, until)]
+
+    def end(self, over: Iterable[Loan], batch: Batch) -> None:
+        """End the loans that a heartbeat did not extend. Park the sites whose borrower sent no message in time.
+
+        Parking returns the leases of the borrower.
+        """
+        for loan in over:
+            if (site := self._sites.by_name.get(loan.site)) is not None:
+                site.loans.end(loan)
+        for site in self._sites:
+            overdue = site.loans.overdue(batch.at)
+            for loan in overdue:
+                _take_back(site, loan, batch.at + site.standing.delay_s())
+            if overdue and site.place.group is not None:
+                self._addresses.quit(site.place.group)
+
+    def returned(self, letter: SlotReturn, batch: Batch) -> None:
+        """Take slots back. If the site refused the borrower, recall all its loans and lend none for a while."""
+        site = self._sites.by_name.get(letter.site)
+        if site is None:
+            return
+        loan = site.loans.of(letter.borrower)
+        if loan is not None and letter.token == loan.token:
+            if letter.failures:
+                site.standing.join(SiteState(next_at=letter.next_at, failures=letter.failures))
+                site.loans.recall(site.standing.rests_until, batch)
+                site.keep(batch)
+            if letter.over:
+                _take_back(site, loan, letter.next_at)
+                batch.freed[loan.name] = batch.at
+            site.pages.refresh()
+        self._sites.note(site, batch.at)
+
+    # -------------------------------------------------------------- as borrower
+
+    def sites(self) -> frozenset[str]:
+        """Return the sites whose slots this ant borrows."""
+        return frozenset(self._borrowed)
+
+    def borrow(self, borrowed: Sequence[BorrowedSlots], batch: Batch) -> None:
+        """Use the slots that are lent to this ant according to a heartbeat. Stop using slots that are no longer lent.
+
+        The end of a loan limits the ant's term while fetches are in flight at the borrowed site, so they are cancelled
+        in time.
+        """
+        others = self._others
+        given = {each.loan.site: each for each in borrowed}
+        for name in self.sites():
+            site, now = self._sites.by_name[name], given.pop(name, None)
+            group = site.place.group
+            assert group is not None
+            if now is not None and now.loan == self._borrowed[name].loan:
+                self._borrowed[name] = now
+            if now is None or now.loan != self._borrowed[name].loan or self._ends_soon(now.loan, batch.at):
+                self._addresses.quit(group)
+            if not group.is_leaving or site.is_under_way():
+                others.term.bound(self._borrowed[name].until, at=batch.at)
+        # A loan stays beside its claim until the holder has read that it was given back.
+        self._given_back &= {each.loan for each in given.values()}
+        for each in given.values():
+            if each.loan not in self._given_back and each.record is not None:
+                self._enter(each, each.record, batch)
+
+    def _ends_soon(self, loan: Loan, at: float) -> bool:
+        """Return whether it is time to give a loan back."""
+        return loan.ends_at < at + 2 * self._others.term.lease_s
+
+    def _enter(self, borrowed: BorrowedSlots, record: SiteRecord, batch: Batch) -> None:
+        loan, state = borrowed.loan, remembered(record)
+        state = msgspec.structs.replace(state, next_at=max(loan.opens_at, state.next_at if state.failures else 0.0))
+        lease = SiteLease(loan.site, loan.token, borrowed.until, record)
+        site = ActiveSite(loan.site, state, self._context, lease=lease, borrowed_slots=loan.slots)
+        if site.name in self._sites.by_name or site.files.lacks_robots(batch.at):
+            self._give_back(borrowed, site, batch)
+            return
+        if not self._others.term.hold_until(borrowed.until, at=batch.at):
+            return
+        self._borrowed[site.name] = borrowed
+        self._sites.add(site)
+        group = self._addresses.add_lent(site.place, loan.address, loan.slots)
+        self._file_requests.route(site.resolved(group, (), batch), batch)
+        self._sites.note(site, batch.at)
+        self._context.metrics.inc("ant/loans_taken")
+
+    def return_refused(self, site: ActiveSite, fetched: FetchResult, batch: Batch) -> None:
+        """Stop using a borrowed site that refused a request or did not answer. Its holder decides how to continue."""
+        group, borrowed = site.place.group, self._borrowed.get(site.name)
+        if group is not None and borrowed is not None and not group.is_leaving:
+            batch.release(site.hand.flush())
+            next_at = max(site.standing.rests_until, fetched.at)
+            _write(borrowed, site, batch, next_at=next_at, over=False)
+            self._addresses.quit(group)
+
+    def leave(self, site: ActiveSite, batch: Batch) -> None:
+        """Give back the slots of a borrowed site that was removed from the list."""
+        self._give_back(self._borrowed.pop(site.name), site, batch)
+
+    def lose(self, site: ActiveSite) -> None:
+        """Remove a borrowed site that another ant took over."""
+        self._borrowed.pop(site.name, None)
+
+    def _give_back(self, borrowed: BorrowedSlots, site: ActiveSite, batch: Batch) -> None:
+        batch.release(site.hand.flush())
+        _write(borrowed, site, batch, next_at=site.standing.next_at(batch.at), over=True)
+        self._given_back.add(borrowed.loan)
+
+
+def _lend(site: ActiveSite, borrower: str, slots: int, *, until: float, ends_at: float) -> None:
+    """Lend slots of a site to another ant until a time; `prolonged` extends this time up to `ends_at`."""
+    assert site.lease is not None
+    group = site.place.group
+    assert group is not None
+    opens_at = max(gate.lend(slots, until=until) for gate in (site.standing.gate, group.gate))
+    site.loans.give(Loan(site.name, borrower, site.lease.token, group.address, slots, opens_at, ends_at), until)
+
+
+def _prolonged(site: ActiveSite, until: float) -> list[Loan]:
+    group = site.place.group
+    if not site.loans or group is None or group.is_leaving:
+        return []
+    lent = site.loans.prolonged(until)
+    if lent:
+        site.standing.gate.prolong(until)
+        group.gate.prolong(until)
+    return lent
+
+
+def _take_back(site: ActiveSite, loan: Loan, open_at: float) -> None:
+    assert site.place.group is not None
+    site.loans.take_back(loan, site.standing, site.place.group, open_at)
+
+
+def _write(borrowed: BorrowedSlots, site: ActiveSite, batch: Batch, *, next_at: float, over: bool) -> None:
+    """Send a letter about the slots of a site to its holder."""
+    loan = borrowed.loan
+    letter = SlotReturn(loan.site, loan.borrower, loan.token, next_at, site.standing.failures, over)
+    batch.letters.append((borrowed.holder, letter))

@@ -1,0 +1,179 @@
+"""Politeness of one site: when it may receive the next request.
+
+This depends on its gate, its delay, its back-off, and the address that it shares.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webfountain.frontier.sites.backoff import backoff, delay_after, refuses, retry_after
+from webfountain.frontier.sites.gate import Gate
+from webfountain.frontier.sites.pace import BY_POLICY
+
+if TYPE_CHECKING:
+    import random
+
+    from webfountain.frontier.sites.address_group import AddressGroup
+    from webfountain.frontier.sites.pace import SitePace
+    from webfountain.metrics import Metrics
+    from webfountain.policy.tables import PolitenessTable
+    from webfountain.records import FetchResult, SiteState
+
+__all__ = ["SitePoliteness"]
+
+
+class SitePoliteness:
+    """The politeness state of a site: its gate, its Crawl-delay, and its refusals in a row.
+
+    Invariant: each slot that is taken from the gates of site and address comes back exactly once, by `landed` or
+    `unasked`.
+    """
+
+    __slots__ = (
+        "_metrics",
+        "_pace",
+        "_rng",
+        "_rules",
+        "_slow_pages",
+        "crawl_delay",
+        "failures",
+        "gate",
+        "rests_until",
+        "site_error",
+    )
+
+    def __init__(
+        self,
+        state: SiteState,
+        rules: PolitenessTable,
+        *,
+        rng: random.Random,
+        metrics: Metrics,
+        slots: int | None = None,
+        pace: SitePace = BY_POLICY,
+    ) -> None:
+        """`slots`: the number of simultaneous requests, if it differs from the rules."""
+        self._rules = rules
+        self._pace = pace
+        self._rng = rng
+        self._metrics = metrics
+        self._slow_pages = 0  # pages that took too long to read, minus the others
+        self.gate = Gate(slots or rules.concurrency, open_at=state.next_at)
+        self.crawl_delay = state.crawl_delay if pace.crawl_delay else 0.0
+        self.failures = state.failures
+        """Number of refusals in a row (429, 503, no connection): the exponent of its back-off."""
+        self.site_error = state.error
+        """Error of the last request that failed or was refused; "" if the site answered."""
+        self.rests_until = 0.0
+        """Until when the site must be left alone, because it refused or could not be reached, UTC seconds."""
+
+    def opens_at(self) -> float:
+        """Return when the site may receive the next request; inf while all its slots are used."""
+        return self.gate.open_at()
+
+    def next_at(self, at: float) -> float:
+        """Return when another process may send a request, if this one ends at `at`."""
+        return self.gate.next_for_others(at, self.delay_s())
+
+    def delay_s(self) -> float:
+        """Return the shortest time between two requests in a slot, seconds."""
+        return max(self._rules.min_delay, min(self.crawl_delay, self._rules.max_delay))
+
+    def obey(self, crawl_delay: float, *, at: float) -> None:
+        """Apply the Crawl-delay (0: none) of a robots.txt that was read at `at`. It also applies before the first
+        page."""
+        self.crawl_delay = crawl_delay if self._pace.crawl_delay else 0.0
+        self.gate.hold(at + min(self.crawl_delay, self._rules.max_delay))
+
+    def landed(self, fetched: FetchResult, group: AddressGroup) -> bool:
+        """End a fetch in any way: the gates of site and address open again when politeness allows.
+
+        `group` released the fetch; the site may have moved to another address since. Return whether the site refused
+        the request.
+        """
+        rules = self._rules
+        min_delay = rules.min_delay if self._pace.keeps_delay else 0.0
+        wait = delay_after(
+            fetched.seconds,
+            min_delay=min_delay,
+            factor=rules.delay_factor,
+            crawl_delay=self.crawl_delay,
+            max_delay=rules.max_delay,
+        )
+        self.gate.give(fetched.at + wait)
+        group.gate.give(fetched.at + min(wait, max(min_delay, rules.delay_factor * fetched.seconds)))
+        if refuses(fetched.status, fetched.error):
+            self.site_error = fetched.error or f"status {fetched.status}"
+            self._rest(fetched)
+            return True
+        if fetched.status is not None:
+            self.failures = 0
+            self.site_error = ""
+        return False
+
+    def unasked(self, group: AddressGroup, at: float) -> None:
+        """Give back the slots of a fetch whose request was never sent."""
+        self.gate.give(at)
+        group.gate.give(at)
+
+    def unreachable(self, error: str, at: float) -> float:
+        """Count a host without an address. Return until when to leave it alone."""
+        self.failures += 1
+        self.site_error = error
+        return at + self.back_off_s(self.failures)
+
+    def without_robots(self, error: str, failures: int, at: float) -> float:
+        """Stop all requests after `failures` failed fetches of robots.txt in a row. Return until when."""
+        self.site_error = error
+        rests_until = at + self.back_off_s(failures)
+        self.hold(rests_until)  # This also applies when an immediate URL activates the site earlier.
+        return rests_until
+
+    def back_off_s(self, failures: int) -> float:
+        """Return the seconds to wait after the `failures`-th failure in a row."""
+        delay = self._rules.min_delay if self._pace.keeps_delay else 0.0
+        return backoff(failures, base=max(1.0, 10.0 * delay), rng=self._rng)
+
+    def slow_page(self, at: float) -> None:
+        """Back off from a site because a page used all the time allowed for reading, longer each time."""
+        self._slow_pages += 1
+        self.hold(at + self.back_off_s(self._slow_pages))
+        self._metrics.inc("ant/slow_pages")
+
+    def ordinary_page(self) -> None:
+        """Reduce the count of slow pages by one."""
+        if self._slow_pages:
+            self._slow_pages -= 1
+
+    def hold(self, until: float) -> None:
+        """Send no request before a time."""
+        self.gate.hold(until)
+
+    def join(self, state: SiteState) -> None:
+        """Merge the state of another object for the same site. The more careful value is used."""
+        self.gate.hold(state.next_at)
+        if state.failures:
+            self.rests_until = max(self.rests_until, state.next_at)
+        self.failures = max(self.failures, state.failures)
+        self.site_error = self.site_error or state.error
+        self.crawl_delay = max(self.crawl_delay, state.crawl_delay)
+
+    def _rest(self, fetched: FetchResult) -> None:
+        """Shut the gate for the time that the site requests, and for longer with each refusal, if the pace obeys that.
+
+        A robots.txt or sitemap that cannot be fetched counts in any case: no page is requested before robots.txt.
+        """
+        pace, site = self._pace, fetched.fetch.site
+        asked = backed_off = 0.0
+        if pace.back_off or fetched.fetch.kind != "page":
+            self.failures += 1
+            backed_off = self.back_off_s(self.failures)
+            self._metrics.inc("politeness/backed_off")
+        if pace.retry_after and fetched.header("retry-after") is not None:
+            self._metrics.inc("politeness/retry_after")
+            asked = retry_after(fetched.header("retry-after"), at=fetched.at)
+        if rest := max(asked, backed_off):
+            self.rests_until = fetched.at + rest
+            self.gate.hold(self.rests_until)
+            pace.report(site, "Retry-After" if asked >= backed_off else "back-off", rest)

@@ -1,0 +1,67 @@
+"""Snapshots of the active list and its sites, for reports, tests and decisions."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+import msgspec
+
+__all__ = ["ActiveListStatistics", "AddressStatistics", "SiteStatistics", "State"]
+
+
+class State(Enum):
+    """State of an active site; `site` has the table."""
+
+    RESOLVING = "resolving"
+    ROBOTS = "robots"
+    OPEN = "open"
+    EMPTY = "empty"
+    SHUT = "shut"
+    LOST = "lost"
+
+    @property
+    def is_preparing(self) -> bool:
+        """Return whether the site waits for an address or a robots.txt."""
+        return self is State.RESOLVING or self is State.ROBOTS
+
+
+class SiteStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot of one site."""
+
+    state: State
+    is_guest: bool
+    barred: str | None
+    address: str | None
+    opens_at: float
+    failures: int
+    robots_failures: int
+    hand: int
+    """Number of leased pages in the hand, in the two queues."""
+    immediate: int
+    """Number of immediate fetches that are ready; `held` wait for robots.txt or an address."""
+    held: int
+    files: int
+    under_way: int
+    served: int
+
+
+class AddressStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot: addresses known, hosts that wait to be resolved."""
+
+    addresses: int
+    resolving: int
+
+
+class ActiveListStatistics(msgspec.Struct, frozen=True):
+    """A frozen snapshot of the active list."""
+
+    sites: int
+    guests: int
+    """Number of sites without a lease, which only serve files."""
+    in_flight: int
+    hungry: int
+    quiet: int
+    file_requests: int
+    """Number of files that sites wait for from other sites."""
+    timers: int
+    addresses: AddressStatistics

@@ -1,0 +1,82 @@
+"""Write page copies into the repository.
+
+Place in the walk: the first step of durability. Bodies are written before links are discovered and leases are settled.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webfountain.frontier.inbox.notes import erase
+from webfountain.frontier.worker.stage import Stage
+from webfountain.records import ANSWERED
+from webfountain.repository.warc_writer import Capture
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.frontier.inbox.notes import ForgetNote
+    from webfountain.frontier.visit import Visit
+    from webfountain.records import Copy, FetchResult
+    from webfountain.repository.repository import Repository
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["CopyWriter", "RepositoryCopyWriter"]
+
+
+class CopyWriter(Stage):
+    """A writer that writes nothing: the crawl has no repository. As a stage it only closes the repository."""
+
+    def write(self, visits: Sequence[Visit]) -> Sequence[Copy | None]:
+        """Write the bodies of visits. Return the location of each copy; None if the visit brought no body."""
+        return [None] * len(visits)
+
+    def settled(self, copies: Sequence[Copy | None]) -> None:
+        """Release these copies: the records that name them are settled, or never will be."""
+
+    def record(self, answers: Sequence[FetchResult]) -> None:
+        """Archive answers that are not copies of pages: redirects, gone pages, errors, robots.txt, sitemaps."""
+
+    def erase(self, barred: Sequence[ForgetNote]) -> None:
+        """Remove the copies of forgotten pages."""
+
+
+class RepositoryCopyWriter(CopyWriter):
+    """Writes copies into a repository."""
+
+    def __init__(self, repository: Repository, store: FrontierStore) -> None:
+        self._repository = repository
+        self._store = store
+
+    def write(self, visits: Sequence[Visit]) -> Sequence[Copy | None]:
+        copies: list[Copy | None] = [None] * len(visits)
+        if not visits:
+            return copies
+        written = [i for i, visit in enumerate(visits) if visit.kind in ANSWERED]
+        places = self._repository.write([_capture(visits[i]) for i in written])
+        for i, place in zip(written, places, strict=True):
+            copies[i] = place
+        if self._repository.keep_answers:
+            self.record([visit.fetched for visit in visits if visit.kind not in ANSWERED])
+        return copies
+
+    def settled(self, copies: Sequence[Copy | None]) -> None:
+        self._repository.settled(copies)
+
+    def record(self, answers: Sequence[FetchResult]) -> None:
+        if answers:
+            self._repository.settled(self._repository.write([Capture(fetched) for fetched in answers]))
+
+    def erase(self, barred: Sequence[ForgetNote]) -> None:
+        erase(self._repository, barred, self._store.pages)
+
+    def close(self) -> None:
+        """Close the repository."""
+        self._repository.close()
+
+
+def _capture(visit: Visit) -> Capture:
+    """Return what the repository archives of a visit. A body that repeats the known copy becomes a revisit record."""
+    record = visit.record
+    repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
+    return Capture(visit.fetched, digest=record.digest, repeats=repeats)

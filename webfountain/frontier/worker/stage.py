@@ -1,0 +1,115 @@
+"""A stage: one optional feature of the store worker, with its action at each point of a batch.
+
+Place in the walk: in the worker thread. `worker_assembly` makes one list of stages. A feature that is off is not in
+the list. `StoreWorker.run` reaches the points of `Stage` in a fixed order. At each point it calls the stages that
+define it, in the order of the list. Stages do not know each other. No stage changes the order of durability.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webfountain.frontier.points import methods_at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.pages.examiner import JudgedVisit
+    from webfountain.frontier.visit import Visit
+    from webfountain.policy.collection import Collection
+    from webfountain.records import Lease, Outcome, SiteLease
+    from webfountain.store.answers import LeaseBatch
+
+__all__ = ["Stage", "Stages"]
+
+
+class Stage:
+    """A stage that does nothing. A feature overrides the points at which it acts, which are listed in order of time."""
+
+    def lost(self, sites: Sequence[str]) -> None:
+        """Remove sites that this process no longer holds."""
+
+    # ---------------------------------------------- visits, before they are settled
+
+    def judge(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit]) -> Sequence[JudgedVisit]:
+        """Return for each visit the record to settle and the links to follow."""
+        del visits
+        return judged
+
+    def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
+        """Store what pages brought. Their copies are written; their links are not discovered yet."""
+
+    def settling(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], batch: Batch) -> None:
+        """Learn from pages that are about to be settled."""
+
+    # ---------------------------------------------- the store's pages and sites
+
+    def after_settle(self, batch: Batch, result: BatchResult) -> None:
+        """Carry out the rest of what the batch brought. All pages of the batch are settled."""
+
+    def before_park(self, batch: Batch) -> None:
+        """Save what is known about the sites that leave."""
+
+    def adopt(self, collection: Collection) -> None:
+        """Adopt an edited policy file."""
+
+    def before_activate(self, batch: Batch, result: BatchResult) -> None:
+        """Make pages and sites due. Sites that leave are already parked."""
+
+    # ---------------------------------------------- sites and leases
+
+    def choose(self, room: int) -> list[str]:
+        """Return sites to activate before those that have been due longest. `room` is the number of free places."""
+        del room
+        return []
+
+    def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
+        """Return the activated sites that may stay active."""
+        del at
+        return leases
+
+    def before_lease(self, batch: Batch, result: BatchResult) -> None:
+        """Prepare the queues, because pages are leased from them next."""
+
+    def hurried(self, leases: list[Lease]) -> list[Lease]:
+        """Return the leases of immediate pages that are passed to their site."""
+        return leases
+
+    def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
+        """Return those of the leased pages that the site may request."""
+        del at
+        return dealt
+
+    # ---------------------------------------------- the end
+
+    def chores(self, batch: Batch, result: BatchResult) -> None:
+        """Do periodic work, and count."""
+
+    def sign_off(self, batch: Batch) -> None:
+        """Carry out what the last events brought. No other batch follows."""
+
+    def close(self) -> None:
+        """Release files and the store. No other method is called after this."""
+
+
+class Stages:
+    """The stages of one worker. For each point it lists, in order, the methods of the stages that define that point."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self.lost = methods_at(stages, Stage.lost)
+        self.judge = methods_at(stages, Stage.judge)
+        self.visited = methods_at(stages, Stage.visited)
+        self.settling = methods_at(stages, Stage.settling)
+        self.after_settle = methods_at(stages, Stage.after_settle)
+        self.before_park = methods_at(stages, Stage.before_park)
+        self.adopt = methods_at(stages, Stage.adopt)
+        self.before_activate = methods_at(stages, Stage.before_activate)
+        self.choose = methods_at(stages, Stage.choose)
+        self.activated = methods_at(stages, Stage.activated)
+        self.before_lease = methods_at(stages, Stage.before_lease)
+        self.hurried = methods_at(stages, Stage.hurried)
+        self.leased = methods_at(stages, Stage.leased)
+        self.chores = methods_at(stages, Stage.chores)
+        self.sign_off = methods_at(stages, Stage.sign_off)
+        self.close = methods_at(stages, Stage.close)

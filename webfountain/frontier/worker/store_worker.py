@@ -1,0 +1,110 @@
+"""The store worker: carry out batches on the store and the repository, in one worker thread.
+
+The order of steps is the order of durability (DESIGN.md section 3). Bodies are written, then links are discovered,
+then leases are settled. Only then are sites parked and activated, and new leases taken. A crash between two steps
+repeats fetches and loses nothing. Each optional feature is a `Stage`. This module does not know which stages exist.
+"""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, TypeVar
+
+from webfountain.frontier.batch import BatchResult
+from webfountain.frontier.worker.publisher import Publisher
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webfountain.frontier.batch import Batch
+    from webfountain.frontier.inbox.entrance import Entrance
+    from webfountain.frontier.loss_recovery import LossRecovery
+    from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
+    from webfountain.frontier.worker.leasing import Leasing
+    from webfountain.frontier.worker.settlement import Settlement
+    from webfountain.frontier.worker.stage import Stages
+    from webfountain.frontier.worker.stocktaking import Stocktaking
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["StoreWorker"]
+
+_T = TypeVar("_T")
+
+
+class StoreWorker:
+    """Carries out batches on the store and the repository. Only one thread may use it at a time."""
+
+    def __init__(
+        self,
+        store: FrontierStore,
+        *,
+        stages: Stages,
+        settlement: Settlement,
+        leasing: Leasing,
+        stocktaking: Stocktaking,
+        recovery: LossRecovery,
+        freshness: FreshnessEstimate,
+        entrance: Entrance,
+    ) -> None:
+        self._store = store
+        self._stages = stages
+        self._settlement = settlement
+        self._leasing = leasing
+        self._publisher = Publisher(store.board)
+        self._stocktaking = stocktaking
+        self._recovery = recovery
+        self.freshness = freshness
+        """Estimate of how much of the collection is fresh."""
+        self.entrance = entrance
+        """Entrance of URLs that come from outside: seeds, the links of a caller."""
+
+    def run(self, batch: Batch) -> BatchResult:
+        """Carry out a batch. Errors of the store and the repository are raised; work that was not done is not
+        acknowledged.
+        """
+        result = BatchResult(batch)
+        self._recovery.apply(result)
+        self._leasing.renew(batch, result)
+        self._settlement.settle(batch, result)
+        for after_settle in self._stages.after_settle:
+            after_settle(batch, result)
+        result.counts["ant/released"] += self._store.queues.release(batch.released)
+        for before_park in self._stages.before_park:
+            before_park(batch)
+        self._store.sites.park(batch.parked, at=batch.at)
+        self._adopt_collection(batch)
+        for before_activate in self._stages.before_activate:
+            before_activate(batch, result)
+        is_asked = self._leasing.activate(batch, result)
+        self._leasing.lease(batch, result)
+        for chores in self._stages.chores:
+            chores(batch, result)
+        self._publisher.publish(batch)
+        self._stocktaking.report(batch, result, is_asked=is_asked)
+        self._recovery.apply(result)
+        return result
+
+    def _adopt_collection(self, batch: Batch) -> None:
+        """Adopt a policy file that was edited."""
+        if batch.collection is not None:
+            self._publisher.publish_collection(batch.collection)
+            for adopt in self._stages.adopt:
+                adopt(batch.collection)
+
+    def on_store(self, function: Callable[[FrontierStore], _T]) -> _T:
+        """Call a function with the store and return its result. It must not interfere with batches."""
+        return function(self._store)
+
+    def give_back(self, batch: Batch) -> None:
+        """Give back the sites and leases of the last batch. No other batch follows."""
+        self._store.queues.release(batch.released)
+        self._store.sites.park(batch.parked, at=batch.at)
+        for sign_off in self._stages.sign_off:
+            sign_off(batch)
+
+    def close(self) -> None:
+        """Close all stages and the store, even if one of them raises an error. The error then passes through."""
+        with ExitStack() as closing:
+            closing.callback(self._store.close)
+            for close in self._stages.close:
+                closing.callback(close)

@@ -1,0 +1,180 @@
+"""Assemble the store worker: the stages of a crawl in their order.
+
+The single list of stages (`stages`) is read from top to bottom. A feature that is off is not in it. No other module
+imports all stages. `assembly` builds the rest of the frontier around the worker.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from webfountain.duplicates.detector_stage import DetectorStage
+from webfountain.frontier.cluster.ant_stage import AntStage
+from webfountain.frontier.cluster.guest_claims import ClaimedGuests, OwnGuests
+from webfountain.frontier.inbox.inbox_stage import InboxStage
+from webfountain.frontier.inbox.takedowns import Takedowns
+from webfountain.frontier.loss_recovery import loss_recovery_of
+from webfountain.frontier.pages.review_stage import ReviewStage
+from webfountain.frontier.pages.seed_forms import SeedForms, SharedSeedForms
+from webfountain.frontier.pages.sitemap_stage import SitemapStage
+from webfountain.frontier.pages.suspect_stage import SuspectStage
+from webfountain.frontier.planning.urgency_stage import UrgencyStage
+from webfountain.frontier.sites.parked_sites import ParkedSites
+from webfountain.frontier.store_counts import OwnCounts, SharedCounts
+from webfountain.frontier.worker.change_log_trim import ChangeLogTrim
+from webfountain.frontier.worker.copies import CopyWriter, RepositoryCopyWriter
+from webfountain.frontier.worker.discovery import Discovery
+from webfountain.frontier.worker.disk_room import DiskRoom
+from webfountain.frontier.worker.learned_sites import LearnedSites
+from webfountain.frontier.worker.leasing import Leasing, StoreLeases
+from webfountain.frontier.worker.lost_copies import LostCopies
+from webfountain.frontier.worker.settlement import Settlement
+from webfountain.frontier.worker.stage import Stages
+from webfountain.frontier.worker.stocktaking import Stocktaking
+from webfountain.frontier.worker.store_worker import StoreWorker
+from webfountain.ranking.importance_stage import ImportanceStage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webfountain.config import FountainConfig
+    from webfountain.duplicates.detector import DuplicateDetector
+    from webfountain.frontier.inbox.entrance import Entrance
+    from webfountain.frontier.inbox.notes import Notes
+    from webfountain.frontier.pages.fixed_size import Replacement
+    from webfountain.frontier.pages.policy_review import Review
+    from webfountain.frontier.pages.sitemap_reader import SitemapParser
+    from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
+    from webfountain.frontier.planning.urgent_pages import UrgentPages
+    from webfountain.frontier.store_counts import StoreCounts
+    from webfountain.frontier.worker.stage import Stage
+    from webfountain.policy.collection import Collection
+    from webfountain.ranking.link_importance import LiveImportance
+    from webfountain.records import Lease, Outcome
+    from webfountain.repository.repository import Repository
+    from webfountain.sandbox.crash_guard import CrashSuspects
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["WorkerAssembly", "WorkerFeatures"]
+
+
+class WorkerFeatures(NamedTuple):
+    """The optional features of a crawl. None means that the feature is off."""
+
+    inbox: Notes | None
+    importance: LiveImportance | None
+    detector: DuplicateDetector | None
+    review: Review | None
+    urgent: UrgentPages | None
+    fixed_size: Replacement | None
+
+
+class WorkerAssembly:
+    """Builds the store worker of the process `owner`. Site leases last `lease_s` seconds."""
+
+    def __init__(
+        self,
+        store: FrontierStore,
+        repository: Repository | None,
+        features: WorkerFeatures,
+        *,
+        entrance: Entrance,
+        owner: str,
+        lease_s: float,
+    ) -> None:
+        self._store = store
+        self._repository = repository
+        self._features = features
+        self._entrance = entrance
+        self._owner = owner
+        self._lease_s = lease_s
+        self._counts = self._counts_of_store()
+        self._copies = CopyWriter() if repository is None else RepositoryCopyWriter(repository, store)
+        self._takedowns = Takedowns(store, self._copies)
+        self._discovery = Discovery(entrance.due)
+        self._learned = LearnedSites()
+
+    def stages(
+        self, collection: Collection, config: FountainConfig, suspects: CrashSuspects, sitemaps: SitemapParser
+    ) -> Stages:
+        """Return the stages, in order."""
+        store, repository, on = self._store, self._repository, self._features
+        known = self._counts.last
+        among_ants = self._among_ants()
+        stages: list[Stage] = [self._copies, *among_ants]
+        if on.detector is not None:
+            stages.append(DetectorStage(on.detector, store))
+        stages.append(self._discovery)
+        stages.append(SitemapStage(sitemaps, store, self._discovery))
+        if on.inbox is not None:
+            stages.append(self._inbox(on.inbox, among_ants[0]))
+        stages.append(SuspectStage(suspects, store))
+        if on.review is not None:
+            stages.append(ReviewStage(on.review, store, self._entrance.due))
+        if repository is not None:
+            stages.append(LostCopies(repository))
+            stages.append(DiskRoom(repository, store, least_free=config.least_free_bytes))
+        if on.urgent is not None:
+            weighed = iter if on.importance is None else on.importance.weighed
+            stages.append(UrgencyStage(on.urgent, store, learned=self._learned, known=known, weighed=weighed))
+        stages.append(self._learned)
+        if on.fixed_size is not None:
+            stages.append(on.fixed_size)
+        if on.importance is not None:
+            stages.append(ImportanceStage(on.importance, store, known))
+        stages.append(ParkedSites(store, owner=self._owner, lease_s=self._lease_s))
+        stages.append(ChangeLogTrim(store.changes, collection.changes))
+        return Stages(stages)
+
+    def worker(
+        self, stages: Stages, freshness: FreshnessEstimate, unkept: Callable[[Lease, float], Outcome]
+    ) -> StoreWorker:
+        """Return the worker. `unkept` returns the outcome for a page whose own outcome cannot be stored."""
+        store = self._store
+        recovery = loss_recovery_of(store, self._entrance.due, stages)
+        settlement = Settlement(
+            store,
+            stages=stages,
+            copies=self._copies,
+            discovery=self._discovery,
+            learned=self._learned,
+            takedowns=self._takedowns,
+            recovery=recovery,
+            unkept=unkept,
+        )
+        source = self._features.fixed_size or StoreLeases(store)
+        return StoreWorker(
+            store,
+            stages=stages,
+            settlement=settlement,
+            leasing=Leasing(store, stages=stages, source=source, owner=self._owner, lease_s=self._lease_s),
+            stocktaking=Stocktaking(store, self._counts),
+            recovery=recovery,
+            freshness=freshness,
+            entrance=self._entrance,
+        )
+
+    def _counts_of_store(self) -> StoreCounts:
+        claims = self._store.claims
+        return (
+            OwnCounts(self._store.census)
+            if claims is None
+            else SharedCounts(self._store.census, claims, owner=self._owner)
+        )
+
+    def _among_ants(self) -> list[Stage]:
+        """Return the stages that depend on whether other ants use the store."""
+        store, claims, owner, lease_s = self._store, self._store.claims, self._owner, self._lease_s
+        if claims is None:
+            return [OwnGuests(store), SeedForms(store.board, self._entrance.judge)]
+        left_behind = None if self._repository is None else self._repository.others
+        ants = AntStage(claims, store, self._takedowns, owner=owner, lease_s=lease_s, left_behind=left_behind)
+        return [
+            ants,
+            ClaimedGuests(claims, store, owner=owner, lease_s=lease_s),
+            SharedSeedForms(store.board, self._entrance.judge),
+        ]
+
+    def _inbox(self, inbox: Notes, first: Stage) -> InboxStage:
+        others = first if isinstance(first, AntStage) else None
+        return InboxStage(inbox, self._store, self._repository, self._takedowns, owner=self._owner, others=others)

@@ -1,0 +1,131 @@
+"""A live snapshot: the current state of one crawling process, in bounded size.
+
+The crawl's loop makes a snapshot every two seconds (`recorder`) and stores it for other processes (`publishing`). If a
+snapshot is older than `STALE_S`, its process has ended or its loop hangs.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from webfountain.frontier.sites.statistics import State
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webfountain.frontier.sites.statistics import SiteStatistics
+
+__all__ = ["EVERY_S", "MAX_SITES", "STALE_S", "LiveSite", "LiveSnapshot", "WaitReason", "live_site", "live_sites"]
+
+EVERY_S: Final = 2.0
+"""Interval between two snapshots, s."""
+STALE_S: Final = 30.0
+"""Age above which a snapshot means that the crawl is not alive, s."""
+MAX_SITES: Final = 200
+"""Maximum number of active sites in a snapshot. If there are more, the snapshot contains only their number."""
+
+WaitReason = Literal[
+    "in flight", "polite", "back-off", "robots.txt", "no robots.txt", "address", "barred", "leasing", "not due", "ready"
+]
+"""Reason why the crawl requests no page from an active site at this time."""
+
+
+class LiveSite(msgspec.Struct, frozen=True):
+    """An active site and the reason why it waits."""
+
+    site: str
+    reason: WaitReason
+    until: float | None
+    """Time at which the wait ends, UTC seconds. None if the site waits for an answer."""
+    in_flight: int
+    hand: int
+    """Leased pages that wait in the process."""
+    immediate: int
+    files: int
+    """Waiting files such as robots.txt and sitemaps."""
+    failures: int
+    """Consecutive refusals."""
+    address: str | None
+    word: str | None = None
+    """Reason why the site is barred."""
+
+
+class LiveSnapshot(msgspec.Struct, frozen=True):
+    """State of a crawling process."""
+
+    owner: str
+    """Name of the process in leases."""
+    pid: int
+    began: float
+    """Start of the process's crawl, UTC seconds."""
+    at: float
+    """Time of the snapshot, UTC seconds."""
+    lag_s: float
+    """Delay of the loop at the snapshot, s. Above one second the process is overloaded."""
+    fetched: int
+    """Settled fetches since the process began."""
+    pages_per_second: float
+    """Rate over the last ten seconds."""
+    limit: str
+    """Current limit of the rate, in words."""
+    pages: dict[str, int]
+    """Known URLs of the whole store by state."""
+    sites: int
+    active_sites: int
+    in_flight: int
+    pending_visits: int
+    """Fetched pages that are not written yet."""
+    pending_bytes: int
+    immediate: int
+    leased: int
+    price: float | None
+    plan: str | None
+    """The plan in force, in words."""
+    waits: dict[str, int]
+    """Number of sites in `live` for each wait reason."""
+    live: list[LiveSite]
+    """At most MAX_SITES active sites."""
+    counts: dict[str, float]
+    """Counts of `webfountain.metrics` in this process."""
+
+
+def live_sites(found: Mapping[str, SiteStatistics], *, at: float) -> Iterator[LiveSite]:
+    """Return active sites as entries of a snapshot."""
+    return (live_site(name, each, at=at) for name, each in found.items())
+
+
+def live_site(name: str, found: SiteStatistics, *, at: float) -> LiveSite:
+    """Return an active site with the reason why it waits at time `at`."""
+    reason, until = _reason(found, at)
+    return LiveSite(
+        site=name,
+        reason=reason,
+        until=until if until is not None and math.isfinite(until) else None,
+        in_flight=found.under_way,
+        hand=found.hand,
+        immediate=found.immediate + found.held,
+        files=found.files,
+        failures=found.failures,
+        address=found.address,
+        word=found.barred,
+    )
+
+
+def _reason(found: SiteStatistics, at: float) -> tuple[WaitReason, float | None]:
+    """Return the first reason that applies, in the order in which a fetch meets them."""
+    rests = found.opens_at > at
+    reasons: tuple[tuple[bool, WaitReason, float | None], ...] = (
+        (bool(found.under_way), "in flight", None),
+        (found.barred is not None, "barred", None),
+        (found.state is State.RESOLVING, "address", None),
+        (found.state is State.ROBOTS, "robots.txt", found.opens_at if rests else None),
+        (found.state is State.SHUT, "no robots.txt", found.opens_at),
+        (rests, "back-off" if found.failures else "polite", found.opens_at),
+        (bool(found.hand or found.immediate or found.files), "ready", None),
+        (found.state is State.EMPTY, "not due", None),
+        (True, "leasing", None),
+    )
+    return next((reason, until) for holds, reason, until in reasons if holds)

@@ -1,0 +1,121 @@
+"""Storage of live snapshots: a file in the store's folder, or one claim per process on the store's server.
+
+A file is replaced as a whole, so no reader sees a partial file. A claim expires after its process ends. The process
+that keeps the history then removes it (`drop_dead`). A snapshot that cannot be read counts as absent.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from webfountain.history.live import STALE_S, LiveSnapshot
+from webfountain.private_files import replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from webfountain.store.claims import Claims
+
+__all__ = ["FILE", "ClaimPlace", "FilePlace", "LivePlace", "NoPlace", "drop_dead", "read_claims", "read_file"]
+
+FILE: Final = "live.json"
+"""Name of the file in the store's folder."""
+MAX_BYTES: Final = 4_000_000
+"""Maximum size of the file. A larger file is ignored."""
+KIND: Final = "live"
+_decoder = msgspec.json.Decoder(LiveSnapshot)
+
+
+class LivePlace(Protocol):
+    """Place where a process stores its snapshots. Its methods may block, so a thread calls them."""
+
+    def put(self, snapshot: LiveSnapshot) -> None:
+        """Store a snapshot in place of the last one."""
+        ...
+
+    def remove(self) -> None:
+        """Remove the last snapshot at the end of the process."""
+        ...
+
+
+class NoPlace:
+    """Empty place for a store in memory, which no other process can read."""
+
+    def put(self, snapshot: LiveSnapshot) -> None:
+        """Do nothing."""
+
+    def remove(self) -> None:
+        """Do nothing."""
+
+
+class FilePlace:
+    """A file of the store's folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE
+
+    def put(self, snapshot: LiveSnapshot) -> None:
+        """Replace the file. Raise OSError if the write fails."""
+        with replaced(self._path) as file:
+            file.write(msgspec.json.encode(snapshot))
+
+    def remove(self) -> None:
+        """Remove the file."""
+        self._path.unlink(missing_ok=True)
+
+
+class ClaimPlace:
+    """A claim ``live/OWNER`` on the store's server. Each call is a round trip."""
+
+    def __init__(self, claims: Claims) -> None:
+        self._claims = claims
+        self._last: LiveSnapshot | None = None
+
+    def put(self, snapshot: LiveSnapshot) -> None:
+        """Extend the claim and store the snapshot with it."""
+        name, self._last = f"{KIND}/{snapshot.owner}", snapshot
+        note = msgspec.json.encode(snapshot)
+        until = snapshot.at + STALE_S
+        self._claims.claim([name], owner=snapshot.owner, until=until, at=snapshot.at, notes={name: note})
+
+    def remove(self) -> None:
+        """Release the claim."""
+        if self._last is not None:
+            owner, at = self._last.owner, self._last.at
+            self._claims.drop({f"{KIND}/{owner}": at}, owner=owner, at=at)
+
+
+def read_file(folder: Path) -> list[LiveSnapshot]:
+    """Return the last snapshot in a store's folder. The result is empty if no snapshot can be read."""
+    try:
+        with (folder / FILE).open("rb") as file:
+            return _readable([file.read(MAX_BYTES)])
+    except OSError:
+        return []
+
+
+def read_claims(claims: Claims) -> list[LiveSnapshot]:
+    """Return the last snapshot of each live process on a server's store. One round trip."""
+    return _readable([claim.note for claim in claims.claims(KIND) if claim.note])
+
+
+def drop_dead(claims: Claims, *, owner: str, at: float) -> int:
+    """Remove the claims of ended processes and return their number. One round trip if there are none."""
+    dead = [claim.name for claim in claims.claims(KIND) if claim.until + STALE_S < at]
+    if dead:
+        taken = claims.claim(dead, owner=owner, until=at, at=at)
+        claims.drop({claim.name: at for claim in taken if claim.owner == owner}, owner=owner, at=at)
+    return len(dead)
+
+
+def _readable(found: Iterable[bytes]) -> list[LiveSnapshot]:
+    snapshots = []
+    for data in found:
+        try:
+            snapshots.append(_decoder.decode(data))
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            continue  # written by another version
+    return snapshots

@@ -1,0 +1,119 @@
+"""The loop that records a crawl: a live snapshot every two seconds, a sample of the history every minute.
+
+It runs in the event loop of the crawl. If a disk or server fails, the log gets one line at the start and one at the
+end of the failure, separately for the snapshot and for the history.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+
+from webfountain.errors import WebfountainError
+from webfountain.history.archive import MINUTE_S
+from webfountain.history.live import EVERY_S
+from webfountain.history.publishing import ClaimPlace, FilePlace, NoPlace
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
+
+    from webfountain.history.live import LiveSnapshot
+    from webfountain.history.publishing import LivePlace
+    from webfountain.history.recorder import Recorder
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["FIRST_RECORD_S", "RecordLoop", "WithStore"]
+
+logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
+
+FIRST_RECORD_S: Final = 10.0
+"""Time of the first sample after the start, s. A short crawl therefore has a history too. Later samples follow every
+minute.
+"""
+
+
+class WithStore(Protocol):
+    """Calls a function with the crawl's store, in the thread that may use the store."""
+
+    def __call__(self, function: Callable[[FrontierStore], _T], /) -> Awaitable[_T]: ...
+
+
+class RecordLoop:
+    """Records one crawl. `folder` is the folder of its store, or None for a store on a server or in memory."""
+
+    def __init__(
+        self,
+        recorder: Recorder,
+        with_store: WithStore,
+        folder: Path | None,
+        *,
+        made: Callable[[LiveSnapshot], None] = lambda _: None,
+    ) -> None:
+        """`made` is called in the loop with each snapshot."""
+        self._recorder = recorder
+        self._with_store = with_store
+        self._folder = folder
+        self._made = made
+        self._place: LivePlace = NoPlace()
+        self._snapshots, self._history = _Outages("live snapshot"), _Outages("history")
+
+    async def run(self) -> None:
+        """Record until cancelled. An unexpected error ends the recording, not the crawl, and is logged."""
+        try:
+            await self._run()
+        except Exception:
+            logger.exception("The crawl is not recorded any more")
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        wake_at, record_at = loop.time(), loop.time() + FIRST_RECORD_S
+        self._place = await self._with_store(self._place_of)
+        while True:
+            late_s = max(loop.time() - wake_at, 0.0)
+            snapshot = self._recorder.snapshot(lag_s=late_s)
+            self._made(snapshot)
+            with self._snapshots.reported():
+                await asyncio.to_thread(self._place.put, snapshot)
+            if loop.time() >= record_at:
+                record_at = loop.time() + MINUTE_S
+                with self._history.reported():
+                    await self._with_store(self._recorder.record)
+            wake_at = loop.time() + EVERY_S
+            await asyncio.sleep(EVERY_S)
+
+    def end(self, store: FrontierStore) -> None:
+        """Store the last minute and remove the snapshot. Call it in the thread that may use the store."""
+        with suppress(WebfountainError, OSError):  # the crawl ends even if the store fails
+            self._recorder.record(store)
+            self._place.remove()
+
+    def _place_of(self, store: FrontierStore) -> LivePlace:
+        if store.claims is not None:
+            return ClaimPlace(store.claims)
+        return NoPlace() if self._folder is None else FilePlace(self._folder)
+
+
+class _Outages:
+    """The times in which something about the crawl cannot be stored. The crawl continues meanwhile."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._fails = False
+
+    @contextmanager
+    def reported(self) -> Iterator[None]:
+        """During the block, log the first error of an outage, and its end."""
+        try:
+            yield
+        except (WebfountainError, OSError) as error:
+            if not self._fails:
+                logger.warning("The %s of the crawl cannot be stored: %s", self._what, error)
+            self._fails = True
+        else:
+            if self._fails:
+                logger.warning("The %s of the crawl is stored again", self._what)
+            self._fails = False

@@ -1,0 +1,206 @@
+"""The recorder, which describes a crawl every two seconds and once a minute.
+
+It is not part of the walk. The loop calls `snapshot` and passes the result to a thread that stores it for readers. A
+thread that may use the store calls `record`. The recorder changes nothing in the crawl. If several processes share a
+store, only one keeps the history: the process that holds the claim. It adds up the counts of all processes.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter, deque
+from math import inf
+from typing import TYPE_CHECKING, Final, Protocol
+
+from webfountain.frontier.cluster.ant_notes import ants_of
+from webfountain.history.archive import MINUTE_S, Archive
+from webfountain.history.live import MAX_SITES, LiveSnapshot, live_sites
+from webfountain.history.publishing import drop_dead
+from webfountain.history.sample import OUTCOMES, HistorySample, bounded
+from webfountain.records import FETCHED, STATES
+from webfountain.report.plan import plan_words
+from webfountain.report.status import status
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from webfountain.frontier.planning.plan import Plan
+    from webfountain.frontier.progress import FrontierStatistics
+    from webfountain.frontier.sites.active_list import ActiveList
+    from webfountain.metrics import Metrics
+    from webfountain.store.claims import Claims
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["KEEPER", "ObservedCrawl", "Recorder"]
+
+KEEPER: Final = "role/history"
+"""Claim of the process that keeps the history of a shared store."""
+_KEEPER_S: Final = 3.0 * MINUTE_S
+_WINDOW_S: Final = 10.0
+"""Time over which the rate of a snapshot is measured, s."""
+
+
+class ObservedCrawl(Protocol):
+    """Interface of a frontier for the recorder."""
+
+    owner: str
+    sites: ActiveList
+
+    def statistics(self) -> FrontierStatistics:
+        """Return a frozen snapshot."""
+        ...
+
+    def limit(self) -> str:
+        """Return the current limit of the rate, in words."""
+        ...
+
+    @property
+    def price(self) -> float | None:
+        """Obsolete time that a fetch of a known page must save, s."""
+        ...
+
+    @property
+    def plan(self) -> Plan | None:
+        """The plan in force."""
+        ...
+
+
+class Recorder:
+    """Records one process. `now` is the crawl's clock. `sizes` returns the bytes of store and repository, or None."""
+
+    def __init__(
+        self,
+        crawl: ObservedCrawl,
+        metrics: Metrics,
+        *,
+        now: Callable[[], float],
+        sizes: Callable[[], tuple[int | None, int | None]] = lambda: (None, None),
+    ) -> None:
+        self._crawl = crawl
+        self._metrics = metrics
+        self._now = now
+        self._sizes = sizes
+        self._began = self._last_snapshot = self._recorded_at = now()
+        self._rates: deque[tuple[float, int]] = deque([(self._began, 0)])
+        self._limits: Counter[str] = Counter()
+        self._counted: dict[str, dict[str, float]] = {crawl.owner: {}}  # by process, at the last record
+        self._keeps = False
+
+    def snapshot(self, *, lag_s: float = 0.0) -> LiveSnapshot:
+        """Describe the crawl at this moment. Call it in the loop thread; `lag_s` is the delay of the loop."""
+        at = self._now()
+        passed, self._last_snapshot = at - self._last_snapshot, at
+        found, counts, limit = self._crawl.statistics(), self._metrics.snapshot(), self._crawl.limit()
+        self._limits[limit] += max(passed, 0.0)  # type: ignore[assignment]  # seconds are no whole numbers
+        live, plan = list(live_sites(self._crawl.sites.site_statistics(MAX_SITES), at=at)), self._crawl.plan
+        fetched = fetches_of(counts)
+        return LiveSnapshot(
+            owner=self._crawl.owner,
+            pid=os.getpid(),
+            began=self._began,
+            at=at,
+            lag_s=lag_s,
+            fetched=fetched,
+            pages_per_second=self._rate(at, fetched),
+            limit=limit,
+            pages={str(state): found.store.pages.get(state, 0) for state in STATES},
+            sites=found.store.sites,
+            active_sites=found.active_sites,
+            in_flight=found.in_flight,
+            pending_visits=found.pending_visits,
+            pending_bytes=found.pending_bytes,
+            immediate=found.store.immediate,
+            leased=found.store.leased,
+            price=self._crawl.price,
+            plan=None if plan is None else plan_words(plan, at=at),
+            waits=dict(Counter(site.reason for site in live)),
+            live=live,
+            counts=counts,
+        )
+
+    def _rate(self, at: float, fetched: int) -> float:
+        self._rates.append((at, fetched))
+        while len(self._rates) > 2 and at - self._rates[0][0] > _WINDOW_S:
+            self._rates.popleft()
+        (begun, before), (ended, after) = self._rates[0], self._rates[-1]
+        return (after - before) / (ended - begun) if ended > begun else 0.0
+
+    def record(self, store: FrontierStore) -> HistorySample | None:
+        """Store the counts since the last call as a sample. Call it in a thread that may use the store.
+
+        Return None if another process keeps the history. The cost is about a dozen reads and one write.
+        """
+        at = self._now()
+        counts = {self._crawl.owner: self._metrics.snapshot()}
+        if store.claims is not None:
+            if not self._claim(store.claims, at):
+                return None
+            counts |= {name: ant.counts for name, ant in ants_of(store.claims, at).items() if name != self._crawl.owner}
+            drop_dead(store.claims, owner=self._crawl.owner, at=at)
+        sample = self._sample(store, counts, at)
+        Archive(store.board).add(sample)
+        return sample
+
+    def _claim(self, claims: Claims, at: float) -> bool:
+        """Return whether this process keeps the history. A new keeper counts the other processes from now on."""
+        [claim] = claims.claim([KEEPER], owner=self._crawl.owner, until=at + _KEEPER_S, at=at)
+        keeps, self._keeps = claim.owner == self._crawl.owner, self._keeps
+        if keeps and not self._keeps:
+            others = {name: dict(ant.counts) for name, ant in ants_of(claims, at).items() if name != self._crawl.owner}
+            self._counted = {**others, self._crawl.owner: self._counted.get(self._crawl.owner, {})}
+        self._keeps = keeps
+        return keeps
+
+    def _sample(self, store: FrontierStore, counts: Mapping[str, Mapping[str, float]], at: float) -> HistorySample:
+        begun, self._recorded_at = self._recorded_at, at
+        new = self._counts_since(counts)
+        found = status(store, at=at, period_s=store.census.period_s, fastest_s=store.census.fastest_s)
+        limits, self._limits = bounded(self._limits), Counter()
+        store_bytes, repository_bytes = self._sizes()
+        return HistorySample(
+            at=float(at // MINUTE_S * MINUTE_S),
+            seconds=max(at - begun, 0.0),
+            pages=tuple(found["pages"][state] for state in STATES),
+            sites=found["sites"],
+            active_sites=found["active_sites"],
+            outcomes=tuple(int(new[f"outcome/{kind}"]) for kind in OUTCOMES),
+            errors={word: int(many) for word, many in bounded(_family(new, "fetch/error/")).items()},
+            links_new=int(new["duplicates/new"]),
+            bytes=int(new["fetch/bytes"]),
+            planned=_planned(self._crawl.plan, begun, at),
+            freshness=found["freshness"],
+            freshness_low=found["freshness_low"],
+            freshness_high=found["freshness_high"],
+            price=self._crawl.price,
+            limits=limits,
+            store_bytes=store_bytes,
+            repository_bytes=repository_bytes,
+            ants=len(counts),
+        )
+
+    def _counts_since(self, counts: Mapping[str, Mapping[str, float]]) -> Counter[str]:
+        """Return the counts of all processes since the last call. All counts of a new process are included."""
+        new: Counter[str] = Counter()
+        for name, now in counts.items():
+            before = self._counted.get(name, {})
+            for stat, many in now.items():
+                new[stat] += max(many - before.get(stat, 0.0), 0.0)  # type: ignore[assignment]  # seconds, bytes
+        self._counted = {name: dict(now) for name, now in counts.items()}
+        return new
+
+
+def fetches_of(counts: Mapping[str, float]) -> int:
+    """Return the number of settled fetches among counts. A refusal is not a fetch."""
+    return int(sum(counts.get(f"outcome/{kind}", 0.0) for kind in FETCHED))
+
+
+def _family(counts: Mapping[str, float], prefix: str) -> dict[str, float]:
+    return {name.removeprefix(prefix): many for name, many in counts.items() if name.startswith(prefix) and many}
+
+
+def _planned(plan: Plan | None, begun: float, at: float) -> float | None:
+    """Return the number of planned fetches in a time span, or None without a plan."""
+    if plan is None or at <= begun:
+        return None
+    planned = plan.fetches_until(at) - plan.fetches_until(max(begun, plan.start))
+    return max(planned, 0.0) if planned != inf else None

@@ -1,0 +1,208 @@
+"""Build the model's arrays from the table of an instance file.
+
+The table is the content of a TOML file with the sections of EMT-1, read by `tomllib`: mean lifetimes at quantiles of
+the buckets, costs, discovery rates, strategies by name. Where the format has one number, a list is allowed too.
+``costs.old`` and ``discovery.old_finds_new`` take a list with one number per bucket; the others, one per period.
+
+A live crawl does not use this module: it measures its instance (`census`). `lab` reads the files.
+
+Source: Edwards 2001, section 4 (strategies 1-3, versions v1-v3, Table 2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from webfountain.core.model import make_instance
+from webfountain.core.strategies import NAMED
+from webfountain.errors import InputError
+
+if TYPE_CHECKING:
+    from webfountain.core.model import Array, Instance
+
+__all__ = ["VERSIONS", "Table", "build_instance", "strategy_names"]
+
+VERSIONS = ("v1", "v2", "v3")
+
+_KEYS = {
+    "": {"name", "buckets", "periods", "period_days", "pages", "change", "costs", "discovery", "strategies"},
+    "pages": {"initial", "initial_obsolete", "initial_new"},
+    "change": {"quantile", "mean_lifetime_days"},
+    "costs": {"old", "new", "capacity"},
+    "discovery": {"old_finds_new", "new_finds_new", "exogenous"},
+}
+_NOTES = {"fingerprints", "best_known"}  # tables that describe an instance and do not enter the model
+_STRATEGY = {"weights", "low"}
+_MOST = {"buckets": 100_000, "periods": 1_000}
+
+Table = Mapping[str, object]
+
+
+def strategy_names(table: Table) -> list[str]:
+    """Return the names under ``[strategies]``, in the order of the file."""
+    strategies = table.get("strategies")
+    return list(strategies) if isinstance(strategies, Mapping) else []
+
+
+def build_instance(
+    table: Table,
+    *,
+    strategy: str,
+    version: str = "v1",
+    periods: int | None = None,
+    buckets: int | None = None,
+) -> Instance:
+    """Build the model of a table under a strategy and a version; ``periods`` and ``buckets`` replace the table's
+    values.
+
+    Version v1 spreads the initial pages evenly. v2 spreads them 3:1:3 over the fastest quarter, the middle and the
+    slowest quarter of the buckets. v3 halves the change rates of v1.
+
+    Raises InputError with key and value; the caller adds the file's name.
+    """
+    place = _Place(table)
+    place.check_keys()
+    if version not in VERSIONS:
+        raise InputError(f"version: {version!r} is not one of {', '.join(VERSIONS)}")
+    T = _count("periods", place.get("", "periods") if periods is None else periods)
+    B = _count("buckets", place.get("", "buckets") if buckets is None else buckets)
+    weights = _weights(table, strategy, T)
+    pages, share = place.number("pages", "initial"), _shares(B, version)
+    try:
+        return make_instance(
+            a=_change_fractions(place, B, version),
+            b0=pages * share,
+            y0=_at_most("pages.initial_obsolete", place.number("pages", "initial_obsolete"), pages) * share,
+            n0=place.number("pages", "initial_new"),
+            c=place.numbers("costs", "old", B),
+            d=place.numbers("costs", "new", T),
+            C=place.numbers("costs", "capacity", T),
+            o=place.numbers("discovery", "old_finds_new", B),
+            w=place.numbers("discovery", "new_finds_new", T),
+            nconst=place.numbers("discovery", "exogenous", T),
+            oldwt=weights[:, None],
+            newwt=weights,
+            periods=T,
+        )
+    except ValueError as error:
+        raise InputError(str(error)) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A table of the file, which names key and value in its errors."""
+
+    table: Table
+
+    def check_keys(self) -> None:
+        """Raise InputError for an unknown key, which would otherwise be ignored silently."""
+        for section, allowed in _KEYS.items():
+            known = allowed | (_NOTES if not section else set())
+            for key in self._section(section):
+                if key not in known:
+                    raise InputError(f"{_path(section, key)}: unknown key; known are {', '.join(sorted(known))}")
+
+    def get(self, section: str, key: str) -> object:
+        """Return a value, or raise InputError if it is missing."""
+        found = self._section(section)
+        if key not in found:
+            raise InputError(f"{_path(section, key)}: is missing")
+        return found[key]
+
+    def number(self, section: str, key: str) -> float:
+        """Return a finite number of at least 0."""
+        return _number(_path(section, key), self.get(section, key))
+
+    def numbers(self, section: str, key: str, count: int) -> Array:
+        """Return a number, or a list of ``count`` numbers, as an array of ``count``."""
+        value, path = self.get(section, key), _path(section, key)
+        if not isinstance(value, list):
+            return np.full(count, _number(path, value))
+        return _row(path, value, count)
+
+    def _section(self, section: str) -> Table:
+        found = self.table.get(section) if section else self.table
+        if not isinstance(found, Mapping):
+            raise InputError(f"{section}: must be a table, got {found!r}")
+        return found
+
+
+def _path(section: str, key: str) -> str:
+    return f"{section}.{key}" if section else key
+
+
+def _number(path: str, value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, float | int) or not 0.0 <= float(value) < np.inf:
+        raise InputError(f"{path}: must be a number of at least 0, got {value!r}")
+    return float(value)
+
+
+def _count(path: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= _MOST[path]:
+        raise InputError(f"{path}: must be a whole number from 1 to {_MOST[path]}, got {value!r}")
+    return value
+
+
+def _row(path: str, value: Sequence[object], count: int) -> Array:
+    if len(value) != count:
+        raise InputError(f"{path}: must hold {count} numbers, got {len(value)}")
+    return np.array([_number(f"{path}[{k}]", each) for k, each in enumerate(value)])
+
+
+def _at_most(path: str, value: float, top: float) -> float:
+    if value > top:
+        raise InputError(f"{path}: must be at most the {top} initial pages, got {value!r}")
+    return value
+
+
+def _shares(B: int, version: str) -> Array:
+    """Return the share of the initial pages in each bucket (B,)."""
+    share: Array = np.ones(B)
+    if version == "v2":
+        quarter = round(B / 4)
+        share[:quarter] = share[B - quarter :] = 3.0
+    share /= share.sum()
+    return share
+
+
+def _change_fractions(place: _Place, B: int, version: str) -> Array:
+    """Return the change fraction a (B,) from the mean lifetimes: linear between the given quantiles, read at the
+    middle of each bucket.
+    """
+    given = [place.get("change", key) for key in ("quantile", "mean_lifetime_days")]
+    if not all(isinstance(each, list) and len(each) >= 2 for each in given):
+        raise InputError(f"change.quantile: and mean_lifetime_days must be lists of 2 or more, got {given!r}")
+    quantile = _row("change.quantile", _listed(given[0]), len(_listed(given[0])))
+    lifetime = _row("change.mean_lifetime_days", _listed(given[1]), quantile.size)
+    if np.any(np.diff(quantile) <= 0.0) or quantile[0] < 0.0 or quantile[-1] > 1.0:
+        raise InputError(f"change.quantile: must rise within 0 and 1, got {given[0]!r}")
+    if lifetime.min() <= 0.0:
+        raise InputError(f"change.mean_lifetime_days: must be above 0, got {given[1]!r}")
+    middle = (np.arange(B) + 0.5) / B
+    days = np.interp(middle, quantile, lifetime) * (2.0 if version == "v3" else 1.0)
+    a: Array = -np.expm1(-place.number("", "period_days") / days)
+    return a
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
+
+
+def _weights(table: Table, strategy: str, T: int) -> Array:
+    """Return oldwt = newwt (T,) for a strategy of the table."""
+    strategies = table.get("strategies")
+    if not isinstance(strategies, Mapping) or strategy not in strategies:
+        raise InputError(f"strategies.{strategy}: is not in {', '.join(strategy_names(table)) or 'the file'}")
+    given, path = strategies[strategy], f"strategies.{strategy}"
+    if not isinstance(given, Mapping) or not set(given) <= _STRATEGY:
+        raise InputError(f"{path}: must be a table of weights and low, got {given!r}")
+    weights = given.get("weights")
+    if isinstance(weights, list):
+        return _row(f"{path}.weights", weights, T)
+    if not isinstance(weights, str) or weights not in NAMED:
+        raise InputError(f"{path}.weights: must be {', '.join(NAMED)} or a list of {T} numbers, got {weights!r}")
+    return NAMED[weights](T, _number(f"{path}.low", given.get("low", 0.0)))

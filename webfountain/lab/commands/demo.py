@@ -1,0 +1,168 @@
+"""The command `demo`: crawl a generated web on loopback for about a minute."""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from http.client import HTTPException
+from typing import TYPE_CHECKING
+
+import click
+
+from webfountain.commands import options, printing
+from webfountain.commands.crawl import run
+from webfountain.commands.examples import example
+from webfountain.commands.serve_child import AUTO, service_beside
+from webfountain.errors import InputError, WebfountainError
+from webfountain.policy.collection_file import read_collection
+from webfountain.report.plurals import counted
+from webfountain.report.store_reading import reading
+from webfountain.report.summary import Sample, freshness_summary, places, summary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from webfountain.lab.demo.process import DemoServer
+    from webfountain.policy.collection import Collection
+
+__all__ = ["demo"]
+
+_STORE = "rocksdb://.webfountain-demo"
+_MARK = "made-by-webfountain-demo"
+"""Name of a file in the demo's folder: a folder is emptied only if it contains this file."""
+
+
+@click.command(epilog="Example: webfountain demo --sites 20 --seconds 30")
+@click.option(
+    "--collection",
+    metavar="FILE",
+    default=lambda: str(example("demo.toml")),
+    help="Policy file.  [default: the demo.toml of webfountain]",
+)
+@click.option(
+    "--store", metavar="URL", default=_STORE, show_default=True, help="Where the frontier lives; emptied at the start."
+)
+@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another web.")
+@click.option("--sites", type=click.IntRange(1, 200), default=5, show_default=True, help="Sites of the web.")
+@click.option(
+    "--pages", type=click.IntRange(1), default=300, show_default=True, help="Live pages of all sites at the start."
+)
+@click.option("--seconds", type=options.FiniteRange(1), default=55.0, show_default=True, help="Length of the crawl.")
+@click.option("--serve", is_flag=True, help="Serve the collection beside the crawl (see `serve`).")
+@options.as_json
+def demo(
+    *, collection: str, store: str, seed: int, sites: int, pages: int, seconds: float, serve: bool, as_json: bool
+) -> int:
+    """Crawl a generated web on loopback whose pages change during the crawl, and compare the copies with the true
+    pages."""
+    from webfountain.lab.demo.process import DemoServer  # noqa: PLC0415
+
+    if sites > pages:
+        raise InputError(f"--sites {sites}: more than --pages {pages}; every site has a page")
+    policy = read_collection(collection)
+    folder = _emptied(store)
+    with _started(DemoServer, policy, seed=seed, sites=sites, pages=pages) as server:
+        file = _policy_file(policy, server.urls, folder)
+        if not as_json:
+            size = f"{counted(pages, 'page')} on {counted(sites, 'site')}"
+            print(f"{size}, {server.urls[0]} and so on; {seconds:.0f} s of crawling", flush=True)
+        sampler = _Sampler(server, store, policy.cycle.period_s)
+        chosen = {"WEBFOUNTAIN_STORE": store, "WEBFOUNTAIN_MAX_SECONDS": seconds, "WEBFOUNTAIN_PROGRESS": not as_json}
+        with sampler, service_beside(store, None, AUTO if serve else None):
+            end = run(str(file), chosen)
+        if end.error is not None:
+            raise end.error
+        sampler.measure()
+    assert end.report is not None
+    if as_json:
+        printing.print_json({**end.report, "freshness": [sample._asdict() for sample in sampler.samples]})
+        return 0
+    print("\nWhat was found\n" + summary(end.report))
+    print("\nHow fresh the copy is, by the server's own truth\n" + freshness_summary(sampler.samples))
+    print("\nWhere the pages lie\n" + places(store=store, repository=folder / "repository", example=server.urls[0]))
+    return 0
+
+
+def _emptied(store: str) -> Path:
+    """Return the folder of a demo's store after emptying it: the generated web starts again, so old copies mean
+    nothing."""
+    from webfountain.store.locations import folder_of, is_held  # noqa: PLC0415
+
+    folder = folder_of(store)
+    if folder is None:
+        raise InputError(f"--store {store!r}: the demo needs rocksdb://FOLDER")
+    if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
+        raise InputError(f"--store {store!r}: {folder} holds something that no demo made; give another folder")
+    if is_held(folder):
+        raise InputError(f"--store {store!r}: another demo is running there; wait for its end, or give another folder")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700, parents=True)
+    (folder / _MARK).touch()
+    return folder
+
+
+def _started(server: type[DemoServer], policy: Collection, *, seed: int, sites: int, pages: int) -> DemoServer:
+    """Start the generated web, on the policy file's own addresses if they are free."""
+    given = {"seed": seed, "sites": sites, "pages": pages, "period": policy.cycle.period_s, "latency": 0.002}
+    port = next(iter(policy.seeds())).rpartition(":")[2].strip("/")
+    return server(port=port, **given) if port.isdigit() and _is_free(sites, int(port)) else server(**given)
+
+
+def _is_free(sites: int, port: int) -> bool:
+    """Return whether the generated web can use this port; if not, it takes another, and the policy file's seeds are
+    replaced."""
+    from webfountain.lab.demo.server import bind_sites  # noqa: PLC0415
+
+    try:
+        bound = bind_sites(sites, port=port)
+    except OSError:
+        return False
+    for each in bound:
+        each.close()
+    return True
+
+
+def _policy_file(policy: Collection, urls: list[str], folder: Path) -> Path:
+    """Return the policy file itself if its seeds are the web's home pages, else a copy that names them."""
+    if list(policy.seeds()) == urls:
+        return policy.path
+    text = policy.path.read_text(encoding="utf-8")
+    begin = text.index("seeds = [")
+    end = text.index("]", begin) + 1
+    file = folder / "demo.toml"
+    file.write_text(text[:begin] + f"seeds = {urls!r}" + text[end:], encoding="utf-8")
+    return file
+
+
+class _Sampler:
+    """Compares the store with the server's true pages at the end of every period, in a thread beside the crawl."""
+
+    def __init__(self, server: DemoServer, store: str, period_s: float) -> None:
+        self._server, self._store, self._period_s = server, store, period_s
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._measure, daemon=True)
+        self.samples: list[Sample] = []
+
+    def measure(self) -> None:
+        """Take one sample; take none if the crawl has not created its store yet, or Ctrl-C has ended the server too."""
+        from webfountain.lab.demo.process import freshness  # noqa: PLC0415
+
+        try:
+            with reading(self._store) as opened:
+                digests = {record.url: record.digest for _, record in opened.pages.records(state="crawled")}
+            truth = self._server.truth()
+        except (WebfountainError, OSError, HTTPException):
+            return
+        period = len(self.samples) + 1
+        self.samples.append(Sample(period, len(truth.pages), freshness(truth, digests)))
+
+    def __enter__(self) -> None:
+        self._thread.start()
+
+    def __exit__(self, *error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _measure(self) -> None:
+        while not self._over.wait(self._period_s):
+            self.measure()

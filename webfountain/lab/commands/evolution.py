@@ -1,0 +1,141 @@
+"""The command `evolution`: how pages change, from a change trace or a store."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from webfountain.commands import options, printing
+from webfountain.errors import InputError
+from webfountain.lab.evolution import evolution as analyse
+from webfountain.lab.observations import DAY, Observation, observe_store, observe_trace
+from webfountain.report.store_reading import reading
+
+if TYPE_CHECKING:
+    from webfountain.lab.evolution import Evolution, GroupEvolution
+
+__all__ = ["evolution"]
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command(
+    epilog="Example: webfountain evolution --events kafka-events.parquet --pages kafka-pages.parquet --plots figures"
+)
+@click.option("--events", type=_FILE, multiple=True, help="A trace's events; again for each further trace.")
+@click.option("--pages", type=_FILE, multiple=True, help="Its pages, in the same order.")
+@click.option("--store", metavar="URL", help="The pages of a store instead of a trace.")
+@click.option("--start", metavar="DATE", help="Watch a trace from this day on.  [default: its first event]")
+@click.option("--days", type=click.IntRange(1), help="Watch it for so many days.  [default: to its last event]")
+@click.option("--served", is_flag=True, help="Leave out pages of a trace that have no URL.")
+@click.option(
+    "--min-change",
+    type=options.FiniteRange(0, 1),
+    default=0.0,
+    show_default=True,
+    help="Changes of a trace that leave a resemblance above 1 - R did not happen.",
+)
+@click.option(
+    "--day",
+    type=options.FiniteRange(0, min_open=True),
+    default=DAY,
+    show_default=True,
+    help="Seconds that count as a day of a store.",
+)
+@click.option(
+    "--group-by",
+    type=click.Choice(["site", "tld"]),
+    default="site",
+    show_default=True,
+    help="A curve for each of these.",
+)
+@click.option("--plots", type=_FILE, metavar="DIR", help="Draw Figures 2, 4, 5 and 6 of Cho 2000 there.")
+@options.as_json
+def evolution(store: str | None, group_by: Any, plots: Path | None, as_json: bool, **given: Any) -> None:
+    """Show how pages change: intervals, lifespans, half-life, Poisson check (Cho 2000)."""
+    if bool(given["events"]) == (store is not None):
+        raise InputError("evolution: give --events F and --pages F, or --store URL")
+    one_observed = _observed_store(store, given["day"]) if store is not None else _observed_traces(**given)
+    found = analyse(one_observed, group_by=group_by)
+    drawn: list[Path] = []
+    if plots is not None:
+        from webfountain.lab.evolution_figures import draw_evolution  # noqa: PLC0415  draws only when asked
+
+        drawn = draw_evolution(found, plots)
+    if as_json:
+        printing.print_json(found)
+    else:
+        _print(found)
+        for path in drawn:
+            print(path)
+
+
+def _observed_store(url: str, day: float) -> Observation:
+    with reading(url) as opened:
+        return observe_store(opened.pages.records(), day=day)
+
+
+def _observed_traces(
+    *,
+    events: tuple[Path, ...],
+    pages: tuple[Path, ...],
+    start: str | None,
+    days: int | None,
+    served: bool,
+    min_change: float,
+    day: float,
+) -> Observation:
+    if len(events) != len(pages):
+        raise InputError(f"evolution: {len(events)} --events and {len(pages)} --pages; each trace has one of both")
+    if len(events) > 1 and (start is None or days is None):
+        raise InputError("evolution: several traces need --start and --days, so that they are watched together")
+    begin = None if start is None else options.time_of(start)
+    all_observed = [
+        observe_trace(event, page, start=begin, days=days, min_change=min_change, served=served)
+        for event, page in zip(events, pages, strict=True)
+    ]
+    return Observation(
+        [span for one_observed in all_observed for span in one_observed.spans],
+        all_observed[0].days,
+        all_observed[0].start,
+    )
+
+
+def _print(found: Evolution) -> None:
+    print(f"{found.days:,} days from {printing.spell_time(found.start)} UTC")
+    columns = {
+        "": lambda row: row["name"],
+        ">pages": lambda row: f"{row['group'].pages:,}",
+        ">changes": lambda row: f"{row['group'].changes:,}",
+        ">never changed": lambda row: f"{row['group'].never_changed:,}",
+        ">half changed": lambda row: _days(row["group"]),
+    }
+    groups = {"all": found.all, **(found.groups if len(found.groups) > 1 else {})}
+    printing.print_table(({"name": name, "group": group} for name, group in groups.items()), columns)
+    for name, group in groups.items():
+        _print_group(name, group)
+
+
+def _days(group: GroupEvolution) -> str:
+    return "never" if group.half_changed_days is None else f"{group.half_changed_days:,} days"
+
+
+def _print_group(name: str, group: GroupEvolution) -> None:
+    print(f"\n{name}")
+    print("  change interval     " + _shares(group.change_interval))
+    print("  lifespan, as seen   " + _shares(group.lifespan_seen))
+    print("  lifespan, doubled   " + _shares(group.lifespan_doubled))
+    for check in group.poisson:
+        if check.distance is None or check.critical is None or check.over_dispersion is None:
+            print(f"  Poisson, {check.mean:.0f} days    no page with enough changes")
+        else:
+            print(
+                f"  Poisson, {check.mean:.0f} days    {check.pages:,} pages, {check.intervals:,} intervals: distance "
+                f"{check.distance:.3f} (5 % point {check.critical:.3f}), over-dispersion {check.over_dispersion:.2f}"
+            )
+
+
+def _shares(shares: dict[str, float]) -> str:
+    return "   ".join(f"{name} {share:.1%}" for name, share in shares.items())

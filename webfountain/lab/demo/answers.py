@@ -1,0 +1,72 @@
+"""What the HTTP server needs from a web on loopback: a clock, answers and the true pages.
+
+Place in the walk: before it; this is the outside world that the demo and the tests crawl. A web does not know sockets
+and headers, and never reads a clock: *web time* is an argument, in the unit of the web (periods for the generated web,
+seconds for recorded pages).
+"""
+
+from __future__ import annotations
+
+import time
+from email.utils import formatdate
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["HTML", "Answer", "Web", "WebClock", "http_date"]
+
+HTML = "text/html; charset=utf-8"
+
+
+class Answer(NamedTuple):
+    """One answer of a web. ``changed`` is the web time of the last change, None if the answer has no date."""
+
+    status: int
+    body: bytes = b""
+    etag: str = ""
+    changed: float | None = None
+    location: str = ""
+    media_type: str = HTML
+
+
+class Web(Protocol):
+    """Sites that give answers. They have no state: equal arguments give equal answers, in any order of calls."""
+
+    def respond(self, site: int, path: str, t: float) -> Answer:
+        """Return the answer of site number `site` to a path (with its query) at web time `t`."""
+        ...
+
+    def truth(self, t: float) -> Iterator[tuple[str, str]]:
+        """Return URL and hex SHA-1 of the body of every page that exists at `t` and can be reached by links at `t`."""
+        ...
+
+
+class WebClock(NamedTuple):
+    """Web time starts at `origin` at UTC second `started` and runs at `rate` web units per second; rate 0 stops it."""
+
+    origin: float
+    rate: float
+    started: float
+
+    @classmethod
+    def start(cls, origin: float, rate: float) -> WebClock:
+        """Return a clock that starts now; a stopped clock starts a minute earlier, so that all changes have a date in
+        the past."""
+        return cls(origin, rate, time.time() - (0 if rate else 60))
+
+    def web(self, utc: float) -> float:
+        """Return the web time at a UTC second."""
+        return self.origin + (utc - self.started) * self.rate
+
+    def utc(self, t: float) -> float:
+        """Return the UTC second of a web time; if time is stopped, one web unit before the origin counts as one
+        second."""
+        return self.started + (t - self.origin) / (self.rate or 1.0)
+
+
+@lru_cache(maxsize=4096)
+def http_date(second: int) -> str:
+    """Return a time in the date format of RFC 9110, section 5.6.7."""
+    return formatdate(second, usegmt=True)

@@ -1,0 +1,86 @@
+"""Changes of generated pages: a Poisson process with each page's own rate, in three kinds of different weight.
+
+A change is *major* (a third of the text and its links), *minor* (one short note) or *trivial* (a number in a comment,
+on stamped pages only).
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from math import log
+from typing import TYPE_CHECKING, Final
+
+from webfountain.lab.demo.draws import TO_UNIT
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.lab.demo.draws import Draws
+    from webfountain.lab.demo.site import WebPage, WebSite
+
+__all__ = ["MAJOR", "MINOR", "RATES", "TRIVIAL", "PageChanges", "state_after"]
+
+TRIVIAL, MINOR, MAJOR = 0, 1, 2
+RATES: Final = ((0.03, 4.0), (0.05, 1.0), (0.1, 1 / 3), (0.17, 0.1), (0.2, 1 / 30), (0.2, 0.01), (0.25, 0.0))
+"""(share of the pages, changes per period): several times per period for a few, seldom for most, never for a
+quarter.
+"""
+
+
+class PageChanges:
+    """The changes of all pages, drawn as far as they are needed. `rates`: (share, changes per period)."""
+
+    def __init__(self, draw: Draws, rates: Sequence[tuple[float, float]]) -> None:
+        self._draw = draw
+        self._rates = rates
+
+    def set_habits(self, site: WebSite, *, sitemap_share: float) -> None:
+        """Draw how often each page of a site changes, and whether a sitemap lists it."""
+        for page in site.pages:
+            rate, stamped, listed, made = (n * TO_UNIT for n in self._draw(1, site.number, page.number))
+            page.rate = self._rate_at(rate)
+            page.stamped = stamped < 0.2
+            page.listed = listed < sitemap_share
+            page.made = page.birth if page.birth else -50.0 * made
+
+    def _rate_at(self, u: float) -> float:
+        for share, rate in self._rates:
+            if u < share:
+                return rate
+            u -= share
+        return self._rates[-1][1]
+
+    def until(self, page: WebPage, t: float) -> int:
+        """Return how many changes of its own the page has had until `t`; draw more if needed."""
+        if not page.rate:
+            return 0
+        times = page.times
+        last = times[-1] if times else page.birth
+        while last <= t:
+            gap, kind, third, _ = self._draw(2, page.site, page.number, len(times))
+            last -= log((gap + 1) * TO_UNIT) / page.rate
+            times.append(last)
+            page.kinds.append(_kind(kind * TO_UNIT, page.stamped))
+            page.thirds.append(third % 3)
+        return bisect_right(times, t)
+
+
+def _kind(u: float, stamped: bool) -> int:
+    """Return the kind of a change: trivial in six of ten cases for a stamped page, never for others."""
+    if stamped and u < 0.6:
+        return TRIVIAL
+    return MAJOR if u * 97 % 1 < 0.6 else MINOR
+
+
+def state_after(page: WebPage, own: int) -> tuple[list[int], int, int]:
+    """Return which change last wrote each third of the text, which wrote the note, and how many stamped the comment."""
+    texts, note, stamp = [0, 0, 0], 0, 0
+    for change in range(own):
+        kind = page.kinds[change]
+        if kind == MAJOR:
+            texts[page.thirds[change]] = change + 1
+        elif kind == MINOR:
+            note = change + 1
+        else:
+            stamp += 1
+    return texts, note, stamp

@@ -1,0 +1,150 @@
+"""Run a web's server as a process: start it, read its true pages and its log, and end it. The demo and the tests use
+it. `freshness` and `overlaps` judge a crawl by the server's own data. It ends only the process that it started.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from http.client import HTTPConnection
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from urllib.parse import urlencode, urlsplit
+
+from webfountain.errors import WebfountainError
+from webfountain.lab.demo.answers import WebClock
+from webfountain.lab.demo.server import LoggedVisit
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+__all__ = ["DemoServer", "ServerProcess", "Truth", "arguments_of", "freshness", "overlaps"]
+
+_ROOT = Path(__file__).resolve().parents[3]
+
+
+class Truth(NamedTuple):
+    """What a perfect copy would contain at UTC second `at`, web time `t`: hex SHA-1 of the body, by URL."""
+
+    at: float
+    t: float
+    pages: dict[str, str]
+
+
+class ServerProcess:
+    """Runs ``python -m MODULE ARGUMENTS``, which is ready when the constructor returns; the context manager ends it.
+
+    Raises WebfountainError if the process ends before it is ready (its output is on standard error).
+    """
+
+    def __init__(self, module: str, *arguments: str) -> None:
+        command = [sys.executable, "-m", module, "--until-stdin-closes", *arguments]
+        path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+        self._process = subprocess.Popen(  # noqa: S603 - our own interpreter and modules
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env={**os.environ, "PYTHONPATH": path}
+        )
+        assert self._process.stdout is not None
+        line = self._process.stdout.readline()
+        if not line:
+            self.stop()
+            raise WebfountainError(f"{module} ended with status {self._process.returncode} before it was ready")
+        self.ready: dict[str, Any] = json.loads(line)
+
+    @property
+    def urls(self) -> list[str]:
+        """URL of the home page of each site."""
+        return list(self.ready["urls"])
+
+    @property
+    def pid(self) -> int:
+        """The server's process."""
+        return self._process.pid
+
+    @property
+    def clock(self) -> WebClock:
+        """Converts UTC seconds to the web's time and back."""
+        return WebClock(*self.ready["clock"])
+
+    def ask(self, path: str, **query: object) -> Any:
+        """Return the JSON document of an admin path."""
+        where = urlsplit(self.ready["admin"])
+        connection = HTTPConnection(where.hostname or "", where.port, timeout=60)
+        try:
+            connection.request("GET", f"{path}?{urlencode({'token': self.ready['token'], **query})}")
+            return json.loads(connection.getresponse().read())
+        finally:
+            connection.close()
+
+    def truth(self, at: float | None = None) -> Truth:
+        """Return every page that exists and can be reached, now or at UTC second `at`."""
+        return Truth(**self.ask("/_truth", **({} if at is None else {"at": repr(at)})))
+
+    def log(self, after: int = 0) -> list[LoggedVisit]:
+        """Return the visits so far from number `after` on, in the order in which they ended."""
+        return [LoggedVisit(*fields) for fields in self.ask("/_log", after=after)]
+
+    def stats(self) -> dict[str, float]:
+        """Return the number of ``served`` visits, of ``open`` connections, and the server's own ``cpu_seconds``."""
+        return dict(self.ask("/_stats"))
+
+    def stop(self) -> None:
+        """End the process; a second call has no effect."""
+        process = self._process
+        if process.poll() is None:
+            process.terminate()
+            try:
+                process.wait(5)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        process.wait()
+        for pipe in (process.stdin, process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self.stop()
+
+
+class DemoServer(ServerProcess):
+    """The generated web as a process; the keyword options are those of ``python -m webfountain.lab.demo.web``, with
+    underscores.
+
+    Example: ``DemoServer(seed=1, sites=3, pages=60, period=0, latency=0.002)``; True means an option without a value.
+    """
+
+    def __init__(self, **options: object) -> None:
+        super().__init__("webfountain.lab.demo.web", *arguments_of(options))
+
+
+def arguments_of(options: Mapping[str, object]) -> list[str]:
+    """Return command-line arguments for keyword options."""
+    return [
+        f"--{name.replace('_', '-')}" + ("" if value is True else f"={value}")
+        for name, value in options.items()
+        if value is not None and value is not False
+    ]
+
+
+def freshness(truth: Truth, digests: Mapping[str, str | None]) -> float:
+    """Return the share of the true pages whose digest (hex SHA-1, by URL) is correct; 1.0 if there are no pages."""
+    if not truth.pages:
+        return 1.0
+    return sum(digests.get(url) == digest for url, digest in truth.pages.items()) / len(truth.pages)
+
+
+def overlaps(visits: Iterable[LoggedVisit]) -> list[tuple[LoggedVisit, LoggedVisit]]:
+    """Return pairs of visits to one site that were served at the same time."""
+    last: dict[str, LoggedVisit] = {}
+    found = []
+    for visit in sorted(visits, key=lambda visit: visit.start):
+        before = last.get(visit.site)
+        if before is not None and visit.start < before.end:
+            found.append((before, visit))
+        if before is None or visit.end > before.end:
+            last[visit.site] = visit
+    return found

@@ -1,0 +1,202 @@
+"""A generated web: pages, links, births, deaths and changes are functions of a seed and of time.
+
+Place in the walk: it is the outside world of the demo and the tests (`server.py` speaks HTTP for it). Time is counted
+in *periods* from 0. The birth of a page is a change of the page that lists it, so links reach every live page. It reads
+no clock and opens no socket. ``python -m webfountain.lab.demo.web`` serves one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from bisect import bisect_right
+from hashlib import sha1
+from typing import TYPE_CHECKING, Final
+
+from webfountain.lab.demo.answers import Answer, WebClock
+from webfountain.lab.demo.bodies import PageBodies
+from webfountain.lab.demo.changes import RATES, PageChanges
+from webfountain.lab.demo.draws import Draws
+from webfountain.lab.demo.serving import add_serving_options, run_server
+from webfountain.lab.demo.site import WebSite
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from webfountain.lab.demo.site import WebPage
+
+__all__ = ["GeneratedWeb", "generated_web", "main"]
+
+_ROBOTS: Final = "User-agent: *\nDisallow: /private/\nSitemap: {base}/sitemap.xml\n"
+
+
+def generated_web(
+    seed: int = 1,
+    *,
+    sites: int = 5,
+    pages: int = 200,
+    body_bytes: int = 6000,
+    links: int = 20,
+    births: float = 0.2,
+    deaths: float = 0.1,
+    span: float = 30.0,
+    rates: Sequence[tuple[float, float]] = RATES,
+    sitemap_share: float = 0.25,
+    bases: Sequence[str] = (),
+    utc: Callable[[float], float] = float,
+) -> GeneratedWeb:
+    """Return a web of `pages` live pages at time 0, on all `sites` together.
+
+    births, deaths: pages that appear and disappear during `span` periods, as a share of `pages`; later the number
+    stays and changes continue. body_bytes, links: approximate values per page. rates: (share, changes per period).
+    sitemap_share: share of the pages that a sitemap lists. bases: one URL without a path per site. utc: converts web
+    time to UTC seconds, for the sitemap's lastmod.
+    """
+    if not 0 < sites <= pages:
+        raise ValueError(f"sites {sites} must be 1 to pages ({pages})")
+    homes = list(bases) or [f"http://site{i + 1}.example" for i in range(sites)]
+    sizes = [pages // sites + (i < pages % sites) for i in range(sites)]
+    draw = Draws(seed)
+    built = [WebSite(i, sizes, homes, births=births, deaths=deaths, span=span, draw=draw) for i in range(sites)]
+    changes = PageChanges(draw, rates)
+    for site in built:
+        changes.set_habits(site, sitemap_share=sitemap_share)
+    return GeneratedWeb(built, changes, PageBodies(draw, seed, body_bytes=body_bytes, links=links), utc=utc)
+
+
+class GeneratedWeb:
+    """Sites with their changes; made by `generated_web`."""
+
+    def __init__(
+        self, sites: Sequence[WebSite], changes: PageChanges, bodies: PageBodies, *, utc: Callable[[float], float]
+    ) -> None:
+        self.sites = sites
+        self.bases = [site.base for site in sites]
+        self._changes = changes
+        self._bodies = bodies
+        self._utc = utc
+
+    def version(self, site: int, path: str, t: float) -> int:
+        """Return how many different bodies the page has had until `t`; 0 if it does not live at `t`."""
+        page = self.sites[site].find(path, t)
+        return 0 if page is None else 1 + self._changes.until(page, t) + bisect_right(page.child_births, t)
+
+    def changes(self, site: int, path: str, t: float) -> list[tuple[float, int]]:
+        """Return time and kind of the page's own changes until `t`, without the births that it lists."""
+        page = self.sites[site].find(path, t)
+        own = 0 if page is None else self._changes.until(page, t)
+        return [] if page is None else list(zip(page.times[:own], page.kinds[:own], strict=True))
+
+    def rate(self, site: int, path: str) -> float:
+        """Return the rate that was set: own changes per period."""
+        return self.sites[site].by_path[path].rate
+
+    def body(self, site: int, path: str, t: float) -> bytes | None:
+        """Return the page's bytes at `t`, None if it does not live at `t`."""
+        page = self.sites[site].find(path, t)
+        return None if page is None else self._write(page, self._changes.until(page, t), t)
+
+    def _write(self, page: WebPage, own: int, t: float) -> bytes:
+        return self._bodies.write(self.sites[page.site], page, own, t)
+
+    def respond(self, site: int, path: str, t: float) -> Answer:
+        """Answer as a static server does: a query makes no difference; what does not exist now gives 404 (or 410)."""
+        path = path.partition("?")[0]
+        page = self.sites[site].by_path.get(path)
+        if page is None:
+            return self._beside(self.sites[site], path, t)
+        if not page.birth <= t < page.death:
+            return Answer(410 if page.death <= t and page.number % 2 else 404, b"<p>Not here.</p>")
+        own, born = self._changes.until(page, t), bisect_right(page.child_births, t)
+        etag = f"{page.site:x}-{page.number:x}-{own:x}-{born:x}"
+        return Answer(200, self._write(page, own, t), etag, self._changed(page, own, born))
+
+    def _changed(self, page: WebPage, own: int, born: int) -> float:
+        changed = page.times[own - 1] if own else page.made
+        return max(changed, page.child_births[born - 1]) if born else changed
+
+    def _beside(self, site: WebSite, path: str, t: float) -> Answer:
+        """Return an answer that is not a page: robots.txt, sitemaps, redirects, private pages, or nothing."""
+        if path == "/robots.txt":
+            robots = _ROBOTS.format(base=self.bases[site.number]).encode()
+            return Answer(200, robots, media_type="text/plain")
+        if path.startswith("/sitemap"):
+            return site.sitemap(path, self._listed(site, t))
+        if path.startswith("/private/"):
+            return Answer(200, b"<title>Private</title><p>robots.txt asks not to read this.</p>")
+        target = site.redirect(path)
+        return Answer(301 if path.startswith("/old/") else 302, location=target) if target else Answer(404, b"Nothing")
+
+    def _listed(self, site: WebSite, t: float) -> Iterator[tuple[str, float]]:
+        """Return path and UTC second of the last change of the live pages that the sitemap names."""
+        for page in site.alive(t):
+            if page.listed:
+                own, born = self._changes.until(page, t), bisect_right(page.child_births, t)
+                yield page.path, self._utc(self._changed(page, own, born))
+
+    def truth(self, t: float) -> Iterator[tuple[str, str]]:
+        """Return URL and hex SHA-1 of every live page; all are reachable through the lists of children."""
+        for site, base in zip(self.sites, self.bases, strict=True):
+            for page in site.alive(t):
+                yield base + page.path, self._digest(page, t)
+
+    def _digest(self, page: WebPage, t: float) -> str:
+        own = self._changes.until(page, t)
+        state = (own, bisect_right(page.child_births, t))
+        if page.digest[0] != state:
+            page.digest = (
+                state,
+                sha1(self._write(page, own, t), usedforsecurity=False).hexdigest(),
+            )
+        return page.digest[1]
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m webfountain.lab.demo.web", description=main.__doc__)
+    add = parser.add_argument
+    add("--seed", type=int, default=1, help="another seed, another web")
+    add("--sites", type=int, default=5)
+    add("--pages", type=int, default=200, help="live pages of all sites together at the start")
+    add("--period", type=float, default=10.0, help="seconds that a period of the web lasts; 0 stops its time")
+    add("--origin", type=float, default=0.0, help="the web's time at the start, in periods")
+    add("--body-bytes", type=int, default=6000, help="about what a page has")
+    add("--links", type=int, default=20, help="about what a page has")
+    add("--births", type=float, default=0.2, help="pages that appear during the span, as a share of the pages")
+    add("--deaths", type=float, default=0.1, help="pages that vanish during the span, as a share of the pages")
+    add("--span", type=float, default=30.0, help="periods in which pages appear and vanish")
+    add("--sitemap-share", type=float, default=0.25, help="share of the pages that the sitemaps list")
+    add_serving_options(parser)
+    return parser
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve a generated web on loopback until told to end; return the exit status."""
+    options = _parser().parse_args(arguments)
+    rate = 1 / options.period if options.period else 0.0
+    clock = WebClock.start(options.origin, rate)
+
+    def make_web(bases: list[str], clock: WebClock) -> GeneratedWeb:
+        return generated_web(
+            options.seed,
+            sites=options.sites,
+            pages=options.pages,
+            body_bytes=options.body_bytes,
+            links=options.links,
+            births=options.births,
+            deaths=options.deaths,
+            span=options.span,
+            sitemap_share=options.sitemap_share,
+            bases=bases,
+            utc=clock.utc,
+        )
+
+    try:
+        run_server(options, options.sites, make_web, clock)
+    except (OSError, ValueError) as error:
+        sys.stderr.write(f"webfountain demo: {error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,190 @@
+"""Analysis of how pages evolve (Cho 2000), on a change trace or on a store.
+
+It answers four questions of section 3, for all pages and for each group. How often do pages change (Figure 2)? How long
+do they live (Figure 4)? When has half of them changed or vanished (Figure 5)? Are changes a Poisson process (Figure 6)?
+For the last question it adds a goodness of fit, which the paper judges by eye.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.lab.observations import Observation, PageSpan
+
+__all__ = [
+    "CHANGE_CLASSES",
+    "LIFESPAN_CLASSES",
+    "POISSON_BAND",
+    "POISSON_CHANGES",
+    "POISSON_MEANS",
+    "Evolution",
+    "GroupBy",
+    "GroupEvolution",
+    "PoissonCheck",
+    "evolution",
+]
+
+GroupBy = Literal["site", "tld"]
+
+CHANGE_CLASSES: Final = (("<= 1 day", 1.0), ("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
+"""Classes of the average change interval in Figure 2, with their upper ends in days. A fifth class holds longer
+intervals.
+"""
+LIFESPAN_CLASSES: Final = (("<= 1 week", 7.0), ("<= 1 month", 30.0), ("<= 4 months", 120.0))
+"""Classes of the visible lifespan in Figure 4. A fourth class holds longer lifespans."""
+POISSON_MEANS: Final = (10.0, 20.0)
+"""Mean intervals of the pages in Figure 6, days."""
+POISSON_BAND: Final = 0.2
+"""Largest relative distance of a page's mean interval from 10 or 20 days. The paper gives no value."""
+POISSON_CHANGES: Final = 5
+"""Minimum number of changes of a page in Figure 6. With fewer changes the mean is not reliable."""
+_BEYOND = "> 4 months"
+
+
+class PoissonCheck(msgspec.Struct, frozen=True):
+    """Comparison of change intervals near one mean with the law of a Poisson process.
+
+    A daily visitor of a Poisson process sees whole-day intervals with P(k) = q (1-q)^(k-1), q = 1/mean. This is the
+    exponential law, rounded up. `distance` is the Kolmogorov distance, the largest gap between both distribution
+    functions. `critical` is its 5 % point for independent intervals. `over_dispersion` is the variance of the intervals
+    divided by the variance of the law. It is 1 for a Poisson process, larger for bursts, smaller for regular changes.
+    """
+
+    mean: float
+    """Requested mean interval, days."""
+    pages: int
+    intervals: int
+    mean_found: float | None = None
+    distance: float | None = None
+    critical: float | None = None
+    over_dispersion: float | None = None
+    histogram: tuple[float, ...] = ()
+    """Share of the intervals of 1, 2, … days (Figure 6), up to four times the mean."""
+
+
+class GroupEvolution(msgspec.Struct, frozen=True):
+    """Answers to the four questions for one group of pages."""
+
+    pages: int
+    """Number of visible spans. A page that came back counts again."""
+    changes: int
+    never_changed: int
+    change_interval: dict[str, float]
+    """Figure 2: share of the pages by average change interval. Pages that never changed are in the last class."""
+    lifespan_seen: dict[str, float]
+    """Figure 4, method 1: the time during which a page was visible."""
+    lifespan_doubled: dict[str, float]
+    """Figure 4, method 2: this time is doubled for pages visible at the start or the end of the observation."""
+    at_start: int
+    """Number of pages in Figure 5: the pages that exist on the first day."""
+    half_changed_days: int | None
+    """Days until half of the pages of the first day have changed or vanished. None
+    if more than half stayed unchanged.
+    """
+    unchanged: tuple[float, ...]
+    """Figure 5: share of the pages of the first day that are unchanged and present after 0, 1, … days."""
+    poisson: tuple[PoissonCheck, ...]
+
+
+class Evolution(msgspec.Struct, frozen=True):
+    """Result of the whole analysis."""
+
+    start: float
+    """Start of the observation, UTC seconds."""
+    days: int
+    all: GroupEvolution
+    groups: dict[str, GroupEvolution]
+    """Groups by name, largest first."""
+
+
+def evolution(observation: Observation, *, group_by: GroupBy = "site") -> Evolution:
+    """Answer the four questions for all pages and for each group.
+
+    Source: Cho 2000, sections 3.1-3.4.
+    """
+    groups: dict[str, list[PageSpan]] = {}
+    for span in observation.spans:
+        groups.setdefault(_group(span.site, group_by), []).append(span)
+    largest = sorted(groups, key=lambda name: (-len(groups[name]), name))
+    return Evolution(
+        observation.start,
+        observation.days,
+        _answers(observation.spans, observation.days),
+        {name: _answers(groups[name], observation.days) for name in largest},
+    )
+
+
+def _group(site: str, group_by: GroupBy) -> str:
+    """Return the group of a site: the site itself or the last label of its host."""
+    return site if group_by == "site" else "." + site.rpartition(".")[2]
+
+
+def _answers(spans: Sequence[PageSpan], days: int) -> GroupEvolution:
+    intervals = [span.observed_time / span.changes if span.changes else math.inf for span in spans]
+    doubled = [span.observed_time * (2 if span.at_start or span.at_end else 1) for span in spans]
+    unchanged = _unchanged(spans, days)
+    half = next((day for day, share in enumerate(unchanged) if share <= 0.5), None)
+    return GroupEvolution(
+        pages=len(spans),
+        changes=sum(span.changes for span in spans),
+        never_changed=sum(not span.changes for span in spans),
+        change_interval=_shares(intervals, CHANGE_CLASSES),
+        lifespan_seen=_shares([span.observed_time for span in spans], LIFESPAN_CLASSES),
+        lifespan_doubled=_shares(doubled, LIFESPAN_CLASSES),
+        at_start=sum(span.at_start for span in spans),
+        half_changed_days=half,
+        unchanged=unchanged,
+        poisson=tuple(_poisson(spans, mean) for mean in POISSON_MEANS),
+    )
+
+
+def _shares(values: Sequence[float], classes: tuple[tuple[str, float], ...]) -> dict[str, float]:
+    """Return the share of the values in each class. The upper end of a class is inclusive."""
+    names = [name for name, _ in classes] + [_BEYOND]
+    at = np.searchsorted([end for _, end in classes], values, side="left")
+    counts = Counter(at.tolist())
+    return {name: counts[number] / max(1, len(values)) for number, name in enumerate(names)}
+
+
+def _unchanged(spans: Sequence[PageSpan], days: int) -> tuple[float, ...]:
+    """Return the share of the pages of day 0 that neither changed nor vanished within 0, 1, …, `days` days."""
+    there = [span for span in spans if span.at_start]
+    if not there:
+        return ()
+    never = days + 1
+    ended = Counter(min(next(iter(span.days), never), never if span.at_end else span.last) for span in there)
+    lost = np.cumsum([ended[day] for day in range(days + 1)])
+    return tuple((1.0 - lost / len(there)).tolist())
+
+
+def _poisson(spans: Sequence[PageSpan], mean: float) -> PoissonCheck:
+    """Compare the intervals of pages whose mean is within POISSON_BAND of `mean` days with the Poisson law.
+
+    Each page of the band contributes all its intervals. Pages with many changes therefore weigh more, as in Figure 6.
+    """
+    often = [span for span in spans if span.changes >= POISSON_CHANGES]
+    near = [span for span in often if abs(span.observed_time / span.changes - mean) <= POISSON_BAND * mean]
+    gaps = np.concatenate([np.diff(span.days) for span in near]) if near else np.empty(0)
+    if len(gaps) < 2 or (found := float(gaps.mean())) <= 1.0:
+        return PoissonCheck(mean, len(near), len(gaps))
+    longest = int(gaps.max())
+    seen = np.bincount(gaps.astype(np.int64), minlength=longest + 1)[1:] / len(gaps)
+    law = 1.0 - (1.0 - 1.0 / found) ** np.arange(1, longest + 1)
+    return PoissonCheck(
+        mean,
+        len(near),
+        len(gaps),
+        mean_found=found,
+        distance=float(np.abs(np.cumsum(seen) - law).max()),
+        critical=1.358 / math.sqrt(len(gaps)),
+        over_dispersion=float(gaps.var(ddof=1) / (found * found - found)),
+        histogram=tuple(seen[: int(4 * mean)].tolist()),
+    )

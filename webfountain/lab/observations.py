@@ -1,0 +1,188 @@
+"""Times at which pages appear, change and vanish, read from a change trace or from a store.
+
+Both sources give the same form. A `PageSpan` is one visible span of one page, in whole days of the observation, with at
+most one change a day. This is what a daily visitor of Cho 2000 (section 2.1) records. A page that vanishes and comes
+back has two spans. This module judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from webfountain.core.change_rate import decode
+from webfountain.errors import InputError
+from webfountain.urls import host_of, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from webfountain.records import PageRecord
+
+__all__ = ["DAY", "Observation", "PageSpan", "observe_store", "observe_trace"]
+
+DAY = 86_400.0
+"""Length of a day, seconds."""
+
+
+class PageSpan(NamedTuple):
+    """One visible span of one page. All times are in days since the start of the observation."""
+
+    site: str
+    first: int
+    """Day on which the page is first seen."""
+    last: int
+    """Day on which the page is last seen. The span covers `last - first` days, at least 1."""
+    at_start: bool
+    """True if the page exists when the observation starts."""
+    at_end: bool
+    """True if the page exists when the observation ends."""
+    changes: int
+    """Number of days with a change."""
+    days: tuple[int, ...]
+    """Days with a change, ascending. Shorter than `changes` if the store keeps only the newest checks."""
+
+    @property
+    def observed_time(self) -> int:
+        """Days of observation, at least 1."""
+        return max(1, self.last - self.first)
+
+
+class Observation(NamedTuple):
+    """All spans of one observation, with its length in days."""
+
+    spans: list[PageSpan]
+    days: int
+    start: float
+    """Start of the observation, UTC seconds."""
+
+
+def observe_trace(
+    events: Path,
+    pages: Path,
+    *,
+    start: float | None = None,
+    days: int | None = None,
+    min_change: float = 0.0,
+    served: bool = False,
+) -> Observation:
+    """Return the spans of a change trace, by default from its first to its last event.
+
+    The columns are in data/README.md.
+
+    Parameters
+    ----------
+    start, days : the observed window, UTC seconds and whole days; None: the whole trace
+    min_change : ignore an M event with resemblance above 1 - min_change; 0 counts every byte
+    served : leave out pages without a URL
+
+    Raises
+    ------
+    InputError
+        when a file is missing or lacks the columns of a trace, or the window contains no event.
+    """
+    table = _columns(events, ("page", "t", "kind", "resemblance"))
+    sites = _columns(pages, ("site", "url"))
+    t, page, kind = table["t"], table["page"], table["kind"]
+    if not len(t):
+        raise InputError(f"{events}: no events")
+    begin, end = float(t.min()) if start is None else start, float(t.max())
+    if begin > end:
+        raise InputError(f"{events}: no event after the start {begin:.0f} (the last is at {end:.0f})")
+    length = int(np.ceil((end - begin) / DAY)) if days is None else days
+    counts = t <= begin + length * DAY
+    if min_change:
+        counts &= (kind != "M") | ~(table["resemblance"] > 1.0 - min_change)  # an unknown one counts
+    if served:
+        counts &= np.array([url is not None for url in sites["url"]])[page]
+    order = np.argsort(page[counts], kind="stable")
+    # The visit at the end of a day finds a change made during that day.
+    day = np.ceil((t[counts][order] - begin) / DAY).astype(np.int64)
+    rows = zip(page[counts][order].tolist(), kind[counts][order].tolist(), day.tolist(), strict=True)
+    return Observation(list(_spans(rows, sites["site"], length)), length, begin)
+
+
+def observe_store(pages: Iterable[tuple[str, PageRecord]], *, day: float = DAY) -> Observation:
+    """Return the spans of a store's pages that have a copy, each from its first to its last fetch.
+
+    Change times come from the last 24 checks that a record keeps. The number of changes comes from its totals.
+
+    Parameters
+    ----------
+    day : length of a "day", s; an accelerated crawl gives its time period
+
+    Raises
+    ------
+    InputError
+        when no page was fetched twice, so that no change could be seen.
+    """
+    kept = [record for _, record in pages if record.checks and record.last_crawled is not None]
+    if not kept:
+        raise InputError("no page of the store was checked after its first copy yet: nothing to analyse")
+    begin = min(record.first_seen for record in kept)
+    until = max(record.last_crawled or 0.0 for record in kept)
+    length = int((until - begin) // day) + 1
+    return Observation([_kept(record, begin, length, day) for record in kept], length, begin)
+
+
+def _columns(path: Path, names: tuple[str, ...]) -> dict[str, npt.NDArray[Any]]:
+    """Return columns of a parquet file as numpy arrays."""
+    import pyarrow as pa  # noqa: PLC0415  0.1 s, and most commands read no trace
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    try:
+        table = pq.read_table(path, columns=list(names))
+        missing = [name for name in names if name not in table.column_names]
+        if missing:
+            raise InputError(f"{path}: no column {missing[0]!r}; a trace has {', '.join(names)}")
+    except FileNotFoundError:
+        raise InputError(f"{path}: no such file") from None
+    except (pa.ArrowException, OSError) as error:
+        raise InputError(f"{path}: not a readable parquet file ({str(error).splitlines()[0]})") from None
+    return {name: table[name].to_numpy() for name in names}
+
+
+def _spans(rows: Iterator[tuple[int, str, int]], sites: npt.NDArray[Any], length: int) -> Iterator[PageSpan]:
+    """Cut the events, sorted by page and time, into visible spans clipped to days 0..length."""
+    born, current, days = 0, -1, list[int]()
+    alive = False
+    for page, kind, day in rows:
+        if page != current:
+            if alive:
+                yield _span(sites[current], born, length, length, days)
+            current, alive = page, False
+        if kind == "A" and not alive:
+            born, days, alive = day, [], True
+        elif kind == "D":
+            if alive and day >= 0:
+                yield _span(sites[page], born, day, length, days)
+            alive = False
+        elif day > 0 and alive and (not days or days[-1] != day):
+            days.append(day)
+    if alive:
+        yield _span(sites[current], born, length, length, days)
+
+
+def _span(site: str, born: int, died: int, length: int, days: list[int]) -> PageSpan:
+    return PageSpan(site, max(0, born), died, born <= 0, died >= length, len(days), tuple(days))
+
+
+def _kept(record: PageRecord, begin: float, length: int, day: float) -> PageSpan:
+    """Return one record as a span. The times of its checks are counted back from the last check."""
+    last = record.last_crawled or 0.0
+    at, found = last, list[int]()
+    for check in reversed(decode(record.history)):
+        if check.changed:
+            found.append(int((at - begin) // day))
+        at -= check.interval
+    days = tuple(sorted({max(0, number) for number in found}))
+    # For changes older than the history only their number is known.
+    changes = max(len(days), record.changes - len(found) + len(days))
+    first, until = int((record.first_seen - begin) // day), int((last - begin) // day)
+    there = record.state != "gone"
+    site = host_of(site_of(record.url))
+    return PageSpan(site, first, length if there else until, first == 0, there, changes, days)

@@ -1,0 +1,68 @@
+"""A lower bound of the obsolete share: no policy with the same budget can be better, whatever it knows.
+
+Each event of a page starts a spell in which our copy is obsolete; the page's next event ends the spell. A fetch saves
+the rest of one spell. Unused fetches of a budget of K per day may be kept for a day, so any day has at most 2K
+fetches, and all days together K times their number. For any prices of fetches, the Lagrangian dual is an upper bound
+of what the best choice under these two limits saves. Several prices are tried, and the best bound is returned.
+`clairvoyant` knows the same and chooses greedily; the optimum is between the two.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.lab.simulate.trace import DELETED
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from webfountain.lab.simulate.trace import ChangeTrace
+
+    Array = npt.NDArray[np.float64]
+    Ints = npt.NDArray[np.int64]
+
+__all__ = ["least_obsolete_share", "spells_of"]
+
+_TRIES: Final = 400
+
+
+def spells_of(trace: ChangeTrace) -> tuple[Ints, Ints]:
+    """Return the days on which spells start and end, one pair per event after which a page is alive."""
+    order = np.lexsort((np.arange(len(trace.day)), trace.page))
+    page, day, kind = trace.page[order], trace.day[order], trace.kind[order]
+    is_last = np.append(page[1:] != page[:-1], True) if len(page) else np.zeros(0, dtype=np.bool_)
+    end = np.where(is_last, trace.days, np.append(day[1:], 0)[: len(day)])
+    opens = (kind != DELETED) & (end > day)
+    return day[opens], end[opens]
+
+
+def least_obsolete_share(trace: ChangeTrace, fetches_per_day: int, alive_page_days: float) -> float:
+    """Return the bound of the obsolete share; `alive_page_days` is the sum of `Replay.alive`."""
+    begin, end = spells_of(trace)
+    saved = _most_saved(begin, end, trace.days, float(fetches_per_day))
+    return float(max((end - begin).sum() - saved, 0.0) / max(alive_page_days, 1.0))
+
+
+def _most_saved(begin: Ints, end: Ints, days: int, budget: float) -> float:
+    """Return page-days: the least dual value over some prices, found by subgradient steps."""
+    price, total_price = np.zeros(days + 1), 0.0
+    best = float((end - begin - 1).clip(0).sum())
+    for number in range(_TRIES):
+        cost = np.arange(days + 1) + price
+        cost[days] = days  # a fetch after the end saves nothing
+        cheapest = np.minimum.accumulate(cost[::-1])[::-1]
+        last = np.where(cost <= cheapest, np.arange(days + 1), days + 1)
+        on_day = np.minimum.accumulate(last[::-1])[
+            ::-1
+        ]  # for each day, the first day from it on with the cheapest fetch
+        gain = end - cheapest[begin + 1] - total_price
+        made = (gain > 0) & (on_day[begin + 1] < days)
+        value = gain[made].sum() + 2 * budget * price[:days].sum() + budget * days * total_price
+        best = min(best, float(value))
+        wanted = np.bincount(on_day[begin + 1][made], minlength=days + 1)[: days + 1]
+        step = 2.0 / (1.0 + number) ** 0.5
+        price[:days] = np.maximum(price[:days] + step * (wanted[:days] / max(2 * budget, 1.0) - 1.0), 0.0)
+        total_price = max(total_price + step * (np.count_nonzero(made) / max(budget * days, 1.0) - 1.0), 0.0)
+    return best

@@ -1,0 +1,385 @@
+"""The command `simulate revisit`: a virtual crawler with K fetches per day over the change trace of a real site,
+policy by policy.
+
+Time runs in whole days: first the day's K fetches, then the day's events; obsolete pages are counted at the end of the
+day. Pages alive at the start are known and have just been crawled. A page that is born later, or again, is known at
+once and obsolete until it is fetched; every policy but ``clairvoyant`` fetches such pages first (the lowest page
+first), so that the table compares recrawling. A page that is found deleted is dropped. The policies are in `rivals`;
+those that follow the model's plans are here.
+
+`fountain` chooses at a price with the crawl's own objects (`at_a_price.AtAPrice`). It divides its day into `ROUNDS`,
+because a crawl spends its budget evenly; each round learns from those before it. Every policy may keep fetches that it
+does not use, at most those of one day: so a day may have up to twice K fetches, and all days together at most K each.
+`bound` is a limit that no policy can go below.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import numpy as np
+
+from webfountain.core.location import importance_by_depth
+from webfountain.core.signals import Signals
+from webfountain.errors import InputError
+from webfountain.lab.simulate.at_a_price import (
+    ABLATIONS,
+    IMPORTANCE,
+    RANKING,
+    SITEMAP,
+    AtAPrice,
+    SitemapReader,
+    UrgencyPolicy,
+)
+from webfountain.lab.simulate.greedy import GreedyBayes
+from webfountain.lab.simulate.planned import PERIOD, PlannedPolicy
+from webfountain.lab.simulate.rivals import (
+    Clairvoyant,
+    Fetches,
+    LearnedPoisson,
+    Learner,
+    NutchAdaptive,
+    PoissonOracle,
+    Proportional,
+    Uniform,
+)
+from webfountain.lab.simulate.sitemap import Sitemap
+from webfountain.lab.simulate.trace import ADDED, DELETED, ChangeTrace, load_trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    Pages = npt.NDArray[np.int64]
+    _Choice = Callable[["_Web", int, Learner, int], Pages]
+    _Day = Callable[["_Web", int], tuple[int, int]]
+
+__all__ = [
+    "PLANS",
+    "POLICIES",
+    "ROUNDS",
+    "Pages",
+    "Replay",
+    "policy_names",
+    "replay",
+    "replay_at_a_price",
+    "replay_clairvoyant",
+    "replay_learner",
+    "simulate_revisit",
+]
+
+PLANS: Final[dict[str, Literal[1, 2, 3]]] = {"strategy-1": 1, "strategy-2": 2, "strategy-3": 3}
+"""Strategy of each policy that follows a plan."""
+
+POLICIES = (
+    "uniform",
+    "proportional",
+    "nutch-adaptive",
+    "poisson-oracle",
+    "poisson-learned",
+    "greedy-bayes",
+    *PLANS,
+    RANKING,
+    *ABLATIONS,
+    IMPORTANCE,
+    SITEMAP,
+    "clairvoyant",
+)
+"""All names that ``--policies`` accepts; ``all`` means those without a signal switched off or on."""
+
+ROUNDS: Final = 4
+"""Number of times per day that `fountain` chooses pages worth the price: 20 instead changes the shares by 3 %, that of
+one site by 5 %."""
+
+_DAILY_FORMATS = (".npz", ".csv", ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """What one policy did: one element per day."""
+
+    obsolete: Pages
+    alive: Pages
+    fetches: Pages
+    found: Pages
+    """Fetches that found the page obsolete."""
+    weighted_obsolete: npt.NDArray[np.float64]
+    """Sum of the importance, by depth, of the obsolete pages."""
+    weighted_alive: npt.NDArray[np.float64]
+    """Sum of the importance of the live pages."""
+
+    @property
+    def obsolete_share(self) -> float:
+        """Obsolete live pages divided by live pages, both summed over the ends of days; 0 if no page ever lived."""
+        return float(self.obsolete.sum() / max(1, self.alive.sum()))
+
+    @property
+    def weighted_share(self) -> float:
+        """The same with each page weighted by its importance."""
+        total = float(self.weighted_alive.sum())
+        return float(self.weighted_obsolete.sum()) / total if total else 0.0
+
+
+def simulate_revisit(
+    events: Path,
+    pages: Path,
+    *,
+    start: str,
+    days: int,
+    fetches_per_day: int,
+    policies: Sequence[str],
+    served: bool = False,
+    min_change: float = 0.05,
+    exclude: str | None = None,
+    seed: int = 0,
+    daily: Path | None = None,
+) -> dict[str, Any]:
+    """Replay a trace under each policy, and return the JSON document of `simulate revisit` (DESIGN section 7).
+
+    Parameters
+    ----------
+    events, pages, start, days, served, min_change, exclude : see `trace.load_trace`
+    fetches_per_day : K, at least 1
+    policies : names out of `POLICIES`, or "all"
+    seed : of the solver of the plans; the same seed gives the same table
+    daily : file for obsolete, alive and fetches of each day and policy: ``.npz`` (arrays "POLICY/obsolete" …),
+        ``.csv`` or ``.parquet`` (columns policy, day, obsolete, alive, fetches)
+
+    Raises InputError for an argument or a file that cannot be used, before anything is replayed.
+    """
+    names = policy_names(policies)
+    if fetches_per_day < 1:
+        raise InputError(f"--fetches-per-day: {fetches_per_day} is below 1")
+    if daily is not None and daily.suffix not in _DAILY_FORMATS:
+        raise InputError(f"--daily: {daily}: the suffix is none of {', '.join(_DAILY_FORMATS)}")
+    trace = load_trace(events, pages, start=start, days=days, served=served, min_change=min_change, exclude=exclude)
+    replays = {name: replay(trace, fetches_per_day, name, seed=seed) for name in names}
+    if daily is not None:
+        _write_daily(daily, replays)
+    return {
+        "start": start,
+        "days": days,
+        "pages": len(trace.urls),
+        "fetches_per_day": fetches_per_day,
+        "policies": {
+            name: {
+                "obsolete": one.obsolete_share,
+                "fetches": int(one.fetches.sum()),
+                "changes_found": int(one.found.sum()),
+            }
+            for name, one in replays.items()
+        },
+    }
+
+
+def replay(trace: ChangeTrace, fetches_per_day: int, policy: str, *, seed: int = 0) -> Replay:
+    """Replay a trace under one policy of `POLICIES`."""
+    if policy in ABLATIONS or policy == IMPORTANCE:
+        signals = ABLATIONS.get(policy, Signals())
+        crawl = AtAPrice(trace, fetches_per_day, signals=signals, weighed=policy == IMPORTANCE)
+        return replay_at_a_price(trace, fetches_per_day, crawl)
+    if policy == "clairvoyant":
+        return replay_clairvoyant(trace, fetches_per_day, most_saved=fetches_per_day)
+    learner = _learner(policy, trace, fetches_per_day, seed)
+    errands = int(policy == SITEMAP)  # the sitemap costs a fetch
+    return replay_learner(trace, fetches_per_day, learner, errands=errands)
+
+
+def replay_clairvoyant(trace: ChangeTrace, fetches_per_day: int, *, most_saved: int) -> Replay:
+    """Replay a trace under the policy that knows the obsolete pages; it may keep up to `most_saved` fetches for
+    later.
+    """
+    first, policy = _Web.obsolete_pages_first, Clairvoyant(trace)
+    return _replayed(trace, _RankedDay(first, policy, fetches_per_day, errands=0, most_saved=most_saved))
+
+
+def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner, *, errands: int = 0) -> Replay:
+    """Replay a trace under another policy; `errands` of each day's fetches are for something other than pages."""
+    return _replayed(trace, _RankedDay(_Web.never_crawled_first, learner, fetches_per_day, errands=errands))
+
+
+def replay_at_a_price(trace: ChangeTrace, fetches_per_day: int, crawl: AtAPrice) -> Replay:
+    """Replay a trace under a price; `crawl` is in its initial state."""
+    return _replayed(trace, _PricedDay(crawl, fetches_per_day))
+
+
+def _replayed(trace: ChangeTrace, spend: _Day) -> Replay:
+    web = _Web(trace)
+    counts = np.zeros((4, trace.days), dtype=np.int64)
+    weights = np.zeros((2, trace.days))
+    for day in range(trace.days):
+        spent = spend(web, day)
+        web.live(day)
+        counts[:, day] = (*web.census(), *spent)
+        weights[:, day] = web.importance()
+    return Replay(*counts, *weights)
+
+
+class _RankedDay:
+    """One day's fetches at once, those of the greatest score: their number, and how many found a change."""
+
+    def __init__(
+        self, choose: _Choice, learner: Learner, fetches_per_day: int, *, errands: int, most_saved: int | None = None
+    ) -> None:
+        self._choose, self._learner = choose, learner
+        self._fetches, self._errands = fetches_per_day, errands
+        self._most_saved = fetches_per_day if most_saved is None else most_saved
+        self._saved = 0  # fetches of the previous day that were not made
+
+    def __call__(self, web: _Web, day: int) -> tuple[int, int]:
+        room = self._fetches + self._saved
+        fetches = web.fetch(day, self._choose(web, day, self._learner, room - self._errands))
+        self._saved = min(room - self._errands - len(fetches.pages), self._most_saved)
+        self._learner.learn(day, fetches)
+        return self._errands + len(fetches.pages), int(np.count_nonzero(fetches.changed))
+
+
+class _PricedDay:
+    """One day's fetches in rounds, of pages that are worth the price."""
+
+    def __init__(self, crawl: AtAPrice, fetches_per_day: int) -> None:
+        self._crawl, self._fetches = crawl, fetches_per_day
+        self._room = 0.0
+
+    def __call__(self, web: _Web, day: int) -> tuple[int, int]:
+        made = found = 0
+        for number in range(ROUNDS):
+            self._room = min(self._room + self._fetches / ROUNDS, self._fetches)
+            at = (day + number / ROUNDS) * PERIOD
+            never = web.never_crawled(int(self._room))
+            chosen = self._crawl.choose(at, int(self._room) - len(never))
+            fetches = web.fetch(day, np.concatenate([never, chosen]))
+            self._crawl.learn(at, fetches)
+            self._room -= len(fetches.pages)
+            made += len(fetches.pages)
+            found += int(np.count_nonzero(fetches.changed))
+        return made, found
+
+
+class _Web:
+    """The pages and our copies of them."""
+
+    def __init__(self, trace: ChangeTrace) -> None:
+        self._trace = trace
+        self._alive, self._known = trace.alive.copy(), trace.alive.copy()
+        self._never = np.zeros(len(trace.urls), dtype=np.bool_)
+        self._obsolete = np.zeros(len(trace.urls), dtype=np.bool_)
+        self._last = np.zeros(len(trace.urls), dtype=np.int64)
+        self._importance = importance_by_depth(trace.urls)
+        self._first_event = np.searchsorted(trace.day, np.arange(trace.days + 1))
+
+    def never_crawled(self, count: int) -> Pages:
+        return np.flatnonzero(self._never)[:count]
+
+    def never_crawled_first(self, day: int, learner: Learner, count: int) -> Pages:
+        never = self.never_crawled(count)
+        candidates = np.flatnonzero(self._known & ~self._never)
+        chosen = self._best(day, learner, candidates, count - len(never))
+        return np.concatenate([never, chosen])
+
+    def obsolete_pages_first(self, day: int, learner: Learner, count: int) -> Pages:
+        return self._best(day, learner, np.flatnonzero(self._obsolete & self._alive), count)
+
+    def _best(self, day: int, learner: Learner, candidates: Pages, count: int) -> Pages:
+        scores = learner.score(day, candidates, day - self._last[candidates])
+        if count >= len(candidates):
+            return candidates
+        if count <= 0:
+            return candidates[:0]
+        # Only those at or above the count-th score need sorting; the sort is stable, so ties go to the lower page.
+        least = np.partition(scores, len(scores) - count)[len(scores) - count]
+        front = np.flatnonzero(scores >= least)
+        return candidates[front[np.argsort(-scores[front], kind="stable")[:count]]]
+
+    def fetch(self, day: int, pages: Pages) -> Fetches:
+        alive = self._alive[pages]
+        changed, first = self._obsolete[pages] & alive, self._never[pages]
+        self._known[pages[~alive]] = False
+        self._never[pages] = self._obsolete[pages] = False
+        found = Fetches(pages, day - self._last[pages], first, changed, ~alive, int(np.count_nonzero(self._never)))
+        self._last[pages] = day
+        return found
+
+    def live(self, day: int) -> None:
+        """Apply the day's events; a page that is born (again) is known, never crawled and obsolete."""
+        begin, end = self._first_event[day], self._first_event[day + 1]
+        for page, kind in zip(self._trace.page[begin:end].tolist(), self._trace.kind[begin:end].tolist(), strict=True):
+            self._alive[page] = kind != DELETED
+            if kind == ADDED:
+                self._known[page] = self._never[page] = True
+                self._last[page] = day
+            if kind != DELETED:
+                self._obsolete[page] = True
+
+    def census(self) -> tuple[int, int]:
+        """Return (obsolete live pages, live pages)."""
+        return int(np.count_nonzero(self._obsolete & self._alive)), int(np.count_nonzero(self._alive))
+
+    def importance(self) -> tuple[float, float]:
+        """Return the census with each page weighted by its importance."""
+        obsolete = self._obsolete & self._alive
+        return float(self._importance[obsolete].sum()), float(self._importance[self._alive].sum())
+
+
+def _learner(policy: str, trace: ChangeTrace, capacity: int, seed: int) -> Learner:
+    pages = len(trace.urls)
+    ranking = UrgencyPolicy(trace.urls, signals=Signals().lasting(int(trace.alive.sum()) / capacity))
+    if policy == SITEMAP:
+        return SitemapReader(ranking, Sitemap(trace, seed=seed))
+    if policy in PLANS:
+        return PlannedPolicy(pages, PLANS[policy], capacity=capacity, seed=seed)
+    simple: dict[str, Learner] = {
+        "uniform": Uniform(),
+        "proportional": Proportional(trace),
+        "nutch-adaptive": NutchAdaptive(pages),
+        "poisson-oracle": PoissonOracle(trace),
+        "poisson-learned": LearnedPoisson(pages),
+        "greedy-bayes": GreedyBayes(pages, trace.days),
+        RANKING: ranking,
+    }
+    return simple[policy]
+
+
+def policy_names(policies: Sequence[str]) -> list[str]:
+    """Return the named policies without repeats, in the order given, with "all" resolved. Raises InputError for any
+    other name."""
+    plain = [name for name in POLICIES if "fountain" not in name or name == "fountain"]
+    names = [name for given in policies for name in (plain if given == "all" else [given])]
+    for name in names:
+        if name not in POLICIES:
+            raise InputError(f"--policies: {name!r} is none of all, {', '.join(POLICIES)}")
+    if not names:
+        raise InputError(f"--policies: none given; choose from all, {', '.join(POLICIES)}")
+    return list(dict.fromkeys(names))
+
+
+def _write_daily(file: Path, replays: dict[str, Replay]) -> None:
+    columns = ("obsolete", "alive", "fetches")
+    try:
+        if file.suffix == ".npz":
+            np.savez_compressed(
+                file,
+                **{f"{name}/{column}": getattr(one, column) for name, one in replays.items() for column in columns},
+            )
+            return
+        _write_table(file, replays, columns)
+    except OSError as error:
+        raise InputError(f"--daily: {file}: {error.strerror or error}") from error
+
+
+def _write_table(file: Path, replays: dict[str, Replay], columns: tuple[str, ...]) -> None:
+    import pyarrow as pa  # noqa: PLC0415  (start-up time of the command line)
+    import pyarrow.csv  # noqa: PLC0415
+    import pyarrow.parquet  # noqa: PLC0415
+
+    policy = [name for name, one in replays.items() for _ in one.alive]
+    day = np.concatenate([np.arange(len(one.alive)) for one in replays.values()])
+    rows = {column: np.concatenate([getattr(one, column) for one in replays.values()]) for column in columns}
+    table = pa.table({"policy": policy, "day": day, **rows})
+    if file.suffix == ".csv":
+        pyarrow.csv.write_csv(table, file)
+    else:
+        pyarrow.parquet.write_table(table, file)

@@ -1,0 +1,154 @@
+"""The policies that `simulate revisit` compares with ours, from a fixed interval to clairvoyance.
+
+Each scores pages by what it may know; `simulate.revisit` fetches the pages with the greatest scores. The definitions
+are those of the specification of the comparison: tau is the number of days since the page's last fetch (or birth).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from webfountain.core.urgency import urgency_of_known_rate
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+    from webfountain.lab.simulate.trace import ChangeTrace
+
+    Pages = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+    Array = npt.NDArray[np.float64]
+
+__all__ = [
+    "Array",
+    "Clairvoyant",
+    "Fetches",
+    "Flags",
+    "LearnedPoisson",
+    "Learner",
+    "NutchAdaptive",
+    "Pages",
+    "PoissonOracle",
+    "Proportional",
+    "Uniform",
+    "true_rates",
+]
+
+
+class Fetches(NamedTuple):
+    """What one day's fetches found, one array element each."""
+
+    pages: Pages
+    tau: Pages
+    """Days since the previous fetch, or since the birth."""
+    first: Flags
+    """True if there was no copy before."""
+    changed: Flags
+    """True if the page was obsolete (a first copy always is)."""
+    gone: Flags
+    """True if the page was found deleted."""
+    waiting: int
+    """Number of known pages that have no copy yet."""
+
+
+class Learner(Protocol):
+    """What the simulation needs from a policy. The policy never receives more than a crawler could see."""
+
+    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        """Return the urgency of known, crawled pages; ties go to the lower page."""
+        ...
+
+    def learn(self, day: int, fetches: Fetches) -> None:
+        """Learn what the day's fetches found."""
+        ...
+
+
+class Uniform:
+    """Fetches every page equally often: the greatest tau first."""
+
+    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        return tau.astype(np.float64)
+
+    def learn(self, day: int, fetches: Fetches) -> None:
+        """Do nothing."""
+
+
+class Proportional(Uniform):
+    """Fetches pages in proportion to their true change rates: the greatest tau * rate first. This is known to be worse
+    than uniform.
+
+    Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section 4.
+    """
+
+    def __init__(self, trace: ChangeTrace) -> None:
+        self._rate = true_rates(trace)
+
+    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        return np.asarray(tau * self._rate[pages])
+
+
+class PoissonOracle(Uniform):
+    """Would be optimal if the pages were Poisson processes with known rates: the greatest index at the true rate
+    first."""
+
+    def __init__(self, trace: ChangeTrace) -> None:
+        self._rate = true_rates(trace)
+
+    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        return urgency_of_known_rate(self._rate[pages], tau.astype(np.float64))
+
+
+class LearnedPoisson:
+    """Uses the oracle's index at a learned rate: (changes + 1/2)/(T + 60 days); half of tau counts if a change was
+    found."""
+
+    def __init__(self, pages: int) -> None:
+        self._changes, self._observed_time = np.zeros(pages), np.zeros(pages)
+
+    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        rate = (self._changes[pages] + 0.5) / (self._observed_time[pages] + 60)
+        return urgency_of_known_rate(rate, tau.astype(np.float64))
+
+    def learn(self, day: int, fetches: Fetches) -> None:
+        self._changes[fetches.pages] += fetches.changed
+        self._observed_time[fetches.pages] += np.where(fetches.changed, fetches.tau / 2 + 0.25, fetches.tau)
+
+
+class NutchAdaptive:
+    """Nutch's adaptive schedule: the interval shrinks by 0.8 after a change and grows by 1.4 after a visit without
+    one."""
+
+    def __init__(self, pages: int) -> None:
+        self._interval = np.full(pages, 30.0)
+
+    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        return np.asarray(tau / self._interval[pages])
+
+    def learn(self, day: int, fetches: Fetches) -> None:
+        factor = np.where(fetches.changed, 0.8, 1.4)
+        self._interval[fetches.pages] = np.clip(self._interval[fetches.pages] * factor, 1, 365)
+
+
+class Clairvoyant(Uniform):
+    """Knows the truth: of the obsolete pages, it fetches those whose next event is farthest away. No other policy sees
+    the truth."""
+
+    def __init__(self, trace: ChangeTrace) -> None:
+        order = np.lexsort((trace.day, trace.page))
+        # One sorted key per event; the next event of a page is the first key not below (page, day).
+        self._span = trace.days + 1
+        self._keys = trace.page[order] * self._span + trace.day[order]
+
+    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        at = np.searchsorted(self._keys, pages * self._span + day)
+        following = np.append(self._keys, np.iinfo(np.int64).max)[at]
+        same = following // self._span == pages
+        return np.where(same, following % self._span, self._span).astype(np.float64)
+
+
+def true_rates(trace: ChangeTrace) -> Array:
+    """Return (n,) the number of a page's events in the window per day since the start or its birth."""
+    events = np.bincount(trace.page, minlength=len(trace.urls))
+    return np.asarray(events / (trace.days - trace.born))

@@ -1,0 +1,175 @@
+"""URL caches that the product does not use: CLOCK, RANDOM and the clairvoyant MIN, for the study of miss rates.
+
+Source: Broder, Najork, Wiener, *Efficient URL caching for World Wide Web crawling*, 2003, section 5; MIN after Belady
+1966.
+"""
+
+from __future__ import annotations
+
+import heapq
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from webfountain.core.url_cache import positive
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterable, Sequence
+
+    import numpy.typing as npt
+
+    Times = npt.NDArray[np.int64]
+
+__all__ = ["ClockCache", "MinCache", "RandomCache", "Times", "next_requests"]
+
+
+class ClockCache:
+    """A cheap approximation of LRU: a hit marks its slot; a hand moves round, clears marks, and takes the first slot
+    without one."""
+
+    def __init__(self, size: int) -> None:
+        self._size = positive(size)
+        self._place: dict[int, int] = {}
+        self._urls: list[int] = []
+        self._marks = bytearray()
+        self._hand = 0
+
+    def missing(self, urls: Sequence[int]) -> list[int]:
+        place, marks, held, size, hand = self._place, self._marks, self._urls, self._size, self._hand
+        absent: list[int] = []
+        for url in urls:
+            at = place.get(url)
+            if at is not None:
+                marks[at] = 1
+                continue
+            absent.append(url)
+            if len(held) < size:
+                place[url] = len(held)
+                held.append(url)
+                marks.append(1)
+                continue
+            # A new URL is marked too, as in the paper; one round clears all marks, so the search ends.
+            at = marks.find(0, hand)
+            if at < 0:
+                marks[hand:] = bytes(size - hand)
+                at = marks.find(0, 0, hand)
+                if at < 0:
+                    marks[:hand] = bytes(hand)
+                    at = hand
+                else:
+                    marks[:at] = bytes(at)
+            else:
+                marks[hand:at] = bytes(at - hand)
+            place.pop(held[at], None)  # it may have been dropped
+            held[at] = url
+            place[url] = at
+            marks[at] = 1
+            hand = at + 1 if at + 1 < size else 0
+        self._hand = hand
+        return absent
+
+    def drop(self, urls: Iterable[int]) -> None:
+        for url in urls:
+            at = self._place.pop(url, None)
+            if at is not None:
+                self._marks[at] = 0  # the next one to evict
+
+    def clear(self) -> None:
+        self._place.clear()
+        self._urls.clear()
+        self._marks.clear()
+        self._hand = 0
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+
+class RandomCache:
+    """Evicts a random URL."""
+
+    def __init__(self, size: int, rng: random.Random) -> None:
+        self._size = positive(size)
+        self._rng = rng
+        self._held: set[int] = set()
+        self._urls: list[int] = []
+
+    def missing(self, urls: Sequence[int]) -> list[int]:
+        held, places, size, draw = self._held, self._urls, self._size, self._rng.random
+        absent: list[int] = []
+        for url in urls:
+            if url in held:
+                continue
+            absent.append(url)
+            if len(places) < size:
+                places.append(url)
+            else:
+                at = int(draw() * size)
+                held.discard(places[at])
+                places[at] = url
+            held.add(url)
+        return absent
+
+    def drop(self, urls: Iterable[int]) -> None:
+        self._held.difference_update(urls)
+
+    def clear(self) -> None:
+        self._held.clear()
+        self._urls.clear()
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+
+class MinCache:
+    """Clairvoyant: evicts the URL whose next request is last (Belady). This gives the least possible misses of a cache
+    that must add every requested URL.
+
+    The batches must be the sequence for which `next_requests` was computed, from its beginning.
+    """
+
+    def __init__(self, size: int, following: Times) -> None:
+        """`following` (n,): for each request of the sequence, the position of the next request of the same URL."""
+        self._size = positive(size)
+        self._following = following.tolist()
+        self._at = 0
+        self._next: dict[int, int] = {}
+        self._last: list[tuple[int, int]] = []
+
+    def missing(self, urls: Sequence[int]) -> list[int]:
+        held, heap, size = self._next, self._last, self._size
+        absent: list[int] = []
+        for url, following in zip(urls, self._following[self._at : self._at + len(urls)], strict=True):
+            if url not in held:
+                absent.append(url)
+                if len(held) == size:
+                    # Entries whose URL was requested since are out of date; the newest entry is always in the heap.
+                    while True:
+                        negative, last = heapq.heappop(heap)
+                        if held.get(last) == -negative:
+                            break
+                    del held[last]
+            held[url] = following
+            heapq.heappush(heap, (-following, url))
+        self._at += len(urls)
+        return absent
+
+    def drop(self, urls: Iterable[int]) -> None:
+        for url in urls:
+            self._next.pop(url, None)
+
+    def clear(self) -> None:
+        self._next.clear()
+        self._last.clear()
+
+    def __len__(self) -> int:
+        return len(self._next)
+
+
+def next_requests(urls: npt.NDArray[np.int64] | npt.NDArray[np.uint64]) -> Times:
+    """Return (n,) the position of the next request of the same URL in a sequence (n,); n if there is none."""
+    order = np.argsort(urls, kind="stable")
+    following = np.full(len(urls), len(urls), dtype=np.int64)
+    same = urls[order[1:]] == urls[order[:-1]]
+    following[order[:-1][same]] = order[1:][same]
+    return following

@@ -1,0 +1,188 @@
+"""The command `simulate urlcache`: the links of a virtual crawl, in order, through caches of recently seen URLs.
+
+Each page's links are one batch, as in the crawl. The full trace contains every link; the trace *between ants* contains
+only the links from one ant's site to another ant's, and each ant has its own cache, as with the host splitter (Broder
+2003, section 6). STATIC is made from a crawl of the same graph with another start. A graph without URLs has no sites,
+so runs of consecutive page numbers count as sites.
+
+Source: Broder 2003, sections 4 to 6, Figures 2 to 5.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from webfountain.core.url_cache import LruCache, StaticCache, UrlCache
+from webfountain.errors import InputError
+from webfountain.lab.simulate.crawl_order import chosen_orderings, crawl, load_graph
+from webfountain.lab.simulate.orderings import ORDERINGS
+from webfountain.lab.simulate.url_caches import ClockCache, MinCache, RandomCache, next_requests
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from webfountain.lab.simulate.crawl_order import GraphFile
+
+    Requests = npt.NDArray[np.int64]
+
+__all__ = [
+    "POLICIES",
+    "SITE_PAGES",
+    "LinkTrace",
+    "Requests",
+    "between_ants",
+    "crawl_trace",
+    "miss_rate",
+    "simulate_urlcache",
+]
+
+POLICIES = ("infinite", "min", "lru", "clock", "random", "static")
+"""All names that ``--policies`` accepts."""
+
+SITE_PAGES: Final = 1000
+"""Number of consecutive page numbers that count as a site."""
+
+_BATCH: Final = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTrace:
+    """Links in the order in which the crawl finds them.
+
+    Attributes
+    ----------
+    urls : (m,) requested page
+    ant : (m,) ant whose cache is used
+    """
+
+    urls: Requests
+    ant: Requests
+
+    @property
+    def distinct(self) -> int:
+        """Return the number of pairs of ant and URL: the misses of caches that never evict."""
+        return len(np.unique(self.ant * (1 + int(self.urls.max(initial=0))) + self.urls))
+
+    def by_ant(self) -> Iterator[Requests]:
+        """Return the trace of each ant."""
+        for ant in np.unique(self.ant):
+            yield self.urls[self.ant == ant]
+
+
+def simulate_urlcache(
+    graph: Path,
+    *,
+    start: int,
+    sizes: Sequence[int],
+    policies: Sequence[str],
+    ordering: str = "breadth-first",
+    ants: int = 1,
+    static_start: int | None = None,
+    seed: int = 0,
+    plot: Path | None = None,
+) -> dict[str, Any]:
+    """Compute the miss rate of each policy at each size, and return the JSON document of `simulate urlcache` (DESIGN
+    section 7).
+
+    Parameters
+    ----------
+    sizes : entries of a cache (of each ant)
+    ordering : of the virtual crawl, one of `orderings.ORDERINGS`
+    ants : 1 for the full trace; more: only the links from one ant to another
+    static_start : start of the crawl whose most frequent URLs STATIC contains; None: another page drawn by `seed`
+    plot : folder for the figures of miss rates, absolute and relative to MIN, as PNG and SVG
+
+    Raises InputError for an argument or a file that cannot be used, before anything is crawled.
+    """
+    web = load_graph(graph)
+    names = chosen_orderings("--policies", policies, POLICIES)
+    _check(web, sizes, ordering=ordering, ants=ants, starts={"--start": start, "--static-start": static_start})
+    source, urls = crawl_trace(web, start, ordering, seed=seed)
+    trace = LinkTrace(urls, np.zeros(len(urls), dtype=np.int64)) if ants == 1 else between_ants(source, urls, ants)
+    if not len(trace.urls):
+        raise InputError(f"--start: from page {start} no link is met")
+    popular = np.zeros(0, dtype=np.int64)
+    if "static" in names:
+        elsewhere = int(np.random.default_rng(seed).integers(web.nodes)) if static_start is None else static_start
+        popular = _most_frequent(crawl_trace(web, elsewhere, ordering, seed=seed)[1])
+    rates = {
+        name: {str(size): miss_rate(trace, name, size, popular=popular, seed=seed) for size in sizes} for name in names
+    }
+    if plot is not None:
+        from webfountain.lab.simulation_figures import draw_miss_rates  # noqa: PLC0415  (matplotlib)
+
+        draw_miss_rates(rates, plot)
+    return {"requests": len(trace.urls), "distinct": trace.distinct, "policies": rates}
+
+
+def crawl_trace(web: GraphFile, start: int, ordering: str, *, seed: int = 0) -> tuple[Requests, Requests]:
+    """Return (source page, target page) of each link (m,), in the order in which a virtual crawl finds them."""
+    order = crawl(web, start, ordering, seed=seed).order
+    starts = web.indptr.astype(np.int64)
+    degree = starts[order + 1] - starts[order]
+    first = np.repeat(starts[order] - np.concatenate([[0], np.cumsum(degree)[:-1]]), degree)
+    return np.repeat(order, degree), web.indices[first + np.arange(len(first))].astype(np.int64)
+
+
+def between_ants(source: Requests, urls: Requests, ants: int) -> LinkTrace:
+    """Return the links of a trace whose target belongs to another ant than their source; each ant is equally likely
+    for a site."""
+    owner, target = _ant_of(source, ants), _ant_of(urls, ants)
+    across = owner != target
+    return LinkTrace(urls[across], owner[across])
+
+
+def miss_rate(trace: LinkTrace, policy: str, size: int, *, popular: Requests, seed: int = 0) -> float:
+    """Return misses divided by requests, if each ant has a cache of `size` entries; `popular` are STATIC's candidates,
+    best first."""
+    missed = 0
+    for urls in trace.by_ant():
+        if policy == "infinite" or (policy != "static" and size >= len(urls)):
+            missed += len(np.unique(urls))
+            continue
+        cache = _cache(policy, size, urls, popular, seed)
+        requests = urls.tolist()
+        for begin in range(0, len(requests), _BATCH):
+            missed += len(cache.missing(requests[begin : begin + _BATCH]))
+    return missed / len(trace.urls)
+
+
+def _cache(policy: str, size: int, urls: Requests, popular: Requests, seed: int) -> UrlCache:
+    if policy == "min":
+        return MinCache(size, next_requests(urls))
+    if policy == "random":
+        return RandomCache(size, random.Random(seed))
+    if policy == "static":
+        return StaticCache(popular[:size].tolist())
+    return LruCache(size) if policy == "lru" else ClockCache(size)
+
+
+def _most_frequent(urls: Requests) -> Requests:
+    counts = np.bincount(urls)
+    return np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
+
+
+def _ant_of(pages: Requests, ants: int) -> Requests:
+    """Return the ant of each page's site, by a hash of the site's number (Fibonacci hashing, high bits)."""
+    mixed = (pages // SITE_PAGES).astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return ((mixed >> np.uint64(32)) % np.uint64(ants)).astype(np.int64)
+
+
+def _check(web: GraphFile, sizes: Sequence[int], *, ordering: str, ants: int, starts: Mapping[str, int | None]) -> None:
+    for option, page in starts.items():
+        if page is not None and not 0 <= page < web.nodes:
+            raise InputError(f"{option}: {page} is not within 0..{web.nodes - 1}")
+    allowed = [name for name in ORDERINGS if name != "ideal"]
+    if ordering not in allowed:
+        raise InputError(f"--ordering: {ordering!r} is none of {', '.join(allowed)}")
+    if not sizes or min(sizes) < 1:
+        raise InputError(f"--sizes: {','.join(map(str, sizes)) or 'none given'}; each must be at least 1")
+    if ants < 1:
+        raise InputError(f"--ants: {ants} is below 1")

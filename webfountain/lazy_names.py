@@ -1,0 +1,32 @@
+"""Lazy names: the public names of the package, each imported when it is first used.
+
+So `import webfountain` costs nothing, whatever the modules import.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+__all__ = ["lazy_names"]
+
+
+def lazy_names(package: str, places: Mapping[str, str]) -> Callable[[str], Any]:
+    """Return a module's `__getattr__`.
+
+    Parameters
+    ----------
+    places : public name -> ``module:name`` of where it is defined
+    """
+
+    def find(name: str) -> Any:
+        place = places.get(name)
+        if place is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, _, defined = place.partition(":")
+        return getattr(importlib.import_module(module), defined)
+
+    return find

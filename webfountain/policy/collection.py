@@ -1,0 +1,195 @@
+"""A collection: the seeds, limits and policies of one crawl, as its policy file describes them.
+
+Place in the walk: before the crawl starts. A seeds file is read line by line, never as a whole. `judge` decides
+whether a link belongs to the collection; `collection_file` reads the policy file.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.errors import PolicyError, UrlError
+from webfountain.policy.errors import reason_of
+from webfountain.policy.rules import RuleBook
+from webfountain.policy.tables import PRESETS, PolicyFile, PolicyTable, SeedTable
+from webfountain.urls import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["Collection", "named_policies"]
+
+
+class Collection:
+    """A collection as its policy file describes it; every value is set."""
+
+    def __init__(self, path: Path, tables: PolicyFile, *, text: str = "") -> None:
+        self.path = path
+        self.tables = tables
+        self.text = text
+        """Text of the policy file as it was read; "" if the collection has another origin."""
+        name = tables.collection.seeds_file
+        self.seeds_file = None if name is None else path.parent / name
+        self._inline = tuple(_inline_seeds(path, tables))
+        presets = {name: msgspec.convert(preset, PolicyTable) for name, preset in PRESETS.items()}
+        self.policies: dict[str, PolicyTable] = {**presets, **tables.policies}
+        self.rules = RuleBook(tables.rule)
+        """`[[rule]]`, compiled."""
+        self.name = tables.collection.name
+        """Name of the collection, stored in its store. A store belongs to one name."""
+        self.scope = tables.collection.scope
+        """Which links, redirects and sitemap URLs are kept."""
+        self.limits = tables.collection.limits
+        """Limits of depth, pages and share of one domain."""
+        self.conflict = tables.conflict.rule
+        """Which policy a page gets if it is found under several."""
+        self.politeness = tables.politeness
+        """How often a site may be requested, and how."""
+        self.network = tables.network
+        """Which addresses may be requested."""
+        self.changes = tables.changes
+        """`[changes]`."""
+        self.change = tables.change
+        """Which changes count."""
+        self.repository = tables.repository
+        """What is stored on disk."""
+        self.cycle = tables.cycle
+        """The periods that are planned together."""
+        self.signals = tables.signals
+        """What else, besides changes that were found, decides when a page is fetched again."""
+        self.ranking = tables.ranking
+        """How often the links of the crawl are ranked, and where they are logged."""
+        self.discovery = tables.discovery
+        """How new URLs are found."""
+        self.duplicates = tables.duplicates
+        """What happens to pages that repeat other pages."""
+
+    @property
+    def is_ranking(self) -> bool:
+        """Return whether importance is more than the trust of a page's link: the collection ranks or weighs pages, or
+        has a topic.
+        """
+        weighed = any(each.score is not None or each.topic is not None for each in self.policies.values())
+        return self.ranking.every is not None or weighed
+
+    def weights_of(self, policy: str) -> dict[str, float]:
+        """Return the weights of the scores from which the importance of a policy's pages is computed. An unknown name
+        gets the weights of the default policy."""
+        score = self.policies.get(policy, self.policy).score
+        if score is not None:
+            return score.weights
+        return {"pagerank": 1.0, "trust": 1.0} if self.is_trusting else {"pagerank": 1.0}
+
+    @property
+    def duplicates_revisit_s(self) -> float:
+        """Seconds until a duplicate is fetched again."""
+        asked = self.tables.duplicates.revisit
+        return 30 * self.cycle.period_s if asked is None else float(asked)
+
+    @property
+    def policy(self) -> PolicyTable:
+        """Return the rules of the policy named default."""
+        return self.policies["default"]
+
+    @property
+    def policies_in_use(self) -> frozenset[str]:
+        """Return the names of the policies that a page can be under."""
+        return frozenset({name for _, name in named_policies(self.tables)} | set(self.tables.policies) | {"default"})
+
+    @property
+    def is_trusting(self) -> bool:
+        """Return whether new pages are ordered by trust: several policies are in use, trust fades, or a ``[[rule]]``
+        gives trust.
+        """
+        used = self.policies_in_use
+        fades = any(self.policies[name].dampening < 1 or self.policies[name].splitting for name in used)
+        return fades or len(used | {"default"}) > 1 or any(rule.trust is not None for rule in self.tables.rule)
+
+    def named_seeds(self) -> Iterator[tuple[str, str]]:
+        """Yield (canonical URL, policy) of the seeds of the policy file that name a policy."""
+        return ((url, policy) for url, policy in self._inline if policy is not None)
+
+    def seeds(self) -> Iterator[str]:
+        """Yield the canonical seed URLs: `seeds_with_policies` without the policies."""
+        return (url for url, _ in self.seeds_with_policies())
+
+    def seeds_with_policies(self) -> Iterator[tuple[str, str]]:
+        """Yield (canonical URL, policy) of each seed: first those of the policy file, then the lines of the seeds file.
+
+        Raises
+        ------
+        PolicyError
+            at a line of the seeds file that is not a URL; the text names file and line.
+        """
+        for url, policy in self.seed_lines():
+            yield url, self.policy_of_seed(url, policy)
+
+    def seed_lines(self) -> Iterator[tuple[str, str | None]]:
+        """Do the same as `seeds_with_policies`, but with the policy that the line names, or None if it names none."""
+        yield from self._inline
+        if self.seeds_file is not None:
+            for url in _read_seeds(self.seeds_file, self.path):
+                yield url, None
+
+    def seed_lines_of_file(self) -> Iterator[tuple[str, str | None]]:
+        """Yield the entries of `seed_lines` that are in the policy file itself."""
+        return iter(self._inline)
+
+    def trust_of_seeds(self) -> Iterator[tuple[str, float]]:
+        """Yield (canonical URL, trust) of each seed."""
+        for url, policy in self.seed_lines():
+            rule = None if policy is not None else self.rules.find(url)
+            trust = None if rule is None else rule.trust
+            yield url, self.policies[self.policy_of_seed(url, policy)].trust if trust is None else trust
+
+    def policy_of_seed(self, url: str, named: str | None) -> str:
+        """Return the policy of a seed: from its line, else from a ``[[rule]]``, else from `collection.policy`."""
+        rule = None if named is not None else self.rules.find(url)
+        return named or (rule and rule.policy) or self.tables.collection.policy
+
+
+def named_policies(tables: PolicyFile) -> Iterator[tuple[str, str]]:
+    """Yield (key, policy) for every place of a policy file that names a policy."""
+    yield "collection.policy", tables.collection.policy
+    for number, seed in enumerate(tables.collection.seeds):
+        if isinstance(seed, SeedTable) and seed.policy is not None:
+            yield f"collection.seeds[{number}].policy", seed.policy
+    for name, policy in tables.policies.items():
+        yield f"policies.{name}.otherwise", policy.otherwise
+    for number, rule in enumerate(tables.rule):
+        if rule.policy is not None:
+            yield f"rule[{number}].policy", rule.policy
+    for number, switch in enumerate(tables.switch):
+        yield f"switch[{number}].to", switch.to
+
+
+def _inline_seeds(path: Path, tables: PolicyFile) -> Iterator[tuple[str, str | None]]:
+    for number, seed in enumerate(tables.collection.seeds):
+        key = f"collection.seeds[{number}]"
+        if isinstance(seed, SeedTable):
+            yield _seed(seed.url, f"{path}: {key}.url"), seed.policy
+        else:
+            yield _seed(seed, f"{path}: {key}"), None
+
+
+def _seed(url: str, place: str) -> str:
+    try:
+        return canonical(url)
+    except UrlError as error:
+        raise PolicyError(f"{place}: {error}") from None
+
+
+def _read_seeds(file: Path, policy_file: Path) -> Iterator[str]:
+    """Yield the seeds of a file with one URL per line; ``#`` starts a comment line."""
+    try:
+        with file.open(encoding="utf-8-sig") as lines:
+            for number, line in enumerate(lines, start=1):
+                url = line.strip()
+                if url and not url.startswith("#"):
+                    yield _seed(url, f"{file}:{number}")
+    except (OSError, UnicodeDecodeError) as error:
+        place = f"{policy_file}: collection.seeds_file"
+        raise PolicyError(f"{place}: {str(file)!r} cannot be read: {reason_of(error)}") from None

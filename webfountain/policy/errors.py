@@ -1,0 +1,166 @@
+"""Error messages of a policy file: key path, value, and what is allowed.
+
+msgspec reports where a value is wrong (``$.cycle.periods``) and what it expected. People need the key as they wrote
+it, the value, and all values that are allowed there.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from webfountain.errors import PolicyError
+from webfountain.policy.tables import PolicyFile
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["at_key", "cut", "explain", "reason_of"]
+
+_PLACE: Final = re.compile(r" - at `\$\.?(.*)`$", re.DOTALL)
+_UNKNOWN: Final = re.compile(r"Object contains unknown field `(.*)`$", re.DOTALL)
+_MISSING: Final = re.compile(r"Object missing required field `(.*)`$")
+_STEP: Final = re.compile(r"[^.\[\]]+")
+_GONE: Final = {
+    **dict.fromkeys(
+        ("signals.siblings", "signals.sections", "signals.history", "signals.forgetting"), "the crawl always uses it"
+    ),
+    "signals.weekdays": "it gained nothing",
+}
+"""Keys of earlier versions, and why they are no longer needed."""
+
+
+def at_key(path: Path, key: str, value: object, allowed: str) -> PolicyError:
+    """Return the error for a value that its key does not allow."""
+    return PolicyError(f"{path}: {key}: {cut(value)} is not allowed here (allowed: {allowed})")
+
+
+def reason_of(error: Exception) -> str:
+    """Return why a file could not be read, without the file's name."""
+    return (error.strerror if isinstance(error, OSError) else None) or str(error)
+
+
+def explain(message: str, data: dict[str, Any], *, within: str = "", root: type[msgspec.Struct] = PolicyFile) -> str:
+    """Return ``key.path: VALUE what is wrong (allowed …)`` from msgspec's message and the data that it checked.
+
+    `root` is the expected table of the data; `within` is the key path of the data in the file.
+    """
+    found = _PLACE.search(message)
+    place = found[1] if found else ""
+    complaint = message[: found.start()] if found else message
+    unknown, missing = _UNKNOWN.match(complaint), _MISSING.match(complaint)
+    if unknown:
+        return _explain_unknown(place, unknown[1], within, root)
+    if missing:
+        return f"{_under(_under(within, place), missing[1])}: is missing (required)"
+    value = cut(_value_at(data, place))
+    shown = _under(within, place)
+    if complaint.startswith(("is ", "cannot ")):
+        return f"{shown}: {value} {complaint}"
+    if complaint.startswith("("):
+        return f"{shown}: {value} is not allowed {complaint}"
+    return f"{shown}: {value} is not allowed (allowed: {_words(_type_at(place, root)) or complaint})"
+
+
+def _under(place: str, key: str) -> str:
+    return f"{place}.{key}" if place and key else place or key
+
+
+def cut(value: object) -> str:
+    shown = repr(value)
+    return shown if len(shown) <= 100 else shown[:97] + "..."
+
+
+def _explain_unknown(place: str, key: str, within: str, root: type[msgspec.Struct]) -> str:
+    name = _under(_under(within, place), key)
+    keys = _table_at(place, root).__struct_fields__
+    if name in _GONE:
+        return f"{name}: was removed because {_GONE[name]}; delete the line (allowed: {', '.join(keys)})"
+    near = difflib.get_close_matches(key, keys, n=1)
+    hint = f"did you mean {near[0]}? " if near else ""
+    return f"{name}: is an unknown key ({hint}allowed: {', '.join(keys)})"
+
+
+def _steps(place: str) -> list[str]:
+    return _STEP.findall(place)
+
+
+def _value_at(data: Any, place: str) -> object:
+    """Return the value at a key path such as ``collection.seeds[3].url``."""
+    for step in _steps(place):
+        data = data[int(step)] if isinstance(data, list) else data[step]
+    return data
+
+
+def _type_at(place: str, root: type[msgspec.Struct]) -> msgspec.inspect.Type:
+    """Return the type that msgspec expects at a key path below `root`."""
+    kind: msgspec.inspect.Type = msgspec.inspect.type_info(root)
+    for step in _steps(place):
+        if isinstance(kind, msgspec.inspect.VarTupleType):
+            kind = kind.item_type
+        elif isinstance(kind, msgspec.inspect.UnionType):
+            kind = _member(kind, step)
+        elif isinstance(kind, msgspec.inspect.StructType):
+            kind = _field(kind, step)
+    return kind
+
+
+def _member(kind: msgspec.inspect.UnionType, step: str) -> msgspec.inspect.Type:
+    """Return the type of one member of a table, list or union, by its key or index."""
+    for each in kind.types:
+        if isinstance(each, msgspec.inspect.StructType):
+            return _field(each, step)
+        if isinstance(each, msgspec.inspect.VarTupleType):
+            return each.item_type
+    return kind
+
+
+def _field(kind: msgspec.inspect.StructType, name: str) -> msgspec.inspect.Type:
+    return next(field.type for field in kind.fields if field.name == name)
+
+
+def _table_at(place: str, root: type[msgspec.Struct]) -> type[msgspec.Struct]:
+    kind = _type_at(place, root)
+    types = kind.types if isinstance(kind, msgspec.inspect.UnionType) else (kind,)
+    return next(t.cls for t in types if isinstance(t, msgspec.inspect.StructType))
+
+
+def _words(kind: msgspec.inspect.Type) -> str:
+    """Return what one type allows in words, or "" for types whose own error message contains it."""
+    match kind:
+        case msgspec.inspect.VarTupleType(item_type=item):
+            words = f"a list, each {_words(item) or 'a text'}"
+        case msgspec.inspect.StructType():
+            words = "a table"
+        case msgspec.inspect.UnionType(types=types):
+            words = " or ".join(filter(None, map(_words, types)))
+        case _:
+            words = _words_of_scalar(kind)
+    return words
+
+
+def _words_of_scalar(kind: msgspec.inspect.Type) -> str:
+    match kind:
+        case msgspec.inspect.LiteralType(values=values):
+            words = " | ".join(map(repr, values))
+        case msgspec.inspect.IntType(ge=low, le=high):
+            words = "a whole number" + _range(low, high)
+        case msgspec.inspect.FloatType(ge=low, gt=above, le=high):
+            words = "a number" + (_range(low, high) if above is None else f" above {above:g}, up to {high:g}")
+        case msgspec.inspect.BoolType():
+            words = "true or false"
+        case msgspec.inspect.StrType(pattern=pattern):
+            words = f"a text that matches {pattern}" if pattern else "a text"
+        case _:
+            words = ""
+    return words
+
+
+def _range(low: float | None, high: float | None) -> str:
+    """Return the bounds of a number in words; msgspec has them as ge and le."""
+    if low is None:
+        return ""
+    return f", {low:g} or more" if high is None else f", {low:g} to {high:g}"

@@ -1,0 +1,297 @@
+r"""Translation of Python's regular expressions to RE2, which searches in time linear in the text.
+
+Place in the walk: while a policy file is read (`policy.patterns`). Python's own parser reads the expression. Each
+character class becomes the set of characters that Python matches. Features that RE2 does not support (look-around,
+back-references, possessive repeats) raise ValueError, with a hint how to avoid them.
+
+In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms:
+
+*plain*, for ASCII texts that do not end with a line feed, such as URLs: in these, Python and RE2 agree. *full*, for
+all other texts. If the expression contains ``\b`` or ``\B``, the text is respelled so that ASCII word boundaries are
+those of Unicode (`Spelling`): each word character beyond ASCII gets a ``_`` on both sides, and ``_`` itself is
+replaced by such a character. If it contains ``$``, all line feeds but the last are replaced, and ``$`` is translated
+to that of ``(?m)``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any, Final, NamedTuple
+
+from webfountain.policy.character_sets import ALL, ASCII, CharacterSet, both, category, folded, outside, union
+
+__all__ = ["Expressions", "Spelling", "translate"]
+
+_parser: Final = importlib.import_module("re._parser")
+"""The parser of `re` itself. It has no public name."""
+
+_UNDERSCORE: Final = 0x10FFFE
+_LINE_FEED: Final = 0x10FFFF
+"""Replacement characters in a respelled text. Both are noncharacters; if a text contains them, they are removed
+first.
+"""
+_REPLACEMENT: Final = "\ufffd"
+_SURROGATE: Final = re.compile("[\ud800-\udfff]")
+_NO_CHARACTERS: Final = {_UNDERSCORE: _REPLACEMENT, _LINE_FEED: _REPLACEMENT}
+_MOST_REPEATS: Final = 1000
+"""Largest number of repeats. RE2 limits a single repeat to this; here it limits the whole expression, and so the cost
+per character.
+"""
+_SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
+_LF: Final = ((10, 10),)
+_ASCII_OF_LINES: Final = both(ASCII, outside(_LF))
+_SENTINELS: Final[CharacterSet] = ((_UNDERSCORE, _LINE_FEED),)
+_LOW_LINE: Final = ((0x5F, 0x5F),)
+
+_ANSWERS: Final = {
+    "ASSERT": "look-around such as (?=...): make its content a part of the pattern, or use a second pattern",
+    "GROUPREF": "back-references such as \\1: write the alternatives out",
+    "ATOMIC_GROUP": "atomic groups such as (?>...): write (?:...)",
+    "POSSESSIVE_REPEAT": "possessive repeats such as a++: write a+",
+}
+_ANSWERS["ASSERT_NOT"] = _ANSWERS["ASSERT"]
+_ANSWERS["GROUPREF_EXISTS"] = _ANSWERS["GROUPREF"]
+
+
+class Spelling(NamedTuple):
+    """How a text is respelled before the full form is searched in it."""
+
+    boundaries: bool
+    last_line_feed: bool
+
+    def spell(self, text: str) -> bytes:
+        """Return the respelled text in UTF-8. Lone surrogates, which UTF-8 cannot encode, become characters that are
+        neither letters nor spaces.
+        """
+        if self.boundaries:
+            words = {ord(each): f"_{each}_" for each in set(text) if each > "\x7f" and each.isalnum()}
+            text = text.translate(words | _NO_CHARACTERS | {ord("_"): f"_{chr(_UNDERSCORE)}_"})
+        elif self.last_line_feed and ("\U0010fffe" in text or "\U0010ffff" in text):
+            text = text.translate(_NO_CHARACTERS)
+        if self.last_line_feed:
+            text = text[:-1].replace("\n", chr(_LINE_FEED)) + text[-1:]
+        try:
+            return text.encode()
+        except UnicodeEncodeError:
+            return _SURROGATE.sub(_REPLACEMENT, text).encode()
+
+
+class Expressions(NamedTuple):
+    """Forms of an expression in RE2's syntax, with the spelling that the full one needs.
+
+    `lines` is the plain form for many texts at once, one per line; it never matches across lines.
+    """
+
+    plain: str
+    lines: str
+    full: str
+    spelling: Spelling
+
+
+def translate(text: str) -> Expressions:
+    """Return an expression of Python's syntax for RE2. ValueError reports what is wrong or what RE2 does not
+    support."""
+    try:
+        tree = _parser.parse(text)
+        flags = tree.state.flags
+        anchors = set(_anchors(tree, flags))
+        spelling = _spelling(anchors)
+        if "\\B" in {name for name, _ in anchors} and tree.getwidth()[0] == 0:
+            raise ValueError("cannot be searched: \\B alone finds places without a character: name one beside it")
+        if _copies(tree) > _MOST_REPEATS:
+            raise ValueError(f"cannot be searched: more than {_MOST_REPEATS} counted repeats: write * or +")
+        plain = _Writer(None).sequence(tree, flags)
+        lines = _Writer(None, by_line=True).sequence(tree, flags)
+        full = _Writer(spelling).sequence(tree, flags)
+    except (re.error, OverflowError) as error:
+        raise ValueError(f"is no Python regular expression: {error}") from None
+    except RecursionError:
+        raise ValueError("is no regular expression that can be searched: too many groups in groups") from None
+    return Expressions(plain, lines, full, spelling)
+
+
+def _copies(tree: Any) -> int:
+    """Return how many copies of an expression RE2 makes for a number of repeats."""
+    copies = 0
+    for operation, argument in tree:
+        match str(operation):
+            case "BRANCH":
+                copies += sum(map(_copies, argument[1]))
+            case "SUBPATTERN":
+                copies += _copies(argument[3])
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                least, most, inner = argument
+                times = least if most is _parser.MAXREPEAT else most
+                copies += max(times, times * _copies(inner)) if times > 1 else _copies(inner)
+    return copies
+
+
+def _spelling(anchors: set[tuple[str, bool]]) -> Spelling:
+    boundaries = {is_ascii for name, is_ascii in anchors if name in ("\\b", "\\B")}
+    if len(boundaries) > 1:
+        raise ValueError("cannot be searched: \\b both with and without (?a): write one pattern for each")
+    has_lines = any(name == "lines" for name, _ in anchors)
+    has_end = any(name == "$" for name, _ in anchors)
+    if has_lines and has_end:
+        raise ValueError("cannot be searched: $ both with and without (?m): write \\Z for the end of the text")
+    return Spelling(boundaries=False in boundaries, last_line_feed=has_end)
+
+
+def _anchors(tree: Any, flags: int) -> Any:
+    """Yield each position assertion of an expression: its name, and whether it is the ASCII variant."""
+    for operation, argument in tree:
+        match str(operation):
+            case "AT":
+                yield _anchor(str(argument), flags), bool(flags & re.ASCII)
+            case "BRANCH":
+                for branch in argument[1]:
+                    yield from _anchors(branch, flags)
+            case "SUBPATTERN":
+                yield from _anchors(argument[3], _within(flags, argument))
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                yield from _anchors(argument[2], flags)
+
+
+def _anchor(name: str, flags: int) -> str:
+    match name:
+        case "AT_BOUNDARY":
+            return "\\b"
+        case "AT_NON_BOUNDARY":
+            return "\\B"
+        case "AT_BEGINNING" | "AT_END" if flags & re.MULTILINE:
+            return "lines"
+        case "AT_END":
+            return "$"
+    return "text"
+
+
+def _within(flags: int, group: Any) -> int:
+    """Return the flags inside a group, which ``(?i:...)`` may change."""
+    _, added, removed, _ = group
+    if added & (re.ASCII | re.UNICODE):
+        flags &= ~(re.ASCII | re.UNICODE)
+    return int((flags | added) & ~removed)
+
+
+class _Writer:
+    """Writes one form of an expression: the plain one, the one for lines, or the full one."""
+
+    def __init__(self, spelling: Spelling | None, *, by_line: bool = False) -> None:
+        self._spelling = spelling
+        self._by_line = by_line
+
+    def sequence(self, tree: Any, flags: int) -> str:
+        """Return the RE2 syntax of a sequence of Python's operations."""
+        return "".join(self._operation(str(operation), argument, flags) for operation, argument in tree)
+
+    def _operation(self, name: str, argument: Any, flags: int) -> str:
+        match name:
+            case "LITERAL" | "NOT_LITERAL" | "ANY" | "IN" | "FAILURE":
+                return self._characters(_one_of(name, argument, flags))
+            case "BRANCH":
+                return f"(?:{'|'.join(self.sequence(branch, flags) for branch in argument[1])})"
+            case "SUBPATTERN":
+                return f"(?:{self.sequence(argument[3], _within(flags, argument))})"
+            case "MAX_REPEAT" | "MIN_REPEAT":
+                return self._repeat(argument, flags) + ("?" if name == "MIN_REPEAT" else "")
+            case "AT":
+                return self._place(str(argument), flags)
+        raise ValueError(f"cannot be searched in linear time because of its {_ANSWERS.get(name, name)}")
+
+    def _repeat(self, argument: Any, flags: int) -> str:
+        least, most, inner = argument
+        bounds = f"{{{least},}}" if most is _parser.MAXREPEAT else f"{{{least},{most}}}"
+        return f"(?:{self.sequence(inner, flags)}){_SHORT.get(bounds, bounds)}"
+
+    def _place(self, name: str, flags: int) -> str:
+        if self._by_line and "BOUNDARY" not in name:
+            return "(?m:$)" if "END" in name else "(?m:^)"
+        match _anchor(name, flags):
+            case "lines":
+                return "(?m:^)" if name == "AT_BEGINNING" else "(?m:$)"
+            case "$":
+                return "\\z" if self._spelling is None else "(?m:$)"
+            case "text":
+                return "\\z" if name == "AT_END_STRING" else "\\A"
+            case place:
+                return place
+
+    def _characters(self, wanted: CharacterSet) -> str:
+        """Return a character class for a text in the spelling in which it is searched."""
+        if self._spelling is None:
+            return _spelled(both(wanted, _ASCII_OF_LINES if self._by_line else ASCII))
+        boundaries, last_line_feed = self._spelling
+        if not (boundaries or last_line_feed):
+            return _spelled(wanted)
+        wanted = both(wanted, outside(_SENTINELS))
+        line_feed = ((_LINE_FEED, _LINE_FEED),) if last_line_feed and both(wanted, _LF) else ()
+        if not boundaries:
+            return _spelled(union(wanted, line_feed))
+        word = both(wanted, _wide_words())
+        underscore = ((_UNDERSCORE, _UNDERSCORE),) if both(wanted, _LOW_LINE) else ()
+        alone = _spelled(union(both(wanted, _alone()), line_feed))
+        spelled = union(word, underscore)
+        return f"(?:{alone}|_{_spelled(spelled)}_)" if spelled else alone
+
+
+def _wide_words() -> CharacterSet:
+    """Return the word characters beyond ASCII."""
+    return both(category("w", flags=0), outside(ASCII))
+
+
+def _alone() -> CharacterSet:
+    return outside(union(_wide_words(), _LOW_LINE))
+
+
+def _one_of(name: str, argument: Any, flags: int) -> CharacterSet:
+    """Return the set of characters of which an operation matches one."""
+    match name:
+        case "LITERAL":
+            return _class([(name, argument)], flags)
+        case "NOT_LITERAL":
+            return outside(_class([("LITERAL", argument)], flags))
+        case "ANY":
+            return ALL if flags & re.DOTALL else outside(_LF)
+        case "IN":
+            return _class([(str(item), value) for item, value in argument], flags)
+    return ()
+
+
+def _class(items: list[tuple[str, Any]], flags: int) -> CharacterSet:
+    """Return the set of characters that an operation matches."""
+    ranges: list[tuple[int, int]] = []
+    categories: list[CharacterSet] = []
+    is_negated = False
+    for name, value in items:
+        match name:
+            case "NEGATE":
+                is_negated = True
+            case "LITERAL":
+                ranges.append((value, value))
+            case "RANGE":
+                ranges.append(value)
+            case "CATEGORY":
+                categories.append(_category(str(value), flags))
+            case _:
+                raise ValueError(f"cannot be searched in linear time because of its {name}")
+    named = union(ranges)
+    if flags & re.IGNORECASE:
+        named = folded(named, flags=flags)
+    found = both(union(named, *categories), ALL)
+    return outside(found) if is_negated else found
+
+
+def _category(name: str, flags: int) -> CharacterSet:
+    """Return the characters of one of Python's categories, such as CATEGORY_NOT_SPACE."""
+    letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rpartition("_")[2]]
+    found = category(letter, flags=flags & re.ASCII)
+    return outside(found) if "_NOT_" in name else found
+
+
+def _spelled(ranges: CharacterSet) -> str:
+    """Return a class in the syntax of RE2."""
+    if not ranges:
+        return "[^\\x{0}-\\x{10ffff}]"
+    spelled = "".join(rf"\x{{{first:x}}}-\x{{{last:x}}}" for first, last in ranges)
+    return f"[{spelled}]"

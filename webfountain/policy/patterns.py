@@ -1,0 +1,140 @@
+"""Compile the regular expressions of policy files. All of them use one syntax.
+
+Place in the walk: while a policy file is read (`policy.tables`, `policy.rules`), and where its patterns are searched in
+canonical URLs and the texts of pages. A search takes time linear in any text: `policy.linear_syntax` translates
+Python's syntax for RE2.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Final, Self
+
+from re2 import _re2
+
+from webfountain.policy.linear_syntax import translate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["Pattern", "any_of", "any_of_lines", "compile_pattern"]
+
+_MOST_BYTES: Final = 16 << 20
+"""Memory of one expression. If RE2 needs more, it becomes slower and does not use more."""
+_MOST_STEPS: Final = 100_000
+_UNANCHORED: Final = _re2.RE2.Anchor.UNANCHORED
+_NOWHERE: Final = -1
+
+
+class Pattern:
+    """A compiled expression. `pattern` is its source text; patterns with equal texts are equal."""
+
+    __slots__ = ("_full", "_plain", "_spelling", "lines", "pattern", "plain")
+
+    def __init__(self, pattern: str) -> None:
+        """Compile an expression. ValueError reports what is wrong with it; the caller adds the name of the key."""
+        self.pattern = pattern
+        self.plain, self.lines, full, self._spelling = translate(pattern)
+        self._plain = _compiled(self.plain)
+        self._full = self._plain if full == self.plain else _compiled(full)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Pattern) and other.pattern == self.pattern
+
+    def __hash__(self) -> int:
+        return hash(self.pattern)
+
+    def __repr__(self) -> str:
+        return f"compile_pattern({self.pattern!r})"
+
+    def __reduce__(self) -> tuple[type[Self], tuple[str]]:
+        return type(self), (self.pattern,)
+
+    def search(self, text: str) -> bool:
+        """Return whether the expression is found anywhere in a text."""
+        expression, spelled = self._prepared(text)
+        return bool(expression.Match(_UNANCHORED, spelled, 0, len(spelled))[0][0] != _NOWHERE)
+
+    def occurs(self, text: str, count: int) -> bool:
+        """Return whether the expression is found at least `count` times in a text, without overlaps."""
+        expression, spelled = self._prepared(text)
+        at, end = 0, len(spelled)
+        for _ in range(count):
+            if at > end:
+                return False
+            first, last = expression.Match(_UNANCHORED, spelled, at, end)[0]
+            if first == _NOWHERE:
+                return False
+            at = last if last > first else last + 1
+        return True
+
+    def _prepared(self, text: str) -> tuple[_re2.RE2, bytes]:
+        """Return the form of the expression that a text needs, and the text in the spelling of that form."""
+        if text.isascii() and not text.endswith("\n"):
+            return self._plain, text.encode()
+        return self._full, self._spelling.spell(text)
+
+
+@functools.lru_cache(1024)
+def compile_pattern(text: str) -> Pattern:
+    """Return a compiled expression. ValueError reports what is wrong with it; the caller adds the name of the key."""
+    return Pattern(text)
+
+
+def any_of(patterns: Sequence[Pattern]) -> Callable[[str], bool] | None:
+    """Return a function that searches any of the patterns, or None if there are none. All are searched in one pass
+    over the URL, if their union is not too large.
+    """
+    if len(patterns) <= 1:
+        return patterns[0].search if patterns else None
+    try:
+        joined = _compiled("|".join(pattern.plain for pattern in patterns))
+    except ValueError:
+        return lambda text: any(pattern.search(text) for pattern in patterns)
+
+    def search(text: str) -> bool:
+        if text.isascii() and not text.endswith("\n"):
+            spelled = text.encode()
+            return bool(joined.Match(_UNANCHORED, spelled, 0, len(spelled))[0][0] != _NOWHERE)
+        return any(pattern.search(text) for pattern in patterns)
+
+    return search
+
+
+def any_of_lines(patterns: Sequence[Pattern]) -> Callable[[str], bool]:
+    """Return a function that searches any of the patterns in many URLs at once, one per line. False means that none
+    matches.
+
+    True means that each URL must be searched alone. The search is combined because RE2 lets other threads run at every
+    call, which costs more than the search itself.
+    """
+    if not patterns:
+        return lambda text: False
+    try:
+        joined = _compiled("|".join(pattern.lines for pattern in patterns))
+    except ValueError:
+        return lambda text: True
+
+    def search(text: str) -> bool:
+        if not text.isascii():
+            return True
+        spelled = text.encode()
+        return bool(joined.Match(_UNANCHORED, spelled, 0, len(spelled))[0][0] != _NOWHERE)
+
+    return search
+
+
+def _compiled(expression: str) -> _re2.RE2:
+    options = _re2.RE2.Options()
+    options.log_errors = False  # RE2 writes to stderr
+    options.max_mem = _MOST_BYTES
+    options.never_capture = True
+    compiled = _re2.RE2(expression.encode(), options)
+    if not compiled.ok():
+        raise ValueError("cannot be searched: it is too large: use fewer repeats, such as + or * instead of {1,1000}")
+    if compiled.ProgramSize() > _MOST_STEPS:
+        raise ValueError(
+            f"cannot be searched: it is too large, {compiled.ProgramSize()} steps of at most {_MOST_STEPS}:"
+            " use fewer repeats, such as + or * instead of {1,1000}"
+        )
+    return compiled

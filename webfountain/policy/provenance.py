@@ -1,0 +1,130 @@
+"""How a page was discovered and what gave it its policy, in a few bytes of its record.
+
+Place in the walk: a link carries the provenance to the store (`Link.provenance`), and the record stores it
+(`PageRecord.provenance`). A switch, a conflict or an edit replaces it. `explain` reads it. So does the review of an
+edited policy file, which derives policy and trust again along the recorded links (`policy.lineage`). Together with the
+page that had the link (`PageRecord.source`, eight bytes and the name of another site), it takes at most 16 bytes:
+
+    1 byte   kind of arrival (bits 0-2), cause of the policy (3-5), whether a rule (6) and a time (7) follow
+    2 bytes  number of the rule: a hash of its text, so that an edited or moved rule is not mistaken for another
+    4 bytes  when the cause applied, UTC seconds; left out if that was at discovery (`PageRecord.first_seen`)
+    varint   links that shared the trust of the page: those that its policy accepted (left out if there is no room)
+
+A record of an earlier version has no bytes, and its provenance is unknown. No URL is judged in this module.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+
+import msgspec
+import xxhash
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["UNRECORDED", "Arrival", "Cause", "Provenance", "arrived", "numbered", "rule_number"]
+
+Arrival = Literal["unrecorded", "seed", "link", "redirect", "sitemap", "now"]
+"""How a URL was discovered; `now`: by a note of a person."""
+Cause = Literal["found", "rule", "switch", "conflict", "followed", "edit"]
+"""What gave a page its policy and trust. `found`: the seed's line or the link that made it known. `rule`: a
+``[[rule]]``. `switch`: a ``[[switch]]``. `conflict`: the link that `conflict.rule` preferred. `followed`: the switch
+of the page through which it was discovered. `edit`: an edit of the policy file.
+"""
+_ARRIVALS: Final[tuple[Arrival, ...]] = get_args(Arrival)
+_CAUSES: Final[tuple[Cause, ...]] = get_args(Cause)
+_HAS_RULE: Final = 0x40
+_HAS_TIME: Final = 0x80
+_RULE_BYTES: Final = 2
+_TIME_BYTES: Final = 4
+_LAST_TIME: Final = 2**32 - 1
+_MOST_BYTES: Final = 8
+"""Largest size; with the eight bytes of the linking page it is sixteen."""
+
+
+class Provenance(msgspec.Struct, frozen=True):
+    """The provenance of a page, as its record stores it. `rule` is b"" if no rule was involved.
+
+    `at` is None if the cause applied at discovery. `links` is 0 if no trust was divided.
+    """
+
+    arrival: Arrival = "unrecorded"
+    cause: Cause = "found"
+    rule: bytes = b""
+    at: int | None = None
+    links: int = 0
+
+    @classmethod
+    def decode(cls, data: bytes) -> Provenance:
+        """Restore the result of `encode`. No bytes, or bytes of a later version, give UNRECORDED."""
+        if not data:
+            return UNRECORDED
+        head, place = data[0], 1
+        arrival, cause = head & 7, head >> 3 & 7
+        if arrival >= len(_ARRIVALS) or cause >= len(_CAUSES):
+            return UNRECORDED
+        rule, at = b"", None
+        if head & _HAS_RULE:
+            rule, place = data[place : place + _RULE_BYTES], place + _RULE_BYTES
+        if head & _HAS_TIME:
+            at, place = int.from_bytes(data[place : place + _TIME_BYTES], "big"), place + _TIME_BYTES
+        links = sum((byte & 0x7F) << 7 * nth for nth, byte in enumerate(data[place:]))
+        return cls(_ARRIVALS[arrival], _CAUSES[cause], rule, at, links)
+
+    def encode(self) -> bytes:
+        """Return the bytes for the record."""
+        if self.arrival == "unrecorded" and self.cause == "found":
+            return b""
+        head = _ARRIVALS.index(self.arrival) | _CAUSES.index(self.cause) << 3
+        head |= (_HAS_RULE if self.rule else 0) | (_HAS_TIME if self.at is not None else 0)
+        time = b"" if self.at is None else self.at.to_bytes(_TIME_BYTES, "big")
+        found, links = bytes([head]) + self.rule + time, _varint(self.links)
+        return found + links if len(found) + len(links) <= _MOST_BYTES else found
+
+    def because(self, cause: Cause, *, at: float, rule: bytes = b"") -> Provenance:
+        """Return the provenance of the same page after another cause has set its policy."""
+        return Provenance(self.arrival, cause, rule, min(max(int(at), 0), _LAST_TIME), self.links)
+
+
+UNRECORDED: Final = Provenance()
+
+
+@functools.lru_cache(maxsize=4096)
+def arrived(arrival: Arrival, *, rule: bytes = b"", links: int = 0) -> bytes:
+    """Return the bytes for a URL that is found now. All links of a page share them, and often those of many pages."""
+    return Provenance(arrival, "rule" if rule else "found", rule, None, links).encode()
+
+
+def rule_number(rule: msgspec.Struct) -> bytes:
+    """Return the number of a ``[[rule]]`` or ``[[switch]]``: a hash of its content, independent of its place in the
+    file.
+    """
+    text = msgspec.json.encode(_plain(rule), enc_hook=repr)
+    return xxhash.xxh3_64_digest(text)[:_RULE_BYTES]
+
+
+def numbered(rules: Sequence[msgspec.Struct]) -> dict[bytes, int]:
+    """Return the positions of rules in their file, by number. If two rules are equal, the first counts."""
+    return {rule_number(rule): place for place, rule in reversed(list(enumerate(rules)))}
+
+
+def _plain(value: Any) -> Any:
+    """Return a table as plain data without keys that have their default, so that a key added by a later version
+    changes nothing."""
+    if isinstance(value, msgspec.Struct):
+        fields = ((each.name, getattr(value, each.name), each.default) for each in msgspec.structs.fields(value))
+        return {name: _plain(given) for name, given, default in fields if given != default}
+    return getattr(value, "pattern", value)  # a compiled expression is represented by its text
+
+
+def _varint(number: int) -> bytes:
+    """Return a number as groups of seven bits per byte, lowest first; no bytes for 0. All bytes except the last have
+    the eighth bit set.
+    """
+    parts = bytearray()
+    while number:
+        number, low = number >> 7, number & 0x7F
+        parts.append(low | (0x80 if number else 0))
+    return bytes(parts)

@@ -1,0 +1,74 @@
+"""Conditions of ``[[switch]]``: the tests whether a fetched page moves to another policy.
+
+A condition of `when` has its key in `tables.WhenTable` and its meaning in `meets`. `asked_for` names the conditions
+that need extra work, such as detecting the language, so that a crawl without such a rule avoids this work.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webfountain.policy.tables import SwitchTable
+
+__all__ = ["PageFacts", "asked_for", "meets"]
+
+
+class PageFacts(msgspec.Struct, frozen=True):
+    """Facts of a fetched page for the rules of ``[[switch]]``. Facts that no rule uses (`asks`) are missing.
+
+    `language` and `similarity` are None if unknown. `duplicates` is the share of duplicates on the page's site.
+    `followed` is the number of fetched pages that were discovered through this page; `switched` is how many of them
+    were moved to each policy. These two are known later than the rest and are then given alone.
+    """
+
+    status: int | None = None
+    text: str = ""
+    language: str | None = None
+    similarity: float | None = None
+    duplicates: float = 0.0
+    followed: int = 0
+    switched: Mapping[str, int] = {}
+
+
+def asked_for(switches: Sequence[SwitchTable]) -> Iterator[str]:
+    """Yield the facts that some rule uses beyond the page's status and text."""
+    for when in (rule.when for rule in switches):
+        if when.language or when.language_not:
+            yield "language"
+        if when.similarity is not None or when.similarity_below is not None:
+            yield "similarity"
+        if when.duplicates is not None:
+            yield "duplicates"
+        if when.discovered is not None:
+            yield "discovered"
+
+
+def meets(rule: SwitchTable, seen: PageFacts) -> bool:
+    """Return whether a page meets all conditions of a switch."""
+    when, language, similarity = rule.when, seen.language, seen.similarity
+    return (
+        (when.status is None or when.status == seen.status)
+        and (not when.language or language in when.language)
+        and (not when.language_not or (language is not None and language not in when.language_not))
+        and (when.similarity is None or (similarity is not None and similarity >= when.similarity))
+        and (when.similarity_below is None or (similarity is not None and similarity < when.similarity_below))
+        and (when.duplicates is None or seen.duplicates >= when.duplicates)
+        and (when.text is None or when.text.occurs(seen.text, when.count))
+        and (when.discovered is None or _leads_to(rule, seen))
+    )
+
+
+def _leads_to(rule: SwitchTable, seen: PageFacts) -> bool:
+    """Return whether enough of the pages discovered through a page were moved to the policy of the rule.
+
+    Source: Krishnan, Raj 2006 (Anti-TrustRank: distrust flows against the links). Deviation: it flows back only along
+    the links by which pages were discovered, and only if most of these pages were bad. So a guestbook that spammers
+    found is not distrusted with them.
+    """
+    bad = seen.switched.get(rule.to, 0)
+    return bad >= rule.when.count and bad >= (rule.when.discovered or 0.0) * seen.followed

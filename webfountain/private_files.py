@@ -1,0 +1,53 @@
+"""Create files that only their owner can read, because a crawl may contain data of an intranet."""
+
+from __future__ import annotations
+
+import os
+from contextlib import contextmanager, suppress
+from functools import partial
+from typing import IO, TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["draft_of", "private", "replaced"]
+
+_OWNER = 0o600
+
+
+def private(path: Path, mode: str = "wb") -> IO[Any]:
+    """Open a file; if this creates it, only its owner can read it."""
+    return open(path, mode, opener=partial(os.open, mode=_OWNER), encoding=None if "b" in mode else "utf-8")
+
+
+@contextmanager
+def replaced(path: Path, *, durable: bool = False, mode: int = _OWNER) -> Iterator[IO[bytes]]:
+    """Open a file to write that replaces `path` when the block ends without an error.
+
+    So `path` is complete as soon as it is visible. A killed process leaves it unchanged, beside a draft that the next
+    process replaces. With `durable`, it survives a power failure too.
+    """
+    draft = path.with_name(path.name + ".tmp")
+    draft.unlink(missing_ok=True)
+    with open(draft, "wb", opener=partial(os.open, mode=mode)) as file:
+        yield file
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
+    draft.replace(path)
+
+
+@contextmanager
+def draft_of(path: Path) -> Iterator[Path]:
+    """Yield the path of a temporary file that replaces `path` when the block ends without an error.
+
+    Its mode is the system's default, because a person asked for the file.
+    """
+    draft = path.with_name(f".{path.name}.{os.getpid()}.part")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)

@@ -1,0 +1,97 @@
+"""Public addresses and hosts: what a collection without `network.allow_private` may fetch from.
+
+The downloader calls `is_public_address` for every address from DNS, also after a redirect, because a public name may
+point to a private address. Policy files call `is_private_host` for the seeds. Nothing here uses the network.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from typing import Final
+
+__all__ = ["is_address", "is_private_host", "is_public_address"]
+
+_NOT_PUBLIC_4: Final = tuple(
+    map(
+        ipaddress.IPv4Network,
+        (
+            "0.0.0.0/8",  # this network
+            "10.0.0.0/8",  # private use
+            "100.64.0.0/10",  # shared by carrier-grade NAT
+            "127.0.0.0/8",  # loopback
+            "169.254.0.0/16",  # link local: metadata of cloud machines
+            "172.16.0.0/12",  # private use
+            "192.0.0.0/24",  # protocol assignments; the two anycast ones that are global serve no pages
+            "192.0.2.0/24",  # documentation
+            "192.88.99.0/24",  # 6to4 relays, deprecated
+            "192.168.0.0/16",  # private use
+            "198.18.0.0/15",  # benchmarking
+            "198.51.100.0/24",  # documentation
+            "203.0.113.0/24",  # documentation
+            "224.0.0.0/4",  # multicast
+            "240.0.0.0/4",  # reserved, broadcast
+        ),
+    )
+)
+"""From the IANA IPv4 Special-Purpose Address Registry (RFC 6890) and the multicast space, as of 2025. Python's own
+tables (`is_global`) change between patch releases; a security boundary must not, so the package has its own table.
+"""
+_GLOBAL_6: Final = ipaddress.IPv6Network("2000::/3")
+"""All addresses that IANA has assigned as global unicast (RFC 4291, IPv6 Global Unicast Address Assignments). Outside
+are site-local, unique-local and link-local addresses, SRv6 (5f00::/16), local-use NAT64 (64:ff9b:1::/48),
+IPv4-compatible and IPv4-translated addresses, and everything unassigned.
+"""
+_NOT_PUBLIC_6: Final = tuple(
+    map(
+        ipaddress.IPv6Network,
+        (
+            "2001::/23",  # protocol assignments: Teredo, benchmarking, ORCHID, DRIP
+            "2001:db8::/32",  # documentation
+            "3fff::/20",  # documentation
+        ),
+    )
+)
+"""The part of the IANA IPv6 Special-Purpose Address Registry inside `_GLOBAL_6`."""
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96")
+_PRIVATE_NAMES: Final = (".localhost", ".local", ".internal", ".home.arpa")
+"""Names that never lead to the public web (RFC 6761, 6762, 8375; ICANN's .internal)."""
+
+
+def is_address(host: str) -> bool:
+    """Return whether a host, without brackets, is an IP address."""
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True
+
+
+def is_public_address(address: str) -> bool:
+    """Return whether an IP address is a public unicast address; False for a text that is no address.
+
+    An IPv4 address inside an IPv6 one (mapped, 6to4, NAT64) is judged too, because a gateway would forward to it.
+    """
+    try:
+        ip = ipaddress.ip_address(address.partition("%")[0])
+    except ValueError:
+        return False
+    if isinstance(ip, ipaddress.IPv6Address):
+        inner = _embedded(ip)
+        if inner is None:
+            return ip in _GLOBAL_6 and not any(ip in network for network in _NOT_PUBLIC_6)
+        ip = inner
+    return not any(ip in network for network in _NOT_PUBLIC_4)
+
+
+def _embedded(ip: ipaddress.IPv6Address) -> ipaddress.IPv4Address | None:
+    """Return the IPv4 address inside an IPv6 address, if any."""
+    if ip in _NAT64:
+        return ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF)
+    return ip.ipv4_mapped or ip.sixtofour
+
+
+def is_private_host(host: str) -> bool:
+    """Return whether the host of a URL is a private address or a name reserved for private networks. It uses no DNS."""
+    if is_address(host):
+        return not is_public_address(host)
+    return ("." + host.rstrip(".")).endswith(_PRIVATE_NAMES)

@@ -1,0 +1,125 @@
+"""Link importance in the store worker: credit links, and order queues and sites by the importance of their pages.
+
+Place in the walk: a stage of the store worker. `link_importance` computes the importance of a page.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from webfountain.frontier.visit import NOTHING, leased
+from webfountain.frontier.worker.stage import Stage
+from webfountain.records import COPIED, LinkedPage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.pages.examiner import JudgedVisit
+    from webfountain.frontier.visit import Visit
+    from webfountain.ranking.link_importance import LiveImportance
+    from webfountain.records import Link, SiteLease
+    from webfountain.store.answers import Statistics
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["ImportanceStage"]
+
+GRADED: Final = 2000
+"""Largest number of waiting URLs per batch whose importance is updated from a new ranking; it takes some
+milliseconds.
+"""
+RISEN: Final = 64
+"""Largest number of waiting URLs of a site whose importance is corrected when the site's hand is refilled. A lease
+never takes more.
+"""
+_LINKING: Final = COPIED | {"redirected", "gone"}
+"""Outcomes after which a page may have new links."""
+
+
+class ImportanceStage(Stage):
+    """Keeps the importance of pages in the store up to date. `known` returns the page counts of the store."""
+
+    def __init__(self, importance: LiveImportance, store: FrontierStore, known: Callable[[], Statistics]) -> None:
+        self._importance = importance
+        self._store = store
+        self._known = known
+        self._graded: dict[str, int] = {}  # active sites, with the ranking by which their queues are ordered
+        importance.share_words(store.board, at=-inf)
+
+    def lost(self, sites: Sequence[str]) -> None:
+        for site in sites:
+            self._graded.pop(site, None)
+
+    def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
+        """Log the links of visited pages, and credit their targets."""
+        del at
+        pairs = zip(visits, judged, strict=True)
+        self._importance.record([_linked(visit, each.links) for visit, each in pairs if _has_links(visit)])
+
+    def before_park(self, batch: Batch) -> None:
+        self.lost([parked.lease.site for parked in batch.parked])
+
+    def before_activate(self, batch: Batch, result: BatchResult) -> None:
+        """Record which sites are not crawled here, and which of them have due pages."""
+        sites = self._importance.sites
+        sites.left([*(each.lease.site for each in batch.parked), *result.lost, *(site for site, _ in result.voided)])
+        sites.wait(each.lease.site for each in batch.parked if each.due <= batch.at)
+        sites.wait(result.new_pages)
+
+    def choose(self, room: int) -> list[str]:
+        """Choose sites if more are waiting than there is room for: half of the room goes to the most important ones.
+
+        The other half goes to the sites that have been due for longest, so no site waits for ever.
+        """
+        sites = self._importance.sites
+        return [] if len(sites) <= room else sites.take((room + 1) // 2)
+
+    def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
+        del at
+        self._importance.sites.joined(lease.site for lease in leases)
+        return leases
+
+    def before_lease(self, batch: Batch, result: BatchResult) -> None:
+        """Apply a new ranking to the queues from which URLs are about to be leased; the work per call is bounded."""
+        left, importance = GRADED, self._importance
+        epoch = importance.epoch
+        for lease, room in [(refill.lease, refill.never_crawled) for refill in batch.refills if refill.never_crawled]:
+            if epoch and self._graded.get(lease.site, lease.record.epoch) != epoch and left > 0:
+                graded = self._store.queues.regrade(lease, importance.importance, epoch=epoch, n=left)
+                if graded is None:
+                    continue
+                left -= graded.seen
+                result.counts["ranking/moved"] += graded.moved
+                if graded.done:
+                    self._graded[lease.site] = epoch
+            if keys := importance.risen.take(lease.site, min(room, RISEN)):
+                result.counts["ranking/risen"] += self._store.queues.reweigh(lease, keys, importance.importance) or 0
+
+    def chores(self, batch: Batch, result: BatchResult) -> None:
+        """Start a ranking when it is due, load a new one, and exchange word counts with other ants."""
+        if batch.rank:
+            known = sum(self._known().pages.values())
+            result.counts["ranking/epochs"] += self._importance.tend(batch.at, known=known)
+            self._importance.share_words(self._store.board, at=batch.at)
+
+    def close(self) -> None:
+        self._importance.share_words(self._store.board, at=inf)
+        self._importance.close()
+
+
+def _has_links(visit: Visit) -> bool:
+    """Return whether the links of a page must be logged: they differ, or they were read again for the log."""
+    return visit.kind in _LINKING or (visit.kind == "same" and visit.reading is not NOTHING)
+
+
+def _linked(visit: Visit, links: Sequence[Link]) -> LinkedPage:
+    """Return a visit with those of its links that are followed. A page that is gone has no links."""
+    again = leased(visit.fetch).last_crawled is not None
+    redirected, reading, unfollowed = visit.kind == "redirected", visit.reading, visit.reading.unfollowed
+    if len(links) < len(reading.links):  # the page repeats another page
+        followed = {link.key for link in links}
+        unfollowed += tuple(link for link in reading.links if link.key not in followed)
+    return LinkedPage(
+        visit.record, visit.fetch.site, links, visit.fetched.at, again, redirected, reading.nofollow, unfollowed
+    )

@@ -1,0 +1,258 @@
+"""The files of a link log: names, columns, reading, writing, replacement and locks.
+
+A log is in a folder or at an fsspec URL. This module does not know what pages and links are (`link_log` does). A
+damaged file raises `DamagedFile`; `link_log_repair` repairs it.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import io
+import json
+import os
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from webfountain.errors import RepositoryError
+from webfountain.private_files import replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import fsspec
+
+__all__ = ["MANIFEST", "NAME", "ROW", "DamagedFile", "LogFiles", "Manifest", "shard_name"]
+
+MANIFEST: Final = "manifest.json"
+_DAMAGED: Final = "damaged"
+_WORDS: Final = 200
+"""Largest number of characters of a reader's error text in a message."""
+ROW: Final = pa.schema(
+    [
+        ("source", pa.uint64()),
+        ("site", pa.uint64()),
+        ("time", pa.float64()),
+        ("sequence", pa.uint64()),
+        ("targets", pa.list_(pa.uint64())),
+        ("target_sites", pa.list_(pa.uint64())),
+        ("flags", pa.list_(pa.uint8())),
+        ("anchors", pa.list_(pa.string())),
+    ]
+)
+NAME: Final = pa.schema([("fingerprint", pa.uint64()), ("site", pa.uint64()), ("url", pa.string())])
+
+
+def shard_name(kind: str, generation: int, shard: int) -> str:
+    """Return the name of the file of one shard of `links` or `names`."""
+    return f"shards/{kind}-{generation:06d}-{shard:04d}.parquet"
+
+
+class DamagedFile(RepositoryError):
+    """A file of a log exists but cannot be read. `name` is relative to the log. The caller should set the file aside
+    and continue."""
+
+    def __init__(self, name: str, message: str) -> None:
+        super().__init__(message)
+        self.name = name
+
+
+class Manifest(msgspec.Struct, frozen=True):
+    """The current shards, and the segments that they contain."""
+
+    generation: int = 0
+    shards: int = 16
+    rows: tuple[str, ...] = ()
+    names: tuple[str, ...] = ()
+    contained: tuple[str, ...] = ()
+
+
+class LogFiles:
+    """The files of a log. Names are relative to its root, with / as separator."""
+
+    def __init__(self, url: str) -> None:
+        import fsspec  # noqa: PLC0415  (0.1 s, needed by those who log links only)
+
+        self._fs: fsspec.AbstractFileSystem
+        self._fs, root = fsspec.url_to_fs(url)
+        self._root = root.rstrip("/")
+        self._local = "file" in self._fs.protocol
+
+    @contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold a lock that prevents other processes from compacting, if the file system supports locks. The lock
+        disappears when its process is killed.
+        """
+        if not self._local:
+            yield
+            return
+        try:
+            self._make_folder(self._root)
+            lock = os.open(self._path("LOCK"), os.O_WRONLY | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise RepositoryError(f"{self._path('LOCK')}: {error}") from error
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(lock)
+
+    def manifest(self) -> Manifest:
+        """Return the current manifest; it is empty before the first compaction."""
+        try:
+            found = msgspec.json.decode(self._fs.cat_file(self._path(MANIFEST)), type=Manifest)
+            for kind, names in (("links", found.rows), ("names", found.names)):
+                if names and names != tuple(shard_name(kind, found.generation, n) for n in range(found.shards)):
+                    raise ValueError("it names other files than its shards")
+            if bool(found.rows) != bool(found.names):
+                raise ValueError("it names too few shards")
+            return found
+        except FileNotFoundError:
+            return Manifest()
+        except (ValueError, msgspec.MsgspecError) as error:
+            raise self.damaged(MANIFEST, error) from error
+        except OSError as error:
+            raise RepositoryError(f"{self._path(MANIFEST)}: {error}") from error
+
+    def replace_manifest(self, manifest: Manifest) -> None:
+        self._write(MANIFEST, json.dumps(msgspec.to_builtins(manifest), indent=1).encode())
+
+    def text(self, name: str) -> str | None:
+        """Return the contents of a small file; None if it does not exist. Raises the same errors as `read`."""
+        try:
+            content: bytes = self._fs.cat_file(self._path(name))
+            return content.decode()
+        except FileNotFoundError:
+            return None
+        except UnicodeDecodeError as error:
+            raise self.damaged(name, error) from error
+        except OSError as error:
+            raise RepositoryError(f"{self._path(name)}: {error}") from error
+
+    def replace_text(self, name: str, content: str) -> None:
+        """Replace a small file as a whole."""
+        self._write(name, content.encode())
+
+    def live(self, kind: str) -> tuple[Manifest, list[str]]:
+        """Return the manifest, its shards, and the segments that it does not contain, of `links` or `names`."""
+        # List the segments first: one that is compacted meanwhile is then in the manifest and is read there.
+        present = self.listed("segments")
+        manifest = self.manifest()
+        contained = set(manifest.contained)
+        fresh = [each for each in present if each.startswith(f"segments/{kind}-") and each not in contained]
+        return manifest, [*(manifest.rows if kind == "links" else manifest.names), *fresh]
+
+    def segments(self, manifest: Manifest) -> list[str]:
+        contained = set(manifest.contained)
+        return [each for each in self.listed("segments") if each not in contained]
+
+    def sweep(self, manifest: Manifest) -> None:
+        """Delete what compactions leave behind: old shards, and segments that the shards contain."""
+        kept = {*manifest.rows, *manifest.names}
+        gone = [each for each in self.listed("shards") if each not in kept]
+        gone += [each for each in self.listed("segments") if each in set(manifest.contained)]
+        for each in gone:
+            self._fs.rm_file(self._path(each))
+
+    def read(self, name: str) -> pa.Table:
+        """Return the whole file. Raises DamagedFile, or RepositoryError if the disk reports an error."""
+        with self._reading(name) as file:
+            return _known(pq.read_table(io.BytesIO(file.read()), page_checksum_verification=True), name)
+
+    def read_batches(self, name: str, batch: int) -> Iterator[pa.Table]:
+        """Yield a file in batches of rows. Raises the same errors as `read`."""
+        with self._reading(name) as file:
+            parquet = pq.ParquetFile(file, page_checksum_verification=True)
+            _known(parquet.schema_arrow.empty_table(), name)  # a file without rows has no batch to check
+            for each in parquet.iter_batches(batch_size=batch):
+                yield _known(pa.Table.from_batches([each]), name)
+
+    def count(self, name: str) -> int:
+        """Return the number of rows of a file, from its footer."""
+        with self._reading(name) as file:
+            return int(pq.ParquetFile(file).metadata.num_rows)
+
+    @contextmanager
+    def _reading(self, name: str) -> Iterator[Any]:
+        try:
+            with self._fs.open(self._path(name), "rb") as file:
+                yield file
+        except FileNotFoundError as error:
+            raise self.damaged(name, error) from error
+        except OSError as error:
+            if error.errno is None:  # Arrow's error for content that cannot be decoded
+                raise self.damaged(name, error) from error
+            raise RepositoryError(f"{self._path(name)}: {error}") from error
+        except (pa.ArrowException, ValueError) as error:
+            raise self.damaged(name, error) from error
+
+    def damaged(self, name: str, error: Exception) -> DamagedFile:
+        """Return the error for a file with wrong contents."""
+        words = " ".join(str(error).split())[:_WORDS]
+        return DamagedFile(name, f"{self._path(name)}: damaged: {words}")
+
+    def set_aside(self, name: str) -> None:
+        """Move a damaged file to the folder `damaged`. Do nothing if it does not exist."""
+        there = self._path(f"{_DAMAGED}/{name.replace('/', '-')}")
+        try:
+            self._make_folder(self._path(_DAMAGED))
+            self._fs.mv(self._path(name), there)
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise RepositoryError(f"{self._path(name)}: {error}") from error
+
+    def write_table(self, name: str, table: pa.Table) -> None:
+        made = io.BytesIO()
+        # Fingerprints are random, so only the column of sites compresses, and only the sort columns need statistics.
+        pq.write_table(
+            table,
+            made,
+            compression="zstd",
+            use_dictionary=["site", "target_sites.list.element"],
+            write_statistics=["site", "source", "time"],
+            write_page_checksum=True,
+        )
+        self._write(name, made.getvalue())
+
+    def _write(self, name: str, content: bytes) -> None:
+        """Write a file completely or not at all: by a rename in a folder, as one object elsewhere."""
+        path = self._path(name)
+        try:
+            self._make_folder(path.rpartition("/")[0])
+            if not self._local:
+                self._fs.pipe_file(path, content)
+                return
+            with replaced(Path(path), durable=True) as file:
+                file.write(content)
+        except OSError as error:
+            raise RepositoryError(f"{path}: {error}") from error
+
+    def _make_folder(self, path: str) -> None:
+        """Create the folder and that of the log, readable by the user only. At an fsspec URL, use the defaults."""
+        if not self._local:
+            self._fs.makedirs(path, exist_ok=True)
+            return
+        for each in (self._root, path):
+            Path(each).mkdir(mode=0o700, parents=True, exist_ok=True)
+
+    def listed(self, folder: str) -> list[str]:
+        try:
+            found = self._fs.ls(self._path(folder), detail=False)
+        except FileNotFoundError:
+            return []
+        return sorted(f"{folder}/{each.rpartition('/')[2]}" for each in found if each.endswith(".parquet"))
+
+    def _path(self, name: str) -> str:
+        return f"{self._root}/{name}"
+
+
+def _known(table: pa.Table, name: str) -> pa.Table:
+    """Return a table after checking that it has the columns of its kind. Raises ValueError if it does not."""
+    if not table.schema.equals(ROW if "/links-" in name else NAME):
+        raise ValueError("its columns are not those of a link log")
+    return table

@@ -1,0 +1,269 @@
+"""Importance in the running crawl, computed from the last ranking, the links found since then, and the page's policy.
+
+Place in the walk (DESIGN 3): before the links of a page are discovered, they are logged and credited here. New links
+get an importance, which selects their lane. Waiting pages that gained much get a new importance (`risen`). Each new
+epoch of scores is applied to a site's queues when the site is activated or its hand refilled (`importance`, with the
+store's `regrade`). The worker thread owns it. A crawl without ``ranking.every`` and ``score`` does not create this
+object.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from webfountain.core.importance import PRIOR, OnlineImportance, bounded_by_trust, worth_of_waiting
+from webfountain.core.location import is_home
+from webfountain.ranking.policy_weights import PolicyWeights
+from webfountain.ranking.ranker_process import RankerProcess
+from webfountain.ranking.rankings import Rankings
+from webfountain.ranking.risen_pages import RisenPages
+from webfountain.ranking.topic_words import TopicWords
+from webfountain.ranking.waiting_sites import KEPT, WaitingSites
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from webfountain.policy.collection import Collection
+    from webfountain.ranking.ranker_process import Ranker
+    from webfountain.records import Link, LinkedPage, PageRecord
+    from webfountain.store.contract import Board
+
+    Array = npt.NDArray[np.float64]
+
+__all__ = ["PROMISE", "RISE", "SAMPLE", "LiveImportance", "live_importance"]
+
+RISE: Final = 1.5
+"""Growth factor of its rank at which a waiting page gets a new importance: the width of a lane class in the store."""
+PROMISE: Final = 2.0
+"""Least expected rank, relative to a mean page, of a waiting home page while too few home pages were fetched."""
+SAMPLE: Final = 1000
+"""Number of the last fetched home pages whose mean rank is expected of waiting home pages."""
+_KEY: Final = attrgetter("key")
+
+
+def live_importance(
+    collection: Collection, folder: Path, *, writer: str, at: float, ranker: Ranker | None = None
+) -> LiveImportance | None:
+    """Return the importance of a collection's pages, or None if the policies use only the trust of links.
+
+    Parameters
+    ----------
+    folder : of the store, or of the repository if the store has none; it contains `links` and `scores`
+    writer : unique name of the process that writes the log
+    ranker : runs the rankings; None: a process of its own
+    """
+    if not collection.is_ranking:
+        return None
+    if collection.ranking.every is None:
+        return LiveImportance(collection)
+    from webfountain.ranking.link_log import LinkLog  # noqa: PLC0415  (pyarrow, for those who log links only)
+
+    links = collection.ranking.links or str(folder / "links")
+    scores = folder / "scores"
+    rankings = Rankings(
+        links,
+        scores,
+        every=collection.ranking.every,
+        log=LinkLog(links, writer=writer, period=collection.cycle.period_s, journal=folder / "link-journal"),
+        ranker=RankerProcess() if ranker is None else ranker,
+        at=at,
+    )
+    return LiveImportance(collection, rankings=rankings, sites=WaitingSites(scores / "sites"))
+
+
+class LiveImportance:
+    """The importance of pages. Used by the worker thread only.
+
+    Parameters
+    ----------
+    collection : the collection whose policies weigh the metrics
+    rankings : source of rankings; None: none, so only credit since the start counts
+    sites : waiting sites and their order; None: they are ordered by credit since the start
+    """
+
+    def __init__(
+        self, collection: Collection, *, rankings: Rankings | None = None, sites: WaitingSites | None = None
+    ) -> None:
+        self.sites = sites or WaitingSites(None)
+        """The waiting sites, in the order in which to crawl them."""
+        self.words = TopicWords()
+        """The word counts for topics."""
+        self.weights = PolicyWeights(collection, self.words.topics)
+        """The weights of metrics in each policy."""
+        self.risen = RisenPages()
+        """Waiting pages that need a new importance."""
+        self._rankings = rankings
+        self._is_bounded = collection.limits.pages is not None
+        self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT, by_rank=self._is_bounded)
+        self._homes: deque[bytes] = deque(maxlen=SAMPLE)  # ranks of the home pages fetched last
+        self._promise = PROMISE
+        self._known = self._seeded = 0  # number of pages, and number of those that started with cash of their own
+
+    @property
+    def epoch(self) -> int:
+        """Return the number of the ranking in use, 0 for none."""
+        return 0 if self._rankings is None else self._rankings.scores.epoch
+
+    def is_unlogged(self, record: PageRecord) -> bool:
+        """Return whether the log may lack the row of a fetched page, so that its links must be read again."""
+        last = record.last_crawled
+        return self._rankings is not None and last is not None and last < self._rankings.complete_since
+
+    # ------------------------------------------------------------- crediting
+
+    def record(self, fetched: Sequence[LinkedPage]) -> None:
+        """Log the links of fetched pages, and credit the ranks of these pages to the targets."""
+        if self._rankings is not None:
+            self._rankings.log(fetched, anchors=self.weights.have_topics)
+        keys = [fingerprint(one.page.url) for one in fetched]
+        scores = self._published("pagerank", keys, PRIOR).tolist()
+        linked = self._published("crawled", keys, 0.0).tolist()
+        scale = self._scale
+        for one, key, score, was_linked in zip(fetched, keys, scores, linked, strict=True):
+            endowed = 0.0
+            if not one.again:
+                if not one.page.depth:  # a seed
+                    self._online.seed(key, 1.0)
+                    self._seeded += 1
+                    scale = self._scale
+                endowed = score / scale  # for a page that has waited since an earlier run and therefore has no cash
+                if is_home(one.page.url):
+                    self._homes.append(key)
+            self.sites.credit(one.site, one.links)
+            targets = list(map(_KEY, one.links))
+            # Their present importance is computed when their site's hand is refilled.
+            outgrown = self._online.credit(
+                key, targets, score=score, linked=bool(was_linked), endowed=endowed, scale=scale
+            )
+            self.risen.drop(one.site, key)
+            for place, worth in outgrown.items():
+                self.risen.add(one.links[place].site, targets[place], worth)
+
+    @property
+    def _scale(self) -> float:
+        """Return the factor that makes the cash of a mean page 1."""
+        return max(self._known, 1) / max(self._seeded, 1)
+
+    # -------------------------------------------------------------- weighing
+
+    def weigh(self, links: Sequence[Link]) -> list[Link]:
+        """Return links with their importance as new pages, and the scores that it was computed from."""
+        if not links:
+            return []
+        made = self._of_waiting(links, [link.key for link in links])
+        return [
+            msgspec.structs.replace(link, importance=importance)
+            for link, importance in zip(links, made.tolist(), strict=True)
+        ]
+
+    def importance(self, records: Sequence[PageRecord]) -> list[float]:
+        """Return the present importance of waiting pages."""
+        found: list[float] = self._of_waiting(records, [fingerprint(record.url) for record in records]).tolist()
+        return found
+
+    def worth_of_holding(self, records: Sequence[PageRecord]) -> list[float]:
+        """Return the importance of pages, held and waiting alike, for a collection of a fixed size."""
+        found: list[float] = self.weights.with_hot_first(records, self._of_held(records)).tolist()
+        return found
+
+    def weighed(self, records: Iterable[PageRecord]) -> list[PageRecord]:
+        """Return the records of fetched pages with their present importance."""
+        records = list(records)
+        found = self._of_held(records).tolist()
+        return [msgspec.structs.replace(record, importance=value) for record, value in zip(records, found, strict=True)]
+
+    def _of_waiting(self, pages: Sequence[Link | PageRecord], keys: Sequence[bytes]) -> Array:
+        return self.weights.with_hot_first(pages, self._combined(pages, keys, self._worths_of_waiting(keys, pages)))
+
+    def _of_held(self, records: Sequence[PageRecord]) -> Array:
+        """Return the importances by rank, from the last ranking and the credit since then."""
+        keys = [fingerprint(record.url) for record in records]
+        ranks = self._published("pagerank", keys, PRIOR) + self._online.gains_and_cash(keys)[0]
+        return self._combined(records, keys, self._bounded(keys, ranks))
+
+    def _combined(self, pages: Sequence[Link | PageRecord], keys: Sequence[bytes], ranks: Array) -> Array:
+        """Return the (n,) importances of pages, each by the weights of its policy."""
+        wanted, scores = self.weights.wanted(pages), {"pagerank": ranks}
+        if "backlinks" in wanted:
+            scores["backlinks"] = self._backlinks(keys)
+        if "trust" in wanted:
+            scores["trust"] = self._published("trust", keys, -1.0)
+        return self.weights.combine(pages, scores)
+
+    def _bounded(self, keys: Sequence[bytes], ranks: Array) -> Array:
+        """Return the (n,) ranks. In a collection of a fixed size, the part of its rank that a link farm gives itself
+        is removed."""
+        if not self._is_bounded:
+            return np.asarray(ranks)
+        return bounded_by_trust(ranks, self._published("trust", keys, -1.0))
+
+    def _worths_of_waiting(self, keys: Sequence[bytes], pages: Sequence[Link | PageRecord]) -> Array:
+        """Return (n,) values of waiting pages from rank, cash and the expected rank of home pages. They are stored, so
+        that a later rise is noticed.
+
+        In a collection of a fixed size, only the rank counts. Otherwise a page could displace a held page by its
+        expected rank, lose this rank once it is fetched, and be displaced by the next one. Pages would then displace
+        each other without end.
+        """
+        ranks = self._published("pagerank", keys, PRIOR)
+        gains, cash = self._online.gains_and_cash(keys)
+        worths = ranks + gains if self._is_bounded else worth_of_waiting(ranks + gains, self._scale * cash)
+        self._online.expect(keys, ranks, (RISE * worths) ** 2)
+        if self._is_bounded:
+            return self._bounded(keys, worths)
+        return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
+
+    def _backlinks(self, keys: Sequence[bytes]) -> Array:
+        """Return the (n,) backlinks, from the last ranking and the credit since then, relative to a mean page."""
+        ranked, pages = (0, 0) if self._rankings is None else (self._rankings.scores.links, len(self._rankings.scores))
+        mean = (ranked + self._online.links) / max(self._known, pages, len(self._online), 1)
+        counted = self._online.backlinks(keys) + self._published("backlinks", keys, 0.0) * ranked / max(pages, 1)
+        return np.asarray(counted / mean) if mean > 0 else counted
+
+    def _published(self, name: str, keys: Sequence[bytes], absent: float) -> Array:
+        if self._rankings is None:
+            return np.full(len(keys), absent)
+        return self._rankings.published(name, keys, absent)
+
+    # ----------------------------------------------------------------- chores
+
+    def share_words(self, board: Board, *, at: float) -> None:
+        """Exchange word counts with other ants, if a policy has a topic."""
+        if self.weights.have_topics:
+            self.words.share(board, at=at)
+
+    def tend(self, at: float, *, known: int) -> bool:
+        """Start a ranking when it is due, and load a new one. Return whether a new one was loaded.
+
+        `known` is the number of pages in the store.
+
+        Raises
+        ------
+        RepositoryError
+            if the log or the scores cannot be read or written.
+        """
+        self._known = known
+        if self._rankings is None or not self._rankings.tend(at, self.weights.trusted_seeds):
+            return False
+        # The mean rank of home pages that were fetched together with the pages around them. For a waiting home page,
+        # fewer of its links are known: those from its own site are still missing.
+        if self._homes:
+            self._promise = float(self._published("pagerank", list(self._homes), PRIOR).mean())
+        self.sites.refresh()
+        self._online.rank()
+        self.risen.clear()
+        return True
+
+    def close(self) -> None:
+        """Write the logged rows, and stop a running ranking."""
+        if self._rankings is not None:
+            self._rankings.close()

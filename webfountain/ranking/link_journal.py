@@ -1,0 +1,179 @@
+"""The journal of a link log: rows that are not yet in a segment. It makes a row as durable as its page.
+
+A row is appended to the journal before its page is settled. The journal is emptied once the rows are in a segment. So
+no kill or full disk loses the row of a settled page: the next process that opens the log moves the rows of ownerless
+journals into a segment. A row may be written twice; that does no harm, because only the newest row of a page counts.
+
+Each row is preceded by its length and a checksum. If a journal is damaged, the rows before the damage are recovered,
+and the number of lost bytes is reported. This module does not know what segments are (`link_log` does).
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import struct
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
+
+import msgspec
+
+from webfountain.errors import RepositoryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+__all__ = ["JournalRow", "LeftRows", "LinkJournal", "damaged_journals", "left_behind", "mend_journals", "read_rows"]
+
+logger = logging.getLogger(__name__)
+
+_SUFFIX: Final = ".rows"
+_frame: Final = struct.Struct("<II")
+"""Length and CRC-32 of the row that follows."""
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+
+
+class JournalRow(msgspec.Struct, frozen=True, array_like=True):
+    """A row as written: joined fingerprints, and (URL, site) of those whose name is not in any segment yet."""
+
+    url: str
+    site: str
+    at: float
+    targets: bytes
+    target_sites: bytes
+    flags: bytes
+    anchors: list[str] | None
+    names: list[tuple[str, str]]
+
+
+class LinkJournal:
+    """The journal of one writer, in a file that it keeps locked. Not thread-safe."""
+
+    def __init__(self, folder: Path, writer: str) -> None:
+        """Raise RepositoryError if the file cannot be created."""
+        self._path = folder / f"{writer}{_SUFFIX}"
+        self._waiting = bytearray()
+        try:
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._end = os.lseek(self._file, 0, os.SEEK_END)
+        except OSError as error:
+            raise RepositoryError(f"{self._path}: {error}") from error
+
+    def add(self, row: JournalRow) -> None:
+        """Add a row. `commit` writes it."""
+        encoded = _encode(row)
+        self._waiting += _frame.pack(len(encoded), crc32(encoded))
+        self._waiting += encoded
+
+    def commit(self) -> None:
+        """Write the rows added since the last call. Raise RepositoryError if the disk reports an error; then nothing
+        is written.
+        """
+        if not self._waiting:
+            return
+        data, self._waiting = bytes(self._waiting), bytearray()
+        try:
+            if os.pwrite(self._file, data, self._end) < len(data):
+                raise OSError("the disk is full")
+        except OSError as error:
+            with suppress(OSError):
+                os.ftruncate(self._file, self._end)
+            raise RepositoryError(f"{self._path}: {error}") from error
+        self._end += len(data)
+
+    def clear(self) -> None:
+        """Drop all rows, because they are in a segment."""
+        self._waiting.clear()
+        try:
+            os.ftruncate(self._file, 0)
+        except OSError as error:
+            raise RepositoryError(f"{self._path}: {error}") from error
+        self._end = 0
+
+    def close(self) -> None:
+        """Close the file, and remove it if it is empty."""
+        with suppress(OSError):
+            if not self._end:
+                self._path.unlink()
+        os.close(self._file)
+
+
+class LeftRows(NamedTuple):
+    """The rows of a journal without an owner, and the number of bytes that were lost."""
+
+    rows: list[JournalRow]
+    lost: int
+
+
+def left_behind(folder: Path) -> Iterator[LeftRows]:
+    """Yield the rows of each journal without an owner. A journal is removed when the caller requests the next one.
+
+    Raises RepositoryError if a journal cannot be read for a reason other than damage.
+    """
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        try:
+            file = os.open(path, os.O_RDONLY)
+        except FileNotFoundError:  # closed by its writer
+            continue
+        except OSError as error:
+            raise RepositoryError(f"{path}: {error}") from error
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            data = path.read_bytes()
+            rows, end = read_rows(data)
+            if end < len(data):
+                logger.warning("%s: damaged: %d rows are taken, %d bytes are lost", path, len(rows), len(data) - end)
+            yield LeftRows(rows, len(data) - end)
+            path.unlink(missing_ok=True)
+        except BlockingIOError:
+            continue
+        except OSError as error:
+            raise RepositoryError(f"{path}: {error}") from error
+        finally:
+            os.close(file)
+
+
+def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
+    """Return the intact rows at the start of a journal, and the offset of the damage or of an unfinished row."""
+    decode = msgspec.msgpack.Decoder(JournalRow).decode
+    rows: list[JournalRow] = []
+    at = 0
+    while at + _frame.size <= len(data):
+        length, checksum = _frame.unpack_from(data, at)
+        encoded = data[at + _frame.size : at + _frame.size + length]
+        if len(encoded) < length or crc32(encoded) != checksum:
+            break
+        try:
+            rows.append(decode(encoded))
+        except msgspec.MsgspecError:
+            break
+        at += _frame.size + length
+    return rows, at
+
+
+def damaged_journals(folder: Path) -> list[str]:
+    """Return a line for each damaged journal."""
+    found: list[str] = []
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        data = path.read_bytes()
+        rows, end = read_rows(data)
+        if end < len(data):
+            found.append(f"{path}: damaged: {len(rows)} rows can be read, {len(data) - end} bytes are lost")
+    return found
+
+
+def mend_journals(folder: Path) -> list[str]:
+    """Cut damaged journals off after the last readable row. Return a line for each of them. The next crawl reads the
+    rows."""
+    found = damaged_journals(folder)
+    if found:
+        for path in sorted(folder.glob(f"*{_SUFFIX}")):
+            os.truncate(path, read_rows(path.read_bytes())[1])
+    return found

@@ -1,0 +1,187 @@
+"""The ranker as a process beside the crawl: it is started with a job, nobody waits for it, and it may be killed at any
+time.
+
+``python -m webfountain.ranking.ranker_process FILE`` reads a `Job`, compacts the link log, ranks it and publishes an
+epoch. It runs at the lowest priority. If it is killed, the log stays readable and the last published epoch stays in
+use. Only one such process can work in a folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import os
+import signal
+import subprocess
+import sys
+import weakref
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from webfountain.private_files import private
+from webfountain.ranking.scores import published_at
+
+__all__ = ["LEAST_COST_S", "Job", "Ranker", "RankerProcess", "carry_out", "main"]
+
+logger = logging.getLogger(__name__)
+
+_ROOT: Final = Path(__file__).resolve().parents[2]
+_NICE: Final = 19
+_MOST_LINES: Final = 20
+"""Largest number of damaged files that are reported. A pipe that nobody reads can hold as many lines."""
+
+LEAST_COST_S: Final = 0.6
+"""CPU time of a ranking of few pages, s: mostly the start of a process."""
+
+
+class Job(msgspec.Struct, frozen=True):
+    """A ranking job: the log at `links`, the epochs in `scores`, and the time `at`.
+
+    `trusted` are URLs with their trust, 0 to 1. If an epoch later than `newer_than` exists, the job does nothing.
+    """
+
+    links: str
+    scores: str
+    at: float
+    trusted: dict[str, float] = {}
+    newer_than: float = 0.0
+
+
+class Ranker(Protocol):
+    """Runs jobs, one at a time."""
+
+    def start(self, job: Job) -> None:
+        """Start a job and return at once. No other job may be running."""
+        ...
+
+    def failed(self) -> str | None:
+        """Return the error of the last job, or None if it succeeded or is still running."""
+        ...
+
+    def is_busy(self) -> bool:
+        """Return whether a job is running."""
+        ...
+
+    def cost_s(self) -> float:
+        """Return the CPU time of the last job; before the first, its expected time; s."""
+        ...
+
+    def stop(self) -> None:
+        """Stop the running job before its end."""
+        ...
+
+
+class RankerProcess:
+    """Runs each job in a new process. The process is killed when this object is deleted, so it never outlives its
+    owner."""
+
+    def __init__(self) -> None:
+        self._process: subprocess.Popen[bytes] | None = None
+        self._cost_s = LEAST_COST_S
+
+    def start(self, job: Job) -> None:
+        file = Path(job.scores) / "job"
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with private(file) as written:
+            written.write(msgspec.msgpack.encode(job))
+        path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+        # A session of its own, because signals from the terminal are meant for the parent.
+        self._process = subprocess.Popen(  # noqa: S603  (ourselves)
+            [sys.executable, "-P", "-m", "webfountain.ranking.ranker_process", str(file)],
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,
+        )
+        weakref.finalize(self, _dispose, self._process)
+
+    def is_busy(self) -> bool:
+        process = self._process
+        if process is None or process.returncode is not None:
+            return False
+        ended, status, usage = os.wait4(process.pid, os.WNOHANG)
+        if not ended:
+            return True
+        process.returncode = os.waitstatus_to_exitcode(status)
+        self._cost_s = usage.ru_utime + usage.ru_stime
+        if not process.returncode and process.stderr is not None:
+            with process.stderr as said:
+                for line in said.read().decode(errors="replace").splitlines():
+                    logger.warning("%s", line)
+        return False
+
+    def cost_s(self) -> float:
+        return self._cost_s
+
+    def failed(self) -> str | None:
+        process = self._process
+        if (
+            process is None
+            or self.is_busy()
+            or not process.returncode
+            or process.stderr is None
+            or process.stderr.closed
+        ):
+            return None
+        with process.stderr as errors:
+            lines = errors.read().decode(errors="replace").strip().splitlines()
+        return lines[-1] if lines else f"it ended with {process.returncode}"
+
+    def stop(self) -> None:
+        if self._process is not None:
+            _dispose(self._process)
+            self._process = None
+
+
+def _dispose(process: subprocess.Popen[bytes]) -> None:
+    process.kill()
+    process.wait()
+    if process.stderr is not None:
+        process.stderr.close()
+
+
+def carry_out(job: Job) -> int | None:
+    """Compact, rank and publish. Return the epoch's number, or None if another process has done it or is doing it.
+
+    Raises RepositoryError if a file cannot be read or written.
+    """
+    from webfountain.ranking.link_files import DamagedFile  # noqa: PLC0415  (pyarrow and scipy, 0.6 s)
+    from webfountain.ranking.link_log import compact  # noqa: PLC0415
+    from webfountain.ranking.link_log_repair import mend  # noqa: PLC0415
+    from webfountain.ranking.ranker import publish_ranking  # noqa: PLC0415
+
+    folder = Path(job.scores)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with private(folder / "LOCK") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return None
+        if published_at(folder) > job.newer_than:
+            return None
+        try:
+            compact(job.links)
+            return publish_ranking(job.links, folder, trusted=job.trusted, at=job.at)
+        except DamagedFile:
+            # The parent process logs this output.
+            lines = mend(job.links, at=job.at)
+            for line in lines[:_MOST_LINES]:
+                print(f"{line}; it is set aside", file=sys.stderr)
+            if len(lines) > _MOST_LINES:
+                print(f"{len(lines) - _MOST_LINES} more files of the log are set aside", file=sys.stderr)
+            compact(job.links)
+            return publish_ranking(job.links, folder, trusted=job.trusted, at=job.at)
+
+
+def main() -> None:
+    """Run the job in a file."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    os.nice(_NICE)
+    carry_out(msgspec.msgpack.decode(Path(sys.argv[1]).read_bytes(), type=Job))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,153 @@
+"""The rankings of a running crawl: log links, start the ranker when a ranking is due, and look up scores.
+
+Place in the walk: `link_importance` calls this module to log fetched pages and to read scores.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.ranking.ranker_process import Job
+from webfountain.ranking.scores import NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    import numpy.typing as npt
+
+    from webfountain.ranking.link_log import LinkLog
+    from webfountain.ranking.ranker_process import Ranker
+    from webfountain.records import LinkedPage
+
+    Array = npt.NDArray[np.float64]
+
+__all__ = ["FEWEST", "FLUSH_S", "SHARE", "Rankings"]
+
+logger = logging.getLogger(__name__)
+
+FLUSH_S: Final = 60.0
+"""Seconds after which logged rows are written to a segment."""
+FEWEST: Final = 1000
+"""Number of logged pages that starts the first ranking. Later rankings start when as many pages were logged as were
+ranked, or at their time.
+"""
+SHARE: Final = 0.05
+"""Largest CPU time of rankings as a share of the CPU time of the crawl; for rankings that `every` makes due, as a
+share of one core.
+"""
+_NOFOLLOW, _UNFOLLOWED = bytes((NOFOLLOW,)), bytes((UNFOLLOWED,))
+
+
+class Rankings:
+    """The log, the ranker, and the current scores.
+
+    Parameters
+    ----------
+    links : where the log is
+    scores : folder in which scores are published
+    every : seconds between rankings
+    log : the log's writer in this process
+    ranker : ranks the log
+    at : now, UTC seconds
+    """
+
+    def __init__(self, links: str, scores: Path, *, every: float, log: LinkLog, ranker: Ranker, at: float) -> None:
+        self._links, self._folder, self._every = links, scores, every
+        self._log, self._ranker = log, ranker
+        self.scores = EpochScores(scores)
+        """The scores of the last ranking."""
+        self.complete_since = self._opened(at, has_lost=log.has_lost)
+        """Time since which each fetched page has its row, UTC seconds."""
+        self._flush_at = at + FLUSH_S
+        self._logged, self._ranked_pages = 0, 0  # rows since the last ranking, and rows before it
+        self._started_at = at  # start of the last ranking, or creation of this object
+        self._spent_before = 0.0  # CPU seconds at the start of the last ranking
+
+    def log(self, fetched: Sequence[LinkedPage], *, anchors: bool) -> None:
+        """Log all links of pages, including those that are not followed. Call it before the pages are settled."""
+        for one in fetched:
+            links, flags = one.links, b""
+            if one.nofollow or one.unfollowed:
+                links = [*links, *one.nofollow, *one.unfollowed]
+                flags = bytes(len(one.links)) + _NOFOLLOW * len(one.nofollow) + _UNFOLLOWED * len(one.unfollowed)
+            if one.redirected:
+                flags = bytes(flag | REDIRECT for flag in flags or bytes(len(links)))
+            texts = [link.anchor for link in links] if anchors else []
+            self._log.append(
+                one.page.url, one.site, at=one.at, links=links, flags=flags, anchors=texts if any(texts) else None
+            )
+        self._logged += len(fetched)
+        self._log.commit()
+
+    def tend(self, at: float, trusted: Callable[[], dict[str, float]]) -> bool:
+        """Write the logged rows, and start a ranking when one is due. Return whether a new ranking was loaded.
+
+        `trusted` returns the seeds with their trust.
+
+        Raises
+        ------
+        RepositoryError
+            if the log or the scores cannot be read or written.
+        """
+        if at >= self._flush_at:
+            self._flush_at = at + FLUSH_S
+            self._log.flush()
+        if not self._ranker.is_busy():
+            if (error := self._ranker.failed()) is not None:
+                logger.error("The ranking failed, the last one stays: %s", error)
+            if self._is_time(at):
+                self._log.flush()
+                self._ranked_pages, self._logged = self._ranked_pages + self._logged, 0
+                self._started_at, self._spent_before = at, time.process_time()
+                self._ranker.start(Job(self._links, str(self._folder), at, trusted(), newer_than=self.scores.at))
+        if not self.scores.refresh():
+            return False
+        self._refresh_completeness()
+        logger.info(
+            "Ranking %d holds: %d pages", self.scores.epoch, len(self.scores), extra={"event": "ranking/epochs"}
+        )
+        return True
+
+    def _opened(self, at: float, *, has_lost: bool) -> float:
+        from webfountain.ranking.log_completeness import open_log  # noqa: PLC0415  (pyarrow)
+
+        return open_log(self._links, at=at, has_lost=has_lost)
+
+    def _refresh_completeness(self) -> None:
+        """Read again since when the log is complete, because the last ranking may have found a damaged file."""
+        from webfountain.ranking.link_files import DamagedFile, LogFiles  # noqa: PLC0415  (pyarrow)
+        from webfountain.ranking.log_completeness import complete_since  # noqa: PLC0415
+
+        with suppress(DamagedFile):
+            since = complete_since(LogFiles(self._links))
+            self.complete_since = self.complete_since if since is None else since
+
+    def _is_time(self, at: float) -> bool:
+        """Return whether a ranking should start: rows were logged, its time has come or the collection has doubled,
+        and the CPU time is within limits.
+        """
+        if not self._logged:
+            return False
+        price = self._ranker.cost_s() / SHARE
+        has_doubled = self._logged >= max(FEWEST, self._ranked_pages)
+        if has_doubled and time.process_time() - self._spent_before >= price:
+            return True
+        return at >= max(self.scores.at, self._started_at) + max(self._every, price)
+
+    def published(self, name: str, keys: Sequence[bytes], absent: float) -> Array:
+        """Return the (n,) scores of pages from the last ranking, and `absent` for unknown pages."""
+        if name not in self.scores.names:
+            return np.full(len(keys), absent)
+        fingerprints = np.frombuffer(b"".join(keys), dtype=">u8").astype(np.uint64)
+        return self.scores.lookup(name, fingerprints, absent=absent)
+
+    def close(self) -> None:
+        """Write the logged rows, and stop a running ranking."""
+        self._ranker.stop()
+        self._log.close()

@@ -1,0 +1,51 @@
+"""Word counts shared by the ants of a crawl, which are needed to judge topics."""
+
+from __future__ import annotations
+
+import threading
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.core.topics import Topics, WordCounts
+from webfountain.store.contract import WORDS
+
+if TYPE_CHECKING:
+    from webfountain.store.contract import Board
+
+__all__ = ["TopicWords", "words_of"]
+
+_EXCHANGE_S: Final = 60.0
+"""Seconds between two exchanges. A kill loses the counts since the last exchange."""
+_NO_WORDS: Final = msgspec.msgpack.encode(WordCounts())
+
+
+class TopicWords:
+    """The word counts of this process, exchanged with other ants and with earlier and later crawls."""
+
+    def __init__(self) -> None:
+        self.topics = Topics(threading.Lock())
+        """The word counts. The threads that examine pages add to them."""
+        self._share_at = -inf
+
+    def share(self, board: Board, *, at: float) -> None:
+        """Exchange the counts with other ants, at most once a minute."""
+        is_first = self._share_at == -inf
+        if at < self._share_at or not (is_first or self.topics.has_learned):
+            return
+        self._share_at = at + _EXCHANGE_S
+        published = words_of(board)
+        made = self.topics.exchange(published)
+        if made != published:
+            board.put_value(WORDS, msgspec.msgpack.encode(made))
+
+
+def words_of(board: Board) -> WordCounts:
+    """Return the published counts. The result is empty before the first exchange, or if another version published the
+    counts.
+    """
+    try:
+        return msgspec.msgpack.decode(board.value(WORDS) or _NO_WORDS, type=WordCounts)
+    except msgspec.MsgspecError:
+        return WordCounts()

@@ -1,0 +1,107 @@
+"""The sites that wait with due pages, in order of their importance."""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.core.importance import PRIOR
+from webfountain.core.pagerank import DAMPING
+from webfountain.ranking.scores import EpochScores
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from webfountain.records import Link
+
+__all__ = ["KEPT", "WaitingSites"]
+
+_SITE: Final = attrgetter("site")
+
+KEPT: Final = 500_000
+"""Largest number of waiting sites, and of links between sites, in memory, about 300 bytes each."""
+
+
+class WaitingSites:
+    """Sites with due pages that are not crawled here, in order of their importance.
+
+    The importance of a site is its PageRank among sites in the last ranking, plus credit from sites that linked to it
+    for the first time since then. A site is known here once it was discovered in this run or left the active list.
+    Sites of an earlier run and of other ants are added when they have been due for longest.
+
+    Source: Cho 2000, section 2.1 (sites chosen by the PageRank of the graph of sites).
+
+    Parameters
+    ----------
+    scores : folder with the ranking of sites; None: there are no rankings
+
+    If there are more than `KEPT` sites, or links between sites, all of them are dropped.
+    """
+
+    def __init__(self, scores: Path | None) -> None:
+        self._scores = None if scores is None else EpochScores(scores)
+        self._waiting: dict[str, None] = {}
+        self._active: set[str] = set()
+        self._gained: dict[str, float] = {}
+        self._linked: dict[str, set[str]] = {}
+        self._links = 0
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def refresh(self) -> None:
+        """Load a new ranking, and drop the credit that it already includes."""
+        if self._scores is not None and self._scores.refresh():
+            self._gained.clear()
+
+    def credit(self, site: str, links: Sequence[Link]) -> None:
+        """Credit the sites to which a page's site links for the first time."""
+        others = set(map(_SITE, links)) - self._linked.get(site, set()) - {site}
+        if not others:
+            return
+        linked = self._linked.setdefault(site, set())
+        linked |= others
+        self._links += len(others)
+        part = DAMPING * self._worth([site])[0] / len(linked)
+        for other in others:
+            self._gained[other] = self._gained.get(other, 0.0) + part
+        if max(self._links, len(self._gained)) > KEPT:
+            self._linked, self._gained, self._links = {}, {}, 0
+
+    def joined(self, sites: Iterable[str]) -> None:
+        """Record that sites are now on the active list."""
+        for site in sites:
+            self._active.add(site)
+            self._waiting.pop(site, None)
+
+    def left(self, sites: Iterable[str]) -> None:
+        """Record that sites left the active list."""
+        self._active.difference_update(sites)
+
+    def wait(self, sites: Iterable[str]) -> None:
+        """Record sites that have due pages."""
+        self._waiting.update(dict.fromkeys(site for site in sites if site not in self._active))
+        if len(self._waiting) > KEPT:
+            self._waiting.clear()
+
+    def take(self, most: int) -> list[str]:
+        """Return the most important sites, at most `most`. They count as active until `left` is called."""
+        names = list(self._waiting)
+        if most <= 0 or not names:
+            return []
+        worth = np.array(self._worth(names))
+        best = [names[place] for place in np.argsort(-worth, kind="stable")[:most].tolist()]
+        for site in best:
+            del self._waiting[site]
+        return best
+
+    def _worth(self, sites: Sequence[str]) -> list[float]:
+        gained = [self._gained.get(site, 0.0) for site in sites]
+        if self._scores is None or not self._scores.epoch:
+            return [PRIOR + gain for gain in gained]
+        keys = np.frombuffer(b"".join(map(fingerprint, sites)), dtype=">u8").astype(np.uint64)
+        return list((self._scores.lookup("pagerank", keys, absent=PRIOR) + np.array(gained)).tolist())

@@ -1,0 +1,56 @@
+"""The change log as plain rows, for `changes`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webfountain.records import Change
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["changes"]
+
+_ENTRIES_AT_ONCE: Final = 1000
+
+
+def changes(store: FrontierStore, cursor: str | None, *, site: str | None = None) -> Iterator[dict[str, Any]]:
+    """Yield the entries of the change log after a cursor, in order; of one site if `site` is given.
+
+    Without a cursor all stored entries are yielded. The last row has the cursor to continue with; if no entry follows,
+    a row of its own contains it.
+
+    Raises
+    ------
+    InputError, CursorLost
+        if the text is not a cursor, or the log no longer reaches back that far.
+    """
+    # Read the end before the entries, so that no entry between them is missed.
+    end, reported = store.changes.end() if cursor is None else cursor, False
+    for end, entry in _entries(store, cursor):
+        reported = site is None or entry.site == site
+        if reported:
+            yield {
+                "cursor": end,
+                "sequence": entry.sequence,
+                "url": entry.url,
+                "site": entry.site,
+                "verdict": entry.verdict,
+                "time": entry.at,
+                "digest": entry.digest,
+                "digest_before": entry.before,
+                "resemblance": entry.resemblance,
+                "title": entry.title,
+                "target": entry.target,
+                "diff": entry.diff,
+            }
+    if not reported:
+        yield {"cursor": end}
+
+
+def _entries(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
+    """Yield the entries after a cursor up to the newest, each with its cursor."""
+    while found := store.changes.after(cursor, _ENTRIES_AT_ONCE):
+        yield from found
+        cursor = found[-1][0]

@@ -1,0 +1,137 @@
+"""Pages and sites of a store as plain rows for `pages` and `sites`."""
+
+from __future__ import annotations
+
+import math
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+from webfountain.errors import InputError
+from webfountain.frontier.batch import remembered
+from webfountain.policy.provenance import Provenance
+from webfountain.records import STATES
+from webfountain.report.unreachable import robots_words, site_error
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webfountain.records import PageRecord, SiteRecord, State
+    from webfountain.store.contract import FrontierStore
+    from webfountain.store.site_orders import SiteOrder
+
+__all__ = ["PAGE_FIELDS", "SITES_AT_ONCE", "page_of", "pages", "site_of_record", "sites", "sites_of"]
+
+PAGE_FIELDS: Final = (
+    "policy",
+    "trust",
+    "importance",
+    "bucket",
+    "checks",
+    "changes",
+    "first_seen",
+    "last_crawled",
+    "last_changed",
+    "status",
+    "error",
+    "digest",
+    "etag",
+    "last_modified",
+    "depth",
+    "due",
+    "verdict",
+    "duplicate_of",
+    "target",
+    "hint",
+)
+"""Fields of a URL in `pages` besides url, site and state."""
+SITES_AT_ONCE: Final = 1000
+
+
+def pages(store: FrontierStore, *, site: str | None = None, state: State | None = None) -> Iterator[dict[str, Any]]:
+    """Yield one dictionary per known URL, site by site.
+
+    The state failed includes URLs that wait because their site cannot be reached; `error` gives the reason.
+
+    Raises
+    ------
+    InputError
+        when `site` is not known.
+    """
+    if site is not None and store.sites.get(site) is None:
+        raise InputError(
+            f"--site {site!r} is not known here (a site is scheme://host[:port]; `webfountain sites` lists)"
+        )
+    for home, record in store.pages.records(site=site, state=state):
+        yield page_of(home, record)
+    if state == "failed":
+        for each in sites_of(store, site):
+            if error := site_error(each):
+                for _, record in store.pages.records(site=each.site, state="never-crawled"):
+                    yield {**page_of(each.site, record), "error": error}
+
+
+def sites_of(store: FrontierStore, site: str | None = None) -> Iterator[SiteRecord]:
+    """Return all sites in order of name, or one known site."""
+    if site is not None:
+        found = [store.sites.get(site)]
+        yield from (each for each in found if each is not None)
+        return
+    after = ""
+    while batch := store.sites.after(after, SITES_AT_ONCE):
+        yield from batch
+        after = batch[-1].site
+
+
+def page_of(site: str, record: PageRecord) -> dict[str, Any]:
+    """Return a page record as plain data."""
+    row: dict[str, Any] = {"url": record.url, "site": site, "state": record.state}
+    for name in PAGE_FIELDS:
+        row[name] = getattr(record, name)
+    recorded = Provenance.decode(record.provenance)
+    topic = None
+    if record.scores:
+        similarity, links = (*record.scores, None)[:2]
+        topic = {"similarity": similarity, "links_from_hot": links}
+    return row | {
+        "scores": topic,
+        "found_by": recorded.arrival,
+        "policy_by": recorded.cause if record.provenance else None,
+    }
+
+
+def sites(store: FrontierStore, order: SiteOrder = "name", *, most: int | None = None) -> Iterator[dict[str, Any]]:
+    """Yield one dictionary per site, in an order, up to `most`.
+
+    Raises
+    ------
+    InputError
+        if an older version wrote the store, which keeps only the order of names.
+    """
+    found = sites_of(store) if order == "name" else _sites_in_order(store, order)
+    yield from map(site_of_record, islice(found, most))
+
+
+def _sites_in_order(store: FrontierStore, order: SiteOrder) -> Iterator[SiteRecord]:
+    cursor = ""
+    while batch := store.sites.ranked(order, cursor, SITES_AT_ONCE):
+        yield from (record for _, record in batch)
+        cursor = batch[-1][0]
+
+
+def site_of_record(record: SiteRecord) -> dict[str, Any]:
+    """Return a site record as plain data."""
+    state = remembered(record)
+    return {
+        "site": record.site,
+        "pages": dict(zip(STATES, record.pages, strict=True)),
+        "due": None if math.isinf(record.due) else record.due,
+        "first_seen": record.first_seen,
+        "next_at": state.next_at,
+        "failures": state.failures,
+        "error": state.error or None,
+        "robots": robots_words(record),
+        "robots_at": state.robots_at,
+        "crawl_delay": state.crawl_delay,
+        "sitemaps": [url for url, _ in state.sitemaps],
+        "last_changed": record.changed or None,
+    }

@@ -1,0 +1,121 @@
+"""The present plan as plain data: decision, prediction, and results so far.
+
+It is read from a store, which a crawl may be writing. The controller makes plans; this module judges nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from webfountain.core.forecast import published
+from webfountain.store.contract import FORECAST, PLAN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webfountain.core.forecast import Outlook
+    from webfountain.frontier.planning.plan import Plan
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["plan_document", "plan_in_force", "plan_words"]
+
+
+def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
+    """Return the plan in a store at the time `at` (UTC seconds), or None before the first.
+
+    Raises
+    ------
+    StoreVersion
+        if another version of webfountain wrote it.
+    """
+    data = store.board.value(PLAN)
+    if data is None:
+        return None
+    from webfountain.frontier.planning.plan import decode_plan  # noqa: PLC0415  numpy: not for a mere count
+
+    return plan_document(store, decode_plan(data), at=at)
+
+
+def plan_document(store: FrontierStore, plan: Plan, *, at: float) -> dict[str, Any]:
+    """Return a plan as `plan show` prints it, with the results so far."""
+    kept = published(store.board.value(FORECAST)) if plan.fountain else None
+    foretold = None if kept is None else kept.forecast.foretold
+    return {
+        "words": plan_words(plan, at=at, foretold=foretold),
+        "foretold": None if kept is None else _outlook(kept.forecast.foretold, begin=kept.forecast.begin),
+        "cycles": []
+        if kept is None
+        else [
+            {**_outlook(cycle.foretold, begin=cycle.begin), "shown": cycle.shown, "found": cycle.found}
+            for cycle in kept.forecast.cycles
+        ],
+        "strategy": plan.strategy,
+        "fountain": plan.fountain,
+        "start": plan.start,
+        "end": plan.end,
+        "period_s": plan.period,
+        "periods": plan.periods,
+        "period": plan.period_at(at) + 1,
+        "buckets": len(plan.buckets),
+        "pages": sum(plan.pages),
+        "objective": plan.objective,
+        "bound": plan.bound,
+        "gap": plan.gap,
+        "seconds": plan.seconds,
+        "message": plan.message,
+        "by_period": list(_periods(store, plan)),
+    }
+
+
+def _periods(store: FrontierStore, plan: Plan) -> Iterator[dict[str, Any]]:
+    """Yield the decision, the prediction and the results of each period."""
+    forecast = plan.forecast
+    for number, happened in enumerate(_happened(store, plan)):
+        yield {
+            "period": number + 1,
+            "weight": plan.weights[number],
+            "recrawl": plan.recrawl[number],
+            "new": plan.fresh[number],
+            "obsolete": forecast.obsolete[number],
+            "obsolete_oldest_first": forecast.obsolete_oldest_first[number],
+            "never_crawled": forecast.never_crawled[number],
+            "known": forecast.pages[number],
+            **happened,
+        }
+
+
+def _outlook(outlook: Outlook, *, begin: float) -> dict[str, Any]:
+    """Return the mean obsolete share that was forecast for a cycle."""
+    return {
+        "begin": begin, "obsolete": outlook.share, "low": outlook.low, "high": outlook.high, "evidence": outlook.cycles
+    }  # fmt: skip
+
+
+def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str:
+    """Return a plan in a few words, for a line of status or of progress."""
+    name = "fountain" if plan.fountain else f"strategy {plan.strategy}"
+    now = plan.period_at(at)
+    words = f"{name}, period {now + 1} of {plan.periods}"
+    if foretold is not None:
+        rests = f"{foretold.cycles} cycles" if foretold.cycles else "nothing yet"
+        between = f"{foretold.low:.1%} to {foretold.high:.1%}"
+        return (
+            f"{words}, foretells {foretold.share:.1%} obsolete in its cycle ({between} in 4 of 5 cases, from {rests})"
+        )
+    if plan.fountain:  # a model of independent pages cannot foresee a release
+        return words
+    known = plan.forecast.pages[now]
+    share = plan.forecast.obsolete_oldest_first[now] / known if known else 0.0
+    return f"{words}, predicts {share:.1%} obsolete at its end"
+
+
+def _happened(store: FrontierStore, plan: Plan) -> list[dict[str, int]]:
+    """Return fetches of known and of new pages, and changes found, in each period of the cycle."""
+    first = round(plan.start / plan.period)
+    found = [{"recrawled": 0, "crawled_new": 0, "changes": 0} for _ in range(plan.periods)]
+    for row in store.census.rows(since=first):
+        if row.period - first < plan.periods:
+            counts = found[row.period - first]
+            counts["crawled_new" if row.bucket is None else "recrawled"] += row.fetches
+            counts["changes"] += row.changes if row.bucket is not None else 0
+    return found

@@ -1,0 +1,104 @@
+"""The status of a crawl for `status`: counts by state, rate, freshness, and the present plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from webfountain.core.change_rate import freshness
+from webfountain.core.forecast import published
+from webfountain.frontier.pages.failing_pages import failing_pages
+from webfountain.frontier.rate_limit import published_limit
+from webfountain.frontier.sites.domain_shares import SHARES, ShareSnapshot
+from webfountain.records import STATES
+from webfountain.report.pages import SITES_AT_ONCE
+from webfountain.store.contract import FORECAST
+
+if TYPE_CHECKING:
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["status"]
+
+
+def status(store: FrontierStore, *, at: float, period_s: float, fastest_s: float) -> dict[str, Any]:
+    """Return counts by state, the rate of fetches, and the freshness estimate.
+
+    Parameters
+    ----------
+    at : now, UTC seconds
+    period_s : length of a time period, s; the rate is over the running period and the one before
+    fastest_s : mean change interval of bucket 0, s
+    """
+    counts = store.census.statistics()
+    census = store.census.buckets()
+    known = {state: counts.pages.get(state, 0) for state in STATES}
+    # Failed pages that were never held are known but not fresh.
+    missing = known["never-crawled"] + known["failed"]
+    by_buckets = freshness(census, never_crawled=missing, at=at, fastest_s=fastest_s)
+    failing = failing_pages(store.board)
+    return {
+        "pages": known,
+        "known": sum(known.values()),
+        "sites": counts.sites,
+        "active_sites": counts.active_sites,
+        "in_flight": counts.leased,
+        "immediate": counts.immediate,
+        "settled_too_late": counts.settle_lost,
+        **_fresh(store, by_buckets, failing=failing / max(1, missing + known["crawled"])),
+        "failing": failing,
+        "limit": None if (limit := published_limit(store.board)) is None else limit.words,
+        "domains": _domains(store),
+        **_rate(store, at, period_s),
+    }
+
+
+def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) -> dict[str, Any]:
+    """Return the fresh share: the crawl's last forecast with an 80 % interval if there is one, else by the buckets.
+
+    Pages whose last fetch failed (the share `failing`) do not count as fresh. `freshness_cycles` is the number of
+    cycles that the forecast is based on, `freshness_at` its time; None: now.
+    """
+    kept = published(store.board.value(FORECAST))
+    outlook = None if kept is None else kept.forecast.now()
+    if kept is None or outlook is None:
+        return {
+            "freshness": None if by_buckets is None else max(0.0, by_buckets - failing),
+            "freshness_low": None,
+            "freshness_high": None,
+            "freshness_cycles": None,
+            "freshness_at": None,
+        }
+    return {
+        "freshness": max(0.0, 1.0 - outlook.share - failing),
+        "freshness_low": max(0.0, 1.0 - outlook.high - failing),
+        "freshness_high": max(0.0, 1.0 - outlook.low - failing),
+        "freshness_cycles": outlook.cycles,
+        "freshness_at": kept.forecast.observed_at,
+    }
+
+
+def _domains(store: FrontierStore) -> dict[str, Any] | None:
+    """Return busy and blocked domains as a crawl last published them, or None if domains have no limit."""
+    kept = store.board.value(SHARES)
+    if kept is None:
+        return None
+    seen = msgspec.msgpack.decode(kept, type=ShareSnapshot)
+    return {"time": seen.at, "busy": seen.busy, "blocked": seen.blocked, "share": seen.share}
+
+
+def _rate(store: FrontierStore, at: float, period_s: float) -> dict[str, Any]:
+    """Return the fetches since the beginning of the previous period, or since the first site was known, and their
+    rate."""
+    before = int(at // period_s) - 1
+    rows = store.census.rows(since=before)
+    first = min((site.first_seen for site in store.sites.after("", SITES_AT_ONCE)), default=at)
+    since = max(before * period_s, first)
+    fetches = sum(row.fetches for row in rows)
+    return {
+        "since": since,
+        "fetches": fetches,
+        "changes": sum(row.changes for row in rows if row.bucket is not None),
+        "first_fetches": sum(row.fetches for row in rows if row.bucket is None),
+        "pages_per_second": fetches / (at - since) if at > since else 0.0,
+    }

@@ -1,0 +1,110 @@
+"""Open existing stores and their copies for reading, even while a crawl writes them.
+
+Reading never creates a store: if it is missing or not a store, an InputError says what to give instead.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webfountain.errors import InputError
+from webfountain.store.locations import folder_of, is_shared
+from webfountain.store.opening import open_store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from webfountain.policy.collection import Collection
+    from webfountain.repository.repository import Pages
+    from webfountain.store.contract import FrontierStore
+
+__all__ = [
+    "copies",
+    "cursor_of",
+    "existing_folder",
+    "inbox_folder",
+    "link_log",
+    "places_of",
+    "reading",
+    "repository_folder",
+]
+
+
+@contextlib.contextmanager
+def reading(url: str) -> Iterator[FrontierStore]:
+    """Open an existing store for reading, even while a crawl writes it."""
+    if not is_shared(url) or folder_of(url) is not None:
+        existing_folder(url)
+    opened = open_store(url, collection=None, period_s=None, read_only=True)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def existing_folder(url: str) -> Path:
+    """Return the folder of an embedded store. Raise InputError if there is none, so that reading never creates one."""
+    folder = folder_of(url)
+    if folder is None and is_shared(url):
+        raise InputError("--store: a store on a server has no folder, which this command needs (it has for rocksdb://)")
+    if folder is None:
+        raise InputError(
+            f"--store {url!r}: nothing to look at (use rocksdb:///absolute/folder or rocksdb://relative/folder)"
+        )
+    if (folder / "valkey").is_dir() and not (folder / "db").is_dir() and not is_shared(url):
+        raise InputError(f"--store {url!r}: the store there is one for many ants; give --store valkey://{folder}")
+    if not folder.is_dir():
+        raise InputError(f"--store {url!r}: there is no folder {folder} (`webfountain crawl` or `demo` makes one)")
+    spiders = sorted(each.parent.name for each in folder.glob("*/db"))
+    if spiders and not (folder / "db").is_dir() and not is_shared(url):
+        raise InputError(
+            f"--store {url!r}: has a store for each spider there; give --store rocksdb://{folder}/{spiders[0]}"
+        )
+    return folder
+
+
+def inbox_folder(folder: Path) -> Path:
+    """Return the folder for notes to the crawl of a store."""
+    from webfountain.frontier.inbox.inboxes import FOLDER  # noqa: PLC0415
+
+    return folder / FOLDER
+
+
+def repository_folder(store_url: str, given: str | None) -> Path:
+    """Return the folder of copies: the given one, else the store's own."""
+    if given is not None:
+        return Path(given)
+    if folder_of(store_url) is None and is_shared(store_url):
+        raise InputError("--repository: a store on a server has no folder for copies; name theirs")
+    return existing_folder(store_url) / "repository"
+
+
+@contextlib.contextmanager
+def copies(store_url: str, given: str | None, *, places: Mapping[int, str] | None = None) -> Iterator[Pages]:
+    """Open the repository for reading; `places` gives the folders of ants in other places."""
+    from webfountain.repository.repository import Pages  # noqa: PLC0415  parsers that `status` does not need
+
+    opened = Pages(repository_folder(store_url, given), places=places)
+    try:
+        yield opened
+    finally:
+        opened.close()
+
+
+def places_of(opened: FrontierStore) -> dict[int, str]:
+    """Return where each ant of a crawl with many ants stores its copies: machine and folder."""
+    found = [] if opened.claims is None else opened.claims.claims("repository")
+    return {int(claim.name.partition("/")[2]): claim.owner for claim in found}
+
+
+def cursor_of(opened: FrontierStore, since: str | float | None) -> str | None:
+    """Return the cursor for `--since`, which may be a time. Raise CursorLost if that is too long ago."""
+    return opened.changes.since(since) if isinstance(since, float) else since
+
+
+def link_log(collection: Collection, store_url: str) -> str | None:
+    """Return where the crawl's link log is, if it has one."""
+    home = folder_of(store_url)
+    return collection.ranking.links or (str(home / "links") if home is not None and (home / "links").is_dir() else None)

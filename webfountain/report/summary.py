@@ -1,0 +1,130 @@
+"""Summary at the end of a crawl, for people: pages found, changes, freshness, and where the pages are.
+
+It is made from the document that `--report` writes and, for the demonstration, from measurements that know the true
+state of the generated web. Programs read the document.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, get_args
+
+import msgspec
+
+from webfountain.records import FETCHED, OutcomeKind
+from webfountain.report.plurals import counted
+from webfountain.report.progress import spell_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["Sample", "freshness_summary", "places", "summary"]
+
+_FOUND: Final = tuple(kind for kind in get_args(OutcomeKind) if kind in FETCHED)
+_REASONS: Final = {
+    "finished": "all is asked",
+    "idle": "nothing is left to do",
+    "max_pages": "--max-pages is reached",
+    "max_seconds": "--max-seconds are over",
+    "shutdown": "stopped by a signal",
+}
+_HINTS: Final = {
+    "javascript": "drawn by scripts, which are not run",
+    "login": "behind a log-in",
+    "consent": "behind a question for consent",
+}
+_BAR: Final = 40
+
+
+class Sample(NamedTuple):
+    """Freshness of the copies at one moment, compared with the server's pages."""
+
+    period: int
+    """Time periods since the crawl began."""
+    pages: int
+    """Pages that existed then."""
+    fresh: float
+    """Share of them whose newest copy equals what the server would send."""
+
+
+def summary(report: Mapping[str, Any]) -> str:
+    """Return lines of text about a crawl, from its report document."""
+    reason = report["finish_reason"]
+    pages, seconds = report["pages_fetched"], report["seconds"]
+    rate = pages / seconds if seconds else 0.0
+    cpu = 1000 * report["cpu_seconds"] / pages if pages else 0.0
+    status = ", ".join(f"{code} {count:,}x" for code, count in sorted(report["by_status"].items()))
+    lines = {
+        "ended": f"{_REASONS.get(reason, reason)}, after {spell_seconds(seconds)}",
+        "fetched": f"{counted(pages, 'page')} of {counted(report['sites'], 'site')}, {rate:.1f} pages/s, "
+        f"{cpu:.1f} ms of CPU a page",
+        "found": _outcomes(report, _FOUND) or "nothing",
+        "answers": status or "none",
+        "links": f"{report['links_seen']:,} seen, {counted(report['urls_discovered'], 'new URL')} among them, "
+        f"{report['links_out_of_scope']:,} out of scope",
+        "refused": f"{report['refused_by_robots']:,} by robots.txt" if report["refused_by_robots"] else "",
+        "failed": _errors(report),
+        "hints": ", ".join(
+            f"{counted(many, 'page')} {_HINTS[word]}" for word, many in report.get("by_hint", {}).items()
+        ),
+        "waiting": _waiting(report["waiting"], idle=reason == "idle"),
+        **_troubles(report),
+        "cost": f"{report['peak_rss_bytes'] / 1e6:.0f} MB of memory at most, {report['cpu_seconds']:.1f} s of CPU",
+    }
+    return "\n".join(f"  {name:<9}{text}" for name, text in lines.items() if text)
+
+
+def freshness_summary(samples: Sequence[Sample]) -> str:
+    """Return the measured freshness, a bar for each sample."""
+    if not samples:
+        return "  not measured: the crawl ended before the first period did"
+    last = samples[-1]
+    lines = [f"  {last.fresh:.1%} of the {last.pages:,} pages that exist now are held exactly as the server has them"]
+    for sample in samples:
+        full = round(sample.fresh * _BAR)
+        lines.append(f"  period {sample.period:>3}  {'█' * full}{'·' * (_BAR - full)} {sample.fresh:6.1%}")
+    return "\n".join(lines)
+
+
+def places(*, store: str, repository: Path, example: str | None) -> str:
+    """Return where the pages are, and commands that show them; `example` is the URL of one page."""
+    option = f"--store {store}"
+    commands = [
+        (f"webfountain status {option}", "counts, rate, freshness"),
+        (f"webfountain pages {option}", "every known URL"),
+        (f"webfountain texts --jsonl {option}", "the text, for an index"),
+    ]
+    if example is not None:
+        commands.append((f"webfountain cat {example} {option}", "one page"))
+    width = max(len(command) for command, _ in commands)
+    lines = [f"  {'store':<9}{store}", f"  {'copies':<9}{repository} (WARC files)"]
+    return "\n".join([*lines, *(f"  {command:<{width}}  # {what}" for command, what in commands)])
+
+
+def _waiting(urls: int, *, idle: bool) -> str:
+    """Return the number of never-crawled URLs; in an idle crawl, their hosts are dead or have an unreachable
+    robots.txt.
+    """
+    why = "that cannot be asked now (a dead host, an unreachable robots.txt)" if idle else "not asked yet"
+    return f"{counted(urls, 'known URL')} {why}" if urls else ""
+
+
+def _errors(report: Mapping[str, Any]) -> str:
+    """Return the numbers of failed page fetches by error word or status."""
+    status = {f"status {code}": many for code, many in report["by_status"].items() if int(code) >= 400}
+    found = sorted({**report.get("by_error", {}), **status}.items(), key=lambda each: -each[1])
+    return ", ".join(f"{word} {many:,}x" for word, many in found) if report["failed"] else ""
+
+
+def _troubles(report: Mapping[str, Any]) -> dict[str, str]:
+    """Return seeds without a page and unreachable sites, if the report has them."""
+    from webfountain.report.troubles import Troubles  # noqa: PLC0415  numpy, where a summary is all that is wanted
+
+    if "unreachable" not in report:
+        return {}
+    found = msgspec.convert({name: report[name] for name in Troubles.__struct_fields__}, Troubles)
+    return {"errors": found.unreachable.words(), "seeds": found.seed_words()}
+
+
+def _outcomes(report: Mapping[str, Any], kinds: Iterable[str]) -> str:
+    return ", ".join(f"{report[kind]:,} {kind.replace('_', ' ')}" for kind in kinds if report[kind])

@@ -1,0 +1,263 @@
+"""Texts for a search or RAG index: each held page as text, with a cursor on each line.
+
+The whole list comes first, then the changes. A reader that is interrupted after any line continues with that line's
+cursor. A cursor in the list names the page, and the position in the change log when the list began, so changes during
+the list follow later. Lines after an unreadable copy repeat the cursor from before it, so the copy is tried again
+until it can be read. This module changes nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from msgspec import to_builtins
+
+from webfountain.errors import InputError, RepositoryError
+from webfountain.formats.media_type import content_type
+from webfountain.formats.page_reading import read_page
+from webfountain.records import COPIED
+from webfountain.store.change_log import KEPT, is_cursor, is_held
+from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from webfountain.formats.page_reading import PageFormat, PageReading
+    from webfountain.records import Change, PageRecord
+    from webfountain.repository.repository import Pages
+    from webfountain.repository.warc_reader import StoredCopy
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["ListPlace", "TextForm", "is_list_cursor", "text_of_copy", "texts", "texts_since"]
+
+_SITES_AT_ONCE: Final = 1000
+_PAGES_AT_ONCE: Final = 500
+_ENTRIES_AT_ONCE: Final = 1000
+_LIST_CURSOR: Final = re.compile(r"(?P<log>[^+]+)\+(?P<key>[0-9a-f]*)\+(?P<site>[!-~]*)")
+
+
+class TextForm(NamedTuple):
+    """How texts are written: the format, the main content or the whole page, with or without metadata."""
+
+    form: PageFormat = "text"
+    main: bool = False
+    metadata: bool = False
+
+
+_PLAIN: Final = TextForm()
+
+
+class ListPlace(NamedTuple):
+    """A position in the whole list: the page after which to continue, and the change log's cursor when the list began.
+
+    Sites are in order of name, pages of a site in order of key.
+    """
+
+    log: str
+    site: str = ""
+    key: bytes = b""
+
+    def __str__(self) -> str:
+        return f"{self.log}+{self.key.hex()}+{self.site}"
+
+    @classmethod
+    def parse(cls, text: str) -> ListPlace:
+        """Return the position that a cursor of the list names. Raise InputError if it is not such a cursor."""
+        found = _LIST_CURSOR.fullmatch(text)
+        if found is None or not is_cursor(found["log"]) or len(found["key"]) % 2:
+            raise InputError(f"{text!r} is no cursor of a list of texts (each line has one)")
+        return cls(found["log"], found["site"], bytes.fromhex(found["key"]))
+
+
+def is_list_cursor(text: str) -> bool:
+    """Return whether a text has the form of a cursor in the whole list."""
+    found = _LIST_CURSOR.fullmatch(text)
+    return found is not None and is_cursor(found["log"])
+
+
+class _Copies(NamedTuple):
+    """The copies, and the form in which their texts are written."""
+
+    repository: Pages
+    form: TextForm
+
+    def line(self, record: PageRecord) -> dict[str, Any]:
+        """Return the line of a page that has a copy. Raise RepositoryError if it cannot be read."""
+        assert record.copy is not None
+        found = text_of_copy(self.repository.read(record.copy, record.url), self.form)
+        verdict = record.verdict if record.verdict in COPIED else "changed" if record.changes else "new"
+        line = {
+            "url": record.url,
+            "verdict": verdict,
+            "fetched": record.copied,
+            "title": found.title,
+            "text": found.text,
+        }
+        return {**line, "metadata": to_builtins(found.metadata)} if self.form.metadata else line
+
+
+class _Row(NamedTuple):
+    """A line without its cursor (None: nothing to report), and the cursor with which to continue after it."""
+
+    line: dict[str, Any] | None
+    cursor: str
+    error: RepositoryError | None = None
+
+
+def texts(
+    store: FrontierStore,
+    repository: Pages,
+    *,
+    behind: ListPlace | None = None,
+    unreadable: Callable[[RepositoryError], None],
+    form: TextForm = _PLAIN,
+) -> Iterator[dict[str, Any]]:
+    """Yield each page that has a copy, and each that had one and is gone: all of them, or those `behind` a position in
+    the list.
+
+    A gone page has None as text and title. `verdict` is new, changed, minor or gone. If a copy cannot be read, its
+    page is skipped and `unreadable` is called with the reason. The last line has the change log's cursor, for
+    `texts_since`.
+    """
+    # Read the end of the log before the list, so that changes during the list are reported again.
+    place = ListPlace(store.changes.end()) if behind is None else behind
+    return _with_cursors(
+        _listed(store, _Copies(repository, form), place), str(place), end=place.log, unreadable=unreadable
+    )
+
+
+def texts_since(
+    store: FrontierStore,
+    repository: Pages,
+    cursor: str,
+    *,
+    unreadable: Callable[[RepositoryError], None],
+    form: TextForm = _PLAIN,
+) -> Iterator[dict[str, Any]]:
+    """Yield the changes since a cursor: each page once, in its present state; the text of a page that is no longer
+    held is None.
+
+    `verdict` is that of the page's last entry in the change log, or new if the page was new since the cursor. Pages
+    are in the order of these entries. The cost depends on the number of changes, not of pages.
+
+    Raises
+    ------
+    InputError, CursorLost
+        if the text is not a cursor, or the log no longer reaches back that far.
+    """
+    found: dict[tuple[str, bytes], tuple[str, Change, bool]] = {}
+    end = cursor
+    for end, entry in _entries(store, cursor):
+        name = entry.site, entry.key
+        before = found.pop(name, None)  # it follows the previous line
+        found[name] = end, entry, entry.verdict == "new" or (before is not None and before[2])
+    return _with_cursors(
+        _changed(store, _Copies(repository, form), found.values()), cursor, end=end, unreadable=unreadable
+    )
+
+
+def text_of_copy(copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
+    """Return title, text and metadata of a copy."""
+    return read_page(copy.body, content_type(copy.headers), copy.url, form=form.form, main=form.main)
+
+
+def _with_cursors(
+    rows: Iterable[_Row], begin: str, *, end: str, unreadable: Callable[[RepositoryError], None]
+) -> Iterator[dict[str, Any]]:
+    """Yield the lines of rows, each with its cursor; the last line has `end`, unless a copy before it could not be
+    read."""
+    passed, is_stuck = begin, False
+    held: dict[str, Any] | None = None
+    for row in rows:
+        if row.error is not None:
+            unreadable(row.error)
+            is_stuck = True
+        if not is_stuck:
+            passed = row.cursor
+        if row.line is not None:
+            if held is not None:
+                yield held
+            held = {**row.line, "cursor": passed}
+    if held is not None:
+        yield held if is_stuck else {**held, "cursor": end}
+
+
+def _listed(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator[_Row]:
+    """Yield the rows of the whole list after a position."""
+    if place.key and store.sites.get(place.site) is not None:
+        yield from _of_site(store, copies, place)
+    after = place.site
+    while sites := store.sites.after(after, _SITES_AT_ONCE):
+        for site in sites:
+            yield from _of_site(store, copies, ListPlace(place.log, site.site))
+        after = sites[-1].site
+
+
+def _of_site(store: FrontierStore, copies: _Copies, place: ListPlace) -> Iterator[_Row]:
+    """Yield the rows of one site after a key, in order of key. The keys of the site are in memory, eight bytes each."""
+    keys = sorted(
+        key
+        for _, record in store.pages.records(site=place.site)
+        if _is_listed(record) and (key := fingerprint(record.url)) > place.key
+    )
+    for begin in range(0, len(keys), _PAGES_AT_ONCE):
+        some = keys[begin : begin + _PAGES_AT_ONCE]
+        for key, record in zip(some, store.pages.get_many(place.site, some), strict=True):
+            cursor = str(ListPlace(place.log, place.site, key))
+            if record is None or not _is_listed(record):
+                yield _Row(None, cursor)  # the change log will report it
+            elif record.state == "gone":
+                yield _Row(_tombstone(record.url, "gone", record.last_crawled), cursor)
+            else:
+                yield _row_of(store, copies, record, cursor)
+
+
+def _is_listed(record: PageRecord) -> bool:
+    """Return whether a page is held, or was held and is gone."""
+    return is_held(record) or (record.state == "gone" and record.digest is not None)
+
+
+def _changed(store: FrontierStore, copies: _Copies, changes: Iterable[tuple[str, Change, bool]]) -> Iterator[_Row]:
+    """Yield the rows of changed pages."""
+    for cursor, entry, is_new in changes:
+        if entry.verdict not in KEPT:
+            yield _Row(_tombstone(entry.url, entry.verdict, entry.at), cursor)
+            continue
+        record = store.pages.get(entry.site, entry.key)
+        if record is None:
+            yield _Row(None, cursor)
+            continue
+        row = _row_of(store, copies, record, cursor)
+        verdict = "new" if is_new else entry.verdict
+        yield row if row.line is None else row._replace(line={**row.line, "verdict": verdict})
+
+
+def _entries(store: FrontierStore, cursor: str | None) -> Iterator[tuple[str, Change]]:
+    """Yield the entries after a cursor up to the newest, each with the cursor that follows it."""
+    found: Sequence[tuple[str, Change]]
+    while found := store.changes.after(cursor, _ENTRIES_AT_ONCE):
+        yield from found
+        cursor = found[-1][0]
+
+
+def _row_of(store: FrontierStore, copies: _Copies, record: PageRecord, cursor: str) -> _Row:
+    """Return the row of a page, without a line if the page is no longer held.
+
+    A crawl may replace the copy after the record was read. Then the record names another copy, and that one is read.
+    """
+    tried = None
+    while True:
+        if not is_held(record) or record.copy is None:
+            return _Row(None, cursor)
+        try:
+            return _Row(copies.line(record), cursor)
+        except RepositoryError as error:
+            now = store.pages.get(site_of(record.url), fingerprint(record.url))
+            if now is None or now.copy in (record.copy, tried):
+                return _Row(None, cursor, None if now is None else error)
+            tried, record = record.copy, now
+
+
+def _tombstone(url: str, verdict: str, at: float | None) -> dict[str, Any]:
+    return {"url": url, "verdict": verdict, "fetched": at, "title": None, "text": None}

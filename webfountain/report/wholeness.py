@@ -1,0 +1,186 @@
+"""Check a store and its repository: read every entry and every copy, and compare the counts.
+
+Problems are reported, not repaired; `mend_copies` makes pages due whose copy is lost. While a crawl runs the counts
+change, so they may differ by as much as the crawl did meanwhile.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.errors import RepositoryError
+from webfountain.records import STATES, Copy, Move
+from webfountain.urls import fingerprint, site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from webfountain.records import PageRecord
+    from webfountain.repository.repository import Pages
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["NOWHERE", "LostCopy", "Wholeness", "examine_store", "mend_copies"]
+
+NOWHERE: Final = Copy(file=0, offset=0, length=0)
+"""The place of a lost copy: no WARC file has the number 0, so the next fetch is unconditional."""
+_CHECKED_AT_ONCE: Final = 1000
+
+
+class LostCopy(msgspec.Struct, frozen=True):
+    """A page whose copy cannot be read, and the reason."""
+
+    url: str
+    copy: Copy
+    why: str
+
+
+class Wholeness(msgspec.Struct, frozen=True):
+    """Result of a check. `counts` contains each wrong count: (what, counted, in the store).
+
+    `elsewhere` contains, for each ant whose folder is not available here, the place of its folder ("" if unknown) and
+    the number of its copies that were not read. `is_compared` is False if counts were not compared, because many ants
+    were changing them.
+    """
+
+    pages: int
+    sites: int
+    copies: int
+    counts: list[tuple[str, int, int]]
+    lost: list[LostCopy]
+    elsewhere: dict[int, tuple[str, int]] = {}
+    is_compared: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Return whether nothing needs a repair."""
+        return not self.counts and not self.lost
+
+
+def examine_store(
+    store: FrontierStore,
+    repository: Pages | None,
+    *,
+    progress: Callable[[int], None],
+    places: Mapping[int, str] | None = None,
+    beside: bool = False,
+) -> Wholeness:
+    """Read every page record and its copy. `progress` is called with the number of pages read.
+
+    Parameters
+    ----------
+    places : where each ant of a crawl of many keeps its copies
+    beside : whether ants are crawling; then counts are not compared
+
+    Raises
+    ------
+    StoreError
+        at a damaged block: nothing after it can be read.
+    """
+    states: Counter[tuple[str, str]] = Counter()
+    buckets: Counter[int] = Counter()
+    files: Counter[tuple[int, int]] = Counter()
+    lost: list[LostCopy] = []
+    elsewhere: Counter[int] = Counter()
+    for done, (site, record) in enumerate(store.pages.records(), start=1):
+        states[site, record.state] += 1
+        if record.state == "crawled":
+            buckets[record.bucket] += 1
+        if record.copy is not None:
+            files[record.copy.repository, record.copy.file] += 1
+            if repository is None:
+                pass
+            elif record.copy.repository and not repository.reaches(record.copy.repository):
+                elsewhere[record.copy.repository] += 1
+            elif (found := _lost_copy(store, repository, site, record)) is not None:
+                lost.append(found)
+        if done % 1000 == 0:
+            progress(done)
+    counts = [] if beside else list(_wrong_counts(store, states, buckets, files, places or {}))
+    return Wholeness(
+        sum(states.values()),
+        len({site for site, _ in states}),
+        sum(files.values()),
+        counts,
+        lost,
+        {number: ((places or {}).get(number, ""), many) for number, many in sorted(elsewhere.items())},
+        not beside,
+    )
+
+
+def mend_copies(store: FrontierStore, lost: Iterable[LostCopy], *, at: float) -> int:
+    """Make pages due whose copy is lost, and return how many. Pages that are gone or failed become due by
+    themselves.
+    """
+    many = 0
+    for each in lost:
+        site, key = site_of(each.url), fingerprint(each.url)
+        store.pages.relocate([Move(site, key, old=each.copy, new=NOWHERE)])
+        store.queues.advance(site, [key], due=at, at=at)
+        many += 1
+    return many
+
+
+def _lost_copy(store: FrontierStore, repository: Pages, site: str, record: PageRecord) -> LostCopy | None:
+    """Return a page's copy as lost if it cannot be read. A copy that moved after its record was read is read at its
+    new place.
+    """
+    now: PageRecord | None = record
+    while now is not None and now.copy is not None:
+        why = _trouble(repository, now, now.copy)
+        if why is None:
+            return None
+        before, now = now, store.pages.get(site, fingerprint(record.url))
+        if now is not None and now.copy == before.copy:
+            assert now.copy is not None
+            return LostCopy(now.url, now.copy, why)
+    return None
+
+
+def _trouble(repository: Pages, record: PageRecord, copy: Copy) -> str | None:
+    """Return what is wrong with a page's copy."""
+    try:
+        body = repository.read(copy, record.url).body
+    except RepositoryError as error:
+        return str(error)
+    # After a repair of the store, a page has no copy until it is fetched again.
+    if record.digest is not None and hashlib.sha1(body, usedforsecurity=False).hexdigest() != record.digest:
+        return "its digest is not that of the page's record"
+    return None
+
+
+def _wrong_counts(
+    store: FrontierStore,
+    states: Counter[tuple[str, str]],
+    buckets: Counter[int],
+    files: Counter[tuple[int, int]],
+    places: Iterable[int],
+) -> Iterable[tuple[str, int, int]]:
+    counted = store.census.statistics().pages
+    for state in STATES:
+        there = sum(many for (_, each), many in states.items() if each == state)
+        if counted[state] != there:
+            yield f"{state} pages", counted[state], there
+    name = ""
+    while found := store.sites.after(name, _CHECKED_AT_ONCE):
+        name = found[-1].site
+        for site in found:
+            for state, many in zip(STATES, site.pages, strict=True):
+                if many != states[site.site, state]:
+                    yield f"{state} pages of {site.site}", many, states[site.site, state]
+    in_buckets = {bucket: row.pages for bucket, row in store.census.buckets().items()}
+    for bucket in sorted(in_buckets.keys() | buckets.keys()):
+        if in_buckets.get(bucket, 0) != buckets[bucket]:
+            yield f"pages of bucket {bucket}", in_buckets.get(bucket, 0), buckets[bucket]
+    repositories = {0, *places, *(repository for repository, _ in files)}
+    in_files = {
+        (number, file): many for number in repositories for file, many in store.pages.copies(repository=number).items()
+    }
+    for number, file in sorted(in_files.keys() | files.keys()):
+        counted_there, there = in_files.get((number, file), 0), files[number, file]
+        if counted_there != there:
+            of = f" of ant {number}" if number else ""
+            yield f"copies in WARC file {file}{of}", counted_there, there

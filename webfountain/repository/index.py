@@ -1,0 +1,169 @@
+"""The index of the records in one WARC file, and the scan that creates or completes it.
+
+Next to ``NAME.warc.gz`` is ``NAME.index``, with one row of 13 bytes per record (offset, length, kind), appended after
+the record. It is a checkpoint: after a kill, only the bytes after its last row are scanned, not the whole gigabyte,
+and a torn last record is cut off. It can be deleted at any time; then it is rebuilt once from the file. It does not
+say which records are live: the store knows that.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from typing import TYPE_CHECKING, BinaryIO, Final, NamedTuple, get_args
+
+import msgspec
+from isal import isal_zlib
+
+from webfountain.errors import RepositoryError
+from webfountain.repository.warc_reader import GZIP, GzipError, parse_unpacked
+from webfountain.repository.warc_writer import Kind
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["IndexRow", "RecoveredFile", "Summary", "beside", "open_private", "pack", "recover", "rows_of", "summary"]
+
+_ROW: Final = struct.Struct("<QIB")
+_KINDS: Final[tuple[Kind, ...]] = get_args(Kind)
+_CHUNK: Final = 1 << 15
+
+
+class IndexRow(msgspec.Struct, frozen=True, gc=False):
+    """One record of a file: its byte range and its kind."""
+
+    offset: int
+    length: int
+    kind: Kind
+
+    @property
+    def end(self) -> int:
+        """Return the offset of the byte after the record."""
+        return self.offset + self.length
+
+
+class Summary(msgspec.Struct, frozen=True, gc=False):
+    """Sums of one file: number of records and of responses; `copy_bytes` of the responses with their requests."""
+
+    records: int
+    responses: int
+    copy_bytes: int
+
+
+def beside(path: Path, suffix: str) -> Path:
+    """Return the path of another kind of file that belongs to a WARC file (or to another of its files)."""
+    return path.with_name(path.name.partition(".")[0] + suffix)
+
+
+def open_private(path: str, flags: int) -> int:
+    """Open a file; pass this to the function `open`. A newly created file is readable by the user only."""
+    return os.open(path, flags | os.O_CLOEXEC, 0o600)
+
+
+def pack(rows: Sequence[IndexRow]) -> bytes:
+    """Return rows in the format of the index."""
+    return b"".join([_ROW.pack(row.offset, row.length, _KINDS.index(row.kind)) for row in rows])
+
+
+def rows_of(path: Path) -> list[IndexRow]:
+    """Return the complete records of a file. If the index is missing or incomplete, the file is scanned."""
+    rows = _indexed(path)
+    return rows + list(_scan(path, rows[-1].end if rows else 0))
+
+
+def summary(path: Path) -> Summary:
+    """Return the sums of a file. It takes 0.1 s for a file of a gigabyte."""
+    rows = rows_of(path)
+    copied = 0
+    before: Kind = "warcinfo"
+    for row in rows:
+        if row.kind == "response" or (row.kind == "request" and before == "response"):
+            copied += row.length
+        before = row.kind
+    return Summary(len(rows), sum(row.kind == "response" for row in rows), copied)
+
+
+class RecoveredFile(NamedTuple):
+    """The result of a recovery: the file's size, and whether records were lost that the index names or that begin in
+    the file.
+    """
+
+    size: int
+    cut: bool
+
+
+def recover(path: Path) -> RecoveredFile:
+    """Cut a file after its last complete record, and complete its index."""
+    index = beside(path, ".index")
+    data = index.read_bytes() if index.exists() else b""
+    known = len(data) - len(data) % _ROW.size
+    with open(path, "rb") as file:
+        # After a power failure, the index may contain rows for bytes that were not written.
+        while known and not _is_whole(file, _unpack(data, known)):
+            known -= _ROW.size
+    end = _unpack(data, known).end if known else 0
+    found = list(_scan(path, end))
+    end = found[-1].end if found else end
+    size = path.stat().st_size
+    if end < size:
+        os.truncate(path, end)
+    if found or known < len(data) or not index.exists():
+        with open(index, "wb", opener=open_private) as file:
+            file.write(data[:known] + pack(found))
+    return RecoveredFile(end, cut=end < size or known < len(data) - len(data) % _ROW.size)
+
+
+def _indexed(path: Path) -> list[IndexRow]:
+    """Return the rows of a file's index, as far as they are consecutive and lie within the file."""
+    try:
+        data = beside(path, ".index").read_bytes()
+        size = path.stat().st_size
+    except FileNotFoundError:
+        return []
+    rows: list[IndexRow] = []
+    end = 0
+    for offset, length, kind in _ROW.iter_unpack(data[: len(data) - len(data) % _ROW.size]):
+        if offset != end or offset + length > size or kind >= len(_KINDS):
+            break
+        rows.append(IndexRow(offset, length, _KINDS[kind]))
+        end = offset + length
+    return rows
+
+
+def _unpack(data: bytes, end: int) -> IndexRow:
+    """Return the row of an index that ends at `end`. A row of an unknown kind is not accepted."""
+    offset, length, kind = _ROW.unpack_from(data, end - _ROW.size)
+    return IndexRow(offset, length, _KINDS[kind % len(_KINDS)])
+
+
+def _is_whole(file: BinaryIO, row: IndexRow) -> bool:
+    return row.end <= os.fstat(file.fileno()).st_size and _member(file, row.offset) == row
+
+
+def _scan(path: Path, start: int) -> Iterator[IndexRow]:
+    """Yield the complete records from `start` up to the first torn one."""
+    with open(path, "rb") as file:
+        while (row := _member(file, start)) is not None:
+            yield row
+            start = row.end
+
+
+def _member(file: BinaryIO, offset: int) -> IndexRow | None:
+    """Return the record that begins at `offset`, or None if it is cut, damaged or missing."""
+    file.seek(offset)
+    unpack = isal_zlib.decompressobj(GZIP)
+    parts: list[bytes] = []
+    read = 0
+    try:
+        while not unpack.eof:
+            data = file.read(_CHUNK)
+            if not data:
+                return None
+            read += len(data)
+            parts.append(unpack.decompress(data))
+        record = parse_unpacked(b"".join(parts))
+    except (GzipError, RepositoryError):
+        return None
+    kind = record.headers.get("warc-type")
+    return IndexRow(offset, read - len(unpack.unused_data), kind) if kind in _KINDS else None

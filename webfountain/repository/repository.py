@@ -1,0 +1,300 @@
+"""`Repository`, the entrance of this package: the newest copy of each page, limited in size, readable at any time.
+
+Place in the walk: `write` comes first in the order of durability (DESIGN.md section 3): records written → links
+discovered → settled. After that the crawl calls `settled`, because a copy that no page record names yet would look
+superseded. `tidy` runs once per period, never in the reactor's thread. `erase` removes all versions of pages on
+request. `Pages` only reads and needs no lock, so ``webfountain cat`` uses it beside a running crawl.
+
+This package does not store texts, does not decide what is a change, and does not know policies.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import shutil
+import sys
+import threading
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from webfountain.clock import SystemClock
+from webfountain.errors import RepositoryError, RepositoryHeld
+from webfountain.policy.tables import RepositoryTable
+from webfountain.repository.folder import Folder
+from webfountain.repository.retention import FILES_PER_LIMIT, ErasureResult, Retention
+from webfountain.repository.warc_reader import StoredCopy, stored
+from webfountain.repository.warc_writer import Member, WarcWriter, target_uri
+from webfountain.repository.writer import Writer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from webfountain.clock import Clock
+    from webfountain.records import Copy
+    from webfountain.repository.retention import CopyStore, TidyResult
+    from webfountain.repository.warc_writer import Capture
+
+__all__ = ["GIGABYTE", "IdleFolders", "Pages", "Repository", "folder_of_ant"]
+
+GIGABYTE = 1_000_000_000
+
+
+def folder_of_ant(directory: Path, number: int) -> Path:
+    """Return the folder of the ant with this number, inside the folder of copies of a crawl with many ants."""
+    return directory / f"ant-{number:04d}"
+
+
+class Pages:
+    """A repository opened for reading, while another process may write it.
+
+    Parameters
+    ----------
+    directory : the folder of copies; in a crawl with many ants it contains one folder per ant
+    places : paths of ants' folders that are in other places
+    """
+
+    def __init__(self, directory: Path | str, *, places: Mapping[int, str] | None = None) -> None:
+        self._directory = Path(directory)
+        self._places = places or {}
+        self._folders: dict[int, Folder] = {}
+
+    def read(self, copy: Copy, url: str) -> StoredCopy:
+        """Return the copy of the page `url`: the response, and its body after content decoding.
+
+        Raises
+        ------
+        RepositoryError
+            if the copy is missing, damaged, or belongs to another page; the text says where.
+        """
+        folder = self._folder(copy.repository)
+        if copy.repository and not folder.directory.is_dir():
+            where = self._places.get(copy.repository, "nobody knows where")
+            raise RepositoryError(
+                f"the copy of {url} is with ant {copy.repository}, at {where}, and not in {self._directory}"
+            )
+        return _read(folder, copy, url)
+
+    def reaches(self, number: int) -> bool:
+        """Return whether the folder of the ant with this number is available here."""
+        return self._folder(number).directory.is_dir()
+
+    def may_hold(self, copy: Copy) -> bool:
+        """Return whether a copy probably still exists. It returns True for a copy of an ant whose folder is not
+        available here."""
+        folder = self._folder(copy.repository)
+        return folder.holds(copy) or (copy.repository != 0 and not folder.directory.is_dir())
+
+    def close(self) -> None:
+        """Close the files that were kept open for reading."""
+        for folder in self._folders.values():
+            folder.let_go()
+
+    def _folder(self, number: int) -> Folder:
+        if number not in self._folders:
+            path = folder_of_ant(self._directory, number) if number else self._directory
+            self._folders[number] = Folder(path, repository=number)
+        return self._folders[number]
+
+
+class Repository:
+    """The only writer of a folder of WARC files. Thread-safe.
+
+    Parameters
+    ----------
+    directory : created, readable by the user only, if it does not exist
+    number : number of this ant in its crawl, whose ants' folders are neighbours (`folder_of_ant`); 0: the only ant
+    rules : what the collection stores: the newest copies or all versions, up to how many bytes, other answers too or
+        not
+    rotate_bytes : size at which a file is closed and the next one is started, bytes
+    given_out : the largest file number that the store names; the number of a lost file is never used again
+    software : name and user agent of the writer for the warcinfo records
+
+    Raises
+    ------
+    RepositoryError
+        if another process writes here, or the folder cannot be created or written.
+    """
+
+    def __init__(
+        self,
+        directory: Path | str,
+        *,
+        rules: RepositoryTable | None = None,
+        number: int = 0,
+        rotate_bytes: int = GIGABYTE,
+        given_out: int = 0,
+        software: str = "webfountain",
+        clock: Clock | None = None,
+    ) -> None:
+        clock = clock or SystemClock()
+        rules = rules or RepositoryTable()
+        if rules.max_bytes is not None:
+            rotate_bytes = max(1, min(rotate_bytes, rules.max_bytes // FILES_PER_LIMIT))
+        self.keep_answers = rules.keep_answers
+        """True if the caller should also write responses that are not copies. They never become a page's newest
+        copy.
+        """
+        self._records = WarcWriter(software=software)
+        self._writer = Writer(
+            Path(directory),
+            records=self._records,
+            clock=clock,
+            rotate_bytes=rotate_bytes,
+            given_out=given_out,
+            repository=number,
+        )
+        self._folder = Folder(Path(directory), repository=number)
+        self.others = IdleFolders(Path(directory).parent) if number else None
+        """The folders with copies of ants that no longer run; None: there are no other ants."""
+        self._others = Pages(Path(directory).parent if number else directory)
+        self._number = number
+        self._retention = Retention(self._folder, self._writer, rules=rules, rotate_bytes=rotate_bytes)
+        # Two locks, because `settled` may be called where waiting for a disk is not allowed.
+        self._writing = threading.Lock()
+        self._counting = threading.Lock()
+        self._unsettled: Counter[int] = Counter()
+
+    def write(self, captures: Sequence[Capture]) -> list[Copy | None]:
+        """Write fetches: all of them or none. Return the location of each body, None for a revisit or a fetch without
+        a response.
+
+        When it returns, the records survive the death of the process.
+
+        Raises
+        ------
+        RepositoryError
+            if the disk is full or the folder cannot be written; then nothing of the batch is stored, and the caller
+            must not settle its pages.
+        """
+        groups = [self._records.members(capture) for capture in captures]
+        members = [member for group in groups for member in group]
+        if not members:
+            return [None for _ in groups]
+        with self._writing:
+            places = iter(self._writer.append(members))
+            copies = [_first_copy(group, places) for group in groups]
+            with self._counting:
+                self._unsettled.update(copy.file for copy in copies if copy is not None)
+        return copies
+
+    def settled(self, copies: Iterable[Copy | None]) -> None:
+        """Record that the pages of these copies (as `write` returned them) were settled, or that their leases were
+        lost.
+
+        Until this call, `tidy` does not delete their files.
+        """
+        with self._counting:
+            self._unsettled.subtract(copy.file for copy in copies if copy is not None)
+            self._unsettled = +self._unsettled
+
+    def read(self, copy: Copy, url: str) -> StoredCopy:
+        """Return a copy as `Pages.read` does, including copies of other ants whose folders are available."""
+        if copy.repository != self._number:
+            return self._others.read(copy, url)
+        return _read(self._folder, copy, url)
+
+    def reaches(self, number: int) -> bool:
+        """Return whether copies of the ant with this number can be read here, if it has written any."""
+        return number == self._number or self._others.reaches(number)
+
+    def holds(self, copy: Copy) -> bool:
+        """Return whether a copy probably still exists: its file exists and is long enough. Costs one check of the
+        file's size.
+        """
+        return self._folder.holds(copy) if copy.repository == self._number else self._others.may_hold(copy)
+
+    def is_untidy(self) -> bool:
+        """Return whether so much was written since the last `tidy` that some files may have to be deleted."""
+        return self._retention.is_due()
+
+    def tidy(self, store: CopyStore) -> TidyResult:
+        """Delete superseded files, and keep the folder within `max_bytes` or, if that is not set, within a few times
+        the live bytes.
+
+        Raises
+        ------
+        RepositoryError
+            if the folder is above `max_bytes` and contains only live copies. The crawl must end.
+        """
+        return self._retention.tidy(store, self._unsettled_files)
+
+    def erase(
+        self,
+        is_forgotten: Callable[[str], bool],
+        store: CopyStore,
+        *,
+        progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> ErasureResult:
+        """Remove every record, of every version, whose URL `is_forgotten`. See `Retention.erase`."""
+        return self._retention.erase(is_forgotten, store, progress=progress)
+
+    def bytes_on_disk(self) -> int:
+        """Return the size of the folder, in bytes."""
+        return self._folder.bytes_on_disk()
+
+    def free_bytes(self) -> int:
+        """Return the free bytes on the folder's disk. If unknown, return the largest number; then a failing write
+        reports the error.
+        """
+        try:
+            return shutil.disk_usage(self._folder.directory).free
+        except OSError:
+            return sys.maxsize
+
+    def close(self) -> None:
+        """Write everything to disk, and release the lock. A second call has no effect."""
+        self._folder.let_go()
+        self._others.close()
+        self._writer.close()
+
+    def _unsettled_files(self) -> Counter[int]:
+        with self._writing, self._counting:
+            return self._unsettled.copy()
+
+
+class IdleFolders:
+    """The folders of a crawl with many ants in which no ant writes now; copies of ants that no longer run are erased
+    here.
+
+    Parameters
+    ----------
+    directory : the crawl's folder of copies; none is created
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self.held: list[Path] = []
+        """The folders that the last `erase` skipped, because ants write there."""
+
+    def erase(self, is_forgotten: Callable[[str], bool], store: CopyStore) -> ErasureResult:
+        """Do the same as `Repository.erase`, folder by folder. Folders in which an ant writes are skipped."""
+        records = files = 0
+        self.held.clear()
+        for place in sorted(self._directory.glob("ant-*")):
+            try:
+                repository = Repository(place, number=int(place.name.removeprefix("ant-")))
+            except RepositoryHeld:
+                self.held.append(place)
+                continue
+            with contextlib.closing(repository):
+                done = repository.erase(is_forgotten, store)
+                records, files = records + done.records, files + done.files
+        return ErasureResult(records, files)
+
+
+def _read(folder: Folder, copy: Copy, url: str) -> StoredCopy:
+    """Return a copy after checking that its record belongs to this page: after a loss, a location may contain another
+    page's record."""
+    found = stored(folder.record(copy))
+    if found.url != target_uri(url):
+        raise RepositoryError(
+            f"{folder.directory}, file {copy.file}, offset {copy.offset}: the record is of {found.url}, not of {url}"
+        )
+    return found
+
+
+def _first_copy(group: Sequence[Member], places: Iterator[Copy]) -> Copy | None:
+    """Return the location of the body among the records of one fetch. It takes one item of `places` per record."""
+    mine = [next(places) for _ in group]
+    return mine[0] if group and group[0].kind == "response" else None

@@ -1,0 +1,358 @@
+"""Remove copies from the disk: superseded files, compaction under a size limit, erasure on request.
+
+It runs beside the crawl, once per period and whenever enough was written that files may have to be deleted. Three
+things may name a location in a file at the same moment: the store's page records, running leases (their records are
+settled later), and captures that are written but not settled. So a file is deleted only if none of the three can need
+it: it is closed, has no unsettled capture, and no page names it, either directly or through a row of a ``.moved`` file
+(`folder`).
+
+Moving records survives a kill at each step: copy to the file being written → record the moves → update the store →
+delete the old file. Repeating it from the start loses nothing; at worst, superseded bytes stay until the next run.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections import Counter
+from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from webfountain.errors import RepositoryError
+from webfountain.records import Copy, Move
+from webfountain.repository.index import summary
+from webfountain.repository.warc_writer import Member
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from webfountain.policy.tables import RepositoryTable
+    from webfountain.records import PageRecord
+    from webfountain.repository.folder import Folder
+    from webfountain.repository.index import IndexRow, Summary
+    from webfountain.repository.warc_reader import Record
+    from webfountain.repository.writer import Writer
+
+__all__ = ["FILES_PER_LIMIT", "CopyStore", "ErasureResult", "Retention", "TidyResult"]
+
+_BATCH_BYTES: Final = 4_000_000
+_FORWARD_S: Final = 86_400.0
+"""Time for which a ``.moved`` file is kept after its last use, s: longer than any lease."""
+FILES_PER_LIMIT: Final = 16
+"""Least number of files in `max_bytes`, because only closed files can be compacted."""
+_HIGH: Final = 0.85
+"""Share of the limit at which compaction begins: it needs room for one file, and another one is written meanwhile."""
+_ENOUGH: Final = 0.8
+"""Share of the limit at which it stops, so that it does not start again at once."""
+_WORTHWHILE: Final = 0.02
+"""A file with a smaller superseded share counts as live."""
+_CHEAP: Final = 0.25
+"""Least superseded share of a file that is rewritten before the limit is near."""
+_MOST_PER_LIVE: Final = 2.0
+"""Without a limit, the folder is compacted when it reaches this multiple of its live bytes, until it is at
+_ENOUGH_PER_LIVE."""
+_ENOUGH_PER_LIVE: Final = 1.5
+_LEAST_STEP: Final = 32_000_000
+"""Least number of bytes written between two checks if there is no limit."""
+
+
+class CopyStore(Protocol):
+    """The part of the store that retention uses (`store.contract.PageRecords`)."""
+
+    def copies(self, *, repository: int = 0) -> dict[int, int]:
+        """Return, for each WARC file number of one repository, how many page records name the file."""
+        ...
+
+    def get(self, site: str, key: bytes) -> PageRecord | None:
+        """Return the record of one URL, or None if it is unknown."""
+        ...
+
+    def relocate(self, moves: Sequence[Move]) -> int:
+        """Update page records after their copies moved."""
+        ...
+
+
+class TidyResult(msgspec.Struct, frozen=True):
+    """The result of one `tidy`: deleted files, freed bytes, moved live copies."""
+
+    files: int = 0
+    bytes: int = 0
+    moved: int = 0
+
+
+class ErasureResult(msgspec.Struct, frozen=True):
+    """The result of an erasure: removed records (including requests and revisits), and rewritten files."""
+
+    records: int = 0
+    files: int = 0
+
+
+class Retention:
+    """Deletes and rewrites closed files; used by one thread at a time."""
+
+    def __init__(self, folder: Folder, writer: Writer, *, rules: RepositoryTable, rotate_bytes: int) -> None:
+        self._folder = folder
+        self._writer = writer
+        self._keep_all = rules.keep == "all"
+        self._max_bytes = rules.max_bytes
+        self._least_step = min(_LEAST_STEP, rotate_bytes)
+        self._damaged: set[int] = set()
+        self._summaries: dict[int, tuple[int, Summary]] = {}
+        self._next_tidy = self._step()
+
+    def is_due(self) -> bool:
+        """Return whether so much was written since the last `tidy` that it should run again."""
+        return self._writer.appended >= self._next_tidy
+
+    def tidy(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> TidyResult:
+        """Delete superseded files, then compact if the folder is near its limit, or far above its live bytes.
+
+        Raises
+        ------
+        RepositoryError
+            if it would be above its limit even without all superseded records.
+        """
+        self._mend(store)
+        done = TidyResult()
+        if not self._keep_all:
+            done = self._delete_superseded(store, unsettled)
+            held = self._folder.bytes_on_disk()
+            if self._max_bytes is None:
+                live = self._live_bytes(store, unsettled)
+                if held > _MOST_PER_LIVE * live + self._least_step:
+                    done = self._compact(store, unsettled, done, goal=_ENOUGH_PER_LIVE * live, least=_CHEAP)
+            elif held > _HIGH * self._max_bytes:
+                near = held > (1 - 2 / FILES_PER_LIMIT) * self._max_bytes
+                least = _WORTHWHILE if near else _CHEAP
+                done = self._compact(store, unsettled, done, goal=_ENOUGH * self._max_bytes, least=least)
+        self._next_tidy = self._writer.appended + self._step()
+        if self._max_bytes is not None:
+            self._check_limit(store, unsettled)
+        return done
+
+    def _step(self) -> float:
+        """Return how many bytes may be written before the next check."""
+        if self._max_bytes is not None:
+            return self._max_bytes / FILES_PER_LIMIT
+        return math.inf if self._keep_all else max(self._least_step, self._folder.bytes_on_disk() / 2)
+
+    def _live_bytes(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> float:
+        """Estimate how many bytes the folder would have after compaction."""
+        sizes = {number: path.stat().st_size for number, path in self._folder.files().items()}
+        shares = self._shares(sizes, store, unsettled())
+        return sum((1.0 - share) * sizes[number] for share, number in shares)
+
+    def erase(
+        self, is_forgotten: Callable[[str], bool], store: CopyStore, *, progress: Callable[[int, int], None]
+    ) -> ErasureResult:
+        """Rewrite each file that contains a record of a forgotten URL, without those records.
+
+        The URL of every record on disk is read (bodies are not decompressed; about 15 µs each), which takes some
+        seconds per gigabyte. `progress` is called with (files done, total). A record whose URL cannot be read is
+        removed too. Records that are written meanwhile are not checked, so the URL must be forbidden first
+        (`FrontierStore.forget`).
+        """
+        current = self._writer.rotate()
+        numbers = [number for number in self._folder.files() if number != current]
+        records = rewritten = 0
+        for done, number in enumerate(numbers, start=1):
+            rows = [row for row in self._folder.rows(number) if row.kind != "warcinfo"]
+            kept = [row for row in rows if (head := self._head(number, row)) and not is_forgotten(head.url)]
+            if len(kept) < len(rows):
+                self._move(store, number, kept)
+                self._delete(number)
+                records += len(rows) - len(kept)
+                rewritten += 1
+            progress(done, len(numbers))
+        return ErasureResult(records, rewritten)
+
+    def _delete_superseded(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> TidyResult:
+        candidates = self._closed(
+            unsettled
+        )  # before the store is read, so that the store knows every capture settled until now
+        needed = self._needed(store)
+        doomed = [number for number in candidates if number not in needed]
+        return TidyResult(files=len(doomed), bytes=sum(self._delete(number) for number in doomed))
+
+    def _closed(self, unsettled: Callable[[], Counter[int]]) -> list[int]:
+        """Return the files that the crawl itself does not need: closed ones without unsettled captures."""
+        current, files, waiting = self._writer.number, self._folder.files(), unsettled()
+        if any(number not in files for number in waiting):
+            return []  # an erasure moved a capture that is not settled, so no page names its new location
+        return [number for number in files if number < current and number not in waiting]
+
+    def _needed(self, store: CopyStore) -> set[int]:
+        """Return the files that a page names, directly or through files that no longer exist."""
+        files = self._folder.files()
+        needed: set[int] = set()
+        ask = list(self._copies(store))
+        while ask:
+            number = ask.pop()
+            if number not in needed:
+                needed.add(number)
+                if number not in files:
+                    ask.extend({place.file for place in self._folder.moves(number).values()})
+        return needed
+
+    def _mend(self, store: CopyStore) -> None:
+        """Update pages that still name deleted files, and drop moves that no page can name now."""
+        files, named = self._folder.files(), self._copies(store)
+        for number, path in self._folder.moved_files().items():
+            if number in files:
+                continue
+            if number in named:
+                store.relocate(list(self._moves_again(number)))
+            elif path.stat().st_mtime < time.time() - _FORWARD_S:
+                path.unlink()
+
+    def _moves_again(self, number: int) -> Iterator[Move]:
+        for offset, length in self._folder.moves(number):
+            old = self._folder.copy(number, offset, length)
+            new = self._place(old)
+            page = None if new is None else self._page(new)
+            if new is not None and page is not None:
+                yield Move(*page, old=old, new=new)
+
+    def _page(self, copy: Copy) -> tuple[str, bytes] | None:
+        """Return the page whose record is at a location, or None if the record is damaged."""
+        try:
+            return self._folder.record(copy).page
+        except RepositoryError:
+            return None
+
+    def _head(self, number: int, row: IndexRow) -> Record | None:
+        """Return the WARC header of a record, or None if it is damaged."""
+        try:
+            return self._folder.head(number, row)
+        except RepositoryError:
+            return None
+
+    def _place(self, copy: Copy) -> Copy | None:
+        """Return the present location of a copy, or None if it was superseded and deleted."""
+        try:
+            return self._folder.place(copy)
+        except RepositoryError:
+            return None
+
+    def _compact(
+        self, store: CopyStore, unsettled: Callable[[], Counter[int]], done: TidyResult, *, goal: float, least: float
+    ) -> TidyResult:
+        """Rewrite the files with the smallest live share until the folder has `goal` bytes. Only files whose
+        superseded share is `least` or more are rewritten.
+        """
+        current = self._writer.number
+        if self._shares([current], store, unsettled())[0][0] > least:
+            self._writer.rotate()
+        shares = self._shares(self._closed(unsettled), store, unsettled())
+        for share, number in sorted(shares, reverse=True):
+            if number in self._damaged:
+                continue
+            if share <= least or self._folder.bytes_on_disk() <= goal:
+                break
+            moved = self._move(store, number, list(self._live_rows(number, store)))
+            if number not in self._copies(store):
+                done = TidyResult(done.files + 1, done.bytes + self._delete(number), done.moved + moved)
+            else:
+                self._damaged.add(number)  # a page names a record here that cannot be moved, so the file stays
+        return done
+
+    def _live_rows(self, number: int, store: CopyStore) -> Iterator[IndexRow]:
+        """Return the responses that a page record names, each followed by its request record."""
+        files = self._folder.files()
+        with_request = False
+        for row in self._folder.rows(number):
+            if row.kind == "response":
+                copy = self._newest(number, row, store)
+                if copy is not None and copy.file not in files:
+                    copy = self._place(copy)
+                with_request = copy == self._folder.copy(number, row.offset, row.length)
+                if with_request:
+                    yield row
+            elif row.kind == "request" and with_request:
+                yield row
+            else:
+                with_request = False
+
+    def _newest(self, number: int, row: IndexRow, store: CopyStore) -> Copy | None:
+        """Return the newest copy, according to the store, of the page to which a response belongs."""
+        head = self._head(number, row)
+        page = None if head is None else head.page
+        record = None if page is None else store.get(*page)
+        copy = None if record is None else record.copy
+        return copy if copy is not None and copy.repository == self._folder.repository else None
+
+    def _move(self, store: CopyStore, number: int, rows: Sequence[IndexRow]) -> int:
+        """Copy records byte for byte to the file being written, and update the store. Return the number of moved
+        copies.
+        """
+        moved = 0
+        for batch in _batches(rows):
+            old = [self._folder.copy(number, row.offset, row.length) for row in batch]
+            new = self._writer.append(
+                [Member(row.kind, self._folder.member(place)) for row, place in zip(batch, old, strict=True)]
+            )
+            pairs = [pair for row, *pair in zip(batch, old, new, strict=True) if row.kind == "response"]
+            self._writer.note_moves(number, [(before, after) for before, after in pairs])
+            heads = [self._head(number, row) for row in batch if row.kind == "response"]
+            moves = [
+                Move(*head.page, old=before, new=after)
+                for head, (before, after) in zip(heads, pairs, strict=True)
+                if head is not None and head.page is not None
+            ]
+            store.relocate(moves)
+            moved += len(moves)
+        return moved
+
+    def _copies(self, store: CopyStore) -> dict[int, int]:
+        """Return the number of page records that name each file of this repository."""
+        return store.copies(repository=self._folder.repository)
+
+    def _shares(self, numbers: Iterable[int], store: CopyStore, unsettled: Counter[int]) -> list[tuple[float, int]]:
+        live = unsettled + Counter(self._copies(store))
+        return [(self._superseded_share(number, live[number]), number) for number in numbers]
+
+    def _superseded_share(self, number: int, live: int) -> float:
+        """Estimate the share of a file's bytes that compaction would free, from the mean size of its responses."""
+        path = self._folder.files()[number]
+        size = path.stat().st_size
+        known, found = self._summaries.get(number, (-1, None))
+        if found is None or known != size:
+            found = summary(path)
+            self._summaries[number] = (size, found)
+        if found.records <= 1:
+            return 0.0
+        return 1.0 - min(live, found.responses) * found.copy_bytes / max(found.responses, 1) / size
+
+    def _check_limit(self, store: CopyStore, unsettled: Callable[[], Counter[int]]) -> None:
+        held = self._folder.bytes_on_disk()
+        if held <= (self._max_bytes or 0):
+            return
+        limit = f"more than repository.max_bytes = {self._max_bytes}"
+        where = f"repository {self._folder.directory} holds {held} bytes, {limit}"
+        if self._keep_all:
+            raise RepositoryError(f'{where}, and keep = "all" deletes nothing: raise max_bytes or set keep = "newest"')
+        sizes = {number: path.stat().st_size for number, path in self._folder.files().items()}
+        shares = self._shares(sizes, store, unsettled())
+        # Copies that were superseded only now are left to the next run. If even they are not enough, the crawl ends.
+        if held - sum(share * sizes[number] for share, number in shares) > (self._max_bytes or 0):
+            raise RepositoryError(f"{where}, and only newest copies are left: raise max_bytes or crawl fewer pages")
+
+    def _delete(self, number: int) -> int:
+        self._folder.let_go(number)
+        self._summaries.pop(number, None)
+        return self._writer.delete(number)
+
+
+def _batches(rows: Iterable[IndexRow]) -> Iterator[list[IndexRow]]:
+    """Yield rows in groups of a few megabytes. A response and its request stay together."""
+    batch: list[IndexRow] = []
+    size = 0
+    for row in rows:
+        if size >= _BATCH_BYTES and row.kind != "request":
+            yield batch
+            batch, size = [], 0
+        batch.append(row)
+        size += row.length
+    if batch:
+        yield batch

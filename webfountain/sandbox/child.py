@@ -1,0 +1,148 @@
+"""The child process that parses bodies within limits of memory and CPU time."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import struct
+import sys
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.formats.document import Document, PlainReader, ReadError
+from webfountain.formats.links import LinkExtractor, LinkSource
+from webfountain.formats.media_type import ContentType
+from webfountain.formats.robots import binding_part
+from webfountain.formats.sitemap import SitemapFile, read_sitemap
+
+if TYPE_CHECKING:
+    from typing import BinaryIO
+
+__all__ = ["FRAME", "LARGE_BYTES", "JobResult", "ReadJob", "main"]
+
+FRAME: Final = struct.Struct("<II")
+LARGE_BYTES: Final = 96_000_000
+"""A child that has more resident memory than this after a job ends, and another one replaces it."""
+
+
+class ReadJob(msgspec.Struct, frozen=True, array_like=True):
+    """One body to parse: a page of type `kind`; a sitemap if `kind` is None; a robots.txt if `is_robots`.
+
+    The job may use `memory_bytes` in addition to the memory of the idle child, and `cpu_s` seconds of CPU time.
+    """
+
+    kind: tuple[str, str | None] | None
+    memory_bytes: int
+    cpu_s: float
+    links: LinkSource | None = None
+    nofollow: bool = True
+    robot: str = ""
+    is_robots: bool = False
+
+
+class JobResult(msgspec.Struct, frozen=True, array_like=True):
+    """One of three results, or the error. After a result with `last` set, the child ends."""
+
+    document: Document | None = None
+    sitemap: SitemapFile | None = None
+    robots: bytes | None = None
+    error: ReadError | None = None
+    last: bool = False
+    died: bool = False
+    """True if the child ended before it answered."""
+
+
+def main() -> None:
+    """Serve jobs until the input ends."""
+    jobs, answers = sys.stdin.buffer, sys.stdout.buffer
+    # If the machine runs out of memory, the kernel should kill this process and not the crawler.
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
+        score.write("1000")
+    decoder = msgspec.msgpack.Decoder(ReadJob)
+    readers: dict[tuple[bool, str], PlainReader] = {}
+    idle_bytes = _address_space()
+    while head := jobs.read(FRAME.size):
+        sizes = FRAME.unpack(head)
+        job, body = decoder.decode(jobs.read(sizes[0])), jobs.read(sizes[1])
+        reader = readers.setdefault(
+            (job.nofollow, job.robot), PlainReader(LinkExtractor(nofollow=job.nofollow, robot=job.robot))
+        )
+        answer = _within_bounds(job, body, reader, idle_bytes)
+        del body
+        if _resident() > LARGE_BYTES or answer.error is not None:
+            answer = msgspec.structs.replace(answer, last=True)
+        _send(answers, msgspec.msgpack.encode(answer))
+        if answer.last:
+            return
+
+
+def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: int) -> JobResult:
+    """Parse the body. If that takes too much CPU time, the process is killed during this call."""
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]
+    soft = idle_bytes + len(body) + job.memory_bytes
+    if hard == resource.RLIM_INFINITY or soft < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
+    signal.setitimer(signal.ITIMER_PROF, job.cpu_s)  # SIGPROF ends the process, because it has no handler
+    try:
+        if job.is_robots:
+            return JobResult(robots=binding_part(body, job.robot))
+        if job.kind is None:
+            # A sitemap is read in pieces, so the reader can stop in time and return what it has.
+            latest = time.process_time() + job.cpu_s / 2
+            return JobResult(sitemap=read_sitemap(body, go_on=lambda: time.process_time() < latest))
+        kind = ContentType(*job.kind)
+        document = reader.read(body, kind, job.links)
+        return JobResult(document=document)
+    except MemoryError:
+        return JobResult(error="parse-memory")
+    except Exception:
+        # A parser that runs out of memory may fail with any error, so the peak decides.
+        starved = _peak() > idle_bytes + len(body) + job.memory_bytes // 2
+        return JobResult(error="parse-memory" if starved else "parse-crash")
+    finally:
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
+
+
+def _peak() -> int:
+    """Return the largest address space that this process has had, in bytes."""
+    try:
+        with open("/proc/self/status", "rb") as status:
+            return next(1024 * int(line.split()[1]) for line in status if line.startswith(b"VmPeak:"))
+    except (OSError, StopIteration):
+        return 0
+
+
+def _address_space() -> int:
+    """Return the address space of this process, in bytes."""
+    try:
+        with open("/proc/self/statm", "rb") as sizes:
+            return int(sizes.read().split()[0]) * resource.getpagesize()
+    except OSError:
+        return 1 << 40  # unknown on this system, so it limits nothing
+
+
+def _resident() -> int:
+    """Return the resident memory of this process in bytes, or its peak if the system does not report it."""
+    try:
+        with open("/proc/self/statm", "rb") as sizes:
+            return int(sizes.read().split()[1]) * resource.getpagesize()
+    except OSError:
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
+
+
+def _send(answers: BinaryIO, packed: bytes) -> None:
+    answers.write(struct.pack("<I", len(packed)) + packed)
+    answers.flush()
+
+
+if __name__ == "__main__":
+    # Ctrl-C in a terminal is meant for the parent, which ends its children.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    with suppress(BrokenPipeError):
+        main()
+    os._exit(0)

@@ -1,0 +1,182 @@
+"""Remember which pages were being examined when the process died, so that one page cannot crash every crawl.
+
+Place in the walk: around the examination of each page of our own collection. A page that crashes the process is not
+settled, so it comes back at the next start, among the first. So the pages under examination are written to a small
+memory-mapped file, which the kernel keeps when the process is killed. The pages that it contains at the next start are
+suspects. If several pages were examined at the same time, it is unknown which one was the cause; only a death with a
+single page counts. A suspect is examined last and alone, so its next death counts. A suspect that is examined without
+a crash is no longer a suspect. After three deaths a page counts as failed.
+
+Child processes protect from hostile bodies; this module protects from unforeseen causes, such as a machine that runs
+out of memory.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import struct
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.private_files import replaced
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from webfountain.records import Lease
+
+__all__ = ["CRASHES", "CrashSuspects"]
+
+CRASHES: Final = 3
+"""Number of deaths with this page alone under examination after which the page counts as failed."""
+_SLOTS: Final = 16
+_SLOT_BYTES: Final = 4_096
+_LENGTH: Final = struct.Struct("<I")
+
+
+class CrashSuspects:
+    """The pages under examination now, and those at the last death. Any thread may examine pages; only one process at
+    a time.
+
+    Parameters
+    ----------
+    folder : of the two files, beside the store; None: nothing is remembered
+    """
+
+    def __init__(self, folder: Path | None) -> None:
+        self._deaths: dict[str, int] = {}
+        self._list = None if folder is None else folder / "suspects.json"
+        self._slots: mmap.mmap | None = None
+        self._free = list(range(_SLOTS))
+        self._turn = threading.Condition()
+        self._examined = 0
+        self._alone = False
+        self._waiting = 0
+        self.found: Sequence[str] = ()
+        """Pages that were under examination when the last process died."""
+        if folder is not None:
+            self._open(folder / "examined", folder / "suspects.json")
+
+    def __contains__(self, url: str) -> bool:
+        return url in self._deaths
+
+    def __len__(self) -> int:
+        return len(self._deaths)
+
+    def may_examine_at_once(self, url: str) -> bool:
+        """Return whether a page may be examined now without waiting."""
+        return not (self._alone or self._waiting) and url not in self._deaths
+
+    def has_crashed(self, url: str) -> bool:
+        """Return whether a page has crashed too many processes. It returns True only once: when the page is due again
+        it is examined again, and the next death makes it True again.
+        """
+        if self._deaths.get(url, 0) < CRASHES:
+            return False
+        self._deaths[url] = CRASHES - 1
+        self._write()
+        return True
+
+    @contextmanager
+    def examining(self, url: str) -> Iterator[None]:
+        """Mark a page as under examination. Wait first if the page must be alone: a suspect waits until no other page
+        is examined.
+        """
+        suspect = url in self._deaths
+        with self._turn:
+            self._waiting += suspect
+            while self._alone or (suspect and self._examined):
+                self._turn.wait()
+            self._waiting -= suspect
+            self._alone = suspect
+            self._examined += 1
+            slot = self._mark(url)
+        try:
+            yield
+        finally:
+            # Also after an exception, which is not a death.
+            with self._turn:
+                self._clear(slot)
+                self._examined -= 1
+                if suspect:
+                    self._alone = False
+                self._turn.notify_all()
+        if suspect and self._deaths.pop(url, None) is not None:
+            self._write()
+
+    def put_last(
+        self, never: Sequence[Lease], recrawl: Sequence[Lease]
+    ) -> tuple[list[Lease], list[Lease], list[Lease]]:
+        """Return those leases of one site, from both queues, that may be fetched now, and those to release.
+
+        Suspects are released, and so leased again later, until their site has only suspects left.
+        """
+        others = [[each for each in leases if each.record.url not in self._deaths] for leases in (never, recrawl)]
+        if not self._deaths or not any(others):
+            return list(never), list(recrawl), []
+        return others[0], others[1], [each for each in (*never, *recrawl) if each.record.url in self._deaths]
+
+    def close(self) -> None:
+        """Mark all examinations as ended."""
+        if self._slots is not None:
+            self._slots.close()
+            self._slots = None
+
+    def _open(self, examined: Path, known: Path) -> None:
+        """Take over the file of the previous process."""
+        try:
+            self._deaths = msgspec.json.decode(known.read_bytes(), type=dict[str, int])
+        except (OSError, msgspec.DecodeError):  # missing, or torn by a power failure
+            self._deaths = {}
+        try:
+            with open(os.open(examined, os.O_RDWR | os.O_CREAT, 0o600), "r+b") as file:
+                file.truncate(_SLOTS * _SLOT_BYTES)
+                self._slots = mmap.mmap(file.fileno(), _SLOTS * _SLOT_BYTES)
+        except OSError:  # the disk is full: nothing is remembered
+            return
+        self.found = [url for slot in range(_SLOTS) if (url := self._marked(slot))]
+        for url in self.found:
+            self._deaths[url] = self._deaths.get(url, 0) + (len(self.found) == 1)
+        if self.found:
+            self._write()
+        for slot in range(_SLOTS):
+            self._clear_slot(slot)
+
+    def _mark(self, url: str) -> int | None:
+        """Write a page as under examination; its length is written last, so that a torn entry does not count."""
+        packed = url.encode()
+        if self._slots is None or not self._free or len(packed) > _SLOT_BYTES - _LENGTH.size:
+            return None
+        slot = self._free.pop()
+        at = slot * _SLOT_BYTES
+        self._slots[at + _LENGTH.size : at + _LENGTH.size + len(packed)] = packed
+        _LENGTH.pack_into(self._slots, at, len(packed))
+        return slot
+
+    def _clear(self, slot: int | None) -> None:
+        if slot is not None:
+            self._clear_slot(slot)
+            self._free.append(slot)
+
+    def _clear_slot(self, slot: int) -> None:
+        if self._slots is not None:
+            _LENGTH.pack_into(self._slots, slot * _SLOT_BYTES, 0)
+
+    def _marked(self, slot: int) -> str | None:
+        assert self._slots is not None
+        at = slot * _SLOT_BYTES
+        length = _LENGTH.unpack_from(self._slots, at)[0]
+        if not 0 < length <= _SLOT_BYTES - _LENGTH.size:
+            return None
+        return self._slots[at + _LENGTH.size : at + _LENGTH.size + length].decode("utf-8", "replace")
+
+    def _write(self) -> None:
+        """Write all suspects, completely or not at all. A full disk is reported by other parts."""
+        assert self._list is not None
+        with suppress(OSError), replaced(self._list) as file:
+            file.write(msgspec.json.encode(self._deaths))

@@ -1,0 +1,273 @@
+"""The parser of hostile bodies: child processes with limits.
+
+Life of a job: a thread that has a body to parse uses its own child process. The child starts with the first body and
+parses many. It receives the body through a pipe. Before reading it, it limits itself: its address space by
+`setrlimit`, its CPU time by a timer whose signal ends it, even inside the parser's C code. The result comes back as a
+`formats.document.Document` or a `SitemapFile`. If the child ends instead, the job gets an error word that says how it
+ended, and the next job starts another child. A child also ends when its parent ends, when a job left it large, and at
+once when the crawl stops. One thread is for large bodies, so only one of them is in memory at a time. Two threads are
+for the others, which therefore never wait behind large ones.
+
+Place in the walk: between the examiner and the formats. Reading blocks, so it must run in a thread; `run` provides
+some. ``python -m webfountain.sandbox`` is the child. It reads frames from standard input: the sizes of job and body as
+two uint32, a `ReadJob` as msgpack, the body. It writes the size of the answer and a `JobResult` as msgpack. It imports
+only the package `formats`. Systems that do not enforce RLIMIT_AS (macOS) limit the memory of a child only through its
+CPU time.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import signal
+import struct
+import subprocess
+import sys
+import threading
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, TypeVar
+
+import msgspec
+
+from webfountain.formats.document import Document, PlainReader, ReadError
+from webfountain.formats.robots import MAX_ORDINARY_ROBOTS_BYTES, binding_part
+from webfountain.formats.sitemap import SitemapFile, read_sitemap
+from webfountain.sandbox.child import FRAME, JobResult, ReadJob
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import IO
+
+    from webfountain.formats.links import LinkExtractor, LinkSource
+    from webfountain.formats.media_type import ContentType
+
+__all__ = ["CPU_S", "MEMORY_BYTES", "FencedReader"]
+
+logger = logging.getLogger(__name__)
+
+_T = TypeVar("_T")
+
+CPU_S: Final = 2.0
+"""Largest CPU time for one body, in seconds."""
+MEMORY_BYTES: Final = 256_000_000
+"""Largest memory for parsing one body, without the body itself; small bodies get less (`_memory_for`)."""
+_MEMORY_AT_LEAST: Final = 96_000_000
+_MEMORY_PER_BYTE: Final = 24
+"""A tree that consists of three-letter tags takes 40 bytes per byte of the body, an ordinary page 5."""
+_WALL_S: Final = 60.0
+"""Time after which a child that neither answers nor uses CPU time is killed."""
+_LARGE_BYTES: Final = 1_000_000
+_SMALL_SITEMAP_BYTES: Final = 65_536
+_THREADS: Final = 2
+_TRIES: Final = 3
+"""Number of children that must die on a body before the body counts as the cause: children are also killed from
+outside.
+"""
+_ROOT: Final = Path(__file__).resolve().parents[2]
+
+
+class FencedReader:
+    """A `formats.document.DocumentReader` for untrusted bodies. Any thread may read; `close` kills all children.
+
+    A body that cannot be parsed within the limits gives a document with an error word, never an exception.
+    """
+
+    LANES: Final = {"large": 1, "others": _THREADS}
+    """Kinds of threads, with the number of each."""
+
+    def __init__(self, extractor: LinkExtractor) -> None:
+        self._extractor = extractor
+        self._plain = PlainReader(extractor)
+        self._own = threading.local()
+        self._children: set[_Child] = set()
+        self._guard = threading.Lock()
+        self._closed = False
+        self._large = ThreadPoolExecutor(1, thread_name_prefix="webfountain-large")
+        self._others = ThreadPoolExecutor(_THREADS, thread_name_prefix="webfountain-reader")
+
+    def read(self, body: bytes, kind: ContentType, links: LinkSource | None = None) -> Document:
+        """Return the document of a body, within limits of time and memory. It can block for some seconds."""
+        found = self.read_at_once(body, kind, links)
+        if found is not None:
+            return found
+        extractor = self._extractor
+        reported = (kind.kind, kind.charset)
+        job = ReadJob(reported, _memory_for(body), CPU_S, links, nofollow=extractor.nofollow, robot=extractor.robot)
+        answer = self._ask(job, body)
+        return answer.document or Document(error=answer.error or "parse-crash")
+
+    def read_at_once(self, body: bytes, kind: ContentType, links: LinkSource | None = None) -> Document | None:
+        """Do the same as `read` if that is certainly cheap, else return None."""
+        return self._plain.read_at_once(body, kind, links)
+
+    def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
+        """Do the same as `formats.sitemap.read_sitemap`, within limits of time and memory, or return the error."""
+        if len(body) <= _SMALL_SITEMAP_BYTES and not body.startswith(b"\x1f\x8b"):
+            return read_sitemap(body)
+        answer = self._ask(ReadJob(None, MEMORY_BYTES, CPU_S), body)
+        return answer.sitemap or answer.error or "parse-crash"
+
+    def read_robots(self, body: bytes, robot: str) -> bytes:
+        """Do the same as `formats.robots.binding_part`. A short file is returned as it is."""
+        if len(body) <= MAX_ORDINARY_ROBOTS_BYTES:
+            return body
+        found = self._ask(ReadJob(None, MEMORY_BYTES, CPU_S, robot=robot, is_robots=True), body).robots
+        return binding_part(body, robot) if found is None else found
+
+    @staticmethod
+    def lane_of(size: int) -> str:
+        """Return which of the LANES reads a body of about `size` bytes."""
+        return "large" if size > _LARGE_BYTES else "others"
+
+    async def run(self, function: Callable[[], _T], *, size: int) -> _T:
+        """Call `function`, which reads a body of about `size` bytes, in a thread of the right lane."""
+        threads = self._large if self.lane_of(size) == "large" else self._others
+        import asyncio  # noqa: PLC0415  a child needs none
+
+        return await asyncio.get_running_loop().run_in_executor(threads, function)
+
+    def close(self) -> None:
+        """Kill all children now. Running and later jobs get the error parse-crash."""
+        with self._guard:
+            self._closed = True
+            children = list(self._children)
+        for child in children:
+            child.kill()
+        for child in children:
+            child.clear()
+        for threads in (self._large, self._others):
+            threads.shutdown(wait=False)
+
+    def _ask(self, job: ReadJob, body: bytes) -> JobResult:
+        """Return the answer of a child. If the child crashed or was killed from outside, try again."""
+        answer = self._ask_once(job, body)
+        for _ in range(_TRIES - 1):
+            if self._closed or answer.error != "parse-crash" or not answer.died:
+                break
+            answer = self._ask_once(job, body)
+        return answer
+
+    def _ask_once(self, job: ReadJob, body: bytes) -> JobResult:
+        child: _Child | None = getattr(self._own, "child", None)
+        if self._closed:
+            return JobResult(error="parse-crash")
+        if child is None:
+            try:
+                child = _Child()
+            except OSError as error:
+                logger.warning("No process can be started to read a page: %s", error.strerror)
+                return JobResult(error="parse-crash", died=True)
+            self._own.child = child
+            with self._guard:
+                self._children.add(child)
+                if self._closed:
+                    child.kill()
+        answer = child.ask(job, body)
+        if answer.last:
+            self._own.child = None
+            with self._guard:
+                self._children.discard(child)
+        return answer
+
+
+class _Child:
+    """One child process. One thread uses it; any thread may `kill` it."""
+
+    def __init__(self) -> None:
+        path = os.pathsep.join(filter(None, [str(_ROOT), os.environ.get("PYTHONPATH", "")]))
+        # A session of its own, because signals from the terminal are meant for the parent.
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "webfountain.sandbox.child"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path},
+            bufsize=0,
+            start_new_session=True,
+        )
+        weakref.finalize(self, _dispose, self._process)
+        self._asking = threading.Lock()
+        self._answers = select.poll()  # descriptors in a large crawl are too high for `select.select`
+        self._answers.register(self._pipe(self._process.stdout), select.POLLIN)
+
+    @staticmethod
+    def _pipe(pipe: IO[bytes] | None) -> IO[bytes]:
+        assert pipe is not None
+        return pipe
+
+    def ask(self, job: ReadJob, body: bytes) -> JobResult:
+        """Return the child's answer; if the child ends instead, return the reason as its last answer."""
+        packed = msgspec.msgpack.encode(job)
+        with self._asking:
+            return self._asked(packed, body)
+
+    def _asked(self, packed: bytes, body: bytes) -> JobResult:
+        try:
+            self._write(FRAME.pack(len(packed), len(body)) + packed)
+            self._write(body)
+            size = struct.unpack("<I", self._read(4))[0]
+            answer = msgspec.msgpack.decode(self._read(size), type=JobResult)
+        except (OSError, EOFError, TimeoutError) as error:
+            return JobResult(error=self._end(late=isinstance(error, TimeoutError)), last=True, died=True)
+        if answer.last:
+            self._end()
+        return answer
+
+    def kill(self) -> None:
+        """Kill the child now. A caller that waits for its answer gets one."""
+        self._process.kill()
+
+    def clear(self) -> None:
+        """Clean up after `kill`, once no caller waits any more."""
+        with self._asking:
+            self._end()
+
+    def _end(self, *, late: bool = False) -> ReadError:
+        """Wait for a process that has ended, and return how it ended."""
+        if late:
+            self.kill()
+        status = _wait(self._process)
+        if late or -status in (signal.SIGPROF, signal.SIGXCPU):
+            return "parse-time"
+        return "parse-crash"
+
+    def _write(self, data: bytes) -> None:
+        pipe, rest = self._pipe(self._process.stdin).fileno(), memoryview(data)
+        while rest:
+            rest = rest[os.write(pipe, rest) :]
+
+    def _read(self, size: int) -> bytes:
+        """Read exactly `size` bytes. Raises EOFError if the child ended, TimeoutError if it does not answer."""
+        pipe, pieces = self._pipe(self._process.stdout).fileno(), []
+        while size:
+            if not self._answers.poll(1000 * _WALL_S):
+                raise TimeoutError
+            piece = os.read(pipe, min(size, 1_048_576))
+            if not piece:
+                raise EOFError
+            pieces.append(piece)
+            size -= len(piece)
+        return b"".join(pieces)
+
+
+def _dispose(process: subprocess.Popen[bytes]) -> None:
+    """End a child that is no longer needed."""
+    process.kill()
+    _wait(process)
+
+
+def _wait(process: subprocess.Popen[bytes]) -> int:
+    """Wait for a child that has ended or is about to, and return its status."""
+    for pipe in (process.stdin, process.stdout):
+        if pipe is not None:
+            with contextlib.suppress(OSError):
+                pipe.close()
+    return process.wait()
+
+
+def _memory_for(body: bytes) -> int:
+    return min(MEMORY_BYTES, _MEMORY_AT_LEAST + _MEMORY_PER_BYTE * len(body))

@@ -1,0 +1,70 @@
+"""A private temporary folder that is removed soon after its process ends, even after a kill.
+
+A folder that is closed is removed. The folder of a killed process is removed by the next process that creates one: each
+living process holds a lock on a file in its folder, which the system releases with the process.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+__all__ = ["Scratch"]
+
+_PREFIX: Final = "webfountain-scratch-"
+_LOCK: Final = "lock"
+_NEWBORN_S: Final = 3600.0
+"""Age in seconds below which a folder is not removed, because its process may not have locked it yet."""
+
+
+class Scratch:
+    """A folder of this process, mode 0700, in the system's folder of temporary files.
+
+    Raises
+    ------
+    OSError
+        when none can be created there.
+    """
+
+    def __init__(self) -> None:
+        _sweep(Path(tempfile.gettempdir()))
+        self.path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        self._lock = os.open(self.path / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+
+    def close(self) -> None:
+        """Remove the folder and its contents. A second call has no effect."""
+        if self._lock >= 0:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = -1
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+
+def _sweep(parent: Path) -> None:
+    """Remove the folders of this user whose processes have ended."""
+    with contextlib.suppress(OSError):
+        for folder in parent.glob(_PREFIX + "*"):
+            with contextlib.suppress(OSError):
+                if folder.stat().st_uid == os.getuid() and folder.stat().st_mtime < time.time() - _NEWBORN_S:
+                    _remove_unless_held(folder)
+
+
+def _remove_unless_held(folder: Path) -> None:
+    held = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(held)

@@ -1,0 +1,237 @@
+"""The index: an SQLite file with the words of each held page in FTS5, and the cursor of the last indexed text.
+
+Texts themselves are not stored, so the index is smaller than they are. A page that changed gets a new number; the
+words under its old number match no page, and are removed when the index is built again (`stale`). One process writes
+the file; many may read it.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sqlite3
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+import xxhash
+
+from webfountain.errors import InputError, StoreError
+from webfountain.search.search_query import fts_query
+from webfountain.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+__all__ = ["MAX_TEXT", "FoundPage", "IndexedText", "SearchFilter", "SearchIndex", "SearchState"]
+
+MAX_TEXT: Final = 1_000_000
+"""Number of characters of a text that are indexed."""
+MAX_FOUND: Final = 100
+_RANKED: Final = 5_000
+"""Number of newest pages among which the best are chosen, for words that occur in more pages."""
+_FORMAT: Final = 1
+_BUSY_S: Final = 30.0
+_SCHEMA: Final = """
+CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS pages (
+    id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT NOT NULL UNIQUE, fetched REAL, verdict TEXT, title TEXT,
+    round INTEGER
+);
+CREATE VIRTUAL TABLE IF NOT EXISTS words
+    USING fts5(title, text, place, content='', tokenize="unicode61 remove_diacritics 2");
+"""
+
+
+class IndexedText(NamedTuple):
+    """A page to index. `text` is None if the page is no longer held."""
+
+    url: str
+    verdict: str
+    fetched: float | None
+    title: str | None
+    text: str | None
+
+
+class SearchFilter(msgspec.Struct, frozen=True):
+    """The pages that are wanted. Empty fields accept all; times are UTC seconds."""
+
+    site: str = ""
+    since: float | None = None
+    until: float | None = None
+    verdict: str = ""
+
+
+class FoundPage(msgspec.Struct, frozen=True):
+    """A page that a search found, the best first."""
+
+    url: str
+    title: str | None
+    fetched: float | None
+    verdict: str
+
+
+class SearchState(msgspec.Struct, frozen=True):
+    """The state of an index."""
+
+    cursor: str | None
+    """Cursor of the last indexed text. None before the first."""
+    pages: int
+    stale: int
+    """Number of old entries that match no page."""
+
+
+class SearchIndex:
+    """The index in a file. Only one thread may use it at a time."""
+
+    def __init__(self, path: Path, *, read_only: bool = False) -> None:
+        self._path = path
+        try:
+            self._base = self._opened(read_only=read_only)
+        except sqlite3.Error as error:
+            raise StoreError(f"{path}: the search index cannot be opened: {error}") from None
+
+    # ---------------------------------------------------------------- writing
+
+    def apply(self, texts: Sequence[IndexedText], cursor: str) -> None:
+        """Index texts, and store the cursor that follows them, in one step. A repeated call changes nothing."""
+        number = self._number("round")
+        with self._step():
+            for each in texts:
+                self._base.execute("DELETE FROM pages WHERE url = ?", (each.url,))
+                if each.text is not None:
+                    self._insert(each, number)
+            self._put("cursor", cursor)
+
+    def begin_round(self) -> None:
+        """Start the whole list again. Pages that it does not contain again are removed at its end (`end_round`)."""
+        with self._step():
+            self._put("round", str(self._number("round") + 1))
+            self._base.execute("DELETE FROM state WHERE name = 'cursor'")
+
+    def end_round(self) -> None:
+        """Remove the pages that the whole list did not contain again."""
+        with self._step():
+            self._base.execute("DELETE FROM pages WHERE round < ?", (self._number("round"),))
+
+    def clear(self) -> None:
+        """Remove everything, so that the index is built again without stale entries."""
+        with self._step():
+            self._base.execute("DELETE FROM pages")
+            self._base.execute("INSERT INTO words(words) VALUES('delete-all')")
+            self._base.execute("DELETE FROM state WHERE name IN ('cursor', 'inserted')")
+
+    def close(self) -> None:
+        """Close the file. A second call has no effect."""
+        self._base.close()
+
+    def _insert(self, each: IndexedText, number: int) -> None:
+        row = (each.url, each.fetched, each.verdict, each.title, number)
+        added = self._base.execute("INSERT INTO pages(url, fetched, verdict, title, round) VALUES(?, ?, ?, ?, ?)", row)
+        text = (added.lastrowid, each.title or "", (each.text or "")[:MAX_TEXT], _place(site_of(each.url)))
+        self._base.execute("INSERT INTO words(rowid, title, text, place) VALUES(?, ?, ?, ?)", text)
+        self._put("inserted", str(self._number("inserted") + 1))
+
+    # ---------------------------------------------------------------- reading
+
+    def find(self, query: str, wanted: SearchFilter, *, limit: int = 20) -> list[FoundPage]:
+        """Return the pages that a query finds, the best first.
+
+        For a very common word, only the newest pages are ranked.
+
+        Raises
+        ------
+        InputError
+            when the query is empty, or the limit is out of range.
+        """
+        if not 1 <= limit <= MAX_FOUND:
+            raise InputError(f"limit {limit}: is out of range (allowed: 1 to {MAX_FOUND})")
+        match = "{title text} : (" + fts_query(query) + ")"
+        if wanted.site:
+            match = f'({match}) AND place : "{_place(wanted.site)}"'
+        try:
+            rows = self._base.execute(
+                "SELECT url, title, fetched, verdict FROM "
+                "(SELECT rowid AS number, bm25(words, 4.0, 1.0, 0.0) AS score FROM words WHERE words MATCH :match "
+                "AND rowid >= :first) JOIN pages ON pages.id = number "
+                "WHERE (:since IS NULL OR fetched >= :since) AND (:until IS NULL OR fetched < :until) "
+                "AND (:verdict = '' OR verdict = :verdict) ORDER BY score LIMIT :limit",
+                {
+                    "match": match, "first": self._first_ranked(match), "since": wanted.since, "until": wanted.until,
+                    "verdict": wanted.verdict, "limit": limit,
+                },
+            ).fetchall()  # fmt: skip
+        except sqlite3.OperationalError as error:
+            raise StoreError(f"{self._path}: the search index cannot be read: {error}") from None
+        return [FoundPage(url, title, fetched, verdict) for url, title, fetched, verdict in rows]
+
+    def state(self) -> SearchState:
+        """Return the state of the index."""
+        pages = self._base.execute("SELECT count(*) FROM pages").fetchone()[0]
+        return SearchState(self._text("cursor"), pages, max(self._number("inserted") - pages, 0))
+
+    def urls(self) -> Iterator[tuple[str, str | None, float | None]]:
+        """Yield URL, title and time of each page, in order of URL."""
+        yield from self._base.execute("SELECT url, title, fetched FROM pages ORDER BY url")
+
+    def _first_ranked(self, match: str) -> int:
+        """Return the number from which pages are ranked: those of the newest `_RANKED` matches."""
+        found = self._base.execute(
+            "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT 1 OFFSET ?", (match, _RANKED)
+        ).fetchone()
+        return 0 if found is None else int(found[0])
+
+    # ------------------------------------------------------------ internal
+
+    def _opened(self, *, read_only: bool) -> sqlite3.Connection:
+        if read_only:
+            base = sqlite3.connect(
+                f"file:{self._path.absolute()}?mode=ro", uri=True, timeout=_BUSY_S, check_same_thread=False
+            )
+        else:
+            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600))
+            base = sqlite3.connect(self._path, timeout=_BUSY_S, check_same_thread=False)
+        base.isolation_level = None
+        try:
+            if not read_only:
+                base.execute("PRAGMA journal_mode = WAL")
+                base.execute("PRAGMA synchronous = NORMAL")
+                base.executescript(_SCHEMA)
+            found = base.execute("PRAGMA user_version").fetchone()[0]
+            if found not in (0, _FORMAT):
+                raise StoreError(f"{self._path}: another version of webfountain made this index; remove it")
+            if not found and not read_only:
+                base.execute(f"PRAGMA user_version = {_FORMAT}")
+        except BaseException:
+            base.close()
+            raise
+        return base
+
+    @contextlib.contextmanager
+    def _step(self) -> Iterator[None]:
+        try:
+            self._base.execute("BEGIN IMMEDIATE")
+            yield
+            self._base.execute("COMMIT")
+        except BaseException as error:
+            if self._base.in_transaction:
+                self._base.execute("ROLLBACK")
+            if isinstance(error, sqlite3.Error):
+                raise StoreError(f"{self._path}: the search index cannot be written: {error}") from None
+            raise
+
+    def _text(self, name: str) -> str | None:
+        found = self._base.execute("SELECT value FROM state WHERE name = ?", (name,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def _number(self, name: str) -> int:
+        return int(self._text(name) or 0)
+
+    def _put(self, name: str, value: str) -> None:
+        self._base.execute("INSERT OR REPLACE INTO state VALUES(?, ?)", (name, value))
+
+
+def _place(site: str) -> str:
+    """Return the word that stands for a site in the index."""
+    return "s" + xxhash.xxh3_64_hexdigest(site.encode())

@@ -1,0 +1,51 @@
+"""Convert what a person types to a query of SQLite's FTS5.
+
+All words must occur; "words in quotes" must occur in this order; -word must not occur; word* stands for all words with
+this beginning.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from webfountain.errors import InputError
+
+__all__ = ["MAX_TERMS", "fts_query", "words_of"]
+
+MAX_TERMS: Final = 20
+_TERM: Final = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
+_WORD: Final = re.compile(r"\w+")
+
+
+def fts_query(text: str) -> str:
+    """Return the FTS5 query for a text. Its words are quoted, so that none of them is read as an operator.
+
+    Raises
+    ------
+    InputError
+        when it has no word that must occur, or too many.
+    """
+    wanted, unwanted = list[str](), list[str]()
+    for minus, phrase, word in _TERM.findall(text):
+        term = _quoted(phrase or word, is_prefix=word.endswith("*"))
+        if term:
+            (unwanted if minus else wanted).append(term)
+    if not wanted:
+        raise InputError("search: give at least one word that must occur")
+    if len(wanted) + len(unwanted) > MAX_TERMS:
+        raise InputError(f"search: {len(wanted) + len(unwanted)} terms (allowed: up to {MAX_TERMS})")
+    return " ".join(["(" + " AND ".join(wanted) + ")", *(f"NOT {term}" for term in unwanted)])
+
+
+def words_of(text: str) -> list[str]:
+    """Return the words that must occur, in lower case, to mark them in an excerpt."""
+    found = [phrase or word for minus, phrase, word in _TERM.findall(text) if not minus]
+    return [word.lower() for each in found for word in _WORD.findall(each)]
+
+
+def _quoted(term: str, *, is_prefix: bool) -> str:
+    words = _WORD.findall(term)
+    if not words:
+        return ""
+    return '"' + " ".join(words) + '"' + ("*" if is_prefix else "")

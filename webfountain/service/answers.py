@@ -1,0 +1,262 @@
+"""Types of the service's queries, bodies and answers, in addition to the answers of the Python API."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from webfountain.api.answers import (  # noqa: TC001  (msgspec reads them)
+    BlockAnswer,
+    HistoryAnswer,
+    PageAnswer,
+    SiteAnswer,
+    TextAnswer,
+)
+from webfountain.api.changes import PageChangeAnswer  # noqa: TC001
+from webfountain.history.live import LiveSnapshot  # noqa: TC001
+from webfountain.records import State  # noqa: TC001
+from webfountain.store.site_orders import SiteOrder  # noqa: TC001
+
+__all__ = [
+    "MAX_LIMIT",
+    "BlockBody",
+    "BlocksPart",
+    "ChangesPart",
+    "ChangesQuery",
+    "CollectionEntry",
+    "CollectionsAnswer",
+    "DrainBody",
+    "ExplainQuery",
+    "ForgetBody",
+    "HealthAnswer",
+    "HistoryPart",
+    "HistoryQuery",
+    "LivePart",
+    "LiveQuery",
+    "NowBody",
+    "PageQuery",
+    "PagesPart",
+    "PagesQuery",
+    "PolicyBody",
+    "ReadyAnswer",
+    "SearchQuery",
+    "SiteQuery",
+    "SitesPart",
+    "SitesQuery",
+    "TextsPart",
+    "TextsQuery",
+    "UnblockBody",
+]
+
+MAX_LIMIT = 200
+Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="Maximum number of rows in this part.")]
+Url = Annotated[str, Meta(min_length=1, max_length=8000, description="A URL; the service uses its canonical form.")]
+Site = Annotated[str, Meta(min_length=1, max_length=2000, description="scheme://host[:port]")]
+Cursor = Annotated[str, Meta(max_length=20_000, description="Where to continue: `next` of the previous part.")]
+Seconds = Annotated[float, Meta(ge=0, le=1e11, description="UTC seconds.")]
+
+
+class CollectionEntry(msgspec.Struct, frozen=True):
+    """A served collection."""
+
+    name: str
+    """Name in the URLs of the service."""
+    available: bool
+    problem: str | None
+    """Reason why the store cannot be read."""
+
+
+class CollectionsAnswer(msgspec.Struct, frozen=True):
+    """The served collections."""
+
+    items: list[CollectionEntry]
+
+
+class SitesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for a list of sites."""
+
+    sort: SiteOrder = "name"
+    """Order of the list: most pages, most failed pages, latest change or first due time first."""
+    after: Annotated[str, Meta(max_length=2100, description="`next` of the part before; by name: a site.")] = ""
+    limit: Limit = 100
+
+
+class SitesPart(msgspec.Struct, frozen=True):
+    """One part of the list of sites, in its order. A site whose place changes meanwhile may be in two parts or in
+    none."""
+
+    items: list[SiteAnswer]
+    next: str | None
+    """Value of `after` for the next part. None if this is the last part."""
+
+
+class SiteQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for one site."""
+
+    site: Site
+
+
+class PagesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for the pages of a site."""
+
+    site: Site
+    state: State | None = None
+    after: Cursor = ""
+    limit: Limit = 100
+
+
+class PagesPart(msgspec.Struct, frozen=True):
+    """One part of the pages of a site, in the order of the store. A part may be empty although it is not the last."""
+
+    items: list[PageAnswer]
+    next: str | None
+    """Value of `after` for the next part. None if this is the last part."""
+
+
+class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for one page."""
+
+    url: Url
+
+
+class ExplainQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for the explanation of one URL."""
+
+    url: Url
+    linked_by: Annotated[str, Meta(max_length=8000, description="For an unknown URL: the page that links it.")] = ""
+
+
+class TextsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for texts."""
+
+    since: Cursor = ""
+    limit: Limit = 100
+
+
+class TextsPart(msgspec.Struct, frozen=True):
+    """One part of the texts."""
+
+    items: list[TextAnswer]
+    next: str | None
+    """Value of `since` for the next part. If `items` is empty, nothing more exists now."""
+
+
+class ChangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for changes, with the kind of feed."""
+
+    since: Cursor = ""
+    after: Annotated[float | None, Meta(description="Start time, UTC seconds, if `since` is empty.")] = None
+    feed: Literal["poll", "long", "sse"] = "poll"
+    """`long` waits up to `wait` seconds for a change. `sse` is a stream of server-sent events."""
+    site: Annotated[str, Meta(max_length=2000, description="Only changes of this site.")] = ""
+    verdict: Annotated[str, Meta(max_length=200, description="Only these verdicts, separated by commas.")] = ""
+    limit: Limit = 100
+    wait: Annotated[float, Meta(ge=0, le=60, description="Maximum wait of a long poll, s.")] = 30.0
+
+
+class ChangesPart(msgspec.Struct, frozen=True):
+    """One part of the change log."""
+
+    items: list[PageChangeAnswer]
+    next: str
+    """Value of `since` for the next part."""
+
+
+class SearchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for a full-text search."""
+
+    words: Annotated[str, Meta(min_length=1, max_length=1000, description="Words; see the command `search`.")]
+    site: Annotated[str, Meta(max_length=2000, description="Only pages of this site.")] = ""
+    since: Annotated[float | None, Meta(description="Only pages fetched from this time on, UTC seconds.")] = None
+    until: Annotated[float | None, Meta(description="Only pages fetched before this time, UTC seconds.")] = None
+    verdict: Annotated[str, Meta(max_length=20, description="Only pages with this last verdict.")] = ""
+    limit: Annotated[int, Meta(ge=1, le=100, description="The best so many.")] = 20
+
+
+class HistoryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for a part of the history."""
+
+    step: Literal["minute", "hour", "day"] = "minute"
+    """Length of a sample. Minutes are kept for two days, hours for ninety days, days forever."""
+    since: Seconds = 0.0
+    until: Seconds | None = None
+    limit: Annotated[int, Meta(ge=1, le=3000, description="The newest so many.")] = 1500
+
+
+class HistoryPart(msgspec.Struct, frozen=True):
+    """One part of the history, sorted by time."""
+
+    items: list[HistoryAnswer]
+
+
+class LiveQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for live snapshots, with the kind of feed."""
+
+    feed: Literal["poll", "sse"] = "poll"
+
+
+class LivePart(msgspec.Struct, frozen=True):
+    """The last snapshot of each crawling process."""
+
+    items: list[LiveSnapshot]
+
+
+class NowBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """URLs to fetch as soon as politeness allows."""
+
+    urls: Annotated[list[Url], Meta(min_length=1, max_length=10_000)]
+
+
+class ForgetBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The page or the site to remove permanently. Give exactly one of them."""
+
+    url: Url | None = None
+    site: Site | None = None
+
+
+class BlocksPart(msgspec.Struct, frozen=True):
+    """The present blocks, sorted by prefix."""
+
+    items: list[BlockAnswer]
+
+
+class BlockBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The prefix of URLs to block: a site or the beginning of a URL."""
+
+    prefix: Url
+    until: Annotated[float | None, Meta(description="End of the block, UTC seconds. Null: until unblocked.")] = None
+
+
+class UnblockBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The blocked prefix to unblock."""
+
+    prefix: Url
+
+
+class DrainBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The crawling process that must give up its sites and end."""
+
+    ant: Annotated[str, Meta(min_length=1, max_length=500, description="Its name in `status` or `live`.")]
+
+
+class PolicyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A policy file to check."""
+
+    text: Annotated[str, Meta(max_length=1_000_000, description="TOML.")]
+    against: bool = False
+    """Also report the effect on the collection. This reads the whole collection."""
+
+
+class HealthAnswer(msgspec.Struct, frozen=True):
+    """Confirmation that the service is alive."""
+
+    alive: bool
+
+
+class ReadyAnswer(msgspec.Struct, frozen=True):
+    """State of the service: whether a store can be read, and the problems of the stores that cannot."""
+
+    ready: bool
+    stores: list[CollectionEntry]

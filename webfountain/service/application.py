@@ -1,0 +1,243 @@
+"""The web application of the service: it routes, checks and answers requests by the table of operations.
+
+It converts the query and body of a request to the types of the operation. It refuses invalid values and names the
+field. Answers are JSON with an ETag, compressed when large enough.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import xxhash
+from aiohttp import web
+
+from webfountain.history.exposition import CONTENT_TYPE, exposition
+from webfountain.history.figures import Figures
+from webfountain.service.answers import CollectionEntry, CollectionsAnswer, HealthAnswer, ReadyAnswer
+from webfountain.service.guards import Guard, add_security_headers, answer_problems
+from webfountain.service.openapi import description
+from webfountain.service.operation import Call, Operation
+from webfountain.service.pages.router import PageRouter
+from webfountain.service.problems import ProblemError
+from webfountain.service.reference_page import reference_page
+from webfountain.service.roles import COOKIE, SESSION_S
+from webfountain.service.scrape import figures_of
+from webfountain.service.streams import STREAMS, StreamPlaces
+from webfountain.service.table import OPERATIONS
+from webfountain.service.tail import SharedAnswer
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webfountain.api.answers import CopyAnswer
+    from webfountain.service.roles import Roles
+    from webfountain.service.served_store import ServedStore
+    from webfountain.service.settings import ServeSettings
+
+__all__ = ["MAX_BODY", "Service"]
+
+MAX_BODY: Final = 1_000_000
+"""Maximum size of a request body, bytes."""
+BODY_S: Final = 10.0
+"""Maximum time to receive a body, s."""
+_WORTH_COMPRESSING: Final = 1400
+
+
+class Service:
+    """The stores by name, behind a guard."""
+
+    def __init__(self, stores: Mapping[str, ServedStore], settings: ServeSettings, roles: Roles) -> None:
+        self._stores = stores
+        self._roles = roles
+        self._base = settings.base_path
+        self._guard = Guard(settings, roles)
+        self._pages = PageRouter(stores, self._guard, settings.base_path)
+        self._places = StreamPlaces()
+        self._scrape = SharedAnswer(self._figures, seconds=1.0)
+        self._operations = (*OPERATIONS, *self._own_operations())
+        found = description(self._operations, base_path=self._base)
+        self._description, self._reference = msgspec.json.encode(found), reference_page(found)
+
+    def application(self) -> web.Application:
+        """Return the application that a server runs."""
+        app = web.Application(middlewares=[answer_problems], client_max_size=MAX_BODY)
+        app[STREAMS] = self._places
+        app.on_response_prepare.append(add_security_headers)
+        for each in self._operations:
+            app.router.add_route(each.method, self._base + each.path, self._handler(each))
+        app.router.add_get(f"{self._base}/v1/openapi.json", self._describe, allow_head=False)
+        app.router.add_get(f"{self._base}/v1/reference", self._refer, allow_head=False)
+        app.router.add_get(f"{self._base}/metrics", self._expose, allow_head=False)
+        app.router.add_get(f"{self._base}/login", self._login, allow_head=False)
+        self._pages.add_to(app)
+        return app
+
+    def _own_operations(self) -> tuple[Operation, ...]:
+        """Return the operations of the service itself, which belong to no collection."""
+        return (
+            Operation(
+                "collections", "GET", "/v1/collections", "The served collections.", CollectionsAnswer,
+                handle=self._collections, tag="service",
+            ),
+            Operation(
+                "health", "GET", "/healthz", "Confirm that the service is alive.", HealthAnswer,
+                handle=self._health, role=None, tag="service",
+            ),
+            Operation(
+                "ready", "GET", "/readyz", "Report whether a store can be read.", ReadyAnswer,
+                handle=self._ready, role=None, tag="service",
+            ),
+        )  # fmt: skip
+
+    def _handler(self, each: Operation) -> Any:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            self._guard.check(request, each.role)
+            store = self._store(request) if "{collection}" in each.path else None
+            query = _query(request, each.query)
+            body = None if each.body is None else await _body(request, each.body)
+            answer = await self._answer(each, Call(request, store, query, body))
+            if isinstance(answer, web.StreamResponse):
+                return answer
+            return _attachment(answer) if each.name == "copy" else json_response(request, answer)
+
+        return handle
+
+    @staticmethod
+    async def _answer(each: Operation, call: Call) -> Any:
+        if each.handle is not None:
+            return await each.handle(call)
+        assert call.store is not None
+        read, write = each.read, each.write
+        if read is not None:
+            return await call.store.call(lambda collection: read(collection, call.query))
+        assert write is not None
+        return await call.store.call(lambda collection: write(collection, call.body))
+
+    def _store(self, request: web.Request) -> ServedStore:
+        name = request.match_info["collection"]
+        found = self._stores.get(name)
+        if found is None:
+            raise ProblemError(404, "unknown-collection", "no served collection has this name (see /v1/collections)")
+        return found
+
+    async def _entries(self) -> list[CollectionEntry]:
+        """Return each store and whether it can be read."""
+
+        async def entry(store: ServedStore) -> CollectionEntry:
+            try:
+                await store.call(lambda collection: collection.changes_end())
+            except Exception:
+                return CollectionEntry(store.name, available=False, problem=store.failure or "the store is busy")
+            return CollectionEntry(store.name, available=True, problem=None)
+
+        return list(await asyncio.gather(*map(entry, self._stores.values())))
+
+    async def _collections(self, call: Call) -> CollectionsAnswer:
+        del call
+        return CollectionsAnswer(await self._entries())
+
+    async def _health(self, call: Call) -> HealthAnswer:
+        del call
+        return HealthAnswer(alive=True)
+
+    async def _ready(self, call: Call) -> object:
+        entries = await self._entries()
+        ready = any(each.available for each in entries)
+        public = [msgspec.structs.replace(each, problem=None if each.available else "away") for each in entries]
+        answer = json_response(call.request, ReadyAnswer(ready, public))
+        answer.set_status(200 if ready else 503)
+        return answer
+
+    async def _describe(self, request: web.Request) -> web.Response:
+        self._guard.check(request, "read")
+        return web.Response(body=self._description, content_type="application/json")
+
+    async def _refer(self, request: web.Request) -> web.Response:
+        self._guard.check(request, "read")
+        return web.Response(body=self._reference, content_type="text/html", charset="utf-8")
+
+    async def _expose(self, request: web.Request) -> web.Response:
+        """Answer a Prometheus scrape. Requests within one second share one answer."""
+        self._guard.check(request, "read")
+        body = await self._scrape.get()
+        return web.Response(body=body, headers={"Content-Type": CONTENT_TYPE})
+
+    async def _figures(self) -> bytes:
+        async def figures(store: ServedStore) -> Figures:
+            try:
+                return await store.call(lambda collection: figures_of(collection, store.name))
+            except Exception:
+                return Figures(store.name, available=False, at=0.0)
+
+        found = await asyncio.gather(*map(figures, self._stores.values()))
+        return exposition(found, streams=self._places.open)
+
+    async def _login(self, request: web.Request) -> web.Response:
+        """Open a session by the login URL that the service printed at its start."""
+        self._guard.check(request, None)
+        session = self._roles.open_session(request.query.get("code", ""))
+        if session is None:
+            raise ProblemError(403, "login", "this login address was already used or has expired: restart the service")
+        response = web.Response(status=303, headers={"Location": f"{self._base}/"})
+        scheme, _ = self._guard.origin(request)
+        response.set_cookie(
+            COOKIE, session, max_age=SESSION_S, path=f"{self._base}/", httponly=True, samesite="Strict",
+            secure=scheme == "https",
+        )  # fmt: skip
+        return response
+
+
+def json_response(request: web.Request, answer: object) -> web.Response:
+    """Return an answer as JSON, or status 304 if the client already has it."""
+    body = msgspec.json.encode(answer, enc_hook=_plain)
+    tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
+    headers = {"ETag": tag, "Vary": "Accept-Encoding, Authorization, Cookie"}
+    if request.method == "GET" and tag in request.headers.get("If-None-Match", ""):
+        return web.Response(status=304, headers=headers)
+    if len(body) >= _WORTH_COMPRESSING and "gzip" in request.headers.get("Accept-Encoding", ""):
+        body = gzip.compress(body, 3)
+        headers["Content-Encoding"] = "gzip"
+    return web.Response(body=body, content_type="application/json", headers=headers)
+
+
+def _attachment(copy: CopyAnswer) -> web.Response:
+    """Return a copy as an attachment. No browser shows or runs these untrusted bytes."""
+    headers = {
+        "Content-Disposition": 'attachment; filename="copy"',
+        "Content-Security-Policy": "default-src 'none'; sandbox",
+        "X-Webfountain-Status": str(copy.status),
+        "X-Webfountain-Fetched": repr(copy.fetched),
+    }
+    return web.Response(body=copy.body, content_type="application/octet-stream", headers=headers)
+
+
+def _query(request: web.Request, kind: type[msgspec.Struct]) -> Any:
+    given = request.query
+    if len(given) != len(set(given)):
+        raise ProblemError(400, "input", "a query parameter is given twice")
+    try:
+        return msgspec.convert(dict(given), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ProblemError(400, "input", f"query: {error}") from None
+
+
+async def _body(request: web.Request, kind: type[msgspec.Struct]) -> Any:
+    if request.content_type != "application/json":
+        raise ProblemError(415, "media-type", "send application/json")
+    try:
+        async with asyncio.timeout(BODY_S):
+            data = await request.read()
+    except TimeoutError:
+        raise ProblemError(408, "too-slow", f"the body took longer than {BODY_S:.0f} s") from None
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ProblemError(400, "input", f"body: {error}") from None
+
+
+def _plain(value: Any) -> object:
+    """Return a numpy number as a Python number."""
+    return value.item()

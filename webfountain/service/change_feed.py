@@ -1,0 +1,73 @@
+"""The change log as a feed, by poll, long poll or server-sent events."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import TYPE_CHECKING, Final
+
+from webfountain.service.answers import ChangesPart
+from webfountain.service.stream_parts import READ, ChangeFilter
+from webfountain.service.streams import send_stream
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from webfountain.api.collection import StoredCollection
+    from webfountain.service.answers import ChangesQuery
+    from webfountain.service.operation import Call
+    from webfountain.service.served_store import ServedStore
+
+__all__ = ["changes"]
+
+_STREAM_WAIT_S: Final = 5.0
+"""Maximum wait of a stream for news, s. It then checks whether a comment is due."""
+
+
+async def changes(call: Call) -> object:
+    """Answer a poll, a long poll or a stream."""
+    store, query = call.store, call.query
+    assert store is not None
+    wanted = ChangeFilter.of(query)
+    since = query.since or call.request.headers.get("Last-Event-ID", "")
+    if query.feed == "sse":
+        cursor = await store.call(lambda collection: _begin(collection, since, query.after, at_end=True))
+        await store.call(
+            lambda collection: collection.changes(since=cursor, limit=1)
+        )  # raise errors before the stream begins
+        return await send_stream(call.request, _stream(store, cursor or "", wanted))
+    part = await store.call(lambda collection: _part(collection, since, query, wanted))
+    if query.feed == "long":
+        loop = asyncio.get_running_loop()
+        until = loop.time() + query.wait
+        while not part.items and await store.tail.wait_beyond(part.next, until - loop.time()):
+            after = part.next
+            part = await store.call(lambda collection, after=after: _part(collection, after, query, wanted))  # type: ignore[misc]
+    return part
+
+
+def _begin(collection: StoredCollection, since: str, after: float | None, *, at_end: bool) -> str | None:
+    """Return the cursor to begin at. None means the oldest entry."""
+    if since:
+        return since
+    if after is not None:
+        return collection.changes_from(after)
+    return collection.changes_end() if at_end else None
+
+
+def _part(collection: StoredCollection, since: str, query: ChangesQuery, wanted: ChangeFilter) -> ChangesPart:
+    cursor = _begin(collection, since, query.after, at_end=False)
+    end = collection.changes_end() if cursor is None else cursor
+    found = collection.changes(since=cursor, limit=READ)
+    items = [each for each in found if wanted.lets(each)][: query.limit]
+    if len(items) == query.limit:
+        return ChangesPart(items, items[-1].cursor)  # type: ignore[arg-type]  # the union of its classes
+    return ChangesPart(items, found[-1].cursor if found else end)  # type: ignore[arg-type]
+
+
+async def _stream(store: ServedStore, cursor: str, wanted: ChangeFilter) -> AsyncIterator[bytes]:
+    while True:
+        data, end = await store.parts.after(cursor, wanted)
+        yield data
+        if end == cursor:
+            await store.tail.wait_beyond(cursor, _STREAM_WAIT_S)
+        cursor = end

@@ -1,0 +1,56 @@
+"""An operation: a row of the table by which requests are routed, checked, answered and described.
+
+A *read* runs in the thread of its store. Other operations are coroutines that receive the call and create their own
+answer.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
+    from aiohttp import web
+
+    from webfountain.api.collection import StoredCollection
+    from webfountain.service.roles import Role
+    from webfountain.service.served_store import ServedStore
+
+__all__ = ["Call", "Nothing", "Operation"]
+
+
+class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Type of an empty query or an empty body."""
+
+
+class Call(NamedTuple):
+    """An accepted request: its store if the path names one, its query and its body."""
+
+    request: web.Request
+    store: ServedStore | None
+    query: Any
+    body: Any
+
+
+class Operation(NamedTuple):
+    """Method, path below the base path, types, and the function that answers: `read`, `write` or `handle`."""
+
+    name: str
+    method: str
+    path: str
+    summary: str
+    answer: Any
+    query: type[msgspec.Struct] = Nothing
+    body: type[msgspec.Struct] | None = None
+    role: Role | None = "read"
+    """Role that the operation needs. None accepts every client."""
+    read: Callable[[StoredCollection, Any], object] | None = None
+    """Function that answers from the open collection and the query, in the thread of the store."""
+    write: Callable[[StoredCollection, Any], object] | None = None
+    """Function that answers from the open collection and the body, in the thread of the store."""
+    handle: Callable[[Call], Awaitable[object]] | None = None
+    media: str = "application/json"
+    tag: str = "collections"

@@ -1,0 +1,101 @@
+"""The values for the page of changes: the change log, newest first, filtered, with readable diffs.
+
+One request reads a bounded number of entries. If few of them match a filter, the page says how far it has read.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from webfountain.service.pages.word_diff import WordBudget, diff_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webfountain.api.collection import StoredCollection
+    from webfountain.records import Change
+    from webfountain.service.pages.word_diff import DiffRow
+
+__all__ = ["MAX_READ", "ChangeItem", "ChangesPageQuery", "changes_page", "items_of"]
+
+MAX_READ: Final = 3000
+"""Maximum number of entries that one page reads."""
+_ITEMS: Final = 30
+_VERDICTS: Final = (
+    "new", "changed", "minor", "returned", "gone", "redirected", "refused", "duplicate", "forgotten", "evicted"
+)  # fmt: skip
+
+
+class ChangesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of the page of changes."""
+
+    before: Annotated[str, Meta(max_length=30, pattern=r"^\d*(\.\d+)?$")] = ""
+    """Only entries before this time, UTC seconds."""
+    site: Annotated[str, Meta(max_length=2000)] = ""
+    prefix: Annotated[str, Meta(max_length=2000)] = ""
+    verdict: Annotated[str, Meta(max_length=20)] = ""
+    least: Annotated[str, Meta(max_length=3, pattern=r"^\d*$")] = ""
+    """Only changes of at least this share of the text, percent."""
+    view: Literal["inline", "side"] = "inline"
+
+    def lets(self, entry: Change) -> bool:
+        """Return whether the filters accept an entry."""
+        share = 0.0 if entry.resemblance is None else 1.0 - entry.resemblance
+        return (
+            (not self.site or entry.site == self.site)
+            and (not self.prefix or entry.url.startswith(self.prefix))
+            and (not self.verdict or entry.verdict == self.verdict)
+            and (not self.least or share * 100 >= int(self.least))
+        )
+
+
+class ChangeItem(NamedTuple):
+    """An entry of the log, with the rows of its diff."""
+
+    entry: Change
+    rows: list[DiffRow]
+    share: float | None
+    """Share of the text that changed, if it was computed."""
+
+
+def changes_page(collection: StoredCollection, query: ChangesPageQuery) -> Mapping[str, Any]:
+    """Return the values of the page of changes."""
+    at = collection.status().at
+    before = float(query.before or 0) or at + 3600.0
+    items, reached = items_of(collection, query, before)
+    return {
+        "items": items,
+        "at": at,
+        "older": reached,
+        "verdicts": _VERDICTS,
+        "filters": msgspec.structs.asdict(query),
+    }
+
+
+def items_of(
+    collection: StoredCollection, query: ChangesPageQuery, before: float, *, url: str = "", most: int = _ITEMS
+) -> tuple[list[ChangeItem], float | None]:
+    """Return the newest entries before a time that the filters accept, and the time from which to continue, None at
+    the end."""
+    found: list[Change] = []
+    for number, entry in enumerate(collection.details.entries_before(before)):
+        if len(found) >= most or number >= MAX_READ:
+            return _items(found), (found[-1].at if len(found) >= most else entry.at)
+        if query.lets(entry) and (not url or entry.url == url):
+            found.append(entry)
+    return _items(found), None
+
+
+def _items(entries: list[Change]) -> list[ChangeItem]:
+    budget = WordBudget()
+    return [
+        ChangeItem(
+            each,
+            diff_rows(each.diff, budget) if each.diff else [],
+            None if each.resemblance is None else 1.0 - each.resemblance,
+        )
+        for each in entries
+    ]

@@ -1,0 +1,101 @@
+"""The values for the page about one URL: state, checks, explanation, entries of the change log, text and headers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from webfountain.api.answers import ExplanationAnswer
+from webfountain.errors import InputError, PolicyError, RepositoryError
+from webfountain.service.pages.change_pages import ChangesPageQuery, items_of
+from webfountain.service.pages.charts import strip
+from webfountain.service.pages.strangers_text import cut
+from webfountain.urls import canonical
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webfountain.api.collection import StoredCollection
+
+__all__ = ["PageForm", "PagePageQuery", "act_on_page", "page_page"]
+
+MAX_TEXT: Final = 20_000
+"""Number of characters of a copy's text that are shown."""
+_HEADERS: Final = 100
+_VERSIONS: Final = 20
+
+
+class PagePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of the page about one URL."""
+
+    url: Annotated[str, Meta(max_length=8000)] = ""
+
+
+class PageForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The buttons of the page about one URL."""
+
+    url: Annotated[str, Meta(min_length=1, max_length=8000)]
+    act: Literal["now", "forget"]
+
+
+def page_page(collection: StoredCollection, query: PagePageQuery) -> Mapping[str, Any]:
+    """Return the values for the page about one URL, even if it is unknown."""
+    if not query.url:
+        return {"asked": "", "explained": None, "page": None}
+    explained = _explained(collection, query.url)
+    page = None if explained.url is None else collection.page(explained.url)
+    if page is None:
+        return {"asked": query.url, "explained": explained, "page": None}
+    checks = collection.details.checks(page.url)
+    at = collection.status().at
+    versions, _ = items_of(collection, ChangesPageQuery(), at + 3600.0, url=page.url, most=_VERSIONS)
+    return {
+        "asked": page.url,
+        "explained": explained,
+        "page": page,
+        "checks": checks,
+        "strip": strip(
+            f"The last {len(checks)} checks, the oldest first; a high mark is a change", [c.changed for c in checks]
+        ),
+        "versions": versions,
+        "at": at,
+        **_copy(collection, page.url),
+    }
+
+
+def act_on_page(collection: StoredCollection, form: PageForm) -> Mapping[str, Any]:
+    """Tell the crawl to fetch or forget a page."""
+    if form.act == "forget":
+        collection.forget(form.url)
+        return {"done": "The page is forgotten within a second, if a crawl runs."}
+    answer = collection.now([form.url])
+    if answer.refused:
+        return {"problem": f"It is refused: {answer.refused[0].why}."}
+    return {"done": "It is fetched as soon as politeness allows."}
+
+
+def _explained(collection: StoredCollection, url: str) -> ExplanationAnswer:
+    """Return the explanation of a URL, or why there is none: the store has no policy file that can be read."""
+    try:
+        return collection.explain(url)
+    except PolicyError as error:
+        name = canonical(url)
+        return ExplanationAnswer(url, name, collection.page(name) is not None, [f"It cannot be explained: {error}."])
+
+
+def _copy(collection: StoredCollection, url: str) -> dict[str, Any]:
+    """Return headers and text of the newest copy, or the reason why there are none."""
+    try:
+        copy = collection.copy(url)
+        text = collection.text(url)
+    except (InputError, RepositoryError) as error:
+        return {"copy": None, "no_copy": str(error), "text": "", "text_size": 0, "headers": []}
+    return {
+        "copy": copy,
+        "no_copy": None,
+        "text": cut(text, MAX_TEXT),
+        "text_size": len(text),
+        "headers": copy.headers[:_HEADERS],
+    }

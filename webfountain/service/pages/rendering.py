@@ -1,0 +1,89 @@
+"""Render pages: Jinja2 templates of the package, with the filters that format values."""
+
+from __future__ import annotations
+
+import time
+from datetime import UTC, datetime
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlencode
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup, escape
+
+from webfountain.service.pages.strangers_text import plain, shown, web_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["duration", "environment", "number", "percent", "query_of", "size", "when"]
+
+_NOTHING: Final = Markup('<span class="none">\u2013</span>')
+_UNITS: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
+_BYTES: Final = ("B", "kB", "MB", "GB", "TB")
+_LATEST: Final = 253_402_300_799.0
+"""The last second of the year 9999."""
+
+
+@cache
+def environment() -> Environment:
+    """Return the environment of all templates. Every value is escaped, and an unknown name is an error."""
+    found = Environment(
+        loader=PackageLoader("webfountain.service.pages"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.filters |= {
+        "when": when, "number": number, "percent": percent, "duration": duration, "size": size, "shown": shown,
+        "plain": plain, "query": query_of,
+    }  # fmt: skip
+    found.globals |= {"web_url": web_url, "now": time.time}
+    return found
+
+
+def when(at: float | None) -> Markup:
+    """Return a time in UTC. The script adds the time in the viewer's own zone."""
+    if at is None or not 0 <= at <= _LATEST:
+        return _NOTHING
+    moment = datetime.fromtimestamp(at, UTC)
+    return Markup('<time datetime="{}">{} UTC</time>').format(
+        moment.strftime("%Y-%m-%dT%H:%M:%SZ"), moment.strftime("%Y-%m-%d %H:%M:%S")
+    )
+
+
+def number(value: float | None, digits: int = 0) -> Markup:
+    """Return a number with thin spaces between groups of three digits."""
+    return _NOTHING if value is None else escape(f"{value:,.{digits}f}".replace(",", "\u202f"))
+
+
+def percent(share: float | None, digits: int = 1) -> Markup:
+    """Return a share in percent."""
+    return _NOTHING if share is None else escape(f"{share * 100:.{digits}f}\u202f%")
+
+
+def duration(seconds: float | None) -> Markup:
+    """Return a duration in the largest unit that fits."""
+    if seconds is None:
+        return _NOTHING
+    length, unit = next(((length, unit) for length, unit in _UNITS if abs(seconds) >= length), (1.0, "s"))
+    value = seconds / length
+    return escape(f"{value:.1f}\u202f{unit}" if abs(value) < 10 and length > 1 else f"{value:.0f}\u202f{unit}")
+
+
+def size(many: float | None) -> Markup:
+    """Return a number of bytes in the largest unit that fits."""
+    if many is None:
+        return _NOTHING
+    value, unit = float(many), "B"
+    for unit in _BYTES:
+        if abs(value) < 1000 or unit == _BYTES[-1]:
+            break
+        value /= 1000
+    return escape(f"{value:.0f}\u202f{unit}" if value >= 100 or unit == "B" else f"{value:.1f}\u202f{unit}")
+
+
+def query_of(values: Mapping[str, Any]) -> str:
+    """Return a query string made of values; empty ones are left out."""
+    return urlencode({name: value for name, value in values.items() if value not in (None, "", False)})

@@ -1,0 +1,244 @@
+"""The router of pages: check the role, read in the thread of the store, carry out forms, and render."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gzip
+from functools import cache, partial
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import xxhash
+from aiohttp import web
+
+from webfountain import __version__
+from webfountain.errors import InputError
+from webfountain.service.pages.overview import summary_of
+from webfountain.service.pages.rendering import environment
+from webfountain.service.pages.reports import MAX_ROWS, ReportQuery, as_csv, report_part
+from webfountain.service.pages.views import VIEWS
+from webfountain.service.problems import ProblemError, problem_of
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from webfountain.service.guards import Guard
+    from webfountain.service.pages.view import View
+    from webfountain.service.served_store import ServedStore
+
+__all__ = ["ASSETS", "PAGE_HEADERS", "PageRouter"]
+
+PAGE_HEADERS: Final = {
+    "Content-Security-Policy": (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
+        "form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "Referrer-Policy": "same-origin",  # with no-referrer, a browser sends forms with `Origin: null`
+}
+ASSETS: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+TABLES: Final = ("sites", "pages", "changes", "history")
+_MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if each.in_menu)
+_WORTH_COMPRESSING: Final = 1400
+_FORM_S: Final = 10.0
+
+
+class PageRouter:
+    """The pages of all served stores below a base path."""
+
+    def __init__(self, stores: Mapping[str, ServedStore], guard: Guard, base: str) -> None:
+        self._stores = stores
+        self._guard = guard
+        self._base = base
+
+    def add_to(self, app: web.Application) -> None:
+        """Add the routes of the pages to an application."""
+        router, base = app.router, self._base
+        router.add_get(f"{base}/", self._page(self._home), allow_head=False)
+        router.add_get(f"{base}/assets/{{name}}", self._asset, allow_head=False)
+        for view in VIEWS:
+            path = f"{base}/collections/{{collection}}{view.path}"
+            router.add_get(path, self._page(self._view(view)), allow_head=False)
+            if view.act is not None:
+                router.add_post(path, self._page(self._view(view)))
+        table = f"{base}/collections/{{collection}}/tables/{{table}}"
+        router.add_get(table, self._page(self._table), allow_head=False)
+
+    def _page(self, answer: Callable[[web.Request], Awaitable[web.StreamResponse]]) -> Any:
+        """Return a handler that shows an error as a page."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            try:
+                return await answer(request)
+            except Exception as error:
+                found = problem_of(error)
+            values = {"problem": found.problem, "title": found.problem.title, "collection": None}
+            response = self._rendered(request, "problem", values, status=found.problem.status)
+            if found.retry_after_s is not None:
+                response.headers["Retry-After"] = str(found.retry_after_s)
+            return response
+
+        return handle
+
+    async def _home(self, request: web.Request) -> web.StreamResponse:
+        """Show all collections."""
+        self._guard.check(request, "read")
+
+        async def summary(store: ServedStore) -> tuple[str, Mapping[str, Any] | None, str | None]:
+            try:
+                return store.name, await store.call(summary_of), None
+            except Exception:
+                return store.name, None, store.failure or "the store is busy"
+
+        rows = await asyncio.gather(*map(summary, self._stores.values()))
+        return self._rendered(request, "home", {"rows": rows, "title": "Collections", "collection": None})
+
+    def _view(self, view: View) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            self._guard.check(request, "operate" if request.method == "POST" else "read")
+            store = self._store(request)
+            query = _converted(_single(request.query), view.query)
+            form = None
+            if request.method == "POST":
+                assert view.form is not None
+                form = _converted(await _form(request), view.form)
+            values = await store.call(lambda collection: _values(collection, view, query, form))
+            more = {"title": view.title, "collection": store.name, "view": view.name, "done": None, "problem": None}
+            return self._rendered(request, view.name, more | dict(values))
+
+        return handle
+
+    async def _table(self, request: web.Request) -> web.StreamResponse:
+        """Send a whole table in parts."""
+        self._guard.check(request, "read")
+        store, query = self._store(request), _converted(_single(request.query), ReportQuery)
+        table = request.match_info["table"]
+        if table not in TABLES:
+            raise ProblemError(404, "unknown-table", f"there is no such table (there are: {', '.join(TABLES)})")
+        part, place = await store.call(partial(report_part, table=table, query=query, after=""))
+        kind = "text/csv" if query.format == "csv" else "application/json"
+        name = f'attachment; filename="{store.name}-{table}.{query.format}"'
+        response = web.StreamResponse(headers={"Content-Type": f"{kind}; charset=utf-8", "Content-Disposition": name})
+        await response.prepare(request)
+        with contextlib.suppress(ConnectionError):
+            sent = 0
+            while True:
+                await response.write(_encoded(part, query.format, is_first=sent == 0))
+                sent += len(part)
+                if place is None or sent >= MAX_ROWS:
+                    break
+                read = partial(report_part, table=table, query=query, after=place)
+                part, place = await store.call(read)
+            if query.format == "json":
+                await response.write(b"]\n" if sent else b"[]\n")
+        return response
+
+    async def _asset(self, request: web.Request) -> web.StreamResponse:
+        """Send a file of the package."""
+        self._guard.check(request, None)
+        name = request.match_info["name"]
+        if name not in ASSETS:
+            raise ProblemError(404, "http", "there is no such file")
+        headers = {"Cache-Control": "public, max-age=31536000, immutable"} if request.query.get("v") else {}
+        return _response(request, _asset(name), ASSETS[name], headers)
+
+    def _store(self, request: web.Request) -> ServedStore:
+        found = self._stores.get(request.match_info["collection"])
+        if found is None:
+            raise ProblemError(404, "unknown-collection", "no served collection has this name")
+        return found
+
+    def _rendered(
+        self, request: web.Request, name: str, values: Mapping[str, Any], *, status: int = 200
+    ) -> web.Response:
+        home = self._base + "/"
+        here = None if values["collection"] is None else f"{self._base}/collections/{values['collection']}"
+        shared = {
+            "base": self._base,
+            "home": home,
+            "here": here,
+            "menu": _MENU,
+            "view": name,
+            "may_operate": self._may_operate(request),
+            "asset": lambda file: f"{self._base}/assets/{file}?v={_asset_tag(file)}",
+            "version": __version__,
+            "path": request.path,
+            "several": len(self._stores) > 1,
+        }
+        text = environment().get_template(f"{name}.html").render(shared | dict(values))
+        response = _response(request, text.encode("utf-8", "replace"), "text/html", PAGE_HEADERS)
+        if response.status == 200:
+            response.set_status(status)
+        return response
+
+    def _may_operate(self, request: web.Request) -> bool:
+        try:
+            self._guard.check(request, "operate")
+        except ProblemError:
+            return False
+        return True
+
+
+def _values(collection: Any, view: View, query: Any, form: Any) -> Mapping[str, Any]:
+    """Return the values for a view, after carrying out its form."""
+    if form is None:
+        return view.read(collection, query)
+    assert view.act is not None
+    try:
+        done = view.act(collection, form)
+    except InputError as error:
+        done = {"problem": str(error)}
+    return {**view.read(collection, query), **done}
+
+
+def _response(request: web.Request, body: bytes, kind: str, headers: Mapping[str, str]) -> web.Response:
+    """Return a body, compressed, or status 304 if the client already has it."""
+    tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
+    more = {**headers, "ETag": tag, "Vary": "Accept-Encoding, Authorization, Cookie"}
+    if request.method == "GET" and tag in request.headers.get("If-None-Match", ""):
+        return web.Response(status=304, headers=more)
+    if len(body) >= _WORTH_COMPRESSING and "gzip" in request.headers.get("Accept-Encoding", ""):
+        body = gzip.compress(body, 3)
+        more["Content-Encoding"] = "gzip"
+    return web.Response(body=body, content_type=kind, charset="utf-8", headers=more)
+
+
+def _encoded(rows: list[dict[str, Any]], form: str, *, is_first: bool) -> bytes:
+    if form == "csv":
+        return as_csv(rows, with_head=is_first).encode("utf-8", "replace")
+    lines = b",\n".join(map(msgspec.json.encode, rows))
+    return (b"[" if is_first and rows else b",\n" if rows else b"") + lines
+
+
+def _single(given: Any) -> dict[str, Any]:
+    if len(given) != len(set(given)):
+        raise ProblemError(400, "input", "a parameter is given twice")
+    return dict(given)
+
+
+def _converted(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
+    try:
+        return msgspec.convert(given, kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ProblemError(400, "input", str(error)) from None
+
+
+async def _form(request: web.Request) -> dict[str, Any]:
+    if request.content_type != "application/x-www-form-urlencoded":
+        raise ProblemError(415, "media-type", "send a form")
+    try:
+        async with asyncio.timeout(_FORM_S):
+            return _single(await request.post())
+    except TimeoutError:
+        raise ProblemError(408, "too-slow", f"the form took longer than {_FORM_S:.0f} s") from None
+
+
+@cache
+def _asset(name: str) -> bytes:
+    return files("webfountain.service.pages").joinpath("assets", name).read_bytes()
+
+
+@cache
+def _asset_tag(name: str) -> str:
+    return xxhash.xxh3_64_hexdigest(_asset(name))

@@ -1,0 +1,186 @@
+"""The values for the pages about sites: the list of sites, one site, and the list of a site's pages."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from webfountain.core.buckets import interval_of
+from webfountain.history.live import STALE_S
+from webfountain.records import STATES, State
+from webfountain.service.problems import ProblemError
+from webfountain.store.site_orders import SiteOrder  # noqa: TC001  (msgspec reads it)
+from webfountain.urls import site_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webfountain.api.answers import PageAnswer, SiteAnswer
+    from webfountain.api.collection import StoredCollection
+    from webfountain.history.live import LiveSite
+
+__all__ = [
+    "PagesPageQuery",
+    "SiteForm",
+    "SitePageQuery",
+    "SitesPageQuery",
+    "act_on_site",
+    "pages_page",
+    "site_page",
+    "sites_page",
+]
+
+_ROWS: Final = 100
+_SAMPLE: Final = 1000
+"""Number of pages of a site that its page summarises."""
+
+
+class SitesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of the list of sites."""
+
+    after: Annotated[str, Meta(max_length=2100)] = ""
+    only: Literal["", "failing", "waiting"] = ""
+    sort: SiteOrder = "name"
+
+
+class SitePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of the page of a site."""
+
+    site: Annotated[str, Meta(min_length=1, max_length=2000)]
+
+
+class SiteForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The buttons of the page of a site."""
+
+    site: Annotated[str, Meta(min_length=1, max_length=2000)]
+    act: Literal["block", "unblock", "forget"]
+    sure: Literal["", "yes"] = ""
+
+
+class PagesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of the list of a site's pages."""
+
+    site: Annotated[str, Meta(min_length=1, max_length=2000)]
+    state: Literal["", "never-crawled", "crawled", "redirected", "gone", "refused", "failed"] = ""
+    after: Annotated[str, Meta(max_length=20_000)] = ""
+
+
+class SiteRow(NamedTuple):
+    """A site with the reason why it waits."""
+
+    site: SiteAnswer
+    reason: str
+    until: float | None
+
+
+def sites_page(collection: StoredCollection, query: SitesPageQuery) -> Mapping[str, Any]:
+    """Return the values for the list of sites. With a filter, one part reads up to 1000 sites."""
+    at, live = _live(collection)
+    rows, place = _rows(collection, query, live, at)
+    return {"rows": rows, "next": place, "filters": msgspec.structs.asdict(query)}
+
+
+def site_page(collection: StoredCollection, query: SitePageQuery) -> Mapping[str, Any]:
+    """Return the values for the page of a site, from at most 1000 of its pages."""
+    found = collection.site(query.site)
+    if found is None:
+        raise ProblemError(404, "unknown-site", "this site is not known here")
+    at, live = _live(collection)
+    here = live.get(query.site)
+    pages, more = collection.pages(query.site, limit=_SAMPLE)
+    fetched = sorted((page for page in pages if page.last_crawled), key=lambda page: -(page.last_crawled or 0))
+    waiting = sorted((page for page in pages if page.state == "never-crawled"), key=lambda page: -page.importance)
+    reason, until = _reason(found, here, at)
+    return {
+        "site": found,
+        "active": here,
+        "blocked": any(site_of(each.prefix) == query.site for each in collection.blocks()),
+        "reason": reason,
+        "until": until,
+        "robots": collection.details.robots(query.site),
+        "fetched": fetched[:50],
+        "waiting": waiting[:100],
+        "intervals": _intervals(pages, collection.details.fastest_s),
+        "is_sample": more is not None,
+        "sampled": len(pages),
+    }
+
+
+def pages_page(collection: StoredCollection, query: PagesPageQuery) -> Mapping[str, Any]:
+    """Return the values for the list of a site's pages."""
+    state: State | None = query.state or None
+    rows, more = collection.pages(query.site, state=state, after=query.after, limit=_ROWS)
+    return {"rows": rows, "next": more, "site": query.site, "state": query.state, "states": STATES}
+
+
+def act_on_site(collection: StoredCollection, form: SiteForm) -> Mapping[str, Any]:
+    """Block a site, end its block, or tell the crawl to forget it."""
+    if form.act == "block":
+        collection.block(form.site)
+        return {"done": "Nothing of the site is asked until it is unblocked. What is known stays."}
+    if form.act == "unblock":
+        collection.unblock(form.site)
+        return {"done": "The site is asked again."}
+    if not form.sure:
+        return {"problem": "It was not forgotten: tick the box beside the button."}
+    collection.forget(site=form.site)
+    return {"done": "The site is forgotten within a second, if a crawl runs."}
+
+
+def _live(collection: StoredCollection) -> tuple[float, dict[str, LiveSite]]:
+    snapshots = collection.live()
+    at = max((each.at for each in snapshots), default=0.0)
+    recent = [each for each in snapshots if at - each.at < STALE_S]
+    return at, {site.site: site for each in recent for site in each.live}
+
+
+def _rows(
+    collection: StoredCollection, query: SitesPageQuery, live: Mapping[str, LiveSite], at: float
+) -> tuple[list[SiteRow], str | None]:
+    """Return the rows of a part of the list, and the place to go on at. None at the end."""
+    if query.sort != "name":
+        sites, place = collection.sorted_sites(query.sort, after=query.after, limit=_ROWS)
+        return [SiteRow(each, *_reason(each, live.get(each.site), at)) for each in sites], place
+    most, rows, last = _SAMPLE if query.only else _ROWS, list[SiteRow](), ""
+    found = collection.sites(after=query.after, limit=most)
+    for each in found:
+        last = each.site
+        if _lets(each, query.only):
+            rows.append(SiteRow(each, *_reason(each, live.get(each.site), at)))
+        if len(rows) >= _ROWS:
+            return rows, last
+    return rows, last if len(found) == most else None
+
+
+def _lets(site: SiteAnswer, only: str) -> bool:
+    if only == "failing":
+        return bool(site.error or site.failures)
+    return only != "waiting" or bool(site.pages.get("never-crawled"))
+
+
+def _reason(site: SiteAnswer, here: LiveSite | None, at: float) -> tuple[str, float | None]:
+    """Return why nothing is requested from a site now, and until when."""
+    if here is not None:
+        return here.reason + (f": {here.word}" if here.word else ""), here.until
+    if site.error:
+        return f"not reached: {site.error}", site.next_at
+    if site.owner:
+        return f"active in {site.owner}", None
+    if site.due is None:
+        return "nothing is due", None
+    if at and site.due > at:
+        return "not due", site.due
+    return ("polite", site.next_at) if site.next_at > at > 0 else ("waits for a place on the active list", None)
+
+
+def _intervals(pages: list[PageAnswer], fastest_s: float) -> list[tuple[str, int]]:
+    """Return how many of the crawled pages have which change interval."""
+    counts = dict.fromkeys(("hourly or faster", "daily", "weekly", "monthly", "yearly", "more rarely"), 0)
+    limits = (3600.0, 86400.0, 7 * 86400.0, 31 * 86400.0, 366 * 86400.0)
+    for page in pages:
+        if page.state == "crawled":
+            seconds = interval_of(page.bucket, fastest_s)
+            counts[list(counts)[sum(seconds > limit for limit in limits)]] += 1
+    return list(counts.items())

@@ -1,0 +1,92 @@
+"""The values for the pages with which an operator controls a crawl: the plan, the policy file, URLs to fetch now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import msgspec
+from msgspec import Meta
+
+from webfountain.errors import InputError, PolicyError
+from webfountain.service.pages.charts import Series, bars
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webfountain.api.collection import StoredCollection
+    from webfountain.service.operation import Nothing
+
+__all__ = ["NowForm", "PolicyForm", "edit_policy", "now_page", "plan_page", "policy_page", "send_now"]
+
+
+class PolicyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The editor of the policy file."""
+
+    text: Annotated[str, Meta(max_length=1_000_000)]
+    digest: Annotated[str, Meta(max_length=64)]
+    act: Literal["check", "try", "write"]
+
+
+class NowForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The form with URLs to fetch now."""
+
+    urls: Annotated[str, Meta(max_length=900_000)]
+    act: Literal["check", "send"]
+
+
+def plan_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
+    """Return the values for the plan."""
+    status = collection.status()
+    plan = collection.details.plan(at=status.at).plan
+    return {"status": status, "plan": plan, "chart": "" if plan is None else _chart(plan)}
+
+
+def policy_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
+    """Return the values for the policy file."""
+    found = collection.details.policy()
+    meaning = collection.check_policy(found.text) if found.path else None
+    return {"policy": found, "meaning": meaning, "text": found.text, "answer": None, "act": ""}
+
+
+def edit_policy(collection: StoredCollection, form: PolicyForm) -> Mapping[str, Any]:
+    """Check an edited policy file, try it on the collection, or write it."""
+    text = form.text.replace("\r\n", "\n")
+    more: dict[str, Any] = {"text": text, "act": form.act, "answer": None}
+    if form.act == "write":
+        try:
+            collection.details.write_policy(text, form.digest)
+        except (InputError, PolicyError) as error:
+            return more | {"problem": f"It was not written: {error}"}
+        return {"done": "It is written. A running crawl takes it in within seconds. The version before lies beside it."}
+    return more | {"answer": collection.check_policy(text, against=form.act == "try")}
+
+
+def now_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
+    """Return the values for the form with URLs to fetch now."""
+    live = collection.live()
+    return {"urls": "", "judged": None, "immediate": sum(each.immediate for each in live)}
+
+
+def send_now(collection: StoredCollection, form: NowForm) -> Mapping[str, Any]:
+    """Judge each line of the form, or send the URLs."""
+    urls = [line.strip() for line in form.urls.splitlines() if line.strip()]
+    if not urls:
+        return {"problem": "There is no URL in the box."}
+    if form.act == "check":
+        at = collection.status().at
+        return {"urls": form.urls, "judged": collection.details.judge(urls, at=at)}
+    answer = collection.now(urls)
+    return {
+        "done": f"{len(answer.accepted)} URLs are sent. Each is fetched as soon as politeness allows.",
+        "sent": answer,
+    }
+
+
+def _chart(plan: Mapping[str, Any]) -> object:
+    periods = plan["by_period"]
+    times = [plan["start"] + number * plan["period_s"] for number in range(len(periods))]
+    series = [
+        Series("known pages, planned", [each["recrawl"] for each in periods]),
+        Series("new pages, planned", [each["new"] for each in periods]),
+    ]
+    return bars("Planned fetches by period", times, series, step=plan["period_s"])

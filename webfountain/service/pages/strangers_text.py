@@ -1,0 +1,69 @@
+"""Show untrusted texts safely: cut, isolated from the text around them, with invisible characters made visible.
+
+Titles, URLs, headers and diffs may come from any page of the web. The templates escape them, so they stay text. This
+module keeps them readable: a direction override cannot reverse the line around it, and a zero-width character cannot
+hide.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+from urllib.parse import urlsplit
+
+from markupsafe import Markup, escape
+
+__all__ = ["MAX_SHOWN", "cut", "plain", "shown", "web_url"]
+
+MAX_SHOWN: Final = 300
+"""Number of characters of a text that are shown in a line."""
+_INVISIBLE: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b\u200e\u200f\u2028-\u202e"
+    "\u2060-\u2069\u206a-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e0fff]"
+)
+"""C0 except tab and line feed, DEL, C1, soft hyphen, fillers, direction marks and overrides, zero-width characters,
+separators, annotations, lone surrogates, tags and variation selectors of plane 14.
+"""
+
+
+def cut(text: str, most: int = MAX_SHOWN) -> str:
+    """Return a text of at most `most` characters. A cut text ends with an ellipsis."""
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def plain(text: object, most: int = MAX_SHOWN) -> str:
+    """Return a text for an attribute or a field: cut, with each invisible character as its number."""
+    return _INVISIBLE.sub(_number, cut(str(text), most))
+
+
+def shown(text: object, most: int = MAX_SHOWN) -> Markup:
+    """Return a text for a page: cut, escaped, isolated, with each invisible character marked."""
+    return Markup("<bdi>{}</bdi>").format(_marked(cut(str(text), most)))
+
+
+def web_url(url: object) -> str | None:
+    """Return a URL to which a page may link. None for schemes other than http and https, and for texts that are not
+    URLs."""
+    text = str(url)
+    if _INVISIBLE.search(text) or any(each.isspace() for each in text):
+        return None
+    try:
+        parts = urlsplit(text)
+    except ValueError:
+        return None
+    return text if parts.scheme.lower() in ("http", "https") and parts.hostname else None
+
+
+def _marked(text: str) -> Markup:
+    parts, end = list[Markup](), 0
+    for found in _INVISIBLE.finditer(text):
+        parts += [
+            escape(text[end : found.start()]),
+            Markup('<span class="hidden-char">{}</span>').format(_number(found)),
+        ]
+        end = found.end()
+    return Markup("").join([*parts, escape(text[end:])])
+
+
+def _number(found: re.Match[str]) -> str:
+    return f"[U+{ord(found[0]):04X}]"

@@ -1,0 +1,209 @@
+"""The table of operations: each URL of the service below ``/v1`` with its query, its answer and the required role."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.api.answers import (
+    CopyAnswer,
+    ExplanationAnswer,
+    NoteAnswer,
+    PageAnswer,
+    PolicyAnswer,
+    SiteAnswer,
+    StatusAnswer,
+)
+from webfountain.api.search import SearchAnswer
+from webfountain.service import answers
+from webfountain.service.change_feed import changes
+from webfountain.service.live_feed import live
+from webfountain.service.operation import Nothing, Operation
+from webfountain.service.problems import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webfountain.api.collection import StoredCollection
+
+__all__ = ["OPERATIONS", "PREFIX"]
+
+PREFIX: Final = "/v1/collections/{collection}"
+
+
+def _sites(collection: StoredCollection, query: answers.SitesQuery) -> answers.SitesPart:
+    if query.sort != "name":
+        return answers.SitesPart(*collection.sorted_sites(query.sort, after=query.after, limit=query.limit))
+    found = collection.sites(after=query.after, limit=query.limit)
+    return answers.SitesPart(found, found[-1].site if len(found) == query.limit else None)
+
+
+def _site(collection: StoredCollection, query: answers.SiteQuery) -> SiteAnswer:
+    found = collection.site(query.site)
+    if found is None:
+        raise ProblemError(404, "unknown-site", f"{query.site} is not known here")
+    return found
+
+
+def _pages(collection: StoredCollection, query: answers.PagesQuery) -> answers.PagesPart:
+    if collection.site(query.site) is None:
+        raise ProblemError(404, "unknown-site", f"{query.site} is not known here")
+    return answers.PagesPart(*collection.pages(query.site, state=query.state, after=query.after, limit=query.limit))
+
+
+def _page(collection: StoredCollection, query: answers.PageQuery) -> PageAnswer:
+    found = collection.page(query.url)
+    if found is None:
+        raise ProblemError(404, "unknown-page", f"{query.url} is not known here")
+    return found
+
+
+def _copy(collection: StoredCollection, query: answers.PageQuery) -> CopyAnswer:
+    _page(collection, query)
+    return collection.copy(query.url)
+
+
+def _texts(collection: StoredCollection, query: answers.TextsQuery) -> answers.TextsPart:
+    found = collection.texts(since=query.since or None, limit=query.limit)
+    return answers.TextsPart(found, found[-1].cursor if found else query.since or None)
+
+
+def _explain(collection: StoredCollection, query: answers.ExplainQuery) -> ExplanationAnswer:
+    return collection.explain(query.url, linked_by=query.linked_by or None)
+
+
+def _history(collection: StoredCollection, query: answers.HistoryQuery) -> answers.HistoryPart:
+    found = collection.history(query.step, since=query.since, until=query.until)
+    return answers.HistoryPart(found[-query.limit :])
+
+
+def _search(collection: StoredCollection, query: answers.SearchQuery) -> SearchAnswer:
+    return collection.search.find(
+        query.words, site=query.site, since=query.since, until=query.until, verdict=query.verdict, limit=query.limit
+    )
+
+
+def _now(collection: StoredCollection, body: answers.NowBody) -> NoteAnswer:
+    return collection.now(body.urls)
+
+
+def _forget(collection: StoredCollection, body: answers.ForgetBody) -> NoteAnswer:
+    return collection.forget(body.url, site=body.site)
+
+
+def _pause(collection: StoredCollection, _: Nothing) -> NoteAnswer:
+    return collection.pause()
+
+
+def _resume(collection: StoredCollection, _: Nothing) -> NoteAnswer:
+    return collection.resume()
+
+
+def _block(collection: StoredCollection, body: answers.BlockBody) -> NoteAnswer:
+    return collection.block(body.prefix, until=body.until)
+
+
+def _unblock(collection: StoredCollection, body: answers.UnblockBody) -> NoteAnswer:
+    return collection.unblock(body.prefix)
+
+
+def _drain(collection: StoredCollection, body: answers.DrainBody) -> NoteAnswer:
+    return collection.drain(body.ant)
+
+
+def _check_policy(collection: StoredCollection, body: answers.PolicyBody) -> PolicyAnswer:
+    return collection.check_policy(body.text, against=body.against)
+
+
+def _reads() -> Iterable[Operation]:
+    """Yield the operations that read a collection."""
+    yield Operation(
+        "status", "GET", f"{PREFIX}/status", "The state of the collection.", StatusAnswer,
+        read=lambda collection, _: collection.status(),
+    )  # fmt: skip
+    yield Operation(
+        "sites", "GET", f"{PREFIX}/sites", "Sites by name, pages, failures, due time or change.", answers.SitesPart,
+        query=answers.SitesQuery, read=_sites,
+    )  # fmt: skip
+    yield Operation("site", "GET", f"{PREFIX}/site", "One site.", SiteAnswer, query=answers.SiteQuery, read=_site)
+    yield Operation(
+        "pages", "GET", f"{PREFIX}/pages", "Pages of a site.", answers.PagesPart, query=answers.PagesQuery, read=_pages
+    )
+    yield Operation("page", "GET", f"{PREFIX}/page", "One page.", PageAnswer, query=answers.PageQuery, read=_page)
+    yield Operation(
+        "copy", "GET", f"{PREFIX}/copy", "The newest copy of a page, as an attachment.", CopyAnswer,
+        query=answers.PageQuery, read=_copy, media="application/octet-stream",
+    )  # fmt: skip
+    yield Operation(
+        "texts", "GET", f"{PREFIX}/texts", "Pages as texts: the whole list, then the changes.", answers.TextsPart,
+        query=answers.TextsQuery, read=_texts,
+    )  # fmt: skip
+    yield Operation(
+        "explain", "GET", f"{PREFIX}/explain", "Why a URL is in its state, or was refused.", ExplanationAnswer,
+        query=answers.ExplainQuery, read=_explain,
+    )  # fmt: skip
+    yield Operation(
+        "blocks", "GET", f"{PREFIX}/blocks", "The blocked sites and URL prefixes.", answers.BlocksPart,
+        read=lambda collection, _: answers.BlocksPart(collection.blocks()),
+    )  # fmt: skip
+    yield Operation(
+        "history", "GET", f"{PREFIX}/history", "The crawl per minute, hour or day.", answers.HistoryPart,
+        query=answers.HistoryQuery, read=_history,
+    )  # fmt: skip
+    yield Operation(
+        "search", "GET", f"{PREFIX}/search", "Pages whose titles and texts have some words, the best first.",
+        SearchAnswer, query=answers.SearchQuery, read=_search,
+    )  # fmt: skip
+
+
+def _feeds() -> Iterable[Operation]:
+    """Yield the operations that can wait for news."""
+    yield Operation(
+        "changes", "GET", f"{PREFIX}/changes", "The change log: by poll, long poll or server-sent events.",
+        answers.ChangesPart, query=answers.ChangesQuery, handle=changes,
+    )  # fmt: skip
+    yield Operation(
+        "live", "GET", f"{PREFIX}/live", "The current state of each crawling process.", answers.LivePart,
+        query=answers.LiveQuery, handle=live,
+    )  # fmt: skip
+
+
+def _notes() -> Iterable[Operation]:
+    """Yield the operator's operations and the operations with a body."""
+    yield Operation(
+        "now", "POST", f"{PREFIX}/now", "Fetch URLs as soon as politeness allows.", NoteAnswer,
+        body=answers.NowBody, role="operate", write=_now, tag="notes",
+    )  # fmt: skip
+    yield Operation(
+        "forget", "POST", f"{PREFIX}/forget", "Remove a page or a site for good.", NoteAnswer,
+        body=answers.ForgetBody, role="operate", write=_forget, tag="notes",
+    )  # fmt: skip
+    yield Operation(
+        "pause", "POST", f"{PREFIX}/pause", "Stop all requests of the crawl until it is resumed.", NoteAnswer,
+        body=Nothing, role="operate", write=_pause, tag="notes",
+    )  # fmt: skip
+    yield Operation(
+        "resume", "POST", f"{PREFIX}/resume", "Resume a paused crawl.", NoteAnswer,
+        body=Nothing, role="operate", write=_resume, tag="notes",
+    )  # fmt: skip
+    yield Operation(
+        "block", "POST", f"{PREFIX}/block", "Keep a site or a URL prefix from being fetched.", NoteAnswer,
+        body=answers.BlockBody, role="operate", write=_block, tag="notes",
+    )  # fmt: skip
+    yield Operation(
+        "unblock", "POST", f"{PREFIX}/unblock", "End the block of a site or a URL prefix.", NoteAnswer,
+        body=answers.UnblockBody, role="operate", write=_unblock, tag="notes",
+    )  # fmt: skip
+    yield Operation(
+        "drain", "POST", f"{PREFIX}/drain", "Have a crawling process give up its sites and end.", NoteAnswer,
+        body=answers.DrainBody, role="operate", write=_drain, tag="notes",
+    )  # fmt: skip
+    yield Operation(
+        "check-policy", "POST", f"{PREFIX}/policy/check", "The meaning and the effect of a policy file.",
+        PolicyAnswer, body=answers.PolicyBody, role="operate", write=_check_policy, tag="policy",
+    )  # fmt: skip
+
+
+OPERATIONS: Final = (*_reads(), *_feeds(), *_notes())
+assert all(issubclass(each.query, msgspec.Struct) for each in OPERATIONS)

@@ -1,0 +1,72 @@
+"""Count census rows: the rule that all stores apply when they commit a step.
+
+The rows contain the measured constants of the model (DESIGN.md section 4). A check of a crawled page counts for the
+bucket that it was in. Every other fetch counts for bucket None, and a first copy counts as a birth in its new bucket. A
+refusal makes no request to the site and counts nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from webfountain.records import FETCHED, CensusRow, PageRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webfountain.records import Outcome
+
+__all__ = ["MILLISECONDS", "CensusEntry", "count_arrivals", "count_outcome", "last_crawled_ms", "period_of", "rows_of"]
+
+MILLISECONDS = 1000
+"""Unit of stored sums of times: integers have the same sum in any order and never drift."""
+
+CensusEntry = dict[tuple[int, int | None], list[float]]
+"""(period, bucket) -> fetches, changes, seconds, links, births, milliseconds watched."""
+
+
+def period_of(at: float, period_s: float) -> int:
+    """Return the number of the time period that contains `at`."""
+    return math.floor(at / period_s)
+
+
+def last_crawled_ms(record: PageRecord) -> int:
+    """Return the record's term in its bucket's sum of `last_crawled`, in whole milliseconds."""
+    return round((record.last_crawled or 0.0) * MILLISECONDS)
+
+
+def count_arrivals(counted: CensusEntry, period: int, births: int) -> None:
+    """Count new URLs that came from outside, not from links (nconst of the model)."""
+    if births:
+        _row(counted, period, None)[4] += births
+
+
+def count_outcome(counted: CensusEntry, period: int, before: PageRecord, outcome: Outcome) -> None:
+    """Count one settled fetch of a page whose record was `before`."""
+    if outcome.kind not in FETCHED:
+        return
+    row = _row(counted, period, before.bucket if before.state == "crawled" else None)
+    row[0] += 1
+    row[1] += outcome.kind == "changed"
+    row[2] += outcome.seconds
+    row[3] += outcome.links_new
+    if before.last_crawled is not None and outcome.record.last_crawled is not None and before.state == "crawled":
+        row[5] += last_crawled_ms(outcome.record) - last_crawled_ms(before)
+    if outcome.kind == "new":
+        _row(counted, period, outcome.record.bucket)[4] += 1
+
+
+def rows_of(counted: Iterable[tuple[tuple[int, int | None], list[float]]]) -> list[CensusRow]:
+    """Return the rows in order of period, bucket None first."""
+    ordered = sorted(counted, key=lambda item: (item[0][0], -1 if item[0][1] is None else item[0][1]))
+    return [
+        CensusRow(
+            period, bucket, int(fetches), int(changes), seconds, int(links), int(births), observed_time / MILLISECONDS
+        )
+        for (period, bucket), (fetches, changes, seconds, links, births, observed_time) in ordered
+    ]
+
+
+def _row(counted: CensusEntry, period: int, bucket: int | None) -> list[float]:
+    return counted.setdefault((period, bucket), [0, 0, 0.0, 0, 0, 0])

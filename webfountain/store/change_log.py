@@ -1,0 +1,163 @@
+"""The rules of the change log that all stores share: which settled fetches get an entry, and how a cursor is encoded.
+
+A page is *held* while it is crawled and not a duplicate of another page: its consumers then have its copy. An entry
+reports that a page became held, that its held copy changed, or that it is no longer held. The entry is computed when a
+step is committed, from the records before and after. This module stores nothing.
+"""
+
+from __future__ import annotations
+
+import re
+import struct
+from typing import TYPE_CHECKING, Final
+
+import xxhash
+
+from webfountain.errors import CursorLost, InputError
+from webfountain.records import COPIED, Change, PageRecord
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from webfountain.records import ChangeVerdict, Outcome
+
+__all__ = [
+    "BEGIN_ANEW",
+    "KEPT",
+    "check_settled",
+    "cursor_at",
+    "entry_of",
+    "is_cursor",
+    "is_held",
+    "no_cursor",
+    "parting",
+    "sequence_of",
+    "too_old",
+    "without_text",
+]
+
+KEPT: Final[frozenset[ChangeVerdict]] = COPIED | {"returned"}
+"""Verdicts after which the page is held; after all others it is not."""
+
+BEGIN_ANEW: Final = "read the whole list first: each line of `webfountain texts --jsonl` has a cursor to continue with"
+_ONE: Final = re.compile(r"[0-9a-f]{8}-[0-9]{1,18}(?:-[0-9a-f]{8})?")
+_MANY: Final = re.compile(r"[0-9a-f]{8}\.[A-Za-z0-9_-]{2,}")
+"""Format of the cursor of a log that several shards write (`store/shared/scripts.py`)."""
+
+
+def is_held(record: PageRecord) -> bool:
+    """Return whether the consumers of the collection have a copy of the page."""
+    return record.state == "crawled" and record.duplicate_of is None
+
+
+def check_settled(outcomes: Iterable[Outcome]) -> None:
+    """Raise ValueError if the record of an outcome is never-crawled: it must contain the result of the fetch."""
+    for outcome in outcomes:
+        if outcome.record.state == "never-crawled":
+            raise ValueError(f"{outcome.record.url}: a settled record cannot be never-crawled")
+
+
+def entry_of(before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at: float, sequence: int) -> Change | None:
+    """Return the entry of a settled fetch of a page whose record was `before`, or None if consumers need none."""
+    record = outcome.record
+    verdict = _verdict(before, record, outcome)
+    if verdict is None:
+        return None
+    return Change(
+        sequence=sequence,
+        at=at,
+        site=site,
+        key=key,
+        url=record.url,
+        verdict=verdict,
+        digest=record.digest if verdict in KEPT else None,
+        before=before.digest,
+        resemblance=outcome.resemblance,
+        title=outcome.title if verdict in KEPT else None,
+        target=record.duplicate_of if verdict == "duplicate" else outcome.target,
+        diff=outcome.diff,
+    )
+
+
+def parting(record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes, at: float, sequence: int) -> Change:
+    """Return the entry of a held page that was forgotten or evicted."""
+    return Change(sequence, at, site, key, record.url, verdict, before=record.digest)
+
+
+def without_text(entry: Change) -> Change:
+    """Return an entry without its content, because its page was forgotten: only the fact of the change stays."""
+    return Change(entry.sequence, entry.at, entry.site, entry.key, entry.url, entry.verdict)
+
+
+def cursor_at(log: str, sequence: int, at: float | None) -> str:
+    """Return the cursor after an entry. `log` names the log, so that the cursor of another log is refused.
+
+    The cursor contains a hash of the entry's time `at`. So if a log lost entries and used their numbers again, a
+    cursor that points to a lost entry is refused. `at` is None if the entry is no longer kept.
+    """
+    name = f"{log}-{sequence}"
+    return name if at is None else f"{name}-{_hash_of(at)}"
+
+
+def _hash_of(at: float) -> str:
+    return xxhash.xxh32_hexdigest(struct.pack(">d", at))
+
+
+def is_cursor(text: str) -> bool:
+    """Return whether a text has the form of a cursor of some change log."""
+    return _ONE.fullmatch(text) is not None or _MANY.fullmatch(text) is not None
+
+
+def sequence_of(cursor: str, log: str, *, first: int, last: int, time_of: Callable[[int], float | None]) -> int:
+    """Return the number of the entry before a cursor.
+
+    Parameters
+    ----------
+    first, last : numbers of the oldest kept entry and of the newest; first = last + 1 if there is none
+    time_of : returns the time of an entry by its number, None if it is not kept
+
+    Raises
+    ------
+    InputError
+        if the text is not a cursor of this log.
+    CursorLost
+        if entries after it are no longer kept.
+    """
+    if _ONE.fullmatch(cursor) is None:
+        raise no_cursor(cursor)
+    name, text, *mark = cursor.split("-")
+    number = int(text)
+    if name != log or number > last:
+        raise no_cursor(cursor)
+    if number < first - 1:
+        raise too_old(cursor)
+    at = time_of(number) if mark else None
+    if at is not None and _hash_of(at) != mark[0]:
+        raise no_cursor(cursor)  # The entry that had this time was lost.
+    return number
+
+
+def no_cursor(cursor: str) -> InputError:
+    """Return the error for a text that is no cursor of the log."""
+    return InputError(f"{cursor!r} is no cursor of this store's change log; {BEGIN_ANEW}")
+
+
+def too_old(cursor: str) -> CursorLost:
+    """Return the error for a cursor after which entries were dropped."""
+    return CursorLost(f"the change log no longer reaches back to cursor {cursor!r}; {BEGIN_ANEW}")
+
+
+def _verdict(before: PageRecord, record: PageRecord, outcome: Outcome) -> ChangeVerdict | None:
+    held = is_held(before)
+    if record.state == "crawled":
+        if record.duplicate_of is not None:
+            # Even a page that was never held gets an entry, so that consumers find its copy under the other URL.
+            return None if before.state == "crawled" and before.duplicate_of == record.duplicate_of else "duplicate"
+        if not held:
+            return "new" if before.copied is None else "returned"
+        if outcome.kind == "minor":
+            return "minor"
+        return "changed" if outcome.kind == "changed" or record.digest != before.digest else None
+    if not held:
+        return None
+    return "gone" if record.state == "gone" else "redirected" if record.state == "redirected" else "refused"

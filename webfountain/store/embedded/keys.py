@@ -1,0 +1,290 @@
+"""The layout of keys and values of the embedded store: every byte of the format is defined here.
+
+A key starts with one letter for its family. Keys of pages continue with eight bytes of the site. So a site's pages are
+adjacent, and a batch of one page's links reads few blocks. The record of a never-crawled page is part of its queue
+entry, and its page key only points to the entry. So the records are in the order in which they are leased, and the
+page keys, among which every link is searched, stay small. Any change here needs a new `FORMAT`.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import xxhash
+
+from webfountain.records import PageRecord
+from webfountain.store.codec import source_of, to_sortable
+from webfountain.store.lanes import CLASSES, class_of
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from webfountain.records import Link
+
+__all__ = [
+    "ACTIVE",
+    "BAR",
+    "BARRED",
+    "BUCKET",
+    "CHANGE",
+    "CLOCK",
+    "COPY",
+    "COUNTS",
+    "DUE",
+    "FORMAT",
+    "IMMEDIATE_NEVER",
+    "IMPORTING",
+    "LEARNED",
+    "META",
+    "NAME",
+    "NEVER",
+    "PAGE",
+    "PART",
+    "RANK",
+    "RANKED",
+    "RECRAWL",
+    "REGRADE",
+    "ROW",
+    "SITE",
+    "STATE",
+    "VALUE",
+    "Meta",
+    "NeverEntry",
+    "after",
+    "arrival_of",
+    "due_key",
+    "is_record",
+    "never_suffix",
+    "number",
+    "pack_links",
+    "pack_time",
+    "pack_waiting",
+    "place_of",
+    "pointer",
+    "pointer_suffix",
+    "recrawl_key",
+    "site_id",
+    "unpack_time",
+    "waiting_record",
+]
+
+FORMAT: Final = 2
+IMPORTING: Final = 0
+"""Format of a store whose import is not complete."""
+
+PAGE: Final = b"P"  # site id, key -> page record, or a pointer to its NEVER entry, or BAR
+NEVER: Final = b"N"  # site id, lane (class of importance, or IMMEDIATE_NEVER), arrival -> NeverEntry
+RECRAWL: Final = b"R"  # site id, lane, order, key -> nothing
+SITE: Final = b"S"  # name -> row of counts and times
+BARRED: Final = b"F"  # name -> nothing: the whole site was forgotten
+STATE: Final = b"T"  # site id -> SiteState
+LEARNED: Final = b"L"  # site id -> what was learned of the site
+PART: Final = b"Q"  # site id, number -> a part of what was learned of the site
+REGRADE: Final = b"E"  # site id -> epoch of the ranking that is partly applied, suffix of the last entry done
+NAME: Final = b"H"  # site id -> name
+DUE: Final = b"D"  # due, name -> nothing: the inactive sites
+ACTIVE: Final = b"A"  # name -> owner: the active sites
+BUCKET: Final = b"B"  # bucket -> crawled pages, sum of last_crawled
+ROW: Final = b"K"  # period, bucket -> a census row
+COPY: Final = b"W"  # repository, WARC file number -> page records that name it
+CHANGE: Final = b"G"  # sequence -> an entry of the change log
+CLOCK: Final = b"O"  # -> the time of the last step that had one
+COUNTS: Final = b"C"  # -> pages by state, sites, arrivals, immediate URLs, entries written and dropped
+META: Final = b"M"  # -> format, collection, period, fastest, generation, name of the change log
+RANK: Final = b"I"  # order, rank (`store.site_orders`), name -> nothing: the index of sites
+RANKED: Final = b"J"  # name -> pages, failed pages and last change of the site, as in the index
+VALUE: Final = b"V"  # name -> a published value
+
+IMMEDIATE_NEVER: Final = CLASSES
+"""Lane of the never-crawled URLs that go before all others of their site."""
+BAR: Final = b"\x00"
+"""First byte of the value for a forgotten URL's page key; the name of its site follows."""
+_POINTER: Final = b"\x01"
+_word = struct.Struct(">Q")
+_time = struct.Struct(">d")
+_lane = struct.Struct(">H")
+_turn = struct.Struct(">BQ")
+_LANE_AT: Final = 9
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Meta(msgspec.Struct, frozen=True, array_like=True):
+    """The description of a store, stored in the store itself.
+
+    `generation` counts its openings, so that no lease token is ever given twice. `log` names its change log. During a
+    conversion of bucket bytes, `unit` is the old unit; during a correction of times, `correction` contains its `at`
+    and `ahead`. `come_to` is the position of that pass: a site, a zero byte, a page key. `is_ranked` is True if the
+    index of sites exists. A version that does not maintain the index drops this field when it opens the store.
+    """
+
+    format: int
+    collection: str
+    period_s: float
+    fastest_s: float
+    generation: int = 0
+    log: str = ""
+    unit: float | None = None
+    come_to: bytes = PAGE
+    correction: tuple[float, float] | None = None
+    is_ranked: bool = False
+
+
+class NeverEntry(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """The queue entry of a never-crawled page, which contains its record.
+
+    `shared` is the length of the site's name at the start of the URL; `rest` omits it.
+    """
+
+    key: bytes
+    shared: int
+    rest: str
+    first_seen: float
+    importance: float
+    depth: int
+    policy: str
+    request: bytes | None
+    trust: float = 0.0
+    source: bytes = b""
+    scores: tuple[float, ...] = ()
+    provenance: bytes = b""
+    hops: int = 0
+
+
+_waiting = msgspec.msgpack.Decoder(NeverEntry)
+
+
+def site_id(site: str) -> bytes:
+    """Return eight bytes for a site. Two of 10^6 sites have the same bytes with a probability of 3e-8."""
+    return xxhash.xxh3_64_digest(site.encode())
+
+
+def pack_time(at: float) -> bytes:
+    """Return the value for CLOCK."""
+    return _time.pack(at)
+
+
+def unpack_time(value: bytes) -> float:
+    """Return the time that `pack_time` encoded."""
+    at: float = _time.unpack(value)[0]
+    return at
+
+
+def number(value: int) -> bytes:
+    """Return eight bytes that sort as the number, which must not be negative."""
+    return _word.pack(value)
+
+
+def place_of(text: bytes) -> int:
+    """Return the number that `number` encoded, from the last eight bytes of a key."""
+    value: int = _word.unpack(text[-8:])[0]
+    return value
+
+
+def arrival_of(entry: bytes) -> int:
+    """Return the number of arrival in the key of a never-crawled queue entry."""
+    return place_of(entry)
+
+
+def never_suffix(lane: int, arrival: int) -> bytes:
+    """Return a position in a site's never-crawled queue as bytes: lane, then number of arrival."""
+    return _turn.pack(lane, arrival)
+
+
+def pointer(suffix: bytes) -> bytes:
+    """Return the value of the page key of a never-crawled page, which points to its queue entry."""
+    return _POINTER + suffix
+
+
+def pointer_suffix(value: bytes | None) -> bytes | None:
+    """Return the suffix of a pointer, or None for any other value."""
+    return value[1:] if value is not None and value[:1] == _POINTER else None
+
+
+def is_record(value: bytes | None) -> bool:
+    """Return whether a page key's value is the record itself: a msgpack array starts with 0x90 or more."""
+    return value is not None and value[0] >= 0x90
+
+
+def pack_links(
+    links: Mapping[bytes, Link], *, arrival: int, first_seen: float
+) -> tuple[list[tuple[bytes, bytes]], list[tuple[bytes, bytes]]]:
+    """Return the key-value pairs of new pages: page keys with pointers, and queue entries, both in the order of the
+    links.
+
+    `links` is by page key. `arrival` is the number of the first link. The loop is a single pass, because most of the
+    cost of a link is here.
+    """
+    pointers: list[tuple[bytes, bytes]] = []
+    entries: list[tuple[bytes, bytes]] = []
+    for nth, (page_key, link) in enumerate(links.items(), arrival):
+        suffix = _turn.pack(class_of(link.importance), nth)
+        pointers.append((page_key, _POINTER + suffix))
+        url, site = link.url, link.site
+        shared = len(site) if url.startswith(site) else 0
+        value = _encode(
+            (
+                link.key,
+                shared,
+                url[shared:],
+                first_seen,
+                # Zero takes one byte as an integer and nine as a float.
+                link.importance or 0,
+                link.depth,
+                link.policy,
+                link.request,
+                link.trust or 0,
+                source_of(link),
+                link.scores,
+                link.provenance,
+                link.hops,
+            )
+        )
+        entries.append((NEVER + page_key[1:9] + suffix, value))
+    return pointers, entries
+
+
+def pack_waiting(site: str, key: bytes, record: PageRecord) -> bytes:
+    """Return the value of the queue entry of a never-crawled page."""
+    url = record.url
+    shared = len(site) if url.startswith(site) else 0
+    reported = (key, shared, url[shared:], record.first_seen, record.importance or 0, record.depth, record.policy)
+    more = (record.request, record.trust or 0, record.source, record.scores, record.provenance, record.hops)
+    return _encode((*reported, *more))
+
+
+def waiting_record(site: str, entry: bytes, value: bytes) -> tuple[bytes, PageRecord]:
+    """Return key and record of a never-crawled page from the key and value of its queue entry."""
+    one = _waiting.decode(value)
+    record = PageRecord(
+        url=site[: one.shared] + one.rest,
+        policy=one.policy,
+        importance=one.importance,
+        first_seen=one.first_seen,
+        depth=one.depth,
+        request=one.request,
+        trust=one.trust,
+        source=one.source,
+        scores=one.scores,
+        provenance=one.provenance,
+        hops=one.hops,
+        immediate=arrival_of(entry) if entry[_LANE_AT] == IMMEDIATE_NEVER else None,
+    )
+    return one.key, record
+
+
+def recrawl_key(sid: bytes, lane: int, order: float, key: bytes) -> bytes:
+    """Return the key of a page's entry in a recrawl lane. Adding 0.0 makes both zeros the same."""
+    return RECRAWL + sid + _lane.pack(lane) + to_sortable(order + 0.0) + key
+
+
+def due_key(due: float, site: str) -> bytes:
+    """Return the key of an inactive site's entry in the list by due time."""
+    return DUE + to_sortable(due + 0.0) + site.encode()
+
+
+def after(prefix: bytes) -> bytes:
+    """Return the first key after all keys with this prefix."""
+    return (int.from_bytes(prefix, "big") + 1).to_bytes(len(prefix), "big")

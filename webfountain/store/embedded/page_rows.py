@@ -1,0 +1,175 @@
+"""Page records of the embedded store: find them by key, list them by site, write and delete them with their queue
+entries."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import islice
+from typing import TYPE_CHECKING, Final
+
+from webfountain.store.codec import decode_page, encode_page
+from webfountain.store.embedded.keys import (
+    BAR,
+    IMMEDIATE_NEVER,
+    NAME,
+    NEVER,
+    PAGE,
+    after,
+    is_record,
+    never_suffix,
+    pack_links,
+    pack_waiting,
+    pointer,
+    pointer_suffix,
+    recrawl_key,
+    site_id,
+    waiting_record,
+)
+from webfountain.store.lanes import class_of, recrawl_place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webfountain.records import Link, PageRecord, State
+    from webfountain.store.embedded.disk import Disk, WriteBatch
+
+__all__ = ["PagePlace", "PageRows"]
+
+_AT_ONCE: Final = 512
+
+
+@dataclass(slots=True)
+class PagePlace:
+    """A page on disk: its record and its queue entry."""
+
+    site: str
+    key: bytes
+    entry: bytes
+    record: PageRecord
+
+
+class PageRows:
+    """Reads pages from the disk, and adds writes of pages to a batch. It does not know leases and counts."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def values(self, links: Sequence[Link], sids: dict[str, bytes]) -> list[tuple[bytes, bytes | None]]:
+        """Return for each link its page key and the stored value, or None if the URL is unknown."""
+        keys = [PAGE + sids[link.site] + link.key for link in links]
+        return list(zip(keys, self._disk.get_many(keys), strict=True))
+
+    def place(self, site: str, key: bytes) -> PagePlace | None:
+        """Return one page, or None when there is none."""
+        return self.places(site, [key])[0]
+
+    def places(self, site: str, keys: Sequence[bytes]) -> list[PagePlace | None]:
+        """Return pages of one site, with None for unknown ones. One multi-get, and another for never-crawled pages."""
+        if not keys:
+            return []
+        sid = site_id(site)
+        prefix = PAGE + sid
+        values = self._disk.get_many([prefix + key for key in keys])
+        return self._resolved(site, sid, list(zip(keys, values, strict=True)))
+
+    def listed(self, site: str | None, state: State | None) -> Iterator[PagePlace]:
+        """Yield every page, or those of a site or in a state. The pages of a site are consecutive; a few hundred are
+        read at once.
+        """
+        prefix = PAGE if site is None else PAGE + site_id(site)
+        group: list[tuple[bytes, bytes | None]] = []
+        sid = b""
+        for key, value in self._disk.scan(prefix, after(prefix)):
+            if key[1:9] != sid or len(group) == _AT_ONCE:
+                yield from self._group(sid, group, state)
+                sid, group = key[1:9], []
+            group.append((key[9:], value))
+        yield from self._group(sid, group, state)
+
+    def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PagePlace], bytes]:
+        """Return up to `n` pages of a site after a key, and the key of the last entry that was read, b"" at the end."""
+        sid = site_id(site)
+        prefix = PAGE + sid
+        begin = prefix + cursor + b"\0" if cursor else prefix
+        group: list[tuple[bytes, bytes | None]] = []
+        group += ((key[9:], value) for key, value in islice(self._disk.scan(begin, after(prefix)), n))
+        return list(self._group(sid, group, None)), group[-1][0] if len(group) == n else b""
+
+    def put_new(self, batch: WriteBatch, fresh: Mapping[bytes, Link], *, arrival: int, at: float) -> list[bytes]:
+        """Write new pages, by page key, with their queue entries; return the entries. `arrival` is the number of
+        arrival of the first.
+
+        The keys are written in order, because a memtable starts to search at the position of the last write.
+        """
+        pointers, entries = pack_links(fresh, arrival=arrival, first_seen=at)
+        put, before = batch.put, batch.size_in_bytes()
+        for key, value in (*sorted(pointers), *sorted(entries)):
+            put(key, value)
+        self._disk.expect_new(batch.size_in_bytes() - before)
+        return [entry for entry, _ in entries]
+
+    def replace(self, batch: WriteBatch, place: PagePlace, record: PageRecord) -> bytes:
+        """Write the new record of a page that was fetched, and move its queue entry; return the entry."""
+        sid = site_id(place.site)
+        entry = recrawl_key(sid, *recrawl_place(record), place.key)
+        if entry != place.entry:
+            batch.delete(place.entry)
+            batch.put(entry, b"")
+        batch.put(PAGE + sid + place.key, encode_page(record))
+        return entry
+
+    def replace_waiting(self, batch: WriteBatch, place: PagePlace, record: PageRecord, arrival: int) -> bytes:
+        """Write the new record of a never-crawled page, and move its queue entry to the number `arrival`; return the
+        entry.
+        """
+        sid = site_id(place.site)
+        lane = class_of(record.importance) if record.immediate is None else IMMEDIATE_NEVER
+        suffix = never_suffix(lane, arrival)
+        batch.delete(place.entry)
+        batch.put(NEVER + sid + suffix, pack_waiting(place.site, place.key, record))
+        batch.put(PAGE + sid + place.key, pointer(suffix))
+        return NEVER + sid + suffix
+
+    def remove(self, batch: WriteBatch, place: PagePlace) -> None:
+        """Delete a page and its queue entry."""
+        batch.delete(place.entry)
+        batch.delete(PAGE + site_id(place.site) + place.key)
+
+    def bar(self, batch: WriteBatch, site: str, key: bytes) -> None:
+        """Refuse links to a page from now on. The name of the site is stored too, because the site itself may be
+        unknown.
+        """
+        batch.put(PAGE + site_id(site) + key, BAR + site.encode())
+
+    def _group(self, sid: bytes, group: list[tuple[bytes, bytes | None]], state: State | None) -> Iterator[PagePlace]:
+        name = self._disk.get(NAME + sid) if group else None
+        if name is None:
+            return
+        wanted = [item for item in group if state is None or is_record(item[1]) == (state != "never-crawled")]
+        for place in self._resolved(name.decode(), sid, wanted):
+            if place is not None and (state is None or place.record.state == state):
+                yield place
+
+    def _resolved(self, site: str, sid: bytes, found: list[tuple[bytes, bytes | None]]) -> list[PagePlace | None]:
+        """Return the pages for the values of page keys: a value is the record, or a pointer to the queue entry."""
+        suffixes = [pointer_suffix(value) for _, value in found]
+        entries = [NEVER + sid + suffix for suffix in suffixes if suffix is not None]
+        waiting = iter(zip(entries, self._disk.get_many(entries) if entries else [], strict=True))
+        places: list[PagePlace | None] = []
+        for (key, value), suffix in zip(found, suffixes, strict=True):
+            if suffix is not None:
+                places.append(_waiting_place(site, *next(waiting)))
+            elif value is not None and is_record(value):
+                record = decode_page(value)
+                places.append(PagePlace(site, key, recrawl_key(sid, *recrawl_place(record), key), record))
+            else:
+                places.append(None)
+        return places
+
+
+def _waiting_place(site: str, entry: bytes, value: bytes | None) -> PagePlace | None:
+    """Return a never-crawled page from its queue entry; None if it was settled between the two reads of a listing."""
+    if value is None:
+        return None
+    key, record = waiting_record(site, entry, value)
+    return PagePlace(site, key, entry, record)

@@ -1,0 +1,153 @@
+"""The page records of the embedded store in the form of the contract."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.store.codec import evicted
+from webfountain.store.embedded.keys import NEVER, PAGE, RECRAWL, after, site_id
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webfountain.records import Move, PageRecord, SiteLease, State
+    from webfountain.store.embedded.census import EmbeddedCensus
+    from webfountain.store.embedded.change_log import LocalChangeLog
+    from webfountain.store.embedded.counts import Counts
+    from webfountain.store.embedded.disk import WriteBatch
+    from webfountain.store.embedded.leases import Leases
+    from webfountain.store.embedded.page_rows import PagePlace, PageRows
+    from webfountain.store.embedded.queued_pages import QueuedPages
+    from webfountain.store.embedded.site_rows import SiteRows
+    from webfountain.store.embedded.steps import Steps
+
+__all__ = ["EmbeddedPages"]
+
+
+class EmbeddedPages:
+    """The `PageRecords` of the embedded store."""
+
+    def __init__(
+        self,
+        steps: Steps,
+        queued: QueuedPages,
+        *,
+        pages: PageRows,
+        sites: SiteRows,
+        counts: Counts,
+        leases: Leases,
+        census: EmbeddedCensus,
+        changes: LocalChangeLog,
+    ) -> None:
+        self._steps = steps
+        self._queued = queued
+        self._pages = pages
+        self._sites = sites
+        self._counts = counts
+        self._leases = leases
+        self._census = census
+        self._changes = changes
+
+    def get(self, site: str, key: bytes) -> PageRecord | None:
+        """Return the record of one URL. One get, two for a never-crawled page."""
+        return self.get_many(site, [key])[0]
+
+    def get_many(self, site: str, keys: Sequence[bytes]) -> list[PageRecord | None]:
+        """Return the records of URLs of one site. One or two multi-gets."""
+        self._sites.refresh()
+        return [None if place is None else place.record for place in self._pages.places(site, keys)]
+
+    def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
+        """List the records. One scan."""
+        self._sites.refresh()
+        return ((place.site, place.record) for place in self._pages.listed(site, state))
+
+    def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
+        """List the records with their keys. One scan."""
+        self._sites.refresh()
+        return ((place.site, place.key, place.record) for place in self._pages.listed(site, state))
+
+    def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PageRecord], bytes]:
+        """Return a part of a site's pages, in order of key. A scan of `n` entries."""
+        self._sites.refresh()
+        found, behind = self._pages.part_of(site, cursor, n)
+        return [place.record for place in found], behind
+
+    def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
+        """Remove a page or a site permanently. The pages of a site are read once, and deleted with three range
+        deletes."""
+        with self._steps.begin() as batch:
+            removed = self._forget_site(batch, site, at) if key is None else self._forget_page(batch, site, key, at)
+        if key is None:
+            self._leases.leave(site)
+        else:
+            for lease in self._leases.of_page(site, key):
+                self._leases.end(lease)
+        return removed
+
+    def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
+        """Remove pages from the collection. One multi-get, four writes per page."""
+        if self._leases.under(lease) is None:
+            return None
+        if not keys:
+            return 0
+        with self._steps.begin() as batch:
+            tried = [p for p in self._queued.free(lease.site, keys) if p.record.state != "never-crawled"]
+            for place in tried:
+                self._changes.note_parting(batch, place, "evicted", at)
+                self._queued.replace(batch, place, evicted(place.record), arrival=self._counts.next_arrival())
+        return len(tried)
+
+    def copies(self, *, repository: int = 0) -> dict[int, int]:
+        """Count the records that name each WARC file, from memory."""
+        return self._census.counts().copies(repository)
+
+    def relocate(self, moves: Sequence[Move]) -> int:
+        """Update the records of pages whose copies moved. One get and one put per move."""
+        if not moves:
+            return 0
+        followed: dict[tuple[str, bytes], PagePlace] = {}
+        count = 0
+        with self._steps.begin() as batch:
+            for move in moves:
+                place = followed.get((move.site, move.key)) or self._pages.place(move.site, move.key)
+                if place is not None and place.record.copy == move.old:
+                    record = msgspec.structs.replace(place.record, copy=move.new)
+                    followed[move.site, move.key] = self._queued.replace(batch, place, record)
+                    count += 1
+        for place in followed.values():
+            self._leases.follow(place.entry, place.record)
+        return count
+
+    def _forget_page(self, batch: WriteBatch, site: str, key: bytes, at: float) -> int:
+        """Bar a page, and remove its record and the content of its log entries; return the number of removed
+        records.
+        """
+        place = self._pages.place(site, key)
+        if place is not None:
+            row = self._queued.site_row(site)
+            self._pages.remove(batch, place)
+            self._changes.erase(batch, site, key)
+            self._changes.note_parting(batch, place, "forgotten", at)
+            self._counts.remove(row, place.record)
+            self._sites.touch(site, row)
+        self._pages.bar(batch, site, key)
+        return int(place is not None)
+
+    def _forget_site(self, batch: WriteBatch, site: str, at: float) -> int:
+        """Bar a site and remove its pages; return the number of removed records."""
+        row, removed = self._sites.row(site), 0
+        if row:
+            self._changes.erase(batch, site)
+            for place in self._pages.listed(site, None):
+                self._counts.remove(row, place.record)
+                self._changes.note_parting(batch, place, "forgotten", at)
+                removed += 1
+            self._sites.drop(batch, site, row)
+            self._counts.add_sites(-1)
+        for family in (PAGE, NEVER, RECRAWL):
+            batch.delete_range(family + site_id(site), after(family + site_id(site)))
+        self._sites.bar(batch, site)
+        return removed

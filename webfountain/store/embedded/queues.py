@@ -1,0 +1,248 @@
+"""The URL queues of the embedded store. A URL lease hides its queue entry in memory; settling it moves the entry."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.records import DiscoverResult, SettleResult
+from webfountain.store.answers import LeaseBatch, ReassignResult, RegradeResult
+from webfountain.store.change_log import check_settled
+from webfountain.store.embedded.keys import CLOCK, arrival_of, pack_time
+from webfountain.store.embedded.page_rows import PagePlace
+from webfountain.store.embedded.site_rows import EPOCH_AT
+from webfountain.store.lanes import class_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from webfountain.records import Lease, LeaseId, Link, Outcome, PageRecord, SiteLease
+    from webfountain.store.answers import Refill
+    from webfountain.store.embedded.arrivals import Arrivals
+    from webfountain.store.embedded.census import EmbeddedCensus
+    from webfountain.store.embedded.change_log import LocalChangeLog
+    from webfountain.store.embedded.disk import WriteBatch
+    from webfountain.store.embedded.leases import LeasedSite, Leases
+    from webfountain.store.embedded.page_rows import PageRows
+    from webfountain.store.embedded.queued_pages import QueuedPages
+    from webfountain.store.embedded.site_queues import Entry
+    from webfountain.store.embedded.site_rows import SiteRows
+    from webfountain.store.embedded.steps import Steps
+
+__all__ = ["EmbeddedQueues"]
+
+
+class EmbeddedQueues:
+    """The `UrlQueues` of the embedded store."""
+
+    def __init__(
+        self,
+        steps: Steps,
+        arrivals: Arrivals,
+        queued: QueuedPages,
+        *,
+        pages: PageRows,
+        sites: SiteRows,
+        leases: Leases,
+        census: EmbeddedCensus,
+        changes: LocalChangeLog,
+    ) -> None:
+        self._steps = steps
+        self._arrivals = arrivals
+        self._queued = queued
+        self._pages = pages
+        self._sites = sites
+        self._leases = leases
+        self._census = census
+        self._changes = changes
+
+    def discover(self, links: Sequence[Link], *, at: float) -> DiscoverResult:
+        """Make URLs known. One multi-get, two puts per new URL."""
+        if not links:
+            return DiscoverResult(0, 0)
+        with self._steps.begin() as batch:
+            staged, repeated = self._arrivals.discover(batch, links, at)
+        return DiscoverResult(len(staged), len(repeated), tuple(repeated))
+
+    def immediate(self, links: Sequence[Link], *, at: float) -> int:
+        """Put URLs on the immediate lanes of their sites. One get and at most four writes per URL."""
+        if not links:
+            return 0
+        with self._steps.begin() as batch:
+            put, overtaken = self._arrivals.immediate(batch, links, at)
+        for place in overtaken:
+            self._leases.overtake(place)
+        return put
+
+    def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
+        """Lease URLs of active sites. It reads a short range of each lane, and writes nothing."""
+        return [self._deal(refill) for refill in refills]
+
+    def settle(
+        self,
+        outcomes: Sequence[Outcome],
+        *,
+        at: float,
+        learned: Sequence[tuple[SiteLease, bytes]] = (),
+        parts: Sequence[tuple[SiteLease, int, bytes]] = (),
+    ) -> SettleResult:
+        """End leases with the outcomes of their fetches. It reads nothing; one delete and two puts per page."""
+        check_settled(outcomes)
+        kept = [(lease.site, state) for lease, state in learned if self._leases.under(lease) is not None]
+        pieces = [(lease.site, of, part) for lease, of, part in parts if self._leases.under(lease) is not None]
+        if not outcomes and not kept and not pieces:
+            return SettleResult(0, 0)
+        with self._steps.begin() as batch:
+            batch.put(CLOCK, pack_time(at))
+            ended = self._settle_all(batch, outcomes, at)
+            for site, state in kept:
+                self._sites.notes.put_learned(batch, site, state)
+            for site, of, part in pieces:
+                self._sites.notes.put_part(batch, site, of, part)
+        for lease in ended:
+            self._leases.end(lease)
+        return SettleResult(len(ended), self._leases.count_lost(len(outcomes) - len(ended)))
+
+    def release(self, leases: Sequence[LeaseId]) -> int:
+        """Give leases back unused. It does not use the disk."""
+        return sum(self._leases.end(one) for one in leases)
+
+    def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
+        """Make crawled pages due. One multi-get; one delete and two puts per page that moves."""
+        if not keys:
+            return 0
+        moved = 0
+        with self._steps.begin() as batch:
+            for place in self._queued.free(site, keys):
+                if _is_later(place.record, due):
+                    self._queued.move(batch, place, msgspec.structs.replace(place.record, due=due))
+                    moved += 1
+            if moved and site not in self._leases.active:
+                self._sites.due_sooner(batch, site, self._queued.site_row(site), due)
+        return moved
+
+    def reassign(
+        self, site: str, keys: Sequence[bytes], revised: Callable[[PageRecord], PageRecord | None]
+    ) -> ReassignResult:
+        """Put known pages under other policies. One or two multi-gets, up to three writes per changed page."""
+        if not keys:
+            return ReassignResult()
+        put, leased = 0, []
+        with self._steps.begin() as batch:
+            for place in self._pages.places(site, list(dict.fromkeys(keys))):
+                record = None if place is None else revised(place.record)
+                if place is None or record is None:
+                    continue
+                if self._queued.is_leased(place):
+                    leased.append(place.key)
+                else:
+                    self._queued.move(batch, place, record, arrival=_turn_of(place))
+                    put += 1
+        return ReassignResult(put, tuple(leased))
+
+    def regrade(
+        self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
+    ) -> RegradeResult | None:
+        """Apply a ranking to the next never-crawled URLs of a site. One scan, three writes per URL that moves."""
+        active, site = self._leases.under(lease), lease.site
+        if active is None:
+            return None
+        row = self._queued.site_row(site)
+        if row[EPOCH_AT] == epoch:
+            return RegradeResult(0, 0, done=True)
+        with self._steps.begin() as batch:
+            entries = active.queues.after(self._sites.notes.regraded(site, epoch), n)
+            places = [PagePlace(site, one.key, one.entry, one.record) for one in entries if one.record is not None]
+            moved = self._reweigh(batch, places, importance)
+            done = len(entries) < n
+            if done:
+                self._sites.end_regrade(batch, site, row, epoch)
+            else:
+                self._sites.notes.put_regraded(batch, site, epoch, entries[-1].entry)
+        return RegradeResult(len(entries), moved, done)
+
+    def reweigh(
+        self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
+    ) -> int | None:
+        """Move never-crawled URLs to the lanes of their classes. Two multi-gets, three writes per URL that moves."""
+        if self._leases.under(lease) is None:
+            return None
+        with self._steps.begin() as batch:
+            places = [
+                place
+                for place in self._queued.free(lease.site, keys)
+                if place.record.state == "never-crawled" and place.record.immediate is None
+            ]
+            return self._reweigh(batch, places, importance)
+
+    # ---------------------------------------------------------------- private
+
+    def _deal(self, refill: Refill) -> LeaseBatch | None:
+        active = self._leases.under(refill.lease)
+        if active is None:
+            return None
+        site, queues = refill.lease.site, active.queues
+        urgent = self._hold(site, active, queues.immediate(refill.immediate)) if refill.immediate else []
+        never: list[Lease] = []
+        if refill.never_crawled:
+            never = self._hold(site, active, queues.never_crawled(refill.never_crawled, refill.classes))
+        recrawl: list[Lease] = []
+        lanes: list[tuple[int, float]] = []
+        if refill.recrawl:
+            waiting, lanes = queues.recrawl(refill.recrawl, refill.horizon)
+            recrawl = self._hold(site, active, waiting)
+        overtaken = active.note_refill(refill, immediate=len(urgent), never_crawled=len(never))
+        return LeaseBatch(site, urgent, never, recrawl, lanes, overtaken)
+
+    def _hold(self, site: str, active: LeasedSite, waiting: Sequence[Entry]) -> list[Lease]:
+        """Lease queue entries. The records of pages that were fetched before are read together."""
+        tried = [one.key for one in waiting if one.record is None]
+        records = {place.key: place.record for place in self._pages.places(site, tried) if place is not None}
+        return [
+            self._leases.hold(active, PagePlace(site, one.key, one.entry, one.record or records[one.key]))
+            for one in waiting
+        ]
+
+    def _settle_all(self, batch: WriteBatch, outcomes: Sequence[Outcome], at: float) -> list[LeaseId]:
+        """Add the first outcome of every open lease, with its log entry, to the batch; return these leases."""
+        ended: dict[int, LeaseId] = {}
+        settled: list[tuple[PageRecord, Outcome]] = []
+        for outcome in outcomes:
+            held = None if outcome.lease.number in ended else self._leases.get(outcome.lease)
+            if held is not None:
+                place, record = held.place, outcome.record
+                settled.append((place.record, outcome))
+                self._changes.note_outcome(batch, place.record, outcome, site=place.site, key=place.key, at=at)
+                if record.copy == held.handed.copy != place.record.copy:
+                    # The fetch did not change the copy, so if the copy moved meanwhile, its new location stays.
+                    record = msgspec.structs.replace(record, copy=place.record.copy)
+                self._queued.replace(batch, place, record)
+                ended[outcome.lease.number] = outcome.lease
+        self._census.count_outcomes(settled, at)
+        return list(ended.values())
+
+    def _reweigh(
+        self,
+        batch: WriteBatch,
+        places: Sequence[PagePlace],
+        importance: Callable[[Sequence[PageRecord]], Sequence[float]],
+    ) -> int:
+        moved = 0
+        for place, value in zip(places, importance([place.record for place in places]), strict=True):
+            if class_of(value) != class_of(place.record.importance):
+                record = msgspec.structs.replace(place.record, importance=value)
+                self._queued.move(batch, place, record, arrival=_turn_of(place))
+                moved += 1
+        return moved
+
+
+def _is_later(record: PageRecord, due: float) -> bool:
+    if record.state != "crawled" or record.immediate is not None:
+        return False
+    return record.due is None or record.due > due
+
+
+def _turn_of(place: PagePlace) -> int:
+    """Return the number of arrival of a never-crawled page, or 0 for another page."""
+    return arrival_of(place.entry) if place.record.state == "never-crawled" else 0

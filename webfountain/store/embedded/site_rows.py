@@ -1,0 +1,214 @@
+"""The sites of the embedded store: a row for each, the inactive sites by due time, the active list.
+
+A site is either under DUE or under ACTIVE. After a crash, the next opening finds the sites that are still under
+ACTIVE, and makes them due again, in one scan. The memory is bounded: `ROWS_KEPT` rows, and objects only for active
+sites.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import OrderedDict
+from typing import TYPE_CHECKING, Final
+
+from webfountain.records import STATES, SiteRecord, SiteState
+from webfountain.store.codec import decode_state
+from webfountain.store.embedded.due_sites import DueSites
+from webfountain.store.embedded.keys import (
+    ACTIVE,
+    BARRED,
+    LEARNED,
+    NAME,
+    PART,
+    RANKED,
+    SITE,
+    STATE,
+    after,
+    due_key,
+    site_id,
+)
+from webfountain.store.embedded.site_notes import SiteNotes
+from webfountain.store.embedded.site_ranks import SiteRanks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webfountain.store.embedded.disk import Disk, WriteBatch
+
+__all__ = ["BARRED_SITE", "EPOCH_AT", "IMMEDIATE_AT", "ROWS_KEPT", "SiteRow", "SiteRows", "site_row_codec"]
+
+ROWS_KEPT: Final = 32_768
+
+SiteRow = list[float]
+"""Pages by state (in the order of STATES), due time, time of discovery, number of URLs in the immediate lane, epoch."""
+_DUE: Final = len(STATES)
+_FIRST_SEEN: Final = len(STATES) + 1
+IMMEDIATE_AT: Final = len(STATES) + 2
+EPOCH_AT: Final = len(STATES) + 3
+BARRED_SITE: Final[SiteRow] = []
+"""Row of a site that was forgotten as a whole."""
+site_row_codec = struct.Struct(f">{len(STATES)}IddII")
+
+
+class SiteRows:
+    """The rows, the active list, and the due times of the other sites (`due`).
+
+    `stage` adds the changes of a step to its batch, `load` drops them.
+    """
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self.due = DueSites(disk)
+        self.notes = SiteNotes(disk)
+        self.ranks = SiteRanks(disk)
+        self.load()
+
+    def load(self) -> None:
+        """Forget all rows in memory; they are read again when needed."""
+        self._rows: OrderedDict[str, SiteRow | None] = OrderedDict()
+        self._touched: dict[str, SiteRow] = {}
+        self.due.load()
+        self.ranks.load()
+
+    def refresh(self) -> None:
+        """Read what the writing process wrote, if the disk was opened for reading."""
+        if self._disk.read_only:
+            self._disk.refresh()
+            self.load()
+
+    def row(self, site: str) -> SiteRow | None:
+        """Return a site's row, BARRED_SITE for a forgotten site, None for an unknown one. The row is shared with other
+        callers; see `touch`.
+        """
+        rows = self._rows
+        if site in rows:
+            rows.move_to_end(site)
+            return rows[site]
+        rows[site] = row = self.read_row(site)
+        return row
+
+    def read_row(self, site: str) -> SiteRow | None:
+        """Do the same as `row`, from disk. Any thread may call it, because it changes nothing in memory."""
+        name = site.encode()
+        value, barred = self._disk.get_many([SITE + name, BARRED + name])
+        if barred is not None:
+            return BARRED_SITE
+        return None if value is None else list(site_row_codec.unpack(value))
+
+    def end_regrade(self, batch: WriteBatch, site: str, row: SiteRow, epoch: int) -> None:
+        """Record that a ranking was applied completely."""
+        row[EPOCH_AT] = epoch
+        self._touched[site] = row
+        self.notes.drop_regraded(batch, site)
+
+    def touch(self, site: str, row: SiteRow) -> None:
+        """Mark a row whose counts the caller has changed."""
+        self._touched[site] = row
+
+    def add(self, batch: WriteBatch, site: str, at: float) -> SiteRow:
+        """Add a site that is not active and due `at`; return its row."""
+        row: SiteRow = [0] * len(STATES) + [at, at, 0, 0]
+        self._rows[site] = self._touched[site] = row
+        batch.put(NAME + site_id(site), site.encode())
+        self.due.put(batch, site, at)
+        return row
+
+    def due_sooner(self, batch: WriteBatch, site: str, row: SiteRow, due: float) -> None:
+        """Move the due time of a site that is not active to an earlier time, never to a later one."""
+        if due < row[_DUE]:
+            batch.delete(due_key(row[_DUE], site))
+            self._set_due(batch, site, row, due)
+
+    def revise(self, batch: WriteBatch, row: SiteRow, record: SiteRecord) -> None:
+        """Give a site that is not active the times, the state and the learned data of a record; delete its parts."""
+        site, sid = record.site, site_id(record.site)
+        self.notes.put_state(batch, site, record.state)
+        batch.delete(LEARNED + sid)
+        if record.learned:
+            self.notes.put_learned(batch, site, record.learned)
+        batch.delete_range(PART + sid, after(PART + sid))
+        row[_FIRST_SEEN] = record.first_seen
+        self.ranks.set_back(site, record.changed)
+        self._touched[site] = row
+        self.due_sooner(batch, site, row, record.due)
+
+    def wake(self, batch: WriteBatch, site: str, row: SiteRow, at: float, owner: str) -> None:
+        """Put a site on the active list, even if another owner has it there."""
+        batch.delete(due_key(row[_DUE], site))
+        batch.put(ACTIVE + site.encode(), owner.encode())
+        row[_DUE] = min(row[_DUE], at)
+        self._touched[site] = row
+
+    def sleep(self, batch: WriteBatch, site: str, row: SiteRow, due: float) -> None:
+        """Take a site off the active list, and make it due at `due`."""
+        batch.delete(ACTIVE + site.encode())
+        self._set_due(batch, site, row, due)
+
+    def drop(self, batch: WriteBatch, site: str, row: SiteRow) -> None:
+        """Delete all data of a site except its pages."""
+        name, sid = site.encode(), site_id(site)
+        of_name = (SITE + name, due_key(row[_DUE], site), ACTIVE + name)
+        for key in (*of_name, NAME + sid):
+            batch.delete(key)
+        self.notes.drop(batch, site)
+        self.ranks.drop(batch, site)
+        self._touched.pop(site, None)
+
+    def bar(self, batch: WriteBatch, site: str) -> None:
+        """Refuse links to the site from now on."""
+        self._rows[site] = BARRED_SITE
+        batch.put(BARRED + site.encode(), b"")
+
+    def due_of(self, row: SiteRow) -> float:
+        """Return the due time of the site of a row."""
+        return row[_DUE]
+
+    def active_on_disk(self) -> list[str]:
+        """Return the sites under ACTIVE, left by a running or a killed crawl."""
+        return [key[1:].decode() for key, _ in self._disk.scan(ACTIVE, after(ACTIVE))]
+
+    def record(self, site: str, row: SiteRow) -> SiteRecord:
+        """Return the site record of a row."""
+        sid = site_id(site)
+        name = site.encode()
+        state, learned, owner, ranked = self._disk.get_many([STATE + sid, LEARNED + sid, ACTIVE + name, RANKED + name])
+        return SiteRecord(
+            site=site,
+            pages=tuple(int(count) for count in row[: len(STATES)]),
+            due=row[_DUE],
+            first_seen=row[_FIRST_SEEN],
+            state=SiteState() if state is None else decode_state(state),
+            owner=None if owner is None else owner.decode(),
+            immediate=int(row[IMMEDIATE_AT]),
+            epoch=int(row[EPOCH_AT]),
+            learned=learned or b"",
+            changed=self.ranks.changed(ranked),
+        )
+
+    def after(self, name: str, n: int) -> list[SiteRecord]:
+        """Return up to `n` sites in order of name, from the first after `name`."""
+        found: list[SiteRecord] = []
+        for key, value in self._scan_rows(name):
+            if len(found) == n:
+                break
+            site = key[1:].decode()
+            found.append(self.record(site, list(site_row_codec.unpack(value))))
+        return found
+
+    def stage(self, batch: WriteBatch) -> None:
+        """Add the rows that changed to the batch."""
+        self.ranks.stage(batch, self._touched)
+        for site, row in self._touched.items():
+            batch.put(SITE + site.encode(), site_row_codec.pack(*row))
+        self._touched = {}
+        while len(self._rows) > ROWS_KEPT:
+            self._rows.popitem(last=False)
+
+    def _scan_rows(self, name: str) -> Iterator[tuple[bytes, bytes]]:
+        # The first possible key after a name is the name and a zero byte.
+        return self._disk.scan(SITE + name.encode() + b"\x00" if name else SITE, after(SITE))
+
+    def _set_due(self, batch: WriteBatch, site: str, row: SiteRow, due: float) -> None:
+        row[_DUE] = due
+        self._touched[site] = row
+        self.due.put(batch, site, due)

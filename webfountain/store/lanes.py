@@ -1,0 +1,73 @@
+"""The lanes of a site's queues, and the place of a page in them.
+
+A URL is in one lane of one queue, or it is leased and will return to its place there.
+
+- *Immediate* has one lane, first come first served. A site is due `AT_ONCE` if it has immediate URLs that its ant has
+  not received.
+- *Never-crawled* has a lane for each class of importance (`class_of`, 0 the most important), in order of arrival.
+- *Recrawl* has a lane for each bucket (0..255), ordered by `last_crawled`, oldest first. Two more lanes are ordered by
+  an explicit time, `record.due`. ADVANCED contains crawled pages that an event made due (a sitemap, or a change of
+  another page). RETRY contains gone, failed, refused and redirected pages, and crawled pages whose last attempts
+  failed.
+
+A store does not record which URLs are due. The caller passes a *horizon*, one time per lane. A URL is due if its order
+(in the never-crawled queue its `first_seen`) is not after the time of its lane. So a change of plan rewrites no queue.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from webfountain.records import PageRecord
+
+__all__ = ["ADVANCED", "AT_ONCE", "CLASSES", "IMMEDIATE", "LANES", "RETRY", "RETRY_SHARE", "class_of", "recrawl_place"]
+
+CLASSES: Final = 64
+"""Number of lanes of the never-crawled queue."""
+_FIRST_CLASS: Final = 12
+"""Binary logarithm of the least importance in class 0."""
+_FIRST: Final = 2.0**_FIRST_CLASS
+ADVANCED: Final = 256
+RETRY: Final = 257
+LANES: Final = 258
+"""Number of lanes of the recrawl queue."""
+IMMEDIATE: Final = 258
+"""Number by which `recrawl_place` names the immediate lane."""
+RETRY_SHARE: Final = 10
+"""Limit of retries: while other lanes are due, at most max(1, n // RETRY_SHARE) of the n URLs of a recrawl lease come
+from RETRY.
+"""
+AT_ONCE: Final = 0.0
+"""Due time of a site with new immediate URLs: before all others."""
+
+
+def class_of(importance: float) -> int:
+    """Return the never-crawled lane of an importance: 0 from 2^12 up, two more for each halving, 63 below 2^-19.
+
+    The range suits scores with mean one: one page in a thousand is above 2^12. It also suits trust that was divided
+    three times.
+    """
+    if not importance > 0.0:
+        return CLASSES - 1
+    if importance >= _FIRST:
+        return 0
+    mantissa, exponent = math.frexp(importance)
+    found = 2 * (_FIRST_CLASS + 1 - exponent) - (mantissa * mantissa >= 0.5)
+    return found if found < CLASSES else CLASSES - 1
+
+
+def recrawl_place(record: PageRecord) -> tuple[int, float]:
+    """Return the place of a page that was fetched at least once: its recrawl lane, or IMMEDIATE, and its order in it.
+
+    The order is `last_crawled` in the lane of a bucket, `due` in the other lanes, and the number of arrival among
+    immediate URLs. The lowest order goes first.
+    """
+    if record.immediate is not None:
+        return IMMEDIATE, float(record.immediate)
+    order = record.last_crawled if record.due is None else record.due
+    order = 0.0 if order is None else order
+    if record.state != "crawled" or record.failures:
+        return RETRY, order
+    return (record.bucket if record.due is None else ADVANCED), order

@@ -1,0 +1,62 @@
+"""The location of a store: what its URL means, the locks of its folder, how the URL is displayed."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["DEFAULT_STORE", "PRIVATE", "ROCKSDB", "folder_of", "is_held", "is_shared", "without_password"]
+
+DEFAULT_STORE: Final = "rocksdb://.webfountain"
+ROCKSDB: Final = "rocksdb://"
+PRIVATE: Final = "valkey://"
+_SHARED: Final = ("redis://", "rediss://", "unix://", "redis+cluster://", "rediss+cluster://", "redis+sentinel://")
+"""Beginnings of the URLs of stores on a server."""
+
+
+def folder_of(url: str) -> Path | None:
+    """Return the folder of a store, which also contains its inbox and repository; None for a store without a folder."""
+    scheme = next((each for each in (ROCKSDB, PRIVATE) if url.startswith(each)), None)
+    folder = "" if scheme is None else url.removeprefix(scheme)
+    return Path(folder) if folder else None
+
+
+def is_held(folder: Path) -> bool:
+    """Return whether another process has the store in a folder open for writing, or runs its server.
+
+    This does not open the store. A process that has the store open itself must not call it, because closing the lock
+    file would release its own POSIX lock.
+    """
+    return _is_locked(folder / "db" / "LOCK", fcntl.lockf) or _is_locked(folder / "valkey" / "lock", fcntl.flock)
+
+
+def _is_locked(path: Path, lock: Callable[[IO[bytes], int], None]) -> bool:
+    try:
+        file = path.open("rb+")
+    except OSError:
+        return False
+    with file:
+        try:
+            lock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            return error.errno in (errno.EACCES, errno.EAGAIN)
+    return False
+
+
+def is_shared(url: str) -> bool:
+    """Return whether a store's URL names a server, which many processes can use at the same time."""
+    return url.startswith((*_SHARED, PRIVATE))
+
+
+def without_password(url: str) -> str:
+    """Return the URL without its password, for display and logs."""
+    parts = urlsplit(url)
+    if parts.password is None:
+        return url
+    return url.replace(f":{parts.password}@", ":***@", 1)

@@ -1,0 +1,80 @@
+"""The counts of the reference store: census rows are stored, all other counts are computed on request."""
+
+from __future__ import annotations
+
+from collections import Counter
+from operator import attrgetter
+from typing import TYPE_CHECKING, Final
+
+from webfountain.records import STATES
+from webfountain.store.answers import BucketCensus, Statistics
+from webfountain.store.census_counting import (
+    MILLISECONDS,
+    CensusEntry,
+    count_arrivals,
+    count_outcome,
+    last_crawled_ms,
+    period_of,
+    rows_of,
+)
+
+if TYPE_CHECKING:
+    from webfountain.records import CensusRow, Outcome, PageRecord
+    from webfountain.store.memory.table import MemorySites
+
+__all__ = ["MemoryCensus"]
+
+_STATE: Final = attrgetter("state")
+
+
+class MemoryCensus:
+    """The `CensusReader` over a table of sites, and the counting itself."""
+
+    def __init__(self, sites: MemorySites, *, period_s: float, fastest_s: float) -> None:
+        self.period_s = period_s
+        self.fastest_s = fastest_s
+        self.counted: CensusEntry = {}
+        """(period, bucket) -> the counts."""
+        self._sites = sites
+        self._lost = 0
+
+    def count_arrivals(self, births: int, at: float) -> None:
+        """Count new URLs that came from outside, not from links."""
+        count_arrivals(self.counted, period_of(at, self.period_s), births)
+
+    def count_outcome(self, before: PageRecord, outcome: Outcome, at: float) -> None:
+        """Count a settled fetch of a page whose record was `before`."""
+        count_outcome(self.counted, period_of(at, self.period_s), before, outcome)
+
+    def count_lost(self, outcomes: int) -> None:
+        """Count outcomes whose lease was lost."""
+        self._lost += outcomes
+
+    def buckets(self) -> dict[int, BucketCensus]:
+        """Return the crawled pages by bucket."""
+        sums: dict[int, tuple[int, int]] = {}
+        for home in self._sites:
+            for record in home.pages.values():
+                if record.state == "crawled":
+                    pages, total = sums.get(record.bucket, (0, 0))
+                    sums[record.bucket] = pages + 1, total + last_crawled_ms(record)
+        return {bucket: BucketCensus(n, total / MILLISECONDS) for bucket, (n, total) in sorted(sums.items())}
+
+    def rows(self, *, since: int) -> list[CensusRow]:
+        """Return the census rows of the periods from `since`."""
+        return rows_of(item for item in self.counted.items() if item[0][0] >= since)
+
+    def statistics(self) -> Statistics:
+        """Return the counts, here in linear time."""
+        pages = Counter(dict.fromkeys(STATES, 0))
+        for home in self._sites:
+            pages.update(map(_STATE, home.pages.values()))
+        return Statistics(
+            pages=dict(pages),
+            sites=len(self._sites),
+            active_sites=sum(home.holder is not None for home in self._sites),
+            leased=sum(len(home.leases) for home in self._sites),
+            immediate=sum(len(home.first_immediate(len(home.pages))) for home in self._sites),
+            settle_lost=self._lost,
+            fenced=self._sites.fenced,
+        )

@@ -1,0 +1,104 @@
+"""The change log of the reference store: a list of entries, and the number of entries dropped before them."""
+
+from __future__ import annotations
+
+import secrets
+from bisect import bisect_left
+from typing import TYPE_CHECKING
+
+from webfountain.errors import CursorLost
+from webfountain.store.change_log import BEGIN_ANEW, cursor_at, entry_of, is_held, parting, sequence_of, without_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from webfountain.records import Change, ChangeVerdict, Outcome, PageRecord
+    from webfountain.store.memory.table import MemorySites
+
+__all__ = ["MemoryChangeLog"]
+
+
+class MemoryChangeLog:
+    """The `Changes` in a list."""
+
+    def __init__(self, sites: MemorySites) -> None:
+        self._sites = sites
+        self.name = secrets.token_hex(4)
+        """Name of the log in its cursors."""
+        self.dropped = 0
+        """Number of entries that are no longer kept."""
+        self._entries: list[Change] = []
+
+    def begin(self, name: str, dropped: int) -> None:
+        """Continue another store's log, whose entries follow (`add`)."""
+        self.name, self.dropped = name, dropped
+
+    def add(self, entry: Change) -> None:
+        """Append an entry."""
+        self._entries.append(entry)
+
+    def date(self, entry: Change) -> None:
+        """Record an entry as the last change of its site, if the site is known."""
+        home = self._sites.get(entry.site)
+        if home is not None:
+            home.changed = max(home.changed, entry.at)
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(self._entries)
+
+    def note_outcome(self, before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at: float) -> None:
+        """Append the entry of a settled fetch, if consumers need one."""
+        entry = entry_of(before, outcome, site=site, key=key, at=at, sequence=self._last() + 1)
+        if entry is not None:
+            self.add(entry)
+            self.date(entry)
+
+    def note_parting(self, record: PageRecord, verdict: ChangeVerdict, *, site: str, key: bytes, at: float) -> None:
+        """Append the entry of a page that is removed, if it was held."""
+        if is_held(record):
+            entry = parting(record, verdict, site=site, key=key, at=at, sequence=self._last() + 1)
+            self.add(entry)
+            self.date(entry)
+
+    def erase(self, site: str, key: bytes) -> None:
+        """Remove a page's content from its entries."""
+        self._entries = [
+            without_text(entry) if (entry.site, entry.key) == (site, key) else entry for entry in self._entries
+        ]
+
+    def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
+        """Return up to `n` entries after a cursor."""
+        first, last = self.dropped + 1, self._last()
+        after = self.dropped
+        if cursor is not None:
+            after = sequence_of(cursor, self.name, first=first, last=last, time_of=self._time_of)
+        found = self._entries[after - self.dropped :][:n]
+        return [(cursor_at(self.name, entry.sequence, entry.at), entry) for entry in found]
+
+    def end(self) -> str:
+        """Return the cursor after the newest entry."""
+        return self._cursor(self._last())
+
+    def since(self, at: float) -> str:
+        """Return the cursor before the first entry at or after a time."""
+        earlier = bisect_left(self._entries, at, key=lambda entry: entry.at)
+        if not earlier and self.dropped:
+            raise CursorLost(f"the change log does not reach back so far; {BEGIN_ANEW}")
+        return self._cursor(self.dropped + earlier)
+
+    def trim(self, *, before: float, most: int) -> int:
+        """Drop entries before a time, and all but the newest `most`; return how many were dropped."""
+        went = max(bisect_left(self._entries, before, key=lambda entry: entry.at), len(self._entries) - most, 0)
+        del self._entries[:went]
+        self.dropped += went
+        return went
+
+    def _last(self) -> int:
+        return self.dropped + len(self._entries)
+
+    def _cursor(self, sequence: int) -> str:
+        return cursor_at(self.name, sequence, self._time_of(sequence))
+
+    def _time_of(self, sequence: int) -> float | None:
+        """Return the time of an entry, or None if it is no longer kept."""
+        return self._entries[sequence - self.dropped - 1].at if sequence > self.dropped else None

@@ -1,0 +1,240 @@
+"""One site of the reference store: its pages, its queues as sorted lists, its leases.
+
+A lane is named by its queue and its number. Its entries are sorted in the order of service. A leased page is in no
+lane.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from dataclasses import dataclass
+from itertools import islice, takewhile
+from typing import TYPE_CHECKING, Final, Literal
+
+import msgspec
+
+from webfountain.records import STATES, Lease, LeaseId, PageRecord, SiteLease, SiteRecord, SiteState
+from webfountain.store.lanes import CLASSES, LANES, class_of, recrawl_place
+from webfountain.store.lease_choice import Candidate, choose
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+__all__ = ["Holder", "MemorySite", "Queue"]
+
+Queue = Literal["immediate", "never-crawled", "recrawl"]
+Lane = tuple[Queue, int]
+_Entry = tuple[float, bytes]
+"""Order of service within the lane, page key."""
+_IMMEDIATE: Final[Lane] = ("immediate", 0)
+
+
+@dataclass(slots=True)
+class Holder:
+    """The owner of a site, with token and deadline, and the arrivals that its refills have not covered."""
+
+    owner: str
+    token: int
+    until: float
+    fresh: float = math.inf
+    """Time of the first new URL since the last never-crawled refill that was not complete (inf: none)."""
+    hurried: bool = False
+    """True if an immediate URL arrived since the last immediate refill that was not complete."""
+    overtaken: bool = False
+    """True if a leased URL became immediate and the owner does not know it yet."""
+
+
+class MemorySite:
+    """A site with its pages and the content of its lanes, in the order of service."""
+
+    def __init__(self, name: str, *, first_seen: float, due: float) -> None:
+        self.name = name
+        self.first_seen = first_seen
+        self.due = due
+        self.state = SiteState()
+        self.learned = b""
+        self.changed = 0.0
+        self.parts: dict[int, bytes] = {}
+        self.epoch = 0
+        self.regrading: tuple[int, tuple[int, int]] | None = None
+        """Epoch of the ranking that is partly applied, with class and arrival of the last URL that was processed."""
+        self.holder: Holder | None = None
+        self.pages: dict[bytes, PageRecord] = {}
+        self.arrival: dict[bytes, int] = {}
+        self.lanes: dict[Lane, list[_Entry]] = {}
+        self.leases: dict[int, Lease] = {}
+        self._leased: set[bytes] = set()
+
+    # ------------------------------------------------------------------ pages
+
+    def add(self, key: bytes, record: PageRecord, arrival: int) -> None:
+        """Add a page, with its number of arrival."""
+        self.pages[key], self.arrival[key] = record, arrival
+        self._enqueue(key)
+
+    def replace(self, key: bytes, record: PageRecord) -> None:
+        """Give a page another record and, unless it is leased, its new place."""
+        if key in self._leased:
+            self.pages[key] = record
+            return
+        self._dequeue(key)
+        self.pages[key] = record
+        self._enqueue(key)
+
+    def remove(self, key: bytes) -> None:
+        """Remove a page; a lease on it is lost."""
+        if key in self._leased:
+            self._leased.discard(key)
+            self.leases = {number: lease for number, lease in self.leases.items() if lease.key != key}
+        else:
+            self._dequeue(key)
+        del self.pages[key], self.arrival[key]
+
+    def is_leased(self, key: bytes) -> bool:
+        """Return whether a page is leased."""
+        return key in self._leased
+
+    def reweigh(self, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]) -> int:
+        """Move the queued URLs among `keys` whose class changed; return how many."""
+        moved = 0
+        for key, value in zip(keys, importance([self.pages[key] for key in keys]), strict=True):
+            record = self.pages[key]
+            if class_of(value) != class_of(record.importance):
+                self.replace(key, msgspec.structs.replace(record, importance=value))
+                moved += 1
+        return moved
+
+    # ----------------------------------------------------------------- queues
+
+    def first_immediate(self, n: int) -> list[bytes]:
+        """Return up to `n` keys of the immediate lane, in order."""
+        return [key for _, key in self.lanes.get(_IMMEDIATE, ())[:n]]
+
+    def first_due(self, queue: Queue, n: int, horizon: Sequence[float] | None) -> list[bytes]:
+        """Return up to `n` keys of a queue that are due."""
+        lanes = CLASSES if queue == "never-crawled" else LANES
+        horizon = [math.inf] * lanes if horizon is None else horizon
+        if len(horizon) != lanes:
+            raise ValueError(f"a lease of the {queue} queue needs a horizon of {lanes} times, not {len(horizon)}")
+        due: list[Candidate] = []
+        for (of, lane), entries in self.lanes.items():
+            if of == queue:
+                offered = (self._candidate(queue, lane, entry) for entry in entries)
+                due += islice(takewhile(lambda one: one.order <= horizon[one.lane], offered), n)
+        return [one.key for one in choose(due, n, horizon)]
+
+    def recrawl_heads(self) -> list[tuple[int, float]]:
+        """Return the first order of each recrawl lane."""
+        return sorted(
+            (lane, entries[0][0]) for (queue, lane), entries in self.lanes.items() if queue == "recrawl" and entries
+        )
+
+    def waiting_after(self, place: tuple[int, int]) -> list[tuple[int, int, bytes]]:
+        """Return the never-crawled entries after a class and arrival, in order: (class, arrival, key)."""
+        entries = [
+            (lane, int(arrival), key)
+            for (of, lane), entries in self.lanes.items()
+            if of == "never-crawled"
+            for arrival, key in entries
+        ]
+        return sorted(entry for entry in entries if entry[:2] > place)
+
+    # ----------------------------------------------------------------- leases
+
+    def lease(self, key: bytes, number: int) -> Lease:
+        """Lease a page to the owner of the site."""
+        assert self.holder is not None, f"{self.name} is on no active list"
+        self._dequeue(key)
+        self._leased.add(key)
+        record = msgspec.structs.replace(self.pages[key], immediate=None)
+        lease = self.leases[number] = Lease(LeaseId(self.name, self.holder.token, number), key, record)
+        return lease
+
+    def leased(self, lease: LeaseId) -> Lease | None:
+        """Return the lease with an id, or None if it has ended."""
+        held = self.leases.get(lease.number)
+        return held if held is not None and held.id == lease else None
+
+    def end(self, lease: Lease, record: PageRecord | None = None) -> None:
+        """End a lease; its page moves to the place that its record defines, or the other record if one is given."""
+        del self.leases[lease.id.number]
+        self._leased.discard(lease.key)
+        if record is not None:
+            self.pages[lease.key] = record
+        self._enqueue(lease.key)
+
+    def return_leases(self) -> int:
+        """End all leases; return how many."""
+        held = list(self.leases.values())
+        for lease in held:
+            self.end(lease)
+        return len(held)
+
+    # --------------------------------------------------------------- the site
+
+    def due_sooner(self, due: float) -> None:
+        """Move the due time of an inactive site to an earlier time, never to a later one."""
+        if self.holder is None:
+            self.due = min(self.due, due)
+
+    def available(self) -> float:
+        """Return the time from which the site may be activated."""
+        return self.due if self.holder is None else self.holder.until
+
+    def record(self) -> SiteRecord:
+        """Return the site in the form of the contract."""
+        states = [record.state for record in self.pages.values()]
+        return SiteRecord(
+            site=self.name,
+            pages=tuple(states.count(state) for state in STATES),
+            due=self.due,
+            first_seen=self.first_seen,
+            state=self.state,
+            owner=None if self.holder is None else self.holder.owner,
+            immediate=sum(record.immediate is not None for record in self.pages.values()),
+            epoch=self.epoch,
+            learned=self.learned,
+            changed=self.changed,
+        )
+
+    def site_lease(self) -> SiteLease:
+        """Return the lease of the site's owner."""
+        assert self.holder is not None, f"{self.name} is on no active list"
+        return SiteLease(self.name, self.holder.token, self.holder.until, self.record())
+
+    def check_valid(self) -> None:
+        """Assert that every page is either in one lane or leased, and that every lease belongs to the owner."""
+        queued: Iterable[bytes] = (entry[1] for lane in self.lanes.values() for entry in lane)
+        assert sorted([*queued, *self._leased]) == sorted(self.pages), f"{self.name}: a URL is in no place or in two"
+        assert all(lane == sorted(lane) for lane in self.lanes.values())
+        assert sorted(self._leased) == sorted(lease.key for lease in self.leases.values()), "a URL is leased twice"
+        for lease in self.leases.values():
+            assert self.holder is not None, "a lease outlived its site lease"
+            assert self.holder.token == lease.id.token, "a lease outlived its site lease"
+
+    # ---------------------------------------------------------------- private
+
+    def _candidate(self, queue: Queue, lane: int, entry: _Entry) -> Candidate:
+        order, key = entry
+        if queue == "never-crawled":
+            return Candidate(lane, self.pages[key].first_seen, self.arrival[key], key)
+        return Candidate(lane, order, 0, key)
+
+    def _place(self, key: bytes) -> tuple[Lane, _Entry]:
+        record = self.pages[key]
+        if record.immediate is not None:
+            return _IMMEDIATE, (record.immediate, key)
+        if record.state == "never-crawled":
+            return ("never-crawled", class_of(record.importance)), (self.arrival[key], key)
+        lane, order = recrawl_place(record)
+        return ("recrawl", lane), (order, key)
+
+    def _enqueue(self, key: bytes) -> None:
+        lane, entry = self._place(key)
+        insort(self.lanes.setdefault(lane, []), entry)
+
+    def _dequeue(self, key: bytes) -> None:
+        lane, entry = self._place(key)
+        entries = self.lanes[lane]
+        del entries[bisect_left(entries, entry)]

@@ -1,0 +1,119 @@
+"""The list of sites of the reference store."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.store.lanes import AT_ONCE
+from webfountain.store.site_orders import cursor_of, place_of, ranks_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.records import SiteLease, SiteRecord
+    from webfountain.store.answers import ParkRequest
+    from webfountain.store.memory.site import MemorySite
+    from webfountain.store.memory.table import MemorySites
+    from webfountain.store.site_orders import SiteOrder
+
+__all__ = ["MemorySiteList"]
+
+
+class MemorySiteList:
+    """The `SiteList` over a table of sites."""
+
+    def __init__(self, sites: MemorySites) -> None:
+        self._sites = sites
+
+    def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
+        """Give an owner the sites that are due."""
+        due = sorted((home.available(), home.name) for home in self._sites)
+        return [self._take(self._sites[name], owner, until, at) for when, name in due[:n] if when <= at]
+
+    def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
+        """Give an owner those of these sites that are free."""
+        known = [home for name in sites if (home := self._sites.get(name)) is not None]
+        free = [home for home in known if home.holder is None or home.available() <= at]
+        return [self._take(home, owner, until, at) for home in free]
+
+    def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
+        """Extend site leases."""
+        held = []
+        for lease in leases:
+            home = self._sites.held(lease)
+            if home is not None and home.holder is not None:
+                home.holder.until = until
+                held.append(msgspec.structs.replace(lease, until=until))
+        return held
+
+    def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
+        """Take sites off the active list."""
+        self._sites.latest = max(self._sites.latest, at)
+        return sum(self._park_one(one, at) for one in parked)
+
+    def next_due(self) -> float | None:
+        """Return the earliest time at which `activate` may return a site."""
+        first = min((home.available() for home in self._sites), default=math.inf)
+        return None if first == math.inf else first
+
+    def urgent(self, owner: str) -> list[SiteLease]:
+        """Return the owner's sites with immediate URLs."""
+        return [
+            home.site_lease()
+            for home in self._sites.in_order()
+            if home.holder is not None
+            and home.holder.owner == owner
+            and (home.holder.overtaken or home.first_immediate(1))
+        ]
+
+    def get(self, site: str) -> SiteRecord | None:
+        """Return one site."""
+        home = self._sites.get(site)
+        return None if home is None else home.record()
+
+    def part(self, site: str, number: int) -> bytes | None:
+        """Return a part of what was learned of a site."""
+        home = self._sites.get(site)
+        return None if home is None else home.parts.get(number)
+
+    def after(self, name: str, n: int) -> list[SiteRecord]:
+        """Return sites in order of name."""
+        names = sorted(home.name for home in self._sites if home.name > name)[:n]
+        return [self._sites[each].record() for each in names]
+
+    def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
+        """Return sites in an order."""
+        place = place_of(cursor)
+        found = sorted((_rank(record, order), record.site) for record in (home.record() for home in self._sites))
+        return [(cursor_of(*each), self._sites[each[1]].record()) for each in found if each > place][:n]
+
+    def _take(self, home: MemorySite, owner: str, until: float, at: float) -> SiteLease:
+        home.return_leases()
+        lost_by = None if home.holder is None else home.holder.owner
+        home.due = min(home.due, at)
+        self._sites.hold(home, owner, until)
+        return msgspec.structs.replace(home.site_lease(), lost_by=lost_by)
+
+    def _park_one(self, parked: ParkRequest, at: float) -> bool:
+        home = self._sites.held(parked.lease)
+        if home is None or home.holder is None:
+            return False
+        holder = home.holder
+        returned = at if home.return_leases() else math.inf
+        home.due = AT_ONCE if holder.hurried else min(parked.due, holder.fresh, returned)
+        home.state, home.holder = parked.state, None
+        return True
+
+
+def _rank(record: SiteRecord, order: SiteOrder) -> bytes:
+    *_, failed = record.pages
+    return ranks_of(
+        pages=sum(record.pages),
+        failed=failed,
+        due=record.due,
+        changed=record.changed,
+        is_active=record.owner is not None,
+    )[order]

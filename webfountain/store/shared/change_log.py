@@ -1,0 +1,221 @@
+"""The change log of the shared store: one log per shard, read as a single log in order of time.
+
+The steps of a shard write its log. Each shard numbers its own entries. A cursor contains one number per shard, so a
+poll returns the new entries of every shard, and none twice. All entries of one page are in one shard, in the order of
+their steps. If the clocks of processes differ, the order of entries in different shards is wrong by the same time. An
+entry whose time is earlier than a cursor's may still come after that cursor.
+"""
+
+from __future__ import annotations
+
+import heapq
+import struct
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.errors import CursorLost
+from webfountain.records import Change
+from webfountain.store.change_log import BEGIN_ANEW, too_old, without_text
+from webfountain.store.shared.log_position import LogPosition, numbers_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from webfountain.store.shared.lives import ServerLives
+    from webfountain.store.shared.scripts import Shards
+
+__all__ = ["ShardedChangeLog", "encode_entry"]
+
+_AT_ONCE: Final = 1000
+"""Number of entries that one script reads or drops."""
+_FEW: Final = 100
+"""Number of entries per shard that are read at once, because those of all shards are in memory together."""
+_SPARE: Final = 16
+"""Number of entries requested from each shard in addition to its share, because shares are uneven."""
+_TIME: Final = struct.Struct(">d")
+_encode = msgspec.msgpack.Encoder().encode
+_entry = msgspec.msgpack.Decoder(Change)
+
+
+def encode_entry(entry: Change | None) -> bytes | bool:
+    """Encode an entry in the form that `note` in `lua/parts/log.lua` expects, or return False for None. The script
+    assigns the number.
+
+    An entry from another store keeps the number it had there. Such entries are ordered by that number.
+    """
+    if entry is None:
+        return False
+    return _TIME.pack(entry.at) + _encode(msgspec.structs.replace(entry, at=0))
+
+
+class ShardedChangeLog:
+    """Reads, trims and erases the change log. The log's name in cursors is the name of the store's present life."""
+
+    def __init__(self, shards: Shards, lives: ServerLives) -> None:
+        self._shards = shards
+        self._lives = lives
+
+    @property
+    def name(self) -> str:
+        """Return the log's name, as its cursors contain it."""
+        return self._lives.life
+
+    def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
+        """Return up to `n` entries after a cursor, each with the cursor that follows it. Four round trips.
+
+        The result is empty only if there is no entry. The sequence of an entry is the number of entries before its
+        cursor, over all shards, including dropped ones.
+        """
+        log = self._lives.current()
+        dropped, last = self._bounds()
+        position = self._at(dropped if cursor is None else numbers_of(cursor, self._shards.count))
+        if cursor is not None:
+            position.check(cursor, log, dropped, last)
+        begin = {shard: at for shard, at in enumerate(position.numbers) if at < last[shard]}
+        found = []
+        for shard, number, entry in self._oldest(begin, n):
+            if number > position.numbers[shard] + 1 and cursor is not None:
+                raise too_old(cursor)  # dropped since the ends were read
+            position.advance(shard, number, entry.at)
+            found.append((position.cursor(log), msgspec.structs.replace(entry, sequence=sum(position.numbers))))
+        return found
+
+    def every(self) -> Iterator[Change]:
+        """Return all entries in order, as `after` gives them, without their cursors. One round trip per hundred
+        entries.
+        """
+        dropped, last = self._bounds()
+        shards = [self._of_shard(shard, at) for shard, at in enumerate(dropped) if at < last[shard]]
+        for sequence, entry in enumerate(heapq.merge(*shards, key=_turn), sum(dropped) + 1):
+            yield msgspec.structs.replace(entry, sequence=sequence)
+
+    def end(self) -> str:
+        """Return the cursor after the newest entries. Three round trips."""
+        return self._at(self._bounds()[1]).cursor(self._lives.current())
+
+    def since(self, at: float) -> str:
+        """Return the cursor before the first entries at or after a time. Four round trips."""
+        dropped, last = self._bounds()
+        asked = {shard: ["before", at] for shard, newest in enumerate(last) if newest > dropped[shard]}
+        position = list(dropped)
+        for shard, number in self._shards.run("log_read", asked).items():
+            position[shard] = number
+        if any(dropped) and position == dropped:
+            raise CursorLost(f"the change log does not reach back so far; {BEGIN_ANEW}")
+        return self._at(position).cursor(self._lives.current())
+
+    def trim(self, *, before: float, most: int) -> int:
+        """Drop entries older than a time, then the oldest of all shards until `most`
+        are left. Two or more round trips.
+        """
+        dropped, last = self._bounds()
+        went = 0
+        up_to = {shard: 0 for shard, newest in enumerate(last) if newest > dropped[shard]}
+        while up_to:
+            asked = {shard: [before, number, _AT_ONCE] for shard, number in up_to.items()}
+            answers = self._shards.run("log_trim", asked)
+            for shard, (many, went_ever, newest) in answers.items():
+                went += many
+                dropped[shard], last[shard] = went_ever, newest
+            up_to = {shard: up_to[shard] for shard, (many, _, _) in answers.items() if many == _AT_ONCE}
+            excess = sum(last) - sum(dropped) - most
+            if not up_to and excess > 0:
+                begin = {shard: at for shard, at in enumerate(dropped) if at < last[shard]}
+                up_to = {shard: number for shard, number, _ in self._oldest(begin, min(excess, _AT_ONCE))}
+        return went
+
+    def erase(self, site: str, key: bytes | None = None) -> None:
+        """Remove the contents of the entries of a page or of a whole site. It scans the shard's log; forgetting is
+        rare.
+
+        Call it after the page is barred, so that no entry follows. The entry that reports the removal stays.
+        """
+        shard = self._shards.of(site)
+        needle = _encode(site) + (b"" if key is None else _encode(key))
+        searched, through = -1, 0
+        while through != searched:
+            searched = through
+            answer = self._shards.run("log_read", {shard: ["naming", searched, _AT_ONCE, needle]})[shard]
+            through = answer[0]
+            bare = []
+            for number, raw in answer[1:]:
+                entry = _decode(raw)
+                if entry.site == site and key in (None, entry.key) and entry.verdict != "forgotten":
+                    bare.append([number, encode_entry(without_text(entry))])
+            if bare:
+                self._shards.run("log_erase", {shard: bare})
+
+    # ---------------------------------------------------------------- private
+
+    def _bounds(self) -> tuple[list[int], list[int]]:
+        """Return, for each shard, the numbers of the last dropped entry and of the newest entry."""
+        found = self._shards.read("HMGET", "counts", "log_dropped", "logged")
+        return [int(went or 0) for went, _ in found], [int(newest or 0) for _, newest in found]
+
+    def _of_shard(self, shard: int, at: int) -> Iterator[Change]:
+        """Return the entries of a shard after a number."""
+        while found := (answer := self._read({shard: at}, _FEW)[shard])[1]:
+            yield from found
+            at = answer[0] + len(found)
+
+    def _read(self, begin: Mapping[int, int], n: int) -> dict[int, tuple[int, list[Change]]]:
+        """Return up to `n` entries after a number from some shards, each list with the number before its first entry.
+
+        The contents of entries of forgotten pages are left out, even before `erase` has removed them. One round trip,
+        and one more if something was forgotten.
+        """
+        answers = self._shards.run("log_read", {shard: ["after", at, n] for shard, at in begin.items()})
+        found = {shard: (answer[0], [_decode(raw) for raw in answer[2:]]) for shard, answer in answers.items()}
+        searched = {shard: entries for shard, (_, entries) in found.items() if answers[shard][1] and entries}
+        if searched:
+            barred = self._shards.barred(
+                {shard: [(entry.site.encode(), entry.key) for entry in entries] for shard, entries in searched.items()}
+            )
+            for shard, entries in searched.items():
+                entries[:] = [
+                    without_text(entry) if is_barred and entry.verdict != "forgotten" else entry
+                    for entry, is_barred in zip(entries, barred[shard], strict=True)
+                ]
+        return found
+
+    def _oldest(self, begin: Mapping[int, int], n: int) -> Iterator[tuple[int, int, Change]]:
+        """Return (shard, number, entry) of up to `n` entries after one number per shard, in order of time. The order
+        within each shard is kept.
+
+        The list ends at a shard that has more entries than were requested, because the next entry might be one of
+        those.
+        """
+        if not begin or n <= 0:
+            return
+        share = min(n, -(-n // len(begin)) + _SPARE)
+        answers = self._read(begin, share)
+        queues = {shard: entries for shard, (_, entries) in answers.items()}
+        heads = [(*_turn(entries[0]), shard, 0) for shard, entries in queues.items() if entries]
+        heapq.heapify(heads)
+        for _ in range(n):
+            if not heads:
+                return
+            _, _, shard, i = heads[0]
+            yield shard, answers[shard][0] + i + 1, queues[shard][i]
+            if i + 1 < len(queues[shard]):
+                heapq.heapreplace(heads, (*_turn(queues[shard][i + 1]), shard, i + 1))
+            elif len(queues[shard]) == share:
+                return
+            else:
+                heapq.heappop(heads)
+
+    def _at(self, numbers: Sequence[int]) -> LogPosition:
+        """Return the position after the entries with these numbers, with their times. One round trip."""
+        asked = {shard: ["time", number] for shard, number in enumerate(numbers) if number}
+        answers = self._shards.run("log_read", asked)
+        return LogPosition(numbers, [float(answers.get(shard) or 0) for shard in range(len(numbers))])
+
+
+def _decode(raw: bytes) -> Change:
+    return msgspec.structs.replace(_entry.decode(raw[_TIME.size :]), at=_TIME.unpack_from(raw)[0])
+
+
+def _turn(entry: Change) -> tuple[bool, float]:
+    """Return the sort key of an entry: imported entries first in their old order, then this store's entries by time."""
+    return (False, entry.sequence) if entry.sequence else (True, entry.at)

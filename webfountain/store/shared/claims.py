@@ -1,0 +1,163 @@
+"""Claims and letters of the processes of one store.
+
+Claims on addresses are spread over the shards. All other claims are few and are in one key. Times are sent as text,
+because a script would truncate numbers. The letters for a process are a list of its own. The server deletes the list
+an hour after the last letter.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import msgpack
+import xxhash
+
+from webfountain.errors import StoreError
+from webfountain.store.answers import Claim
+from webfountain.store.shared.scripts import Script, pairs
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webfountain.store.shared.connection import ServerConnection
+
+__all__ = ["SharedClaims"]
+
+_SPREAD: Final = ("address/", "guest/")
+_TIMED: Final = ("ant", "role", "loan", "seeds", "live", "unit")
+"""The other kinds of claims that end; those on repositories do not."""
+_LETTERS_S: Final = 3600
+
+
+class SharedClaims:
+    """`Claims` on an open connection. `prefix` begins each key, `count` is the number of the store's shards."""
+
+    def __init__(self, connection: ServerConnection, *, prefix: str, count: int) -> None:
+        self._connection = connection
+        self._prefix = prefix
+        self._count = count
+        self._claim, self._drop = Script("claim", is_step=False), Script("drop", is_step=False)
+        self._sooner = Script("sooner", is_step=False)
+        self._kept: dict[str, str] = {}  # names that were claimed without a deadline, and their owners
+
+    def claim(
+        self, names: Sequence[str], *, owner: str, until: float, at: float, notes: Mapping[str, bytes] | None = None
+    ) -> list[Claim]:
+        """Claim names that are free."""
+        found: list[Claim | None] = [None] * len(names)
+        head = [owner, repr(float(until)), repr(float(at))]
+        given = [(name, (notes or {}).get(name, b"")) for name in names]
+        for positions, answers in self._run(self._claim, names, head, given):
+            for i, answer in zip(positions, answers, strict=True):
+                found[i] = _claim(names[i], answer)
+        held = [each for each in found if each is not None]
+        if until == math.inf:
+            self._kept.update((each.name, owner) for each in held if each.owner == owner)
+        return held
+
+    def repeat(self) -> None:
+        """Claim again the names that this process had claimed without a deadline, because the server may have lost
+        them.
+
+        Raises
+        ------
+        StoreError
+            if another process has such a name now.
+        """
+        for name, owner in self._kept.items():
+            [claim] = self.claim([name], owner=owner, until=math.inf, at=0.0)
+            if claim.owner != owner:
+                raise StoreError(f"{self._connection.shown}: {name} is {claim.owner}'s since the server was set back")
+
+    def drop(self, names: Mapping[str, float], *, owner: str, at: float) -> None:
+        """Release names."""
+        given = [(name, repr(float(until))) for name, until in names.items()]
+        self._run(self._drop, list(names), [owner, repr(float(at))], given)
+
+    def holders(self, names: Sequence[str], *, at: float) -> list[Claim | None]:
+        """Return the owners of names."""
+        keys = [self._key(name) for name in names]
+        answers = self._connection.send([(key, ("HGET", key, name)) for key, name in zip(keys, names, strict=True)])
+        raw = map(self._connection.checked, answers)
+        found = [None if each is None else _claim(name, _kept(each)) for name, each in zip(names, raw, strict=True)]
+        return [held if held is not None and held.until > at else None for held in found]
+
+    def claims(self, kind: str) -> list[Claim]:
+        """Return the claims of a kind."""
+        key = self._key(f"{kind}/")
+        found = self._connection.ask(key, "HGETALL", key)
+        return sorted(
+            (_claim(name.decode(), _kept(raw)) for name, raw in pairs(found)),
+            key=lambda claim: claim.name,
+        )
+
+    def end_sooner(self, *, at: float, ahead: float, latest: float) -> None:
+        """Shorten the claims that last beyond `latest`, because a clock that was `ahead` seconds ahead of `at` wrote
+        them.
+
+        Claims without an owner, which are the open times of addresses, end earlier by the same time. One round trip.
+        """
+        kept = [self._key(f"{kind}/") for kind in _TIMED]
+        kept += [f"{{{self._prefix}:{shard}}}claims".encode() for shard in range(self._count)]
+        given = msgpack.packb([repr(at), repr(ahead), repr(latest)], use_bin_type=False)
+        self._sooner.run(self._connection, [(key, [key], given) for key in kept])
+
+    def post(self, owner: str, letters: Sequence[bytes]) -> None:
+        """Leave letters for a process. One round trip."""
+        if letters:
+            key = self._letters(owner)
+            for answer in self._connection.send([(key, ("RPUSH", key, *letters)), (key, ("EXPIRE", key, _LETTERS_S))]):
+                self._connection.checked(answer)
+
+    def collect(self, owner: str) -> list[bytes]:
+        """Return and delete the letters of a process. One round trip if there are none, else one for each thousand."""
+        key = self._letters(owner)
+        found: list[bytes] = []
+        while some := self._connection.ask(key, "LPOP", key, 1000):
+            found += some
+        return found
+
+    def time(self) -> float:
+        """Return the server's clock."""
+        seconds, microseconds = self._connection.ask(self._key("role/"), "TIME")
+        return int(seconds) + int(microseconds) / 1e6
+
+    def end_within(self, seconds: float) -> None:
+        """Limit how long calls wait for a server."""
+        self._connection.end_within(seconds)
+
+    def _run(
+        self, script: Script, names: Sequence[str], head: Sequence[Any], given: Sequence[Any]
+    ) -> list[tuple[list[int], Any]]:
+        """Return, for each key, the positions of its names, with the script's answer to the `given` values of these
+        names.
+        """
+        by_key: dict[bytes, list[int]] = {}
+        for i, name in enumerate(names):
+            by_key.setdefault(self._key(name), []).append(i)
+        packed = {
+            key: msgpack.packb([*head, *(given[i] for i in positions)], use_bin_type=False)
+            for key, positions in by_key.items()
+        }
+        answers = script.run(self._connection, [(key, [key], each) for key, each in packed.items()])
+        return list(zip(by_key.values(), answers, strict=True))
+
+    def _key(self, name: str) -> bytes:
+        if name.startswith(_SPREAD):
+            shard = xxhash.xxh3_64_intdigest(name.encode()) % self._count
+            return f"{{{self._prefix}:{shard}}}claims".encode()
+        return f"{{{self._prefix}}}{name.partition('/')[0]}s".encode()
+
+    def _letters(self, owner: str) -> bytes:
+        return f"{{{self._prefix}:{owner}}}letters".encode()
+
+
+def _kept(raw: bytes) -> list[Any]:
+    """Return a claim from the answer of `lua/claim.lua`."""
+    return [*msgpack.unpackb(raw, raw=True), None]
+
+
+def _claim(name: str, answer: Sequence[Any]) -> Claim:
+    owner, until, note, lost = answer
+    return Claim(name, owner.decode(), float(until), note, lost.decode() if lost else None)

@@ -1,0 +1,407 @@
+"""The connection to the server: one pool per process, which tries again after faults.
+
+It is the same for one server and for a cluster. URLs are ``redis://``, ``rediss://`` (with user and password in the
+URL), ``unix://``, ``redis+cluster://`` and ``redis+sentinel://host:port,host:port/name``. The process waits if a
+server restarts, fails over, loads its data, is read-only or full for a while, moves slots or does not answer. It logs
+the fault once, retries with jitter, and logs when the server answers again. A step that was sent but not answered may
+have been executed. Every step may be executed twice: the only effects are skipped numbers, and leases that last until
+the lease of their site ends.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, unquote, urlsplit
+
+import redis
+from redis.backoff import NoBackoff
+from redis.exceptions import (
+    AskError,
+    BusyLoadingError,
+    ClusterDownError,
+    ClusterError,
+    MovedError,
+    NoScriptError,
+    OutOfMemoryError,
+    ReadOnlyError,
+    RedisClusterException,
+    RedisError,
+    ResponseError,
+    TryAgainError,
+)
+from redis.retry import Retry
+
+from webfountain.errors import InputError, StoreAway, StoreError
+from webfountain.store.locations import without_password
+from webfountain.store.shared.end_limit import EndLimit
+from webfountain.store.shared.outage import Outage
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from redis.connection import AbstractConnection
+
+__all__ = [
+    "PATIENCE_S",
+    "SHORTEST_S",
+    "TIMEOUT_S",
+    "Command",
+    "ConnectionCount",
+    "ServerConnection",
+    "connect",
+    "query_of",
+]
+
+PATIENCE_S: Final = 3600.0
+"""Time after which a server that does not come back ends the crawl, s. Acknowledged steps are not lost."""
+SHORTEST_S: Final = 0.05
+_LONGEST_S: Final = 2.0
+TIMEOUT_S: Final = 20.0
+_CONNECT_S: Final = 5.0
+"""Time limit for opening a connection, s; connecting to a reachable machine takes less."""
+
+_RUN_ID: Final = re.compile(rb"run_id:(\w+)")
+_PASSING: Final = (
+    redis.exceptions.ConnectionError,
+    redis.exceptions.TimeoutError,
+    BusyLoadingError,
+    ClusterDownError,
+    ClusterError,
+    RedisClusterException,
+    ReadOnlyError,
+    OutOfMemoryError,
+    TryAgainError,
+    MovedError,
+    AskError,
+)
+"""Temporary faults, after which the step is sent again."""
+_PASSING_WORDS: Final = (
+    "MISCONF",
+    "NOREPLICAS",
+    "MASTERDOWN",
+    "UNBLOCKED",
+    "OOM",
+    "READONLY",
+    "LOADING",
+    "CLUSTERDOWN",
+)
+
+Command = tuple[Any, ...]
+
+
+class ConnectionCount:
+    """The number of connections made. Behind each new one may be another server, or an earlier state of the same.
+
+    A server has a run id, which changes when it starts. A server counts as *replaced* if its address has another run
+    id than before, or if its address is unknown and a fault came before: it took the place of the server that failed.
+    """
+
+    def __init__(self) -> None:
+        self.made = 0
+        self.replaced = 0
+        """Number of times that a server was replaced."""
+        self.had_fault = False
+        self._run_ids: dict[str, bytes] = {}  # address -> run id
+
+    def open(self, connection: AbstractConnection) -> None:
+        """Send the handshake of a new connection, and count it."""
+        connection.on_connect()
+        self.count(connection)
+
+    def count(self, connection: AbstractConnection) -> None:
+        """Count a new connection; the cluster client has made its handshake."""
+        address = str(getattr(connection, "path", None) or f"{connection.host}:{connection.port}")  # type: ignore[attr-defined]
+        run_id = _run_id(connection)
+        known = self._run_ids.get(address)
+        if (known is None and self.had_fault) or (known is not None and run_id != known):
+            self.replaced += 1
+        self._run_ids[address] = run_id
+        self.made += 1
+
+
+class ServerConnection:
+    """One server or cluster. `now` and `rest` are the clock and the sleep function for retries."""
+
+    def __init__(
+        self,
+        client: redis.Redis | redis.cluster.RedisCluster,
+        *,
+        shown: str,
+        connections: ConnectionCount | None = None,
+        now: Callable[[], float] = time.monotonic,
+        rest: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self.client = client
+        self.shown = shown
+        self.connections = connections or ConnectionCount()
+        self._now = now
+        self._rest = rest
+        self._jitter = random.Random()
+        self._end = EndLimit(self._pools, now)
+        self._outage = Outage(shown, now)
+
+    def send(self, commands: Sequence[tuple[bytes, Command]]) -> list[Any]:
+        """Send (key, command) pairs in one round trip per server. Return an answer or an error for each.
+
+        It tries again while a fault is temporary, at most for `PATIENCE_S`, and not after the limit set by
+        `end_within`.
+
+        Raises
+        ------
+        StoreAway
+            if the server does not come back.
+        StoreError
+            if the server refuses the user or password.
+        """
+        if not commands:
+            return []
+        answers: list[Any] = [None] * len(commands)
+        left = list(range(len(commands)))
+        began, waited = self._now(), False
+        pause = SHORTEST_S
+        while True:
+            fault: Exception | None = None
+            try:
+                for i, answer in zip(left, self._send_once([commands[i] for i in left]), strict=True):
+                    answers[i] = answer
+            except _PASSING as error:
+                fault = error
+            else:
+                left = [i for i in left if _passes(answers[i])]
+                fault = answers[left[0]] if left else None
+            if fault is None:
+                if waited:
+                    self._outage.end()
+                return answers
+            self._wait(fault, began, pause)
+            waited = True
+            pause = min(2 * pause, _LONGEST_S)
+
+    def _wait(self, fault: Exception, began: float, pause: float) -> None:
+        """Sleep after a fault of a call that started at `began`. Raise StoreAway if the fault lasts too long."""
+        now = self._now()
+        self.connections.had_fault = True
+        if now - began > PATIENCE_S or self._end.is_over:
+            self._outage.give_up()
+            raise StoreAway(f"{self.shown}: unusable for {now - began:.0f} s: {_one_line(fault)}") from None
+        self._outage.wait(fault, _one_line(fault))
+        longest = max(self._end.at - now, SHORTEST_S)
+        self._rest(min(pause * self._jitter.uniform(0.5, 1.0), longest))
+        self._probe_again()
+
+    def end_within(self, seconds: float) -> None:
+        """Limit all waiting, for faults and answers in any thread, to this time from now. Later calls can only shorten
+        the limit.
+        """
+        self._end.set(seconds)
+
+    @property
+    def ends_at(self) -> float:
+        """Return the end set by `end_within`, monotonic seconds, or inf if none is set."""
+        return self._end.at
+
+    def checked(self, answer: Any) -> Any:
+        """Return an answer that is not an error. Raise StoreError for an error."""
+        if isinstance(answer, Exception):
+            raise StoreError(f"{self.shown}: {_one_line(answer)}")
+        return answer
+
+    def ask(self, key: bytes, *command: Any) -> Any:
+        """Run one command on one key."""
+        return self.checked(self.send([(key, command)])[0])
+
+    def info(self) -> Mapping[str, Any]:
+        """Return the INFO of a server (in a cluster, of one primary)."""
+        try:
+            if isinstance(self.client, redis.cluster.RedisCluster):
+                found: Mapping[str, Any] = self.client.info(target_nodes=self.client.get_primaries()[0])
+            else:
+                found = self.client.info()
+        except RedisError as error:
+            raise _refusal(self.shown, error) from None
+        return found
+
+    def setting(self, name: str) -> str | None:
+        """Return a setting of the server, or None if this user may not read it."""
+        try:
+            if isinstance(self.client, redis.cluster.RedisCluster):
+                found = self.client.config_get(name, target_nodes=self.client.get_primaries()[0])
+            else:
+                found = self.client.config_get(name)
+        except RedisError:
+            return None
+        value = found.get(name)
+        return value.decode() if isinstance(value, bytes) else value
+
+    def pause_writes(self, seconds: float) -> bool:
+        """Pause writing on every server for a time. Return False if this user may not do that."""
+        return self._of_primaries("CLIENT PAUSE", int(1000 * seconds), "WRITE")
+
+    def resume_writes(self) -> None:
+        """End a pause."""
+        self._of_primaries("CLIENT UNPAUSE")
+
+    def disconnect(self) -> None:
+        """Break all connections. The next command opens new ones."""
+        if isinstance(self.client, redis.cluster.RedisCluster):
+            self.client.disconnect_connection_pools()
+        else:
+            self.client.connection_pool.disconnect()
+
+    def close(self) -> None:
+        """Close the connections. The client of a cluster leaves the connections to its nodes open, so they are closed
+        here."""
+        self.disconnect()
+        self.client.close()
+
+    def _of_primaries(self, *command: Any) -> bool:
+        """Send one command to each primary. Return whether all accepted it."""
+        try:
+            if isinstance(self.client, redis.cluster.RedisCluster):
+                self.client.execute_command(*command, target_nodes=redis.cluster.RedisCluster.PRIMARIES)
+            else:
+                self.client.execute_command(*command)
+        except RedisError:
+            return False
+        return True
+
+    def _pools(self) -> list[redis.ConnectionPool]:
+        """Return the connection pool of the server, or of each node of the cluster."""
+        if isinstance(self.client, redis.cluster.RedisCluster):
+            nodes = list(self.client.nodes_manager.nodes_cache.values())
+            return [node.redis_connection.connection_pool for node in nodes if node.redis_connection is not None]
+        return [self.client.connection_pool]
+
+    def _send_once(self, commands: Sequence[tuple[bytes, Command]]) -> list[Any]:
+        if not isinstance(self.client, redis.cluster.RedisCluster):
+            return _pipelined(self.client, [command for _, command in commands])
+        answers: list[Any] = [None] * len(commands)
+        by_node: dict[str, list[int]] = {}
+        for i, (key, _) in enumerate(commands):
+            node = self.client.get_node_from_key(key)
+            if node is None:
+                raise ClusterDownError("no node has the slot")
+            by_node.setdefault(node.name, []).append(i)
+        for name, positions in by_node.items():
+            node = self.client.get_node(node_name=name)
+            if node is None:
+                raise ClusterDownError(f"the node {name} is gone")
+            found = _pipelined(self.client.get_redis_connection(node), [commands[i][1] for i in positions])
+            for i, answer in zip(positions, found, strict=True):
+                answers[i] = answer
+        return answers
+
+    def _probe_again(self) -> None:
+        """Read the slots again, because they may have moved after a fault."""
+        if self._end.is_over:
+            return
+        if isinstance(self.client, redis.cluster.RedisCluster):
+            try:
+                self.client.nodes_manager.initialize()
+            except (RedisError, OSError):
+                return
+
+
+def connect(url: str, *, parameters: Mapping[str, Any] | None = None) -> ServerConnection:
+    """Connect to the server at a URL. `parameters` are further arguments of the client (REDIS_PARAMS).
+
+    Raises
+    ------
+    InputError
+        if the URL has none of the forms above.
+    StoreError
+        if the server cannot be reached at all, or refuses the user or password.
+    """
+    shown = without_password(url)
+    more: dict[str, Any] = {
+        "socket_timeout": TIMEOUT_S,
+        "socket_connect_timeout": _CONNECT_S,
+        "retry": Retry(NoBackoff(), 0),
+        **(parameters or {}),
+    }
+    connections = ConnectionCount()
+    more["redis_connect_func"] = connections.count if "+cluster://" in url else connections.open
+    try:
+        client = _client(_without_query(url), more)
+        client.ping()
+    except RedisError as error:  # away, wrong user, or no such database
+        raise _refusal(shown, error) from None
+    except (ValueError, TypeError) as error:
+        raise InputError(f"--store {shown!r}: {error}") from None
+    return ServerConnection(client, shown=shown, connections=connections)
+
+
+def _without_query(url: str) -> str:
+    """Return the URL without the parameters that belong to the store."""
+    return url.partition("?")[0]
+
+
+def query_of(url: str) -> dict[str, str]:
+    """Return the store's own parameters in a URL: ``?prefix=NAME&shards=N``."""
+    return {name: values[-1] for name, values in parse_qs(urlsplit(url).query).items()}
+
+
+def _client(url: str, more: dict[str, Any]) -> redis.Redis | redis.cluster.RedisCluster:
+    if "+cluster://" in url:
+        return redis.cluster.RedisCluster.from_url(url.replace("+cluster", "", 1), **more)
+    if url.startswith("redis+sentinel://"):
+        parts = urlsplit(url)
+        hosts = parts.netloc.rpartition("@")[2].split(",")
+        pairs = [(host.rpartition(":")[0], int(host.rpartition(":")[2])) for host in hosts]
+        login = {"username": parts.username, "password": unquote(parts.password)} if parts.password else {}
+        name = parts.path.strip("/") or "mymaster"
+        found: redis.Redis = redis.Sentinel(pairs, **more).master_for(name, **login, **more)
+        return found
+    return redis.Redis.from_url(url, **more)
+
+
+def _pipelined(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
+    """Return the answers to commands sent together, errors included.
+
+    It does the same as the client's own pipeline, without checks of each command that are not needed here.
+    """
+    pool = client.connection_pool
+    connection = pool.get_connection()
+    try:
+        connection.send_packed_command(connection.pack_commands(commands))
+        return [_answer(connection) for _ in commands]
+    finally:
+        pool.release(connection)
+
+
+def _run_id(connection: AbstractConnection) -> bytes:
+    """Return the run id of a connection's server, or nothing if this user may not read it: one round trip."""
+    connection.send_command("INFO", "server")
+    try:
+        answer = connection.read_response(disable_decoding=True)
+    except ResponseError:
+        return b""
+    found = _RUN_ID.search(bytes(answer))
+    return found[1] if found else b""
+
+
+def _answer(connection: AbstractConnection) -> Any:
+    try:
+        return connection.read_response()
+    except ResponseError as error:
+        return error
+
+
+def _passes(answer: object) -> bool:
+    """Return whether an answer is a temporary fault."""
+    if isinstance(answer, NoScriptError):
+        return False
+    return isinstance(answer, _PASSING) or (
+        isinstance(answer, ResponseError) and str(answer).lstrip("-").startswith(_PASSING_WORDS)
+    )
+
+
+def _refusal(shown: str, error: Exception) -> StoreError:
+    return StoreError(f"{shown}: {_one_line(error)}")
+
+
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

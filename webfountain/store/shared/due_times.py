@@ -1,0 +1,136 @@
+"""Times at which the first site of each shard may be activated, remembered by each process.
+
+So checking a store without work costs one command instead of 256. A process remembers the answers of the shards. It
+asks only the shards that may have changed: those in which it took a step itself, and those for which another process
+signalled an earlier due site (`ring`, after the step). A change that makes a site due later needs no signal: a process
+that asks too early learns it from the answer. A process may die between its step and the signal, or a server may lose
+its last second; therefore all shards are asked again periodically.
+
+In the same way, a process remembers in which shards its own sites may have immediate URLs (`take_hurried`).
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import msgpack
+
+from webfountain.store.shared.scripts import Script
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Collection, Iterable, Iterator
+
+    from webfountain.store.shared.connection import ServerConnection
+    from webfountain.store.shared.scripts import Shards
+
+__all__ = ["ALL_AGAIN_S", "DueTimes", "scores_of"]
+
+ALL_AGAIN_S: Final = 60.0
+"""Longest time between two rounds in which all shards are asked, s."""
+
+
+class DueTimes:
+    """The due times that one process knows. Any thread may call its methods. `now` is a steady clock, s."""
+
+    def __init__(
+        self,
+        connection: ServerConnection,
+        shards: Shards,
+        *,
+        key: bytes,
+        rng: random.Random,
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._connection = connection
+        self._shards = shards
+        self._key = key
+        self._rng = rng
+        self._now = now
+        self._lock = threading.Lock()
+        self._ring = Script("ring", is_step=False)
+        self._first = [math.inf] * shards.count
+        self._unsure = set(range(shards.count))
+        self._hurried = set(range(shards.count))
+        self._last_seen = 0
+        self._all_at = self._next_time()
+
+    def ring(self, shards: Collection[int]) -> None:
+        """Signal that sites in these shards are due sooner or have new immediate URLs. One round trip, none if there
+        are no shards.
+        """
+        if shards:
+            packed: bytes = msgpack.packb(list(shards))
+            self._ring.run(self._connection, [(self._key, [self._key], packed)])
+
+    def begin_anew(self) -> None:
+        """Forget all answers, in every process, because the server was set back."""
+        with self._lock:
+            self._unsure = set(range(self._shards.count))
+            self._hurried = set(range(self._shards.count))
+        self.ring(range(self._shards.count))
+
+    def first(self) -> list[float]:
+        """Return the earliest due time by shard, inf if it has no site. One round trip, two if something may have
+        changed.
+        """
+        with self._lock:
+            self._listen()
+            self._unsure |= self._shards.take_touched()
+            if self._unsure:
+                asked = sorted(self._unsure)
+                for shard, head in zip(asked, self._shards.heads(asked), strict=True):
+                    self._first[shard] = next((due for _, due in scores_of(head)), math.inf)
+                self._unsure.clear()
+            return self._first.copy()
+
+    def hurry(self, shards: Iterable[int]) -> None:
+        """Record that sites of this process may have immediate URLs in these shards."""
+        with self._lock:
+            self._hurried.update(shards)
+
+    def take_hurried(self) -> list[int]:
+        """Remove and return the shards recorded by `hurry` or signalled by other processes. One round trip.
+
+        If URLs are left in a shard, the caller passes it to `hurry` again.
+        """
+        with self._lock:
+            self._listen()
+            taken, self._hurried = sorted(self._hurried), set()
+            return taken
+
+    def _listen(self) -> None:
+        """Read the signals of other processes. Periodically mark all shards as possibly changed."""
+        rung = self._rung()
+        if self._now() >= self._all_at:
+            self._all_at = self._next_time()
+            rung = set(range(self._shards.count))
+        self._unsure |= rung
+        self._hurried |= rung
+
+    def _rung(self) -> set[int]:
+        """Return the shards that others signalled since the last call."""
+        answer = self._connection.ask(self._key, "ZREVRANGEBYSCORE", self._key, "+inf", self._last_seen, "WITHSCORES")
+        reported = {int(shard): int(number) for shard, number in scores_of(answer)}
+        if not reported:
+            if not self._last_seen:
+                return set()
+            self._last_seen = 0  # the server was set back
+            return set(range(self._shards.count))
+        before, self._last_seen = self._last_seen, max(reported.values())
+        return {shard for shard, number in reported.items() if number > before}
+
+    def _next_time(self) -> float:
+        return self._now() + ALL_AGAIN_S * self._rng.uniform(0.5, 1.0)
+
+
+def scores_of(answer: Any) -> Iterator[tuple[bytes, float]]:
+    """Return the (name, score) pairs of a sorted set. They come as pairs or as a flat list, depending on the protocol
+    version.
+    """
+    if answer and not isinstance(answer[0], list | tuple):
+        answer = zip(answer[::2], answer[1::2], strict=True)
+    return ((name, float(score)) for name, score in answer)

@@ -1,0 +1,63 @@
+"""Lists that anyone may fill and many processes empty: notes to a crawl, or start URLs as in scrapy-redis.
+
+Each entry goes to one process, which calls `done` when its effect is stored. An entry for which `done` is not called
+in time (its process died) goes to the next process that calls `take`. Taken entries are in a sorted set beside the
+list, in the same slot of a cluster.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from importlib.resources import files
+from typing import TYPE_CHECKING, Final
+
+from redis.exceptions import NoScriptError
+
+from webfountain.store.feed import FeedEntry
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.store.feed import FeedForm
+    from webfountain.store.shared.connection import ServerConnection
+
+__all__ = ["ServerFeed"]
+
+_TEXT: Final = (files("webfountain.store.shared") / "lua" / "take.lua").read_bytes()
+_SHA: Final = hashlib.sha1(_TEXT, usedforsecurity=False).hexdigest()
+_SIZE: Final[dict[str, str]] = {"list": "LLEN", "set": "SCARD", "zset": "ZCARD"}
+
+
+class ServerFeed:
+    """A `contract.Feed` under a key of a server."""
+
+    def __init__(self, connection: ServerConnection, key: bytes, form: FeedForm = "list") -> None:
+        self._connection = connection
+        self._key = key
+        self._form = form
+        # The slot of a key depends on the text in its first braces, or on the whole key if it has none.
+        has_tag = b"}" in key.partition(b"{")[2][1:]
+        self._taken = (key if has_tag else b"{" + key + b"}") + b":taken"
+
+    def put(self, entries: Sequence[bytes]) -> None:
+        """Add entries at the end of a list. One round trip."""
+        if entries:
+            self._connection.ask(self._key, "RPUSH", self._key, *entries)
+
+    def take(self, n: int, *, until: float, at: float) -> list[FeedEntry]:
+        """Take entries; other processes can take them after a time. One round trip."""
+        given = (2, self._key, self._taken, self._form, n, repr(until), repr(at))
+        [answer] = self._connection.send([(self._key, ("EVALSHA", _SHA, *given))])
+        if isinstance(answer, NoScriptError):
+            [answer] = self._connection.send([(self._key, ("EVAL", _TEXT, *given))])
+        return [FeedEntry(name, data) for name, data in self._connection.checked(answer)]
+
+    def done(self, taken: Sequence[FeedEntry]) -> None:
+        """Drop entries whose effect is stored. One round trip."""
+        if taken:
+            self._connection.ask(self._key, "ZREM", self._taken, *[each.name for each in taken])
+
+    def waiting(self) -> int:
+        """Return the number of entries that are not done. One round trip."""
+        size = (self._key, (_SIZE[self._form], self._key)), (self._key, ("ZCARD", self._taken))
+        return sum(int(self._connection.checked(answer)) for answer in self._connection.send(size))

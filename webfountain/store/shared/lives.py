@@ -1,0 +1,350 @@
+"""Lives of a shared store: detect that a server went back in time, and repair what this process lost.
+
+A server goes back when it restarts from a snapshot or from a file whose end was lost, or when a replica that is behind
+takes its place. Then acknowledged steps are silently undone. *Marks* make this visible. Each step that changes
+something stores its number and the name of the process in its shard (`lua/guard.lua`). It also sends the number of the
+last step of this process that the shard has answered. If the mark in the shard is older, the shard refuses the step
+before changing anything. So no process relies on lost data, whatever other processes have done meanwhile, and a
+restart without loss costs nothing. After a reconnection all marks are read.
+
+A loss ends a *life* of the store, the time between two set-backs. The first process that detects it gives the next
+life a name, which is also the new name of the change log. It writes the name into all shards, and their guards pass it
+on to the other processes. Each process repairs what it knows:
+
+- its site leases in the shards that went back are ended (`lua/disown.lua`), and the caller receives the list of these
+  sites;
+- what it discovered, forgot, moved or published since then is repeated, from a log of bounded size in memory;
+- pages that it settled since then are in their earlier state, so whoever leases them fetches them again.
+
+In the lost time, a process may have taken sites that the present state shows as free. It sends requests until it
+detects the loss, at the latest until its term ends. So sites that are taken soon after a loss, or after the server was
+replaced, are marked (`records.LOST_LIFE`), and the ant that takes one waits until then. Sites that were given up in
+the present life are not marked, because a process stops all requests before it gives up sites (`before_loss`).
+
+A process without a memory of the lost time has nothing to repair: it reads an earlier, consistent state.
+
+A store that no longer exists, because its server was emptied or replaced, ends the process with a StoreError.
+"""
+
+from __future__ import annotations
+
+import logging
+import secrets
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from redis.exceptions import ResponseError
+
+from webfountain.errors import StoreError
+from webfountain.store.answers import SetBack
+from webfountain.store.shared.repeat_log import RepeatLog, SentStep
+from webfountain.store.shared.scripts import READING, Script, Shards, packed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Mapping, Sequence
+
+    from webfountain.records import SiteLease
+    from webfountain.store.shared.connection import ServerConnection
+
+__all__ = ["GuardedShards", "ServerLives"]
+
+logger = logging.getLogger(__name__)
+
+SET_BACK: Final = "SETBACK"
+NEW_LIFE: Final = "NEWLIFE"
+"""Beginning of the errors of `lua/guard.lua`."""
+REPEATED: Final = frozenset({"discover"})
+"""Steps that can be repeated unchanged: they take no lease, and a second run changes nothing."""
+COUNTS_MS: Final = 3_600_000
+"""Time for which a mark is valid. Shards drop the marks of silent processes after twice that (`lua/guard.lua`)."""
+_MILLISECONDS: Final = 1000
+
+
+class ServerLives:
+    """What one process knows about the lives of its store. All of its threads share it.
+
+    Parameters
+    ----------
+    meta : key of the store's description
+    life : name of the present life, from that description
+    now : a clock whose milliseconds number the steps; it must not go back by hours between two processes
+    """
+
+    def __init__(
+        self, connection: ServerConnection, *, meta: bytes, life: str, now: Callable[[], float] = time.time
+    ) -> None:
+        self.life = life
+        self.process = secrets.token_hex(4)
+        """Name of this process in the marks."""
+        self._connection = connection
+        self._meta = meta
+        self._described: dict[str, Any] = {}
+        self._raw = b""  # `_described` as the server stores it
+        self._now = now
+        self._lock = threading.RLock()
+        self._marks: dict[int, int] = {}  # by shard: this process's last step in it that was answered
+        self._number = 0
+        self._mended = 0  # number of repairs
+        self._connections = connection.connections.made
+        self._replaced = connection.connections.replaced
+        self._unsure_since: float | None = None  # since the server was replaced, which may have gone back unnoticed
+        self._held: dict[str, tuple[int, str]] = {}  # token and owner of each site that this process holds
+        self._repeat_log = RepeatLog()
+        self._voided: set[tuple[str, int]] = set()
+        self._is_set_back = False
+        self._before: list[Callable[[], object]] = []
+        self._after: list[Callable[[], object]] = []
+        self._life_script = Script("life", is_step=False)
+
+    # ------------------------------------------------------------ for callers
+
+    def take_set_back(self) -> SetBack | None:
+        """Return the set-back that happened since the last call, or None."""
+        with self._lock:
+            if not self._is_set_back:
+                return None
+            found = SetBack(frozenset(self._voided))
+            self._is_set_back, self._voided = False, set()
+            return found
+
+    def current(self) -> str:
+        """Return the name of the store's present life, also in a process that takes no steps. One round trip."""
+        with self._lock:
+            self._describe()
+            return str(self._described["log"])
+
+    def check(self, shards: GuardedShards) -> None:
+        """Check that the store exists and knows this process's steps, and repair losses. Two round trips.
+
+        So a loss is detected within a heartbeat, even in a shard that few steps use. Raises StoreError if the store is
+        gone.
+        """
+        with self._lock:
+            mended = self._mended
+            self._describe()
+            if self._marks and self._lost(shards):
+                self._mend(shards, {}, mended)
+
+    def is_void(self, site: str, token: int) -> bool:
+        """Return whether a site lease ended with a life, as the next `take_set_back` will report."""
+        return (site, token) in self._voided
+
+    def hold(self, leases: Sequence[SiteLease]) -> None:
+        """Note sites that this process holds from now on."""
+        self._held.update((lease.site, (lease.token, lease.record.owner or "")) for lease in leases)
+
+    def drop(self, leases: Sequence[SiteLease]) -> None:
+        """Record sites that this process no longer holds."""
+        for lease in leases:
+            token, _ = self._held.get(lease.site, (None, ""))
+            if token == lease.token:
+                del self._held[lease.site]
+
+    def repeat(self, call: Callable[[], object], *, size: int = 0, name: str | None = None) -> None:
+        """Register a call that is repeated if the store loses its effect. It takes `size` bytes of memory; for each
+        name only the last call is kept.
+        """
+        number = self._next_number()
+        with self._lock:
+            self._repeat_log.add_call(number, call, size=size, name=name)
+
+    def is_unsure(self, *, at: float, lease_s: float) -> bool:
+        """Return whether some process may still use what the store shows as free (now is `at`), because the server was
+        replaced and no later step has shown whether a life ended. Leases last `lease_s`.
+        """
+        with self._lock:
+            if self._replaced != self._connection.connections.replaced:
+                self._replaced, self._unsure_since = self._connection.connections.replaced, at
+            return self._unsure_since is not None and at <= self._unsure_since + lease_s
+
+    def before_loss(self, call: Callable[[], object]) -> None:
+        """Register a function that is called before sites are given up after a loss, in the thread that detected it."""
+        self._before.append(call)
+
+    def after_loss(self, call: Callable[[], object]) -> None:
+        """Register a call to make after each repaired loss."""
+        self._after.append(call)
+
+    # ------------------------------------------------------------------ steps
+
+    def run(self, shards: GuardedShards, step: str, arguments: Mapping[int, bytes]) -> dict[int, Any]:
+        """Take a guarded step in some shards; if a shard was set back, repair the loss first. Raises StoreError as
+        `Shards.run` does.
+        """
+        answers: dict[int, Any] = {}
+        left = list(arguments)
+        while left:
+            self._check_connections(shards)
+            mended, number = self._mended, self._next_number()
+            # As bytes, because the client would pack texts and numbers one by one.
+            known, own = (self.life.encode(), self.process.encode()), b"%d" % number
+            last = self._marks.get
+            sent = [(shard, (arguments[shard], *known, b"%d" % self._mark(shard, number), own)) for shard in left]
+            refused, faults = dict[int, str](), []
+            for shard, answer in zip(left, shards.send(step, sent), strict=True):
+                if not isinstance(answer, Exception):
+                    answers[shard] = answer
+                    self._marks[shard] = max(number, last(shard, 0))
+                elif isinstance(answer, ResponseError) and str(answer).startswith((SET_BACK, NEW_LIFE)):
+                    refused[shard] = str(answer)
+                else:
+                    faults.append(answer)
+            if step in REPEATED:
+                with self._lock:
+                    self._repeat_log.add([SentStep(number, s, step, arguments[s]) for s in left if s in answers])
+            if faults:
+                self._connection.checked(faults[0])
+            if refused:
+                self._mend(shards, refused, mended)
+            left = list(refused)
+        return {shard: answers[shard] for shard in arguments}
+
+    def _mark(self, shard: int, number: int) -> int:
+        """Return the number of the last step that a shard must still know when it gets a step of that number; 0 for
+        none."""
+        mark = self._marks.get(shard, 0)
+        return mark if number - mark < COUNTS_MS else 0
+
+    def _next_number(self) -> int:
+        with self._lock:
+            self._number = max(self._number + 1, int(self._now() * _MILLISECONDS))
+            return self._number
+
+    def _check_connections(self, shards: GuardedShards) -> None:
+        """Check all marks after a reconnection, because all later reads and skips rely on them."""
+        if self._connections == self._connection.connections.made:
+            return
+        with self._lock:
+            mended, self._connections = self._mended, self._connection.connections.made
+            if self._marks and self._lost(shards):
+                self._mend(shards, {}, mended)
+
+    # ------------------------------------------------------------------- mend
+
+    def _mend(self, shards: GuardedShards, refused: Mapping[int, str], mended: int) -> None:
+        """Begin or join a new life. `mended` is the number of repairs made before the refused step was sent."""
+        with self._lock:
+            if mended != self._mended:
+                return  # another thread has repaired it
+            self._describe()
+            lost = self._lost(shards)
+            before, self.life = self.life, self._begin() if lost else self._described["log"]
+            self._mended += 1
+            stale = [s for s, word in refused.items() if word.startswith(NEW_LIFE) and word.split()[-1] != self.life]
+            shards.set_life(range(shards.count) if lost else stale, self.life)
+            if lost:
+                for call in self._before:
+                    call()
+                self._make_good(shards, lost)
+                for call in self._after:
+                    call()
+            if lost or before != self.life:
+                self._is_set_back = True
+                # The shards know the new life, and who had the sites in the lost one.
+                self._replaced, self._unsure_since = self._connection.connections.replaced, None
+
+    def _describe(self) -> None:
+        """Read the store's description. Raise StoreError if it is gone or belongs to another store."""
+        raw = self._connection.ask(self._meta, "GET", self._meta)
+        try:
+            found = None if raw is None else msgspec.json.decode(raw, type=dict[str, Any])
+        except msgspec.DecodeError:
+            found = None  # another step has overwritten it
+        known = self._described
+        if found is None or (known and any(found.get(name) != known[name] for name in ("collection", "shards"))):
+            raise StoreError(
+                f"{self._connection.shown}: the store is gone: its server was emptied or replaced; "
+                "bring its data back, or `webfountain import` an export of it, and start again"
+            )
+        self._described, self._raw = found, raw
+
+    def _begin(self) -> str:
+        """Return the name of the new life: this process's own, or that of another process that detected the loss
+        earlier.
+        """
+        if self._described["log"] == self.life:
+            new = msgspec.json.encode({**self._described, "log": secrets.token_hex(4)})
+            self._life_script.run(self._connection, [(self._meta, [self._meta], packed([self._raw, new]))])
+            self._describe()
+        return str(self._described["log"])
+
+    def _lost(self, shards: GuardedShards) -> dict[int, int]:
+        """Return the shards that do not know this process's last step in them, with the last step that they know. One
+        round trip.
+        """
+        now = self._next_number()
+        asked = {shard: mark for shard in list(self._marks) if (mark := self._mark(shard, now))}
+        known = shards.marks(list(asked), self.process)
+        return {shard: mark for shard, mark in known.items() if mark < asked[shard]}
+
+    def _make_good(self, shards: GuardedShards, lost: Mapping[int, int]) -> None:
+        """Give up the leases in the shards that went back, and repeat the steps taken in them since."""
+        since = max((self._marks[shard] - mark for shard, mark in lost.items() if mark), default=None)
+        for shard in lost:
+            self._marks.pop(shard)
+        voided = [(site, *held) for site, held in self._held.items() if shards.of(site) in lost]
+        disowned: dict[int, list[list[Any]]] = {}
+        for site, token, owner in voided:
+            del self._held[site]
+            self._voided.add((site, token))
+            disowned.setdefault(shards.of(site), []).append([site, token, owner])
+        shards.run("disown", disowned)
+        rows, calls = self._repeat_log.take(lost)
+        for row in rows:
+            for step in REPEATED:
+                shards.run_packed(step, {one.shard: one.arguments for one in row if one.step == step})
+        for call in calls:
+            call()
+        logger.warning(
+            "The store at %s was set back %s: this process gives up %d sites and repeats %d steps; "
+            "the new name of its change log is %s",
+            self._connection.shown,
+            "to before this ant" if since is None else f"by {since / _MILLISECONDS:.1f} s or more",
+            len(voided),
+            sum(map(len, rows)) + len(calls),
+            self.life,
+        )
+
+
+class GuardedShards(Shards):
+    """The shards of a store that is being crawled. A shard that was set back refuses steps that change something."""
+
+    def __init__(self, connection: ServerConnection, *, prefix: str, count: int, lives: ServerLives) -> None:
+        super().__init__(connection, prefix=prefix, count=count)
+        self._lives = lives
+        self._guarded: dict[str, Script] = {}
+
+    def run(self, step: str, arguments: Mapping[int, Sequence[Any]]) -> dict[int, Any]:
+        """Take one step in some shards, guarded if it changes something."""
+        if step in READING:
+            return super().run(step, arguments)
+        return self.run_packed(step, {shard: packed(given) for shard, given in arguments.items()})
+
+    def run_packed(self, step: str, arguments: Mapping[int, bytes]) -> dict[int, Any]:
+        """Do the same as `run` for a step that changes something, with arguments that are already packed."""
+        try:
+            return self._lives.run(self, step, arguments)
+        finally:
+            self._touched.update(arguments)
+
+    def check(self) -> None:
+        """Check that the store knows the steps of this process, and repair losses."""
+        self._lives.check(self)
+
+    def send(self, step: str, calls: Sequence[tuple[int, Sequence[Any]]]) -> list[Any]:
+        """Take a guarded step with all of its arguments. The answers may include errors."""
+        script = self._guarded.get(step) or self._guarded.setdefault(step, Script(step, guard=True))
+        return script.answers(self._connection, [(self._keys[s][0], self._keys[s], given) for s, given in calls])
+
+    def marks(self, shards: Sequence[int], process: str) -> dict[int, int]:
+        """Return, for each shard, the last step of a process that it knows, 0 for none. One round trip."""
+        keys = [self.key(shard, "life") for shard in shards]
+        answers = self._connection.send([(key, ("HGET", key, process)) for key in keys])
+        found = map(self._connection.checked, answers)
+        return {shard: int(mark or 0) for shard, mark in zip(shards, found, strict=True)}
+
+    def set_life(self, shards: Collection[int], life: str) -> None:
+        """Write the name of a life into shards. One round trip, none if there are no shards."""
+        super().run("name_life", {shard: [life] for shard in shards})

@@ -1,0 +1,25 @@
+-- End site leases of a lost life: their URL leases return, and the sites are due as they were.
+-- A      { site, token, owner }...
+-- Result how many sites nobody has now
+-- Atomic: the old token holds until its leases have returned. The owner stays written down, also where the site is nobody's
+-- again or its owner's by an earlier lease: who takes the site next is told that somebody had it to the end of that life
+-- and has given it up, and waits out its delay.
+-- Uses   fields counts sites leases places tree pages queues ranks finish
+local life, many = call('HGET', LIFE, 'life'), 0
+for _, one in ipairs(A) do
+  local name, token, owner = unpack(one)
+  local row = site_of(name)
+  if row and not row.owner and row.life ~= life then
+    row.life, row.had = life, owner
+    touch(name)
+    many = many + 1
+  elseif row and row.owner and (row.token == token or row.owner == owner) then
+    return_leases(name, row)
+    row.token, row.life = 0, life
+    row.fresh, row.hurried, row.overtaken = nil, nil, nil
+    touch(name)
+    schedule(name, row)
+    many = many + 1
+  end
+end
+return finish(many)

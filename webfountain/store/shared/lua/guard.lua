@@ -1,0 +1,27 @@
+-- Refuse a step in a shard that was set back: before each step that changes something, in the same script.
+-- ARGV   after the step's own: name of the life that the process knows; the process; number of its last step that this
+--        shard answered, 0 for none; number of this step (milliseconds, ever greater)
+-- LIFE   hash: "life" -> name of the life, "began" -> when, if one before it was lost, process -> number of its last step
+--        here, "trimmed" -> see log_trim.lua
+-- Result an error where the shard does not know the process's last step, or has another life: nothing was changed
+-- Atomic with the step, or a server could be replaced between the two.
+do
+  local life, mark = unpack(call('HMGET', LIFE, 'life', ARGV[3]))
+  local last, number = tonumber(mark or 0), tonumber(ARGV[5])
+  if last < tonumber(ARGV[4]) then return redis.error_reply('SETBACK ' .. (mark or 0)) end
+  if life and life ~= ARGV[2] then return redis.error_reply('NEWLIFE ' .. life) end
+  if mark then
+    if number > last then call('HSET', LIFE, ARGV[3], ARGV[5]) end
+  else
+    if call('HLEN', LIFE) > 64 then
+      -- Processes that died without a word: none that lives is silent for two hours and still counts on its mark.
+      local all = call('HGETALL', LIFE)
+      for i = 1, #all, 2 do
+        local its = tonumber(all[i + 1])
+        local is_mark = #all[i] == 8
+        if is_mark and its and its < number - 7200000 then call('HDEL', LIFE, all[i]) end
+      end
+    end
+    call('HSET', LIFE, 'life', ARGV[2], ARGV[3], ARGV[5])
+  end
+end

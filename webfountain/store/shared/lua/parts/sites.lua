@@ -1,0 +1,50 @@
+-- Sites. A row: id, first (seen), due, n (pages by state, from 1), imm (pages in the immediate lane, leased ones too), epoch,
+-- reg (epoch, lane and order that a regrade has come to), root, h (height) and last (node number) of the tree, w (bytes
+-- of a page key), chg and rk (`ranks.lua`); while it is somebody's: owner, token, fresh, hurried, overtaken, held (its leases, in order: of
+-- each its number (8) and the page key). After a lost life: life, the present one if it was taken or given up
+-- in it; had, who had it to the end of the lost one.
+
+local rows, changed = {}, {}
+
+local function site_of(name)
+  local row = rows[name]
+  if row == nil then
+    local raw = fetch(SITES, name)
+    row = raw and cmsgpack.unpack(raw) or false
+    rows[name] = row
+  end
+  return row
+end
+
+local function touch(name)
+  changed[name] = true
+end
+
+-- While it is somebody's its deadline stands in DUE alone, so that a heartbeat writes no row.
+local function available(name, row)
+  if row.owner then return tonumber(call('ZSCORE', DUE, name)) end
+  return time_of(row.due)
+end
+
+local function schedule(name, row)
+  call('ZADD', DUE, keep(time_of(row.due)), name)
+end
+
+local sooner = 0 -- 1 where a step let a site be due earlier than before
+
+local function due_sooner(name, row, due)
+  if not row.owner and due < time_of(row.due) then
+    sooner = 1
+    row.due = keep(due)
+    touch(name)
+    schedule(name, row)
+  end
+end
+
+-- Whether a site lease is the site's last; each that is not is counted.
+local function holds(name, token)
+  local row = site_of(name)
+  if row and row.owner and row.token == token then return row end
+  count('fenced', 1)
+  return false
+end

@@ -1,0 +1,95 @@
+"""The recent work of one process on a shared store, kept in memory to repeat it if the store loses it.
+
+Steps are kept as they were sent to their shard, other work as a function call. Both are limited by bytes; the oldest
+are dropped first.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import deque
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+__all__ = ["RepeatLog", "SentStep"]
+
+MOST_BYTES: Final = 16_000_000
+"""Limit for the steps, and the same for the calls; enough for some minutes of a fast ant."""
+_OVERHEAD: Final = 200
+"""Memory per entry in addition to its contents, bytes."""
+
+
+class SentStep(NamedTuple):
+    """A step that a shard answered."""
+
+    number: int
+    shard: int
+    step: str
+    arguments: bytes
+
+    @property
+    def size(self) -> int:
+        """Return the memory that it takes, bytes."""
+        return len(self.arguments) + _OVERHEAD
+
+
+class _Call(NamedTuple):
+    number: int
+    size: int
+    call: Callable[[], object]
+
+
+class RepeatLog:
+    """The log of one process. The caller ensures that only one thread uses it at a time."""
+
+    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+        self._most = most_bytes
+        self._steps: deque[SentStep] = deque()
+        self._step_bytes = 0
+        self._calls: dict[str | int, _Call] = {}
+        self._call_bytes = 0
+
+    def add(self, steps: Sequence[SentStep]) -> None:
+        """Keep steps."""
+        self._steps += steps
+        self._step_bytes += sum(step.size for step in steps)
+        while self._step_bytes > self._most:
+            self._step_bytes -= self._steps.popleft().size
+
+    def add_call(self, number: int, call: Callable[[], object], *, size: int, name: str | None = None) -> None:
+        """Keep a call that holds this many bytes. It replaces the last call of the same name."""
+        key = number if name is None else name
+        self._drop_call(key)
+        self._calls[key] = _Call(number, size + _OVERHEAD, call)
+        self._call_bytes += size + _OVERHEAD
+        while self._call_bytes > self._most:
+            self._drop_call(next(iter(self._calls)))
+
+    def take(self, lost: Mapping[int, int]) -> tuple[list[list[SentStep]], list[Callable[[], object]]]:
+        """Remove and return the work that followed the last step (by shard) that the store knows.
+
+        The steps come in rows with each shard at most once, so each shard gets its steps in order. The calls are those
+        made since the earliest of these last steps.
+        """
+        first = min(lost.values())
+        rows: dict[int, list[SentStep]] = {}
+        kept: deque[SentStep] = deque()
+        for step in self._steps:
+            if step.number > lost.get(step.shard, step.number):
+                rows.setdefault(step.shard, []).append(step)
+            else:
+                kept.append(step)
+        self._steps, self._step_bytes = kept, sum(step.size for step in kept)
+        calls = {key: each for key, each in self._calls.items() if each.number > first}
+        for key in calls:
+            self._drop_call(key)
+        return (
+            [[step for step in row if step is not None] for row in itertools.zip_longest(*rows.values())],
+            [each.call for each in calls.values()],
+        )
+
+    def _drop_call(self, key: str | int) -> None:
+        if (gone := self._calls.pop(key, None)) is not None:
+            self._call_bytes -= gone.size

@@ -1,0 +1,182 @@
+"""The list of sites of the shared store.
+
+Each process asks the shards in a different order in `activate`, so that many processes do not all ask the same shard.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from webfountain.errors import InputError
+from webfountain.records import LOST_LIFE, SiteLease, SiteRecord, SiteState
+from webfountain.store.codec import decode_state, encode_state
+from webfountain.store.shared.site_ranks import SharedRanks
+from webfountain.store.site_orders import UNRANKED, cursor_of, place_of
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Iterator, Sequence
+
+    from webfountain.store.answers import ParkRequest
+    from webfountain.store.shared.due_times import DueTimes
+    from webfountain.store.shared.lives import GuardedShards, ServerLives
+    from webfountain.store.site_orders import SiteOrder
+
+__all__ = ["SharedSites", "site_record"]
+
+_AT_ONCE: Final = 1000
+"""Number of sites that one script lists. A running script blocks all others."""
+
+
+class SharedSites:
+    """`SiteList` on a server."""
+
+    def __init__(self, shards: GuardedShards, lives: ServerLives, due_times: DueTimes, *, rng: random.Random) -> None:
+        self._shards = shards
+        self._lives = lives
+        self._due_times = due_times
+        self._ranks = SharedRanks(shards)
+        self._order = list(range(shards.count))
+        rng.shuffle(self._order)
+
+    def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
+        """Lease due sites to an owner, within a shard the longest overdue first. One round trip, more if it finds
+        fewer sites than requested.
+        """
+        found: list[SiteLease] = []
+        if n <= 0:
+            return found
+        first = self._due_times.first()
+        waiting = [shard for shard in self._order if first[shard] <= at]
+        while waiting and len(found) < n:
+            asked = waiting[: n - len(found)]
+            least, more = divmod(n - len(found), len(asked))
+            shares = {shard: least + (i < more) for i, shard in enumerate(asked)}
+            answers = self._shards.run("activate", {s: [share, owner, until, at] for s, share in shares.items()})
+            for shard, share in shares.items():
+                found += map(_taken, answers[shard])
+                if len(answers[shard]) < share:
+                    waiting.remove(shard)
+        if self._lives.is_unsure(at=at, lease_s=until - at):
+            found = [msgspec.structs.replace(lease, lost_by=LOST_LIFE) for lease in found]
+        self._lives.hold(found)
+        self._due_times.hurry(self._shards.of(lease.site) for lease in found if lease.record.immediate)
+        return found
+
+    def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
+        """Lease the free sites among these names to an owner. Two round trips, one if no site is free."""
+        sent: dict[int, list[Any]] = {}
+        for name in sites:
+            sent.setdefault(self._shards.of(name), [0, owner, until, at]).append(name)
+        answers = self._shards.run("activate", sent)
+        # A site that was not due may be taken over when the lease ends.
+        found = {shard: [_taken(answer) for answer in each] for shard, each in answers.items() if each}
+        self._lives.hold([lease for each in found.values() for lease in each])
+        self._due_times.ring(found)
+        self._due_times.hurry(found)
+        return [lease for each in found.values() for lease in each]
+
+    def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
+        """Prolong site leases. Three round trips, two of which check whether the store was set back or is gone."""
+        self._shards.check()
+        parts = self._shards.by_shard([(lease.site, lease) for lease in leases])
+        sent = {s: [until, *([leases[i].site, leases[i].token] for i in positions)] for s, positions in parts.items()}
+        held = [False] * len(leases)
+        for shard, answers in self._shards.run("renew", sent).items():
+            for i, answer in zip(parts[shard], answers, strict=True):
+                held[i] = bool(answer)
+        return [msgspec.structs.replace(one, until=until) for one, is_held in zip(leases, held, strict=True) if is_held]
+
+    def park(self, parked: Sequence[ParkRequest], *, at: float) -> int:
+        """Take sites off the active list. Two round trips, one if nothing was parked."""
+        sent: dict[int, list[Any]] = {}
+        for one in parked:
+            lease = one.lease
+            entry = [lease.site, lease.token, float(one.due), encode_state(one.state)]
+            sent.setdefault(self._shards.of(lease.site), [at]).append(entry)
+        answers = self._shards.run("park", sent)
+        self._lives.drop([one.lease for one in parked])
+        self._due_times.ring([shard for shard, many in answers.items() if many])
+        return sum(answers.values())
+
+    def next_due(self) -> float | None:
+        """Return the earliest time at which `activate` may lease a site. One round trip, two if something changed."""
+        first = min(self._due_times.first())
+        return None if first == math.inf else first
+
+    def urgent(self, owner: str) -> list[SiteLease]:
+        """Return the owner's sites with immediate URLs. One round trip, three if some may be new."""
+        asked = self._due_times.take_hurried()
+        hurried = [shard for shard, some in zip(asked, self._shards.exist("hurry", asked), strict=True) if some]
+        answers = self._shards.run("urgent", {shard: [owner] for shard in hurried})
+        self._due_times.hurry(hurried)
+        leases = [_site_lease(answer) for each in answers.values() for answer in each]
+        return sorted(leases, key=lambda lease: lease.site)
+
+    def get(self, site: str) -> SiteRecord | None:
+        """Return one site. One round trip."""
+        [answer] = self._shards.step(site, "read", ["sites", site])
+        return None if answer is None else site_record(answer)
+
+    def part(self, site: str, number: int) -> bytes | None:
+        """Return a part of what was learned about a site. One round trip."""
+        found: bytes | None = self._shards.step(site, "read", ["part", site, str(number)])
+        return found
+
+    def after(self, name: str, n: int) -> list[SiteRecord]:
+        """Return sites in order of name. One round trip."""
+        asked = {shard: ["after", name, n] for shard in range(self._shards.count)}
+        found = [site_record(each) for answer in self._shards.run("read", asked).values() for each in answer]
+        return sorted(found, key=lambda record: record.site)[:n]
+
+    def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
+        """Return sites in an order. Three round trips, four if they are in few shards."""
+        rank, name = place_of(cursor)
+        found = self._ranks.first("" if order == "name" else order[0], rank, name, n)
+        if not cursor and order != "name" and not self._ranks.are_complete():
+            raise InputError(UNRANKED)
+        named: dict[int, list[str]] = {}
+        for _, site in found:
+            named.setdefault(self._shards.of(site), ["sites"]).append(site)
+        answers = self._shards.run("read", named)
+        records = {
+            record.site: record for each in answers.values() for one in each if one and (record := site_record(one))
+        }
+        return [(cursor_of(rank, site), records[site]) for rank, site in found if site in records]
+
+    def names(self) -> Iterator[str]:
+        """Return the names of all sites, in order. One round trip per thousand."""
+        after = ""
+        while found := self.after(after, _AT_ONCE):
+            yield from (record.site for record in found)
+            after = found[-1].site
+
+
+def site_record(answer: Sequence[Any]) -> SiteRecord:
+    """Decode an answer of `site_answer` in `lua/parts/answers.lua`."""
+    name, due, first, owner, immediate, epoch, _, _, state, learned, changed, *pages = answer
+    return SiteRecord(
+        site=name.decode(),
+        pages=tuple(pages),
+        due=float(due),
+        first_seen=float(first),
+        state=decode_state(state) if state else SiteState(),
+        owner=None if owner is None else owner.decode(),
+        immediate=immediate,
+        epoch=epoch,
+        learned=learned,
+        changed=float(changed),
+    )
+
+
+def _site_lease(answer: Sequence[Any]) -> SiteLease:
+    return SiteLease(answer[0].decode(), answer[6], float(answer[7]), site_record(answer))
+
+
+def _taken(answer: Sequence[Any]) -> SiteLease:
+    """Decode an answer of `activate`: the previous owner, if any, comes before the rest."""
+    lost_by = None if answer[0] is None else answer[0].decode()
+    return msgspec.structs.replace(_site_lease(answer[1:]), lost_by=lost_by)

@@ -1,0 +1,132 @@
+"""A pause of all writing on a store's servers, so that a reader sees every shard as of one moment.
+
+Place in the walk: around an export. The servers delay all writes; the ants wait as for a slow server, and continue
+afterwards. A server has only one pause for all its clients, and any client can end it for all. So one process at a
+time owns the pause. Its connection has a name that the others see (``CLIENT LIST``); the name disappears with the
+process, however that ends. The class itself reads nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import time
+from typing import TYPE_CHECKING, Final
+
+import redis
+from redis.exceptions import RedisError
+
+from webfountain.errors import StoreError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from redis.cluster import ClusterNode
+    from redis.connection import Connection
+
+    from webfountain.store.shared.connection import ServerConnection
+
+__all__ = ["WritePause"]
+
+PAUSE_S: Final = 60.0
+"""Longest time for which a killed process leaves the servers paused, s."""
+NAME: Final = "webfountain-export"
+"""Name of the connection of the process that owns the pause."""
+PATIENCE_S: Final = 600.0
+"""Longest time to wait for another export, s."""
+_LONGEST_REST_S: Final = 0.5
+
+
+class WritePause:
+    """A context manager that pauses writing. `now` is a steady clock and `rest` a function that sleeps, in seconds.
+
+    Raises
+    ------
+    StoreError
+        if another process does not end its pause, or the connection that has the name is lost.
+    """
+
+    def __init__(
+        self,
+        connection: ServerConnection,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        rest: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._connection = connection
+        self._now = now
+        self._rest = rest
+        self._client = _one_server(connection.client)
+        self._named: Connection | None = None
+        self._prolong_at = 0.0
+
+    @property
+    def is_held(self) -> bool:
+        """Return whether writing is paused. It is False if this user may not pause it (``CLIENT PAUSE``)."""
+        return self._named is not None
+
+    def __enter__(self) -> WritePause:
+        try:
+            self._named = self._client.connection_pool.get_connection()
+            self._await_turn(self._named)
+            if not self._connection.pause_writes(PAUSE_S):
+                self._let_go()
+        except RedisError:  # a user who may not name, list or pause connections
+            self._let_go()
+        except BaseException:
+            self._let_go()
+            raise
+        self._prolong_at = self._now() + PAUSE_S / 4
+        return self
+
+    def prolong(self) -> None:
+        """Extend the pause. It sends a command to the servers only once per quarter of the pause's duration."""
+        if self._named is None or self._now() < self._prolong_at:
+            return
+        if self._ask(self._named, "CLIENT", "GETNAME") != NAME.encode() or not self._connection.pause_writes(PAUSE_S):
+            raise StoreError(f"{self._connection.shown}: the connection was lost while the store was read; try again")
+        self._prolong_at = self._now() + PAUSE_S / 4
+
+    def __exit__(self, *_: object) -> None:
+        if self._named is not None:
+            self._connection.resume_writes()
+            self._let_go()
+
+    def _await_turn(self, named: Connection) -> None:
+        """Give this process's connection the name that marks the owner. If two processes do so at once, both see the
+        other, and both try again after a random time.
+        """
+        until = self._now() + PATIENCE_S
+        while True:
+            self._ask(named, "CLIENT", "SETNAME", NAME)
+            if sum(each["name"] == NAME for each in self._client.client_list()) == 1:
+                return
+            self._ask(named, "CLIENT", "SETNAME", "")
+            if self._now() > until:
+                raise StoreError(f"{self._connection.shown}: another export is under way; wait for its end")
+            self._rest(random.uniform(0.2, 1.0) * _LONGEST_REST_S)
+
+    @staticmethod
+    def _ask(named: Connection, *command: str) -> object:
+        named.send_packed_command(named.pack_command(*command))  # type: ignore[no-untyped-call]
+        return named.read_response()
+
+    def _let_go(self) -> None:
+        """Return the named connection to the pool without its name. If the connection is broken, the server has
+        already dropped the name.
+        """
+        if self._named is None:
+            return
+        with contextlib.suppress(RedisError):
+            self._ask(self._named, "CLIENT", "SETNAME", "")
+        self._client.connection_pool.release(self._named)
+        self._named = None
+
+
+def _one_server(client: redis.Redis | redis.cluster.RedisCluster) -> redis.Redis:
+    """Return the server on which processes see each other's names. In a cluster it is the same primary for all."""
+    if not isinstance(client, redis.cluster.RedisCluster):
+        return client
+    primaries: list[ClusterNode] = client.get_primaries()  # type: ignore[no-untyped-call]
+    node = min(primaries, key=lambda each: str(each.name))
+    return client.get_redis_connection(node)
