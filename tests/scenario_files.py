@@ -110,6 +110,7 @@ SCENARIOS: dict[str, tuple[str, ...]] = {
         "ranking/test_rows_after_kills",
         "store/test_changes_killed",
         "store/test_export_beside",
+        "store/test_idle_ants",
         "store/test_import_killed",
         "store/test_machine",
         "store/test_one_frontier",

@@ -30,9 +30,7 @@ FLOORS: list[tuple[int, str]] = [
     (1, "policy*"),
     (1, "store.contract"),
     (1, "store.answers"),
-    (1, "store.claims"),
-    (1, "store.feed"),
-    (1, "store.lives"),
+    (1, "store.shared_contract"),
     (1, "store.lanes"),
     (1, "store.locations"),
     (1, "store.transfer_rows"),
@@ -195,9 +193,9 @@ def test_a_store_is_had_from_open_store_alone(path: Path) -> None:
     at_once = {node.lineno for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)}
     strayed = []
     for line, imported in imports_of(path):
-        backend = next((each for each in BACKENDS if below_package(imported).startswith(each)), None)
-        own = backend is not None and name.startswith(backend)
-        if backend is not None and not own and (name not in ("store.opening", "store.left_behind") or line in at_once):
+        backend = next((each for each in BACKENDS if f"{below_package(imported)}.".startswith(f"{each}.")), None)
+        own = backend is not None and name.startswith(f"{backend}.")
+        if backend is not None and not own and (name != "store.opening" or line in at_once):
             strayed.append(f"{path.name}:{line}: {imported}")
     assert not strayed
 

@@ -22,7 +22,7 @@ from webfountain.store.opening import open_store
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from webfountain.store.feed import Feed
+    from webfountain.store.shared_contract import Feed
 
 
 def test_a_collection_on_a_server_is_read(tmp_path: Path) -> None:

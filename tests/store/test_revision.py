@@ -18,11 +18,11 @@ from tests.store.stores import PERIOD_S, crawled, lease, link, server_url
 from webfountain.records import Copy, Outcome, SiteState
 from webfountain.store import revision, transfer_rows
 from webfountain.store.answers import ParkRequest
-from webfountain.store.clock_correction import TOLERANCE_S
 from webfountain.store.contract import FORECAST, PLAN, PRICE
 from webfountain.store.embedded.maintenance import RevisedDisk
 from webfountain.store.memory.store import MemoryStore
 from webfountain.store.opening import load_store, open_store, recount
+from webfountain.store.revision import TOLERANCE_S
 from webfountain.store.shared import maintenance
 from webfountain.store.shared.revised_shard import RevisedShard
 

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
 
     from webfountain.policy.collection import Collection
     from webfountain.store.answers import Statistics
-    from webfountain.store.claims import Claims
     from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["run_ants", "shared_url", "write_whole"]
 

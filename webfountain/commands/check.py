@@ -16,9 +16,9 @@ from webfountain.errors import InputError, StoreError, StoreHeld, StoreVersion, 
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import copies, existing_folder, places_of, reading, repository_folder
 from webfountain.report.wholeness import examine_store, mend_copies
-from webfountain.store.crawlers import has_ants
 from webfountain.store.locations import folder_of, is_held, is_shared, without_password
 from webfountain.store.opening import open_store, read_every_entry, recount, salvage
+from webfountain.store.shared_contract import has_ants
 from webfountain.terminal_text import shown
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ def _examine(store: str, repository: str | None) -> Wholeness:
     has_copies = is_known and repository_folder(store, repository).is_dir()
     with reading(store) as opened, contextlib.ExitStack() as stack:
         kept = stack.enter_context(copies(store, repository)) if has_copies else None
-        beside = has_ants(opened, at=SystemClock().now())
+        beside = has_ants(opened.claims, at=SystemClock().now())
         return examine_store(opened, kept, progress=_progress, places=places_of(opened), beside=beside)
 
 
@@ -132,7 +132,7 @@ def _is_crawled(store: str, folder: Path | None) -> bool:
     if folder is not None:
         return is_held(folder)
     with reading(store) as opened:
-        return has_ants(opened, at=SystemClock().now())
+        return has_ants(opened.claims, at=SystemClock().now())
 
 
 def _mend(store: str, found: Wholeness) -> None:

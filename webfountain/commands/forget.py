@@ -16,9 +16,9 @@ from webfountain.frontier.inbox.notes import DeliveryResult, ForgetNote
 from webfountain.frontier.requests_by_url import holds_requests, keys_of_url, requests_of
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import existing_folder, inbox_folder, reading, repository_folder
-from webfountain.store.crawlers import has_ants
 from webfountain.store.locations import folder_of, is_shared
 from webfountain.store.opening import open_store
+from webfountain.store.shared_contract import has_ants
 from webfountain.urls import canonical, site_of
 
 if TYPE_CHECKING:
@@ -91,7 +91,7 @@ def _forget_on_server(note: ForgetNote, store: str, repository: str | None, *, a
     are removed here."""
     with reading(store) as opened:
         at = SystemClock().now()
-        if has_ants(opened, at=at):
+        if has_ants(opened.claims, at=at):
             keys = [None] if note.url is None else keys_of_url(opened.pages, note.url)
             records = sum(opened.pages.forget(note.site, key, at=at) for key in keys)
             taken = leave(opened, note)

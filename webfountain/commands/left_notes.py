@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from webfountain.clock import SystemClock
 from webfountain.frontier.inbox.inboxes import FeedInbox
-from webfountain.store.crawlers import has_ants
+from webfountain.store.shared_contract import has_ants
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,7 +32,7 @@ def leave(store: FrontierStore, note: NowNote | ForgetNote) -> bool:
     """Put a note into the inbox on the server. Return whether a crawl has carried it out within a few seconds."""
     inbox = inbox_of(store)
     inbox.put(note)
-    return has_ants(store, at=SystemClock().now()) and gone_soon(lambda: not inbox.is_empty())
+    return has_ants(store.claims, at=SystemClock().now()) and gone_soon(lambda: not inbox.is_empty())
 
 
 def gone_soon(waits: Callable[[], bool]) -> bool:

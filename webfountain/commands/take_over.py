@@ -8,9 +8,8 @@ import click
 
 from webfountain.clock import SystemClock
 from webfountain.commands import options, printing
-from webfountain.store.left_behind import left_by_scrapy_redis
 from webfountain.store.locations import DEFAULT_STORE, without_password
-from webfountain.store.opening import open_store
+from webfountain.store.opening import left_by_scrapy_redis, open_store
 
 __all__ = ["take_over"]
 

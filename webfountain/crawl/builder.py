@@ -48,8 +48,8 @@ if TYPE_CHECKING:
     from webfountain.frontier.inbox.notes import Notes
     from webfountain.metrics import Metrics
     from webfountain.ranking.link_importance import LiveImportance
-    from webfountain.store.claims import Claims
     from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["FrontierSetup", "build_for_project", "build_own", "store_url"]
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
-    from webfountain.store.feed import Feed, FeedEntry, FeedForm, Feeds
+    from webfountain.store.shared_contract import Feed, FeedEntry, FeedForm, Feeds
 
 __all__ = ["LONGEST_S", "SHORTEST_S", "TAKEN_S", "StartUrls", "redis_parameters", "redis_url"]
 

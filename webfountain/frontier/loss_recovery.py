@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.batch import BatchResult
     from webfountain.frontier.worker.stage import Stages
     from webfountain.store.contract import FrontierStore
-    from webfountain.store.lives import Lives
+    from webfountain.store.shared_contract import Lives
 
 __all__ = ["LossRecovery", "loss_recovery_of"]
 

@@ -15,8 +15,8 @@ from webfountain.store.answers import Statistics
 
 if TYPE_CHECKING:
     from webfountain.store.answers import Claim
-    from webfountain.store.claims import Claims
     from webfountain.store.contract import CensusReader, FrontierStore
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["OwnCounts", "SharedCounts", "StoreCounts", "counts_of"]
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
-    from webfountain.store.claims import Claims
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["FILE", "ClaimPlace", "FilePlace", "LivePlace", "NoPlace", "drop_dead", "read_claims", "read_file"]
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from webfountain.frontier.progress import FrontierStatistics
     from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.metrics import Metrics
-    from webfountain.store.claims import Claims
     from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["KEEPER", "ObservedCrawl", "Recorder"]
 

@@ -13,9 +13,10 @@ site is parked, or when another ant takes it over after its deadline. A later se
 `forget` removes a page in any of these states and refuses links to it. `evict` removes its copy.
 
 A store consists of parts with one protocol each: `queues`, `sites`, `pages`, `census`, `changes`, `board`. A caller
-keeps the parts that it needs. `contract` is the interface of every store; `claims` and `feed` are for stores that many
-processes share; `answers` and `lanes` define the terms of the contract. `codec`, `lease_choice`, `census_counting` and
-`change_log` are rules that all stores use. `memory` is the reference, `embedded` (RocksDB) the default, `shared`
-(Redis or Valkey) is for many processes. `transfer_rows` and `transfer_file` copy a whole store into another one. Only
-`opening` imports the backends, lazily.
+keeps the parts that it needs. `contract` is the interface of every store; `shared_contract` is the part for stores that
+many processes share; `answers`, `lanes` and `site_orders` define the terms of the contract. `codec`, `census_counting`,
+`change_log` and `revision` are rules that all stores use. `memory` is the reference, `embedded` (RocksDB) the default,
+`shared` (Redis or Valkey) is for many processes. `transfer_rows` copy a whole store into another one, `transfer_file`
+into a file and back, after `row_check`. `locations` says what a store's URL means; only `opening` imports the backends,
+lazily.
 """

@@ -48,9 +48,7 @@ if TYPE_CHECKING:
         SiteOrder,
         Statistics,
     )
-    from webfountain.store.claims import Claims
-    from webfountain.store.feed import Feed, FeedForm
-    from webfountain.store.lives import Lives
+    from webfountain.store.shared_contract import Claims, Feed, FeedForm, Lives
     from webfountain.store.transfer_rows import Row
 
 __all__ = [

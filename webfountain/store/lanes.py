@@ -1,4 +1,4 @@
-"""The lanes of a site's queues, and the place of a page in them.
+"""The lanes of a site's queues: the place of a page in them, and the choice of the due URLs that a lease takes.
 
 A URL is in one lane of one queue, or it is leased and will return to its place there.
 
@@ -17,12 +17,26 @@ A store does not record which URLs are due. The caller passes a *horizon*, one t
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
     from webfountain.records import PageRecord
 
-__all__ = ["ADVANCED", "AT_ONCE", "CLASSES", "IMMEDIATE", "LANES", "RETRY", "RETRY_SHARE", "class_of", "recrawl_place"]
+__all__ = [
+    "ADVANCED",
+    "AT_ONCE",
+    "CLASSES",
+    "IMMEDIATE",
+    "LANES",
+    "RETRY",
+    "RETRY_SHARE",
+    "Candidate",
+    "choose",
+    "class_of",
+    "recrawl_place",
+]
 
 CLASSES: Final = 64
 """Number of lanes of the never-crawled queue."""
@@ -71,3 +85,36 @@ def recrawl_place(record: PageRecord) -> tuple[int, float]:
     if record.state != "crawled" or record.failures:
         return RETRY, order
     return (record.bucket if record.due is None else ADVANCED), order
+
+
+class Candidate(NamedTuple):
+    """A due URL: its lane, its order within the lane, its number of arrival (0 in the recrawl queue), its key."""
+
+    lane: int
+    order: float
+    arrival: int
+    key: bytes
+
+
+def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[Candidate]:
+    """Return at most `n` of the due URLs: ADVANCED by order, then the other lanes by overdue time, then some of RETRY.
+
+    While other lanes are due, RETRY gets at most max(1, n // RETRY_SHARE) places, and none in a lease of one URL. So
+    dead pages wait for live pages, never the other way round. URLs that are overdue for equally long are ordered by
+    lane, then by arrival. If the horizon is infinite, the never-crawled queue therefore gives its most important class
+    first.
+    """
+    live: list[tuple[bool, float, int, int, float, bytes, Candidate]] = []
+    dead: list[Candidate] = []
+    for one in due:
+        if one.lane == RETRY:
+            dead.append(one)
+        else:
+            first = one.lane == ADVANCED
+            overdue = one.order if first else one.order - horizon[one.lane]
+            live.append((not first, overdue, one.lane, one.arrival, one.order, one.key, one))
+    dead.sort(key=lambda one: (one.order, one.key))
+    places = n if not live else max(1, n // RETRY_SHARE) if n > 1 else 0
+    retried = dead[:places]
+    live.sort()
+    return [entry[-1] for entry in live[: n - len(retried)]] + retried

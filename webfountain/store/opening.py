@@ -15,9 +15,18 @@ if TYPE_CHECKING:
 
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared.private import PrivateServer
+    from webfountain.store.shared.scrapy_redis import ScrapyRedisKeys
     from webfountain.store.transfer_rows import End, Row
 
-__all__ = ["load_store", "open_store", "private_server", "read_every_entry", "recount", "salvage"]
+__all__ = [
+    "left_by_scrapy_redis",
+    "load_store",
+    "open_store",
+    "private_server",
+    "read_every_entry",
+    "recount",
+    "salvage",
+]
 
 
 def open_store(
@@ -151,7 +160,7 @@ def read_every_entry(folder: Path) -> int:
     from webfountain.store.embedded.disk import open_reading  # noqa: PLC0415
     from webfountain.store.embedded.maintenance import read_every_entry as read  # noqa: PLC0415
     from webfountain.store.embedded.salvage import trouble_of  # noqa: PLC0415
-    from webfountain.store.embedded.store_card import damaged, is_damaged  # noqa: PLC0415
+    from webfountain.store.embedded.side_files import damaged, is_damaged  # noqa: PLC0415
 
     if not (folder / "db" / "CURRENT").exists() and is_damaged(folder):
         raise damaged(folder, "db/CURRENT is missing")
@@ -164,7 +173,7 @@ def read_every_entry(folder: Path) -> int:
 def salvage(folder: Path) -> End:
     """Create a new store from the readable content of a damaged embedded one; see `embedded.salvage`."""
     from webfountain.store.embedded.salvage import salvage as of_folder  # noqa: PLC0415
-    from webfountain.store.embedded.store_card import kept_card  # noqa: PLC0415
+    from webfountain.store.embedded.side_files import kept_card  # noqa: PLC0415
 
     return of_folder(folder, kept_card(folder))
 
@@ -176,3 +185,10 @@ def recount(url: str) -> None:
     """
     with contextlib.closing(open_store(url, collection=None, period_s=None)) as store:
         store.recount()
+
+
+def left_by_scrapy_redis(url: str, *, requests: str, dupefilter: str) -> ScrapyRedisKeys:
+    """Return the data of a scrapy-redis spider under these keys of a server, as a context manager."""
+    from webfountain.store.shared.scrapy_redis import ScrapyRedisKeys  # noqa: PLC0415
+
+    return ScrapyRedisKeys(url, requests=requests, dupefilter=dupefilter)

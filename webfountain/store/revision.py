@@ -1,25 +1,43 @@
 """A revision: one rule that changes all pages of a store, and its sites, while no process crawls.
 
-Place in the walk: the opening of a store for writing. The rules are a change of units (`bucket_units`) and a
-correction of times (`clock_correction`). The pass is the same for every kind of store. Each step of it is written
-together with its position, so that after a kill the next opening continues there and changes nothing twice.
+Place in the walk: the opening of a store for writing. There are two rules: a change of the unit of the bucket bytes
+(`cycle.fastest`), and a correction of times after a run whose clock was ahead. The pass is the same for every kind of
+store. Each step of it is written together with its position, so that after a kill the next opening continues there and
+changes nothing twice.
 """
 
 from __future__ import annotations
 
+import functools
 from functools import partial
 from typing import TYPE_CHECKING, Final, Protocol
+
+import msgspec
+
+from webfountain.store.contract import FORECAST, PLAN
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webfountain.records import PageRecord, SiteRecord, SiteState
 
-__all__ = ["PAGES_AT_ONCE", "Revisable", "Revision", "revise"]
+__all__ = [
+    "PAGES_AT_ONCE",
+    "TOLERANCE_S",
+    "ClockCorrection",
+    "Revisable",
+    "Revision",
+    "UnitConversion",
+    "revise",
+    "seconds_ahead",
+]
 
 PAGES_AT_ONCE: Final = 500
 """Number of pages that one step of a pass replaces."""
 _SITES_AT_ONCE: Final = 100
+
+TOLERANCE_S: Final = 60.0
+"""Difference of the clocks of two runs that is ignored, s."""
 
 
 class Revision(Protocol):
@@ -92,3 +110,94 @@ def _revise_pages(store: Revisable, revision: Revision, site: SiteRecord, after:
     while keys := store.keys(site.site, after, PAGES_AT_ONCE):
         store.replace(site.site, keys, partial(revision.page, site.state))
         after = keys[-1]
+
+
+class UnitConversion:
+    """The `Revision` that gives each page its byte in another unit.
+
+    The history and the mean change interval of the site decide, as after a fetch. A page without a history keeps the
+    interval of its old byte.
+
+    Parameters
+    ----------
+    before_s, now_s : the mean change interval of bucket 0, s
+    """
+
+    values = (PLAN,)
+    moves_sites = False
+
+    def __init__(self, before_s: float, now_s: float) -> None:
+        from webfountain.core.buckets import bucket_of, interval_of  # noqa: PLC0415  imports numpy, 0.1 s, only here
+        from webfountain.core.change_rate import Prior, Totals, estimate_interval  # noqa: PLC0415
+
+        interval = functools.cache(lambda bucket: interval_of(bucket, before_s))
+
+        def converted(state: SiteState, record: PageRecord) -> PageRecord:
+            if record.state == "never-crawled":  # its byte has no meaning yet
+                return record
+            believed = interval(record.bucket)
+            if not record.history:
+                return msgspec.structs.replace(record, bucket=bucket_of(believed, now_s))
+            totals = Totals(record.checks, record.changes, (record.last_crawled or 0.0) - record.first_seen)
+            prior = Prior(state.observed_time / state.changes if state.changes else believed)
+            estimate = estimate_interval(record.history, totals=totals, prior=prior)
+            return msgspec.structs.replace(record, bucket=bucket_of(estimate, now_s))
+
+        self.page = converted
+
+    def site(self, site: SiteRecord) -> SiteRecord:
+        """Return the site unchanged: it has no bucket."""
+        return site
+
+
+def seconds_ahead(latest: float | None, at: float) -> float:
+    """Return by how many seconds the latest step of a store is later than `at`, or 0.0 within the tolerance."""
+    ahead = 0.0 if latest is None else latest - at
+    return ahead if ahead > TOLERANCE_S else 0.0
+
+
+class ClockCorrection(msgspec.Struct, frozen=True):
+    """The `Revision` that replaces past times after `at` by `at`, and moves due times after it `ahead` s earlier."""
+
+    at: float
+    ahead: float
+    values = (PLAN, FORECAST)
+    moves_sites = True
+
+    def site(self, site: SiteRecord) -> SiteRecord:
+        """Return a site whose delays end sooner.
+
+        What was learned about it is deleted: the store cannot decode the times in it, and its reader would wait for
+        them.
+        """
+        state = site.state
+        return msgspec.structs.replace(
+            site,
+            first_seen=min(site.first_seen, self.at),
+            due=self._sooner(site.due),
+            state=msgspec.structs.replace(
+                state,
+                next_at=self._sooner(state.next_at),
+                robots_at=self._past(state.robots_at),
+                sitemaps=tuple((url, min(read, self.at)) for url, read in state.sitemaps),
+            ),
+            learned=b"",
+            changed=min(site.changed, self.at),
+        )
+
+    def page(self, state: SiteState, record: PageRecord) -> PageRecord:
+        """Return a record whose past times are at most `at`. The time of a delayed next attempt moves earlier."""
+        return msgspec.structs.replace(
+            record,
+            first_seen=min(record.first_seen, self.at),
+            last_crawled=self._past(record.last_crawled),
+            last_changed=self._past(record.last_changed),
+            copied=self._past(record.copied),
+            due=None if record.due is None else self._sooner(record.due),
+        )
+
+    def _past(self, time: float | None) -> float | None:
+        return None if time is None else min(time, self.at)
+
+    def _sooner(self, due: float) -> float:
+        return max(self.at, due - self.ahead) if due > self.at else due

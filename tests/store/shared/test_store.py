@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     from click import Command
 
     from webfountain.store.contract import FrontierStore
-    from webfountain.store.feed import FeedForm
+    from webfountain.store.shared_contract import FeedForm
 
 SITES = [f"https://s{number}.example" for number in range(40)]
 

@@ -16,7 +16,7 @@ from webfountain.frontier.sites.domain_shares import FetchCounts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webfountain.store.claims import Claims
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["AntNote", "Colony", "ants_of"]
 

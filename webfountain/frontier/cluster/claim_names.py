@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from webfountain.store.answers import Claim
-    from webfountain.store.claims import Claims
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["ADDRESS", "ANT", "COUNTING", "GUEST", "LOAN", "ROLE", "strike_off"]
 

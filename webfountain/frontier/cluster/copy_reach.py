@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webfountain.store.claims import Claims
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["CopyReach"]
 

@@ -18,8 +18,8 @@ from webfountain.store.answers import ParkRequest
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.records import SiteLease
-    from webfountain.store.claims import Claims
     from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["ClaimedGuests", "OwnGuests"]
 

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from webfountain.frontier.cluster.loans import BorrowedSlots, Loan
     from webfountain.frontier.sites.domain_shares import FetchCounts
     from webfountain.records import SiteLease
-    from webfountain.store.claims import Claims
     from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["FEW", "ControllerState", "HeartbeatRequest", "HeartbeatResult", "Heartbeats"]
 

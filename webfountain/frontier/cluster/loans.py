@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webfountain.records import SiteRecord
-    from webfountain.store.claims import Claims
     from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["BorrowedSlots", "Loan", "LoanClaims"]
 

@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from webfountain.frontier.cluster.loans import Loan
     from webfountain.frontier.sites.domain_shares import FetchCounts
     from webfountain.records import SiteLease
-    from webfountain.store.claims import Claims
     from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["Membership", "join_ants"]
 

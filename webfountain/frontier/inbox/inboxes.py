@@ -26,14 +26,14 @@ import msgspec
 from webfountain.errors import StoreError, UrlError
 from webfountain.frontier.inbox.notes import Notes, ReceivedNote, decoder, serial
 from webfountain.private_files import private, replaced
-from webfountain.store.feed import FeedEntry
+from webfountain.store.shared_contract import FeedEntry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
     from webfountain.frontier.inbox.notes import Note
-    from webfountain.store.feed import Feed
+    from webfountain.store.shared_contract import Feed
 
 __all__ = ["FOLDER", "MOST_BYTES", "NOTES_AT_ONCE", "NOTE_S", "REFUSED_KEPT", "FeedInbox", "Inbox"]
 

@@ -43,8 +43,8 @@ class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
 
 
 Letter = TakeSiteNote | ForgetNote | SlotReturn | Drain
-"""Any letter between ants (`store.claims.Claims.post`): a site that follows its address, pages to erase, the end of a
-loan, or a request to end.
+"""Any letter between ants (`Claims.post`): a site that follows its address, pages to erase, the end of a loan, or a
+request to end.
 """
 
 _letters: msgspec.json.Decoder[Letter] = msgspec.json.Decoder(TakeSiteNote | ForgetNote | SlotReturn | Drain)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from webfountain.repository.retention import ErasureResult
     from webfountain.store.contract import FrontierStore, PageRecords
-    from webfountain.store.feed import FeedEntry
+    from webfountain.store.shared_contract import FeedEntry
 
 __all__ = [
     "BlockNote",

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webfountain.policy.judge import Judge
     from webfountain.policy.url_rules import Reason
     from webfountain.store.answers import Claim
-    from webfountain.store.claims import Claims
+    from webfountain.store.shared_contract import Claims
 
 __all__ = ["SEED_BATCH", "LinkSink", "SeedReport", "load_seeds", "load_seeds_once", "seed_links"]
 

@@ -13,9 +13,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.records import STATES
-from webfountain.store.bucket_units import UnitConversion
 from webfountain.store.census_counting import period_of
-from webfountain.store.clock_correction import ClockCorrection, seconds_ahead
 from webfountain.store.contract import PLAN
 from webfountain.store.embedded.counts import Counts
 from webfountain.store.embedded.disk import WriteBatch
@@ -36,7 +34,7 @@ from webfountain.store.embedded.keys import after as keys_after
 from webfountain.store.embedded.page_rows import PageRows
 from webfountain.store.embedded.site_rows import IMMEDIATE_AT, SiteRows
 from webfountain.store.lanes import AT_ONCE
-from webfountain.store.revision import revise
+from webfountain.store.revision import ClockCorrection, UnitConversion, revise, seconds_ahead
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

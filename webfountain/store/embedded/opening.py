@@ -1,7 +1,8 @@
 """The opening of an embedded store. It checks the owner, format and unit, and makes the active sites of a killed crawl
 due.
 
-A store that is opened for writing is first converted to the units and the time of the caller (`maintenance`).
+A store that is opened for writing is first converted to the units and the time of the caller (`maintenance`). If an
+older version wrote it, the index of its sites is created.
 """
 
 from __future__ import annotations
@@ -14,15 +15,24 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.errors import InputError, StoreBound, StoreError, StoreVersion
+from webfountain.records import Change
 from webfountain.store.change_log import BEGIN_ANEW
 from webfountain.store.embedded.counts import log_bounds
 from webfountain.store.embedded.disk import WriteBatch, open_reading, open_writing
-from webfountain.store.embedded.index_of_sites import with_ranks
-from webfountain.store.embedded.keys import FORMAT, IMPORTING, META, Meta
-from webfountain.store.embedded.log_end import FILE, LogEnd, NoLogEnd
+from webfountain.store.embedded.keys import CHANGE, FORMAT, IMPORTING, META, RANK, RANKED, Meta, after
 from webfountain.store.embedded.maintenance import in_units_and_time, put_meta, recover
+from webfountain.store.embedded.side_files import (
+    LOG_END,
+    LogEnd,
+    NoLogEnd,
+    damaged,
+    is_damaged,
+    keep_card,
+    kept_card,
+    remove_card,
+)
+from webfountain.store.embedded.site_rows import SiteRows
 from webfountain.store.embedded.store import EmbeddedStore
-from webfountain.store.embedded.store_card import damaged, is_damaged, keep_card, kept_card, remove_card
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -36,9 +46,11 @@ logger = logging.getLogger(__name__)
 _FASTEST: Final = 96
 """Default of `fastest_s`: the mean change interval of bucket 0 is period / 96."""
 
-_SITES_AT_ONCE: Final = 2000
 _WITHOUT_EXPORT: Final = 1
 """Format of version 1.0, which cannot be exported."""
+
+_AT_ONCE: Final = 2000
+_entry = msgspec.msgpack.Decoder(Change)
 
 
 def open_embedded(
@@ -66,7 +78,7 @@ def open_embedded(
             recover(disk)
             period, fastest = period_s or meta.period_s, fastest_s or meta.fastest_s
             meta = in_units_and_time(disk, meta, period_s=period, fastest_s=fastest, at=at)
-            meta = _begun(disk, with_ranks(disk, meta))
+            meta = _begun(disk, _with_ranks(disk, meta))
         return EmbeddedStore(disk, meta, NoLogEnd() if read_only else LogEnd(folder))
     except BaseException:
         disk.close()
@@ -95,7 +107,7 @@ def _warn_of_loss(disk: Disk, missing: int) -> None:
         lost = f"the last {missing} entries of the change log are lost, and their steps too"
         what = f"{lost}; their pages are fetched again"
     else:
-        what = f"{FILE} is damaged; entries of the change log may be lost"
+        what = f"{LOG_END} is damaged; entries of the change log may be lost"
     logger.warning("%s: %s. The log continues under another name. Its consumers must %s", disk.folder, what, BEGIN_ANEW)
 
 
@@ -154,3 +166,34 @@ def _way_on(written: object) -> str:
             "(the WARC files of its copies can be read by any tool)"
         )
     return "use `webfountain export` of the version that wrote it, then `import` of this version"
+
+
+def _with_ranks(disk: Disk, meta: Meta) -> Meta:
+    """Return the description of a store that has an index of its sites; create the index if there is none.
+
+    One scan of the sites and of the change log.
+    """
+    if meta.is_ranked:
+        return meta
+    batch = WriteBatch(raw_mode=True)
+    for family in (RANK, RANKED):
+        batch.delete_range(family, after(family))
+    disk.write(batch)
+    sites, changes, name = SiteRows(disk), _changes_by_site(disk), ""
+    while found := sites.after(name, _AT_ONCE):
+        name = found[-1].site
+        batch = WriteBatch(raw_mode=True)
+        for record in found:
+            sites.touch(record.site, sites.row(record.site) or [])
+            if record.site in changes:
+                sites.ranks.note(record.site, changes[record.site])
+        sites.stage(batch)
+        disk.write(batch)
+    meta = msgspec.structs.replace(meta, is_ranked=True)
+    put_meta(disk, meta, WriteBatch(raw_mode=True))
+    return meta
+
+
+def _changes_by_site(disk: Disk) -> dict[str, float]:
+    entries = (_entry.decode(value) for _, value in disk.scan(CHANGE, after(CHANGE)))
+    return {entry.site: entry.at for entry in entries}

@@ -13,15 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webfountain.records import Move, PageRecord, SiteLease, State
-    from webfountain.store.embedded.census import EmbeddedCensus
     from webfountain.store.embedded.change_log import LocalChangeLog
-    from webfountain.store.embedded.counts import Counts
+    from webfountain.store.embedded.counts import Counts, EmbeddedCensus
     from webfountain.store.embedded.disk import WriteBatch
     from webfountain.store.embedded.leases import Leases
     from webfountain.store.embedded.page_rows import PagePlace, PageRows
-    from webfountain.store.embedded.queued_pages import QueuedPages
     from webfountain.store.embedded.site_rows import SiteRows
-    from webfountain.store.embedded.steps import Steps
+    from webfountain.store.embedded.steps import QueuedPages, Steps
 
 __all__ = ["EmbeddedPages"]
 

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webfountain.store.codec import from_sortable, to_sortable
 from webfountain.store.embedded.keys import IMMEDIATE_NEVER, NEVER, RECRAWL, after, arrival_of, waiting_record
-from webfountain.store.lanes import CLASSES, IMMEDIATE, LANES
-from webfountain.store.lease_choice import Candidate, choose
+from webfountain.store.lanes import CLASSES, IMMEDIATE, LANES, Candidate, choose
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence

@@ -1,7 +1,7 @@
-"""The sites of the embedded store: a row for each, the inactive sites by due time, the active list.
+"""The sites of the embedded store: a row for each, with its notes, the inactive sites by due time, the active list.
 
 A site is either under DUE or under ACTIVE. After a crash, the next opening finds the sites that are still under
-ACTIVE, and makes them due again, in one scan. The memory is bounded: `ROWS_KEPT` rows, and objects only for active
+ACTIVE, and makes them due again, in one scan. The memory is bounded: `_ROWS_KEPT` rows, and objects only for active
 sites.
 """
 
@@ -9,25 +9,28 @@ from __future__ import annotations
 
 import struct
 from collections import OrderedDict
+from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.records import STATES, SiteRecord, SiteState
-from webfountain.store.codec import decode_state
-from webfountain.store.embedded.due_sites import DueSites
+from webfountain.store.codec import decode_state, encode_state, from_sortable, to_sortable
 from webfountain.store.embedded.keys import (
     ACTIVE,
     BARRED,
+    DUE,
     LEARNED,
     NAME,
     PART,
     RANKED,
+    REGRADE,
     SITE,
     STATE,
     after,
     due_key,
+    number,
+    place_of,
     site_id,
 )
-from webfountain.store.embedded.site_notes import SiteNotes
 from webfountain.store.embedded.site_ranks import SiteRanks
 
 if TYPE_CHECKING:
@@ -35,9 +38,12 @@ if TYPE_CHECKING:
 
     from webfountain.store.embedded.disk import Disk, WriteBatch
 
-__all__ = ["BARRED_SITE", "EPOCH_AT", "IMMEDIATE_AT", "ROWS_KEPT", "SiteRow", "SiteRows", "site_row_codec"]
+__all__ = ["BARRED_SITE", "EPOCH_AT", "IMMEDIATE_AT", "DueSites", "SiteNotes", "SiteRow", "SiteRows", "site_row_codec"]
 
-ROWS_KEPT: Final = 32_768
+_ENTRY_PREFIX: Final = 9
+"""Length of a queue entry's key before its suffix: family and site."""
+
+_ROWS_KEPT: Final = 32_768
 
 SiteRow = list[float]
 """Pages by state (in the order of STATES), due time, time of discovery, number of URLs in the immediate lane, epoch."""
@@ -48,6 +54,97 @@ EPOCH_AT: Final = len(STATES) + 3
 BARRED_SITE: Final[SiteRow] = []
 """Row of a site that was forgotten as a whole."""
 site_row_codec = struct.Struct(f">{len(STATES)}IddII")
+
+
+class DueSites:
+    """The keys of inactive sites, which sort by due time.
+
+    Deleted keys at the front are scanned only once: there are no keys before `_front`.
+    """
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+        self.load()
+
+    def load(self) -> None:
+        """Forget the front that is in memory."""
+        self._front = DUE
+
+    def put(self, batch: WriteBatch, site: str, due: float) -> None:
+        """Add a site."""
+        key = due_key(due, site)
+        batch.put(key, b"")
+        self._front = min(self._front, key)
+
+    def first(self, n: int, at: float) -> list[tuple[float, str]]:
+        """Return (due time, name) of up to `n` sites that are due at or before `at`, the longest overdue first."""
+        found: list[tuple[float, str]] = []
+        for key, _ in self._disk.scan(self._front, after(DUE + to_sortable(at + 0.0))):
+            if not found:
+                self._front = key
+            if len(found) == n:
+                break
+            found.append((from_sortable(key[1:9]), key[9:].decode()))
+        return found
+
+    def next(self) -> float:
+        """Return the due time of the first site, or inf if no site will be due."""
+        for key, _ in self._disk.scan(self._front, after(DUE)):
+            self._front = key
+            return from_sortable(key[1:9])
+        return inf
+
+
+class SiteNotes:
+    """Reads these data from the disk, and adds writes of them to a batch. Nothing is cached."""
+
+    def __init__(self, disk: Disk) -> None:
+        self._disk = disk
+
+    def put_state(self, batch: WriteBatch, site: str, state: SiteState) -> None:
+        """Store the state of a site that its next ant needs."""
+        batch.put(STATE + site_id(site), encode_state(state))
+
+    def put_learned(self, batch: WriteBatch, site: str, learned: bytes) -> None:
+        """Store what was learned about a site."""
+        batch.put(LEARNED + site_id(site), learned)
+
+    def put_part(self, batch: WriteBatch, site: str, of: int, part: bytes) -> None:
+        """Store a part of what was learned about a site, or delete it if it is empty."""
+        key = PART + site_id(site) + number(of)
+        if part:
+            batch.put(key, part)
+        else:
+            batch.delete(key)
+
+    def part(self, site: str, of: int) -> bytes | None:
+        """Return the part that `put_part` stored under a number, or None."""
+        return self._disk.get(PART + site_id(site) + number(of))
+
+    def parts(self, site: str) -> Iterator[tuple[int, bytes]]:
+        """Yield all parts that `put_part` stored, in order of number."""
+        prefix = PART + site_id(site)
+        return ((place_of(key), part) for key, part in self._disk.scan(prefix, after(prefix)))
+
+    def regraded(self, site: str, epoch: int) -> bytes:
+        """Return the suffix of the last queue entry that a ranking was applied to, or b"" for none."""
+        kept = self._disk.get(REGRADE + site_id(site))
+        return kept[8:] if kept is not None and place_of(kept[:8]) == epoch else b""
+
+    def put_regraded(self, batch: WriteBatch, site: str, epoch: int, entry: bytes) -> None:
+        """Store the progress of a ranking: the last queue entry that was processed."""
+        batch.put(REGRADE + site_id(site), number(epoch) + entry[_ENTRY_PREFIX:])
+
+    def drop_regraded(self, batch: WriteBatch, site: str) -> None:
+        """Delete the progress of a ranking."""
+        batch.delete(REGRADE + site_id(site))
+
+    def drop(self, batch: WriteBatch, site: str) -> None:
+        """Delete all these data of a site."""
+        sid = site_id(site)
+        for family in (STATE, LEARNED, REGRADE):
+            batch.delete(family + sid)
+        batch.delete_range(PART + sid, after(PART + sid))
 
 
 class SiteRows:
@@ -201,7 +298,7 @@ class SiteRows:
         for site, row in self._touched.items():
             batch.put(SITE + site.encode(), site_row_codec.pack(*row))
         self._touched = {}
-        while len(self._rows) > ROWS_KEPT:
+        while len(self._rows) > _ROWS_KEPT:
             self._rows.popitem(last=False)
 
     def _scan_rows(self, name: str) -> Iterator[tuple[bytes, bytes]]:

@@ -11,34 +11,58 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webfountain.store.embedded.arrivals import Arrivals
-from webfountain.store.embedded.board import EmbeddedBoard
-from webfountain.store.embedded.census import EmbeddedCensus
 from webfountain.store.embedded.change_log import LocalChangeLog
-from webfountain.store.embedded.counts import Counts
+from webfountain.store.embedded.counts import Counts, EmbeddedCensus
 from webfountain.store.embedded.invariants import check_disk
+from webfountain.store.embedded.keys import VALUE
 from webfountain.store.embedded.leases import Leases
 from webfountain.store.embedded.maintenance import recount
 from webfountain.store.embedded.page_rows import PageRows
 from webfountain.store.embedded.pages import EmbeddedPages
-from webfountain.store.embedded.queued_pages import QueuedPages
-from webfountain.store.embedded.queues import EmbeddedQueues
+from webfountain.store.embedded.queues import Arrivals, EmbeddedQueues
 from webfountain.store.embedded.site_rows import SiteRows
 from webfountain.store.embedded.sites import EmbeddedSites
-from webfountain.store.embedded.steps import Steps
+from webfountain.store.embedded.steps import QueuedPages, Steps
 from webfountain.store.embedded.transfer import disk_rows
-from webfountain.store.lives import NoLives
+from webfountain.store.shared_contract import NoLives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webfountain.store.embedded.disk import Disk
     from webfountain.store.embedded.keys import Meta
-    from webfountain.store.embedded.log_end import NoLogEnd
-    from webfountain.store.feed import FeedForm
+    from webfountain.store.embedded.side_files import NoLogEnd
+    from webfountain.store.shared_contract import FeedForm
     from webfountain.store.transfer_rows import Row
 
-__all__ = ["EmbeddedStore"]
+__all__ = ["EmbeddedBoard", "EmbeddedStore"]
+
+
+class EmbeddedBoard:
+    """The `Board` of the embedded store."""
+
+    def __init__(self, disk: Disk, steps: Steps) -> None:
+        self._disk = disk
+        self._steps = steps
+
+    def value(self, name: str) -> bytes | None:
+        """Return the present value of a name. One get."""
+        self._disk.refresh()
+        return self._disk.get(VALUE + name.encode())
+
+    def put_value(self, name: str, value: bytes) -> None:
+        """Publish a value. One put."""
+        with self._steps.begin() as batch:
+            batch.put(VALUE + name.encode(), value)
+
+    def settle_value(self, name: str, value: bytes) -> bytes:
+        """Publish a value if there is none. One get, and a put the first time. This is atomic because there is only one
+        writer.
+        """
+        before = self.value(name)
+        if before is None:
+            self.put_value(name, value)
+        return value if before is None else before
 
 
 class EmbeddedStore:

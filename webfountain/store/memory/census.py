@@ -20,7 +20,7 @@ from webfountain.store.census_counting import (
 
 if TYPE_CHECKING:
     from webfountain.records import CensusRow, Outcome, PageRecord
-    from webfountain.store.memory.table import MemorySites
+    from webfountain.store.memory.sites import MemorySites
 
 __all__ = ["MemoryCensus"]
 

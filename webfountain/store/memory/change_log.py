@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webfountain.records import Change, ChangeVerdict, Outcome, PageRecord
-    from webfountain.store.memory.table import MemorySites
+    from webfountain.store.memory.sites import MemorySites
 
 __all__ = ["MemoryChangeLog"]
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from webfountain.records import Move, PageRecord, SiteLease, State
     from webfountain.store.memory.change_log import MemoryChangeLog
     from webfountain.store.memory.site import MemorySite
-    from webfountain.store.memory.table import MemorySites
+    from webfountain.store.memory.sites import MemorySites
 
 __all__ = ["MemoryPages"]
 

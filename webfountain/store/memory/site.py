@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from webfountain.records import STATES, Lease, LeaseId, PageRecord, SiteLease, SiteRecord, SiteState
-from webfountain.store.lanes import CLASSES, LANES, class_of, recrawl_place
-from webfountain.store.lease_choice import Candidate, choose
+from webfountain.store.lanes import CLASSES, LANES, Candidate, choose, class_of, recrawl_place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

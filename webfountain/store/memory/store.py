@@ -10,25 +10,45 @@ from typing import TYPE_CHECKING
 
 from webfountain.store import transfer_rows
 from webfountain.store.lanes import AT_ONCE
-from webfountain.store.lives import NoLives
-from webfountain.store.memory.board import MemoryBoard
 from webfountain.store.memory.census import MemoryCensus
 from webfountain.store.memory.change_log import MemoryChangeLog
 from webfountain.store.memory.pages import MemoryPages
 from webfountain.store.memory.queues import MemoryQueues
-from webfountain.store.memory.sites import MemorySiteList
-from webfountain.store.memory.table import MemorySites
+from webfountain.store.memory.sites import MemorySiteList, MemorySites
+from webfountain.store.shared_contract import NoLives
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Self
 
-    from webfountain.store.claims import Claims
-    from webfountain.store.feed import FeedForm
     from webfountain.store.memory.site import MemorySite
+    from webfountain.store.shared_contract import Claims, FeedForm
     from webfountain.store.transfer_rows import Row
 
-__all__ = ["MemoryStore"]
+__all__ = ["MemoryBoard", "MemoryStore"]
+
+
+class MemoryBoard:
+    """The `Board` in a dictionary."""
+
+    def __init__(self) -> None:
+        self._values: dict[str, bytes] = {}
+
+    def value(self, name: str) -> bytes | None:
+        """Return the value in force under a name."""
+        return self._values.get(name)
+
+    def put_value(self, name: str, value: bytes) -> None:
+        """Publish a value."""
+        self._values[name] = value
+
+    def settle_value(self, name: str, value: bytes) -> bytes:
+        """Publish a value if there is none."""
+        return self._values.setdefault(name, value)
+
+    def items(self) -> list[tuple[str, bytes]]:
+        """Return all names and values, in order of name."""
+        return sorted(self._values.items())
 
 
 class MemoryStore:

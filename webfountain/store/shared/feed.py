@@ -13,13 +13,13 @@ from typing import TYPE_CHECKING, Final
 
 from redis.exceptions import NoScriptError
 
-from webfountain.store.feed import FeedEntry
+from webfountain.store.shared_contract import FeedEntry
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webfountain.store.feed import FeedForm
     from webfountain.store.shared.connection import ServerConnection
+    from webfountain.store.shared_contract import FeedForm
 
 __all__ = ["ServerFeed"]
 

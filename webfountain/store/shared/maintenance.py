@@ -17,11 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from webfountain.errors import StoreError, StoreHeld
-from webfountain.store.bucket_units import UnitConversion
 from webfountain.store.census_counting import period_of
-from webfountain.store.clock_correction import TOLERANCE_S, ClockCorrection, seconds_ahead
 from webfountain.store.contract import PLAN
-from webfountain.store.revision import revise
+from webfountain.store.revision import TOLERANCE_S, ClockCorrection, UnitConversion, revise, seconds_ahead
 from webfountain.store.shared.revised_shard import RevisedShard
 
 if TYPE_CHECKING:

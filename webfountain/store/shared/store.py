@@ -28,13 +28,13 @@ from webfountain.store.transfer_rows import Head
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from webfountain.store.feed import FeedForm
     from webfountain.store.shared.claims import SharedClaims
     from webfountain.store.shared.connection import ServerConnection
     from webfountain.store.shared.meta import SharedMeta
     from webfountain.store.shared.private import PrivateServer
     from webfountain.store.shared.store_keys import StoreKeys
     from webfountain.store.shared.unit_use import UnitUse
+    from webfountain.store.shared_contract import FeedForm
     from webfountain.store.transfer_rows import Row
 
 __all__ = ["SharedStore"]

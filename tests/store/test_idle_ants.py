@@ -17,8 +17,8 @@ from webfountain.cli import main
 from webfountain.frontier.inbox.inboxes import FeedInbox
 from webfountain.frontier.inbox.notes import NowNote
 from webfountain.repository.repository import Repository
-from webfountain.store.crawlers import has_ants
 from webfountain.store.opening import open_store
+from webfountain.store.shared_contract import has_ants
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -72,13 +72,13 @@ def fetch(store: Any, repository: Repository, url: str, body: bytes) -> None:
 def test_an_idle_ant_counts_and_one_that_is_gone_does_not(url: str) -> None:
     with contextlib.closing(open_store(url, collection="tests", period_s=10.0)) as store:
         assert store.census.statistics().active_sites == 0
-        assert has_ants(store, at=time.time())  # one that has just opened the store, this process
+        assert has_ants(store.claims, at=time.time())  # one that has just opened the store, this process
     with contextlib.closing(open_store(url, collection=None, period_s=None)) as store:
-        assert not has_ants(store, at=time.time())
+        assert not has_ants(store.claims, at=time.time())
         with idle_ant(store):
-            assert has_ants(store, at=time.time())
-            assert not has_ants(store, at=4e9)
-        assert not has_ants(store, at=time.time())
+            assert has_ants(store.claims, at=time.time())
+            assert not has_ants(store.claims, at=4e9)
+        assert not has_ants(store.claims, at=time.time())
 
 
 def test_now_beside_an_idle_ant_says_that_it_was_taken(url: str, capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ from tests.store.stores import SITE, active, lease, links, make_store, outcome
 from webfountain.errors import InputError
 from webfountain.records import SiteState
 from webfountain.store.answers import ParkRequest
-from webfountain.store.embedded.log_end import FILE
+from webfountain.store.embedded.side_files import LOG_END
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -117,11 +117,11 @@ def test_a_damaged_note_of_the_end_is_said_in_one_line_and_the_log_goes_on_under
     crawl(store, 5, at=2.0)
     cursor = store.changes.end()
     store.close()
-    (tmp_path / FILE).write_bytes(garbage)
+    (tmp_path / LOG_END).write_bytes(garbage)
     with caplog.at_level(logging.WARNING):
         store = make_store("embedded", tmp_path)
     (line,) = caplog.messages
-    assert f"{tmp_path}: {FILE} is damaged" in line
+    assert f"{tmp_path}: {LOG_END} is damaged" in line
     with pytest.raises(InputError, match="read the whole list first"):
         store.changes.after(cursor, 9)
     store.close()

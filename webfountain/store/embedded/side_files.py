@@ -1,0 +1,120 @@
+"""The files beside the database of an embedded store, which reveal at the next opening that a part of it was lost.
+
+- ``log-end`` contains the number of the change log's newest entry. RocksDB writes a step to its log. The end of that
+  log may be lost with a machine or a disk, or if an old copy of the folder is restored. Then entries are missing that
+  consumers have already read, and their numbers would be used again. If the number shows that, the change log gets
+  another name.
+- ``store-card`` is a second copy of the store's description. A folder whose database lost its main file or its own
+  description looks as if it contained no store. The card shows that there was one, so that no new store is created
+  where a repair is possible.
+"""
+
+from __future__ import annotations
+
+import os
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from webfountain.errors import StoreError
+from webfountain.private_files import replaced
+from webfountain.store.embedded.keys import Meta
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+__all__ = ["LOG_END", "LogEnd", "NoLogEnd", "damaged", "is_damaged", "keep_card", "kept_card", "remove_card"]
+
+LOG_END = "log-end"
+_BYTES = 8
+_MOST = 1 << 48
+"""A number larger than that of any entry."""
+
+CARD = "store-card"
+
+
+class NoLogEnd:
+    """Replaces `LogEnd` for a store that is not written."""
+
+    def note(self, last: int) -> None:
+        """Store the number of the newest entry, after the entry was written."""
+
+    def close(self) -> None:
+        """Close the file. A second call has no effect."""
+
+
+class LogEnd(NoLogEnd):
+    """The file of a store that one process writes."""
+
+    def __init__(self, folder: Path) -> None:
+        self._file = os.open(folder / LOG_END, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        kept = os.pread(self._file, _BYTES + 1, 0)
+        self._noted = int.from_bytes(kept[:_BYTES], "big")
+        self.is_damaged = len(kept) not in (0, _BYTES) or self._noted >= _MOST
+        """True if the file contains no number that a log can have reached."""
+        if self.is_damaged:
+            self._noted = -1
+
+    @property
+    def last(self) -> int:
+        """The number that was last stored; 0 if there was none, -1 if the file is damaged."""
+        return self._noted
+
+    def note(self, last: int) -> None:
+        """Store the number of the newest entry. One system call if it has changed."""
+        if last != self._noted:
+            self._noted = last
+            with suppress(OSError):  # a full or missing disk was reported by the step before
+                os.pwrite(self._file, last.to_bytes(_BYTES, "big"), 0)
+                if self.is_damaged:
+                    os.ftruncate(self._file, _BYTES)
+                    self.is_damaged = False
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._file >= 0:
+            os.close(self._file)
+            self._file = -1
+
+
+def keep_card(folder: Path, meta: Meta) -> None:
+    """Write the card if its content has changed."""
+    data = msgspec.msgpack.encode(msgspec.structs.replace(meta, generation=0))
+    with suppress(OSError):  # a full disk was reported by the previous step
+        if not (folder / CARD).exists() or (folder / CARD).read_bytes() != data:
+            with replaced(folder / CARD) as file:
+                file.write(data)
+
+
+def kept_card(folder: Path) -> Meta | None:
+    """Return the content of the card, or None if there is no readable card."""
+    try:
+        return msgspec.msgpack.decode((folder / CARD).read_bytes(), type=Meta)
+    except (OSError, msgspec.MsgspecError):
+        return None
+
+
+def remove_card(folder: Path) -> None:
+    """Delete the card, because a new store is created."""
+    with suppress(OSError):
+        (folder / CARD).unlink(missing_ok=True)
+
+
+def is_damaged(folder: Path) -> bool:
+    """Return whether a folder without a store description contains, or contained, a store: tables, a log, or a card."""
+    database = folder / "db"
+    if not database.is_dir():
+        return (folder / "salvage" / "whole").exists()
+    if (folder / CARD).exists():
+        return True
+    with suppress(OSError):
+        return any(file.suffix in {".sst", ".log"} and file.stat().st_size > 0 for file in database.iterdir())
+    return False
+
+
+def damaged(folder: Path, why: str) -> StoreError:
+    """Return the error for a store whose files are damaged."""
+    return StoreError(
+        f"{folder}: the store is damaged ({why}); `webfountain check --repair` makes a new one from the readable part"
+    )
