@@ -15,8 +15,11 @@ docs/measurements/main-content.md.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from enum import IntFlag
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+from webfountain.formats.page_blocks import attributes_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -54,7 +57,7 @@ _BOILERPLATE_NAMES: Final = re.compile(
 """Words in classes and ids that mark boilerplate. Each is compared with the blank-separated names, whole and at their
 ends (before or after ``-``, ``_``).
 """
-_MAIN_NAMES: Final = re.compile(r"(?:^|[\s_-])(?:content|main|article|post|body|text|story|entry)(?:$|[\s_-])")
+_MAIN_NAMES: Final = re.compile(r"content|main|article|post|body|text|story|entry")
 _SECTIONS: Final = frozenset({"article", "main", "section"})
 _MOST: Final = 0.5
 """A region with a larger share of the page's text is not boilerplate, whatever its name."""
@@ -63,86 +66,131 @@ _LEAST_MAIN: Final = 0.25
 _LINK_SHARE: Final = 0.66
 _ANY_LEVEL: Final = 7
 _SENTENCE: Final = re.compile(r"[.!?\u3002\uff01\uff1f][\"')\]]?(?:\s|$)")
+_HIDDEN: Final = re.compile(r"display:\s*none|visibility:\s*hidden", re.IGNORECASE)
 _WORD_PARTS: Final = re.compile(r"[^\s_]+")
+_LONGEST_REMEMBERED: Final = 200
+"""Longest attributes whose traits are remembered: a template writes the same tags on each page."""
+
+
+class _Trait(IntFlag):
+    """What an element says of the blocks in it."""
+
+    BOILERPLATE = 1
+    HEADER = 2
+    MAIN = 4
+    SECTION = 8
+    HIDDEN = 16
+
+
+_BOILERPLATE, _HEADER, _MAIN = int(_Trait.BOILERPLATE), int(_Trait.HEADER), int(_Trait.MAIN)
+_SECTION, _IS_HIDDEN = int(_Trait.SECTION), int(_Trait.HIDDEN)
 
 
 def main_blocks(blocks: Sequence[Block]) -> list[Block]:
     """Return the blocks of the main content in order; if none would remain, return all visible blocks."""
-    visible = [block for block in blocks if not any(region.hidden for region in _around(block.region))]
-    sizes = _sizes(visible)
-    total = max(1, sum(len(block.text) for block in visible))
-    boilerplate = _Boilerplate(sizes, total)
-    kept = [block for block in visible if not boilerplate.holds(block)]
-    kept = _within_main(kept, total)
+    regions = _Regions(blocks)
+    visible = [block for block in blocks if not regions.traits[block.region.number] & _IS_HIDDEN]
+    total = max(1, regions.total)
+    left_out, left_out_heading = regions.boilerplate(total)
+    kept = [block for block in visible if block.region.number not in (left_out_heading if block.level else left_out)]
+    kept = _within_main(kept, regions, total)
     kept = _without_link_lists(kept)
     kept = _without_empty_sections(kept)
     return kept if any(block.text for block in kept) else visible
 
 
-def _around(region: Region) -> list[Region]:
-    """Return a region and the regions around it, innermost first."""
-    found = [region]
-    while (parent := found[-1].parent) is not None:
-        found.append(parent)
-    return found
+class _Regions:
+    """The regions around the blocks of a page: inherited traits, and the characters of text in each."""
+
+    def __init__(self, blocks: Sequence[Block]) -> None:
+        found: dict[int, Region] = {}
+        for block in blocks:
+            region: Region | None = block.region
+            while region is not None and region.number not in found:
+                found[region.number] = region
+                region = region.parent
+        self._in_order = [found[number] for number in sorted(found)]
+        self.traits: dict[int, int] = {}
+        """Traits of each region, with those of the regions around it."""
+        self._own: dict[int, int] = {}
+        for region in self._in_order:
+            own = self._own[region.number] = traits_of(region.tag, region.attributes)
+            self.traits[region.number] = own if region.parent is None else own | self.traits[region.parent.number]
+        self._sizes = self._sized(blocks)
+        self.total = sum(len(block.text) for block in blocks if not self.traits[block.region.number] & _IS_HIDDEN)
+
+    def _sized(self, blocks: Sequence[Block]) -> dict[int, int]:
+        sizes = dict.fromkeys(self.traits, 0)
+        for block in blocks:
+            if not self.traits[block.region.number] & _IS_HIDDEN:
+                sizes[block.region.number] += len(block.text)
+        for region in reversed(self._in_order):
+            if region.parent is not None:
+                sizes[region.parent.number] += sizes[region.number]
+        return sizes
+
+    def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
+        """Return the numbers of the regions whose blocks are boilerplate, and of those whose headings are too."""
+        blocks: set[int] = set()
+        headings: set[int] = set()
+        for region in self._in_order:
+            if region.parent is None:
+                continue
+            number, around = region.number, region.parent.number
+            own = self._own[number]
+            is_small = self._sizes[number] <= _MOST * total
+            is_banner = own & _HEADER and not self.traits[around] & (_SECTION | _MAIN)
+            if around in headings or (is_small and own & _BOILERPLATE):
+                headings.add(number)
+                blocks.add(number)
+            elif around in blocks or (is_small and is_banner):
+                blocks.add(number)
+        return blocks, headings
 
 
-def _sizes(blocks: Sequence[Block]) -> dict[int, int]:
-    """Return the number of characters of text in each region, by the region's number."""
-    sizes: dict[int, int] = defaultdict(int)
-    for block in blocks:
-        length = len(block.text)
-        for region in _around(block.region):
-            sizes[region.number] += length
-    return sizes
+def traits_of(tag: str, attributes: str) -> int:
+    """Return what an element says of its content, as bits of `_Trait`."""
+    if len(attributes) > _LONGEST_REMEMBERED:
+        return _traits_of(tag, attributes)
+    return _remembered_traits(tag, attributes)
 
 
-class _Boilerplate:
-    """Decides which regions are boilerplate, once for each region."""
+def _traits_of(tag: str, attributes: str) -> int:
+    said = attributes_of(attributes) if attributes else {}
+    role = said.get("role", "").lower()
+    found = 0
+    if "hidden" in said or _HIDDEN.search(said.get("style", "")):
+        found |= _IS_HIDDEN
+    if tag == "main" or role == "main":
+        found |= _MAIN
+    if tag in _SECTIONS:
+        found |= _SECTION
+    if tag in _BOILERPLATE_TAGS or role in _BOILERPLATE_ROLES:
+        return found | _BOILERPLATE
+    if tag == "header":
+        return found | _HEADER
+    names = f"{said.get('class', '')} {said.get('id', '')}".lower()
+    is_named = any(_is_named(name) for name in _WORD_PARTS.findall(names))
+    return found | _BOILERPLATE if is_named else found
 
-    def __init__(self, sizes: dict[int, int], total: int) -> None:
-        self._sizes, self._total = sizes, total
-        self._known: dict[int, bool] = {}
 
-    def holds(self, block: Block) -> bool:
-        """Return whether any region around a block is boilerplate."""
-        return any(self._is(region, block) for region in _around(block.region))
-
-    def _is(self, region: Region, block: Block) -> bool:
-        if (known := self._known.get(region.number)) is None:
-            known = self._known[region.number] = self._decide(region)
-        return known and not (block.level and region.tag == "header")
-
-    def _decide(self, region: Region) -> bool:
-        if region.parent is None or self._sizes[region.number] > _MOST * self._total:
-            return False
-        if region.tag in _BOILERPLATE_TAGS or region.role in _BOILERPLATE_ROLES:
-            return True
-        if region.tag == "header":
-            return not any(
-                each.tag in ("article", "main", "section") or each.role == "main" for each in _around(region)[1:]
-            )
-        return any(_is_named(name) for name in _WORD_PARTS.findall(region.names))
+_remembered_traits = lru_cache(4096)(_traits_of)
 
 
 def _is_named(name: str) -> bool:
-    """Return whether a class or id contains a boilerplate word, alone or at an end: ``site-footer``, ``toc_x1``."""
-    name = re.sub(r"([a-z])_+\w*$", r"\1", name)
+    """Return whether a class or id contains a boilerplate word, alone or at an end: ``site-footer``, ``toc-x1``."""
     if _BOILERPLATE_NAMES.fullmatch(name):
         return True
-    parts = re.split(r"[-_]+", name)
-    return len(parts) > 1 and any(
-        _BOILERPLATE_NAMES.fullmatch("-".join(some)) is not None
-        for some in (parts[:1], parts[-1:], parts[:2], parts[-2:])
-        if not _MAIN_NAMES.search("-".join(parts[-1:]))
-    )
+    parts = name.split("-")
+    if len(parts) == 1 or _MAIN_NAMES.fullmatch(parts[-1]):
+        return False
+    ends = (parts[:1], parts[-1:], parts[:2], parts[-2:])
+    return any(_BOILERPLATE_NAMES.fullmatch("-".join(end)) is not None for end in ends)
 
 
-def _within_main(blocks: list[Block], total: int) -> list[Block]:
+def _within_main(blocks: list[Block], regions: _Regions, total: int) -> list[Block]:
     """Return the blocks inside the marked main part, or all blocks if none is marked."""
-    inside = [
-        block for block in blocks if any(each.tag == "main" or each.role == "main" for each in _around(block.region))
-    ]
+    inside = [block for block in blocks if regions.traits[block.region.number] & _MAIN]
     if sum(len(block.text) for block in inside) >= _LEAST_MAIN * total:
         return inside
     return blocks

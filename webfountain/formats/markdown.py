@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from webfountain.formats.page_blocks import inline_pieces
 from webfountain.urls import join
 
 if TYPE_CHECKING:
@@ -79,11 +80,11 @@ def _fenced(code: str, language: str) -> str:
     return f"{fence}{language}\n{code}\n{fence}"
 
 
-def _table(rows: list[list[list[Inline]]], base: str) -> str:
+def _table(rows: Sequence[Sequence[str]], base: str) -> str:
     width = max(len(row) for row in rows)
     lines = []
     for number, row in enumerate(rows):
-        cells = [_inline(cell, base).replace("\n", " ").replace("|", "\\|") for cell in row]
+        cells = [_inline(inline_pieces(cell), base).replace("\n", " ").replace("|", "\\|") for cell in row]
         lines.append(f"| {' | '.join(cells + [''] * (width - len(cells)))} |")
         if number == 0:
             lines.append("|" + " --- |" * width)

@@ -1,7 +1,10 @@
 """The blocks of a parsed page in document order: headings, paragraphs, list items, tables, code, quotes.
 
-Place in the walk: when a copy is prepared for a person or an index. `main_content` selects among the blocks,
-`markdown` writes them. The tree is traversed without recursion, because pages can be nested deeply.
+Place in the walk: after the links are taken. `main_content` selects among the blocks, `markdown` writes them.
+
+A tree in Python costs an object per node, three times the parser's own time. So the parser writes its tree as HTML
+again, which is now well formed, and one expression cuts it at the tags that begin or end a block. What is inside a
+block is read only when somebody needs it.
 """
 
 from __future__ import annotations
@@ -10,27 +13,42 @@ import re
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-    from selectolax.lexbor import LexborHTMLParser, LexborNode
+    from selectolax.lexbor import LexborHTMLParser
 
-__all__ = ["Block", "Inline", "Region", "blocks_of"]
+__all__ = ["MAX_BLOCKS", "Block", "Inline", "Region", "attributes_of", "blocks_of", "blocks_of_html", "inline_pieces"]
 
 Kind = Literal["heading", "paragraph", "item", "code", "table", "rule"]
 
-_SKIPPED: Final = frozenset({
-    "script", "style", "noscript", "template", "head", "svg", "math", "iframe", "object", "embed", "canvas", "video",
-    "audio", "input", "select", "textarea", "button", "option", "optgroup", "datalist", "map", "area", "meta", "link",
-    "base", "title", "dialog",
-})  # fmt: skip
-"""Elements without readable text: scripts, embedded media, form controls."""
-_CONTAINERS: Final = frozenset({
-    "address", "article", "aside", "blockquote", "body", "caption", "center", "dd", "details", "dir", "div", "dl", "dt",
-    "fieldset", "figcaption", "figure", "footer", "form", "h1", "h2", "h3", "h4", "h5", "h6", "header", "hgroup", "hr",
-    "html", "legend", "li", "main", "menu", "nav", "ol", "p", "pre", "search", "section", "summary", "table", "tbody",
-    "td", "tfoot", "th", "thead", "tr", "ul",
-})  # fmt: skip
+_CONTAINERS: Final = (
+    "address|article|aside|blockquote|body|caption|center|dd|details|dir|div|dl|dt|fieldset|figcaption|figure|footer"
+    "|form|h[1-6]|header|hgroup|hr|html|legend|li|main|menu|nav|ol|p|pre|search|section|summary|table|tbody|td|tfoot"
+    "|th|thead|tr|ul"
+)
 """Elements that begin and end a block."""
+_ATTRIBUTES: Final = r'[^>"]*+(?:"[^"]*+"[^>"]*+)*+'
+_TAG: Final = re.compile(rf"<(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>")
+_SKIPPED: Final = re.compile(
+    r"<!--(?:[^-]++|-(?!->))*+-->"
+    r"|<(script|style|noscript|template|svg|math|iframe|object|canvas|video|audio|select|textarea|button|datalist|map"
+    rf"|dialog)(?![^\s/>]){_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
+)
+"""Comments, and elements without readable text: scripts, embedded media, form controls."""
+_HIDDEN_INLINE: Final = re.compile(
+    r"<([a-z][^\s/>]*+)(?=\s)"
+    r'(?=(?:[^>"]|"[^"]*+")*?\s(?:hidden[\s=>]|style="[^"]*?(?:display: ?none|visibility: ?hidden)))'
+    rf"{_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>",
+    re.IGNORECASE,
+)
+_INLINE_TAG: Final = re.compile(rf"<(/?)([a-z][^\s/>]*+)({_ATTRIBUTES})>")
+_ANY_TAG: Final = re.compile(rf"<[a-z/]{_ATTRIBUTES}>")
+_BREAK: Final = re.compile(r"\s*<br>\s*")
+_LINK: Final = re.compile(rf'<a\s(?=[^>]*?\bhref="[^"])({_ATTRIBUTES})>((?:[^<]++|<(?!/a>))*+)</a>')
+_ATTRIBUTE: Final = re.compile(r'([^\s="]++)(?:="([^"]*+)")?')
+_SEMANTIC: Final = frozenset({"article", "aside", "footer", "header", "main", "menu", "nav", "search", "section"})
+_LISTS: Final = frozenset({"ul", "ol", "menu", "dir"})
+_BLOCKS_IN_CELLS: Final = frozenset({"div", "ul", "ol", "p", "h1", "h2", "h3", "form", "pre"})
 _INLINE_MARKS: Final = {
     "b": "strong", "strong": "strong", "i": "em", "em": "em",
     "code": "code", "kbd": "code", "samp": "code", "tt": "code",
@@ -38,7 +56,7 @@ _INLINE_MARKS: Final = {
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _CODE_CLASS: Final = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:|sourceCode)[-:\s]+([\w+#-]+)")
 _NO_LANGUAGE: Final = frozenset({"notranslate", "default", "none", "text", "plaintext"})
-_BLANKS: Final = re.compile(r"\s+")
+_IMAGE_WITH_TEXT: Final = re.compile(rf'<img\b(?=[^>]*?\salt="\s*[^"\s]){_ATTRIBUTES}>')
 MAX_BLOCKS: Final = 50_000
 
 
@@ -51,241 +69,304 @@ class Inline(NamedTuple):
 
 
 class Region(NamedTuple):
-    """An element around blocks: its tag, role, classes and id in lower case, and the region around it."""
+    """An element around blocks: its tag, its attributes as the parser wrote them, and the region around it.
+
+    Elements that say nothing about their content (a ``p`` or ``div`` without attributes) are not regions. Numbers
+    rise in document order.
+    """
 
     tag: str
-    role: str
-    names: str
-    hidden: bool
+    attributes: str
     parent: Region | None
     number: int
 
 
 class Block(NamedTuple):
-    """A block with its pieces. `level` is the level of a heading, `depth` the nesting of lists, `quotes` the nesting
-    of quotations.
-
-    A table has `rows`, each a list of cells; code has its text in one piece, and its `language`.
+    """A block and its words. `level` is the level of a heading, `depth` the nesting of lists, `quotes` the nesting of
+    quotations. `rows` are the cells of a table, each the HTML in it; `html` is what other blocks contain. In `text` a
+    row of a table is a line, and so is each line of code.
     """
 
     kind: Kind
-    pieces: list[Inline]
+    html: str
+    text: str
     region: Region
     level: int = 0
     depth: int = 0
     quotes: int = 0
     marker: str = ""
     language: str = ""
-    rows: list[list[list[Inline]]] | None = None
+    rows: Sequence[Sequence[str]] | None = None
 
     @property
-    def text(self) -> str:
-        """The words of the block."""
-        if self.rows is not None:
-            return "\n".join("\t".join(text_of(cell) for cell in row) for row in self.rows)
-        if self.kind == "code":
-            return "".join(piece.text for piece in self.pieces)
-        return text_of(self.pieces)
+    def pieces(self) -> list[Inline]:
+        """The words of the block with their marks."""
+        return [Inline(self.text)] if self.kind == "code" else inline_pieces(self.html)
 
     @property
     def link_share(self) -> float:
         """The share of the block's characters that belong to links."""
-        pieces = self.pieces if self.rows is None else [piece for row in self.rows for cell in row for piece in cell]
-        total = sum(len(piece.text.strip()) for piece in pieces)
-        return sum(len(piece.text.strip()) for piece in pieces if piece.mark == "link") / total if total else 0.0
-
-
-def text_of(pieces: list[Inline]) -> str:
-    """Return the words of inline pieces with collapsed white space; line breaks stay."""
-    raw = "".join(
-        "\n" if piece.mark == "break" else _BLANKS.sub(" ", piece.text) for piece in pieces if piece.mark != "image"
-    )
-    return "\n".join(line.strip() for line in raw.split("\n")).strip()
+        if "<a " not in self.html or not self.text:
+            return 0.0
+        return sum(len(_words(found[1])) for found in _LINK.findall(self.html)) / len(self.text)
 
 
 def blocks_of(tree: LexborHTMLParser) -> list[Block]:
-    """Return the blocks of a page in document order, at most `MAX_BLOCKS`."""
+    """Return the blocks of a page in document order, at most `MAX_BLOCKS`. The tree stays as it is."""
     body = tree.body
-    return [] if body is None else _Walk(body).blocks
+    return [] if body is None else blocks_of_html(body.html or "")
 
 
-class _Walk:
-    """One traversal of a tree, with an explicit stack of nodes to enter and elements to leave."""
+def blocks_of_html(html: str) -> list[Block]:
+    """Return the blocks of well-formed HTML, as the parser writes it."""
+    html = _SKIPPED.sub("", html)
+    if "hidden" in html or "none" in html:
+        html = _HIDDEN_INLINE.sub(_unless_container, html)
+    return _Cutter(_TAG.split(html)).blocks
 
-    def __init__(self, body: LexborNode) -> None:
+
+def _unless_container(found: re.Match[str]) -> str:
+    """Return "" for a hidden element inside a block. Hidden containers are regions, which `main_content` decides."""
+    return found[0] if _TAG.search(found[0]) else ""
+
+
+class _Cutter:
+    """One pass over the pieces of a page: text, slash, tag and attributes in turn."""
+
+    def __init__(self, pieces: list[str]) -> None:
         self.blocks: list[Block] = []
-        self._pieces: list[Inline] = []
-        self._lists: list[list[int]] = []
+        self._texts, self._ends, self._tags, self._attributes = (pieces[i::4] for i in range(4))
+        # The first text stands before all tags, so a tag's own text is the next one.
+        self._region = Region("", "", None, 0)
+        self._regions: list[Region] = []
+        self._number = 0
+        self._lists: list[int] = []
         self._quotes = 0
         self._marker = ""
         self._level = 0
-        self._marks: list[tuple[str, str]] = []
-        self._number = 0
-        self._region = Region("body", "", "", False, None, 0)
-        stack: list[tuple[LexborNode, bool]] = [(body, True)]
-        while stack and len(self.blocks) < MAX_BLOCKS:
-            node, entering = stack.pop()
-            if not entering:
-                self._leave(node)
-            elif self._enter(node):
-                stack.append((node, False))
-                stack += [(child, True) for child in reversed(list(_children(node)))]
-        self._flush()
+        self._link = ""
+        self._cut()
 
-    def _enter(self, node: LexborNode) -> bool:
-        """Process a node, and return whether to process its children."""
-        if node.is_text_node:
-            self._add(node.text_content or "")
-            return False
-        tag = node.tag or ""
-        if tag in _SKIPPED or not node.is_element_node:
-            return False
-        if tag in _CONTAINERS:
-            return self._enter_container(node, tag)
-        attributes = node.attributes
-        if tag in ("br", "img"):
-            self._pieces.append(Inline("", "break") if tag == "br" else _image(attributes))
-            return False
-        if tag == "a" and attributes.get("href"):
-            self._marks.append(("link", attributes["href"] or ""))
-        else:
-            self._marks.append((_INLINE_MARKS.get(tag, ""), ""))
-        if _is_hidden(attributes):
-            self._marks.pop()
-            return False
-        return True
+    def _cut(self) -> None:
+        texts, ends, tags, attributes = self._texts, self._ends, self._tags, self._attributes
+        regions, at, last = self._regions, 0, len(tags)
+        self._add(texts[0])
+        while at < last and len(self.blocks) < MAX_BLOCKS:
+            tag, said = tags[at], attributes[at]
+            if ends[at]:
+                if regions:
+                    self._region = regions.pop()
+                self._leave(tag)
+            elif tag == "hr":
+                self.blocks.append(Block("rule", "", "", self._region))
+            else:
+                regions.append(self._region)
+                if said or tag in _SEMANTIC:
+                    self._number += 1
+                    self._region = Region(tag, said, self._region, self._number)
+                if tag == "pre":
+                    at = self._take_code(at)
+                elif tag == "table" and (end := self._end_of_data(at)):
+                    at = self._take_table(at, end)
+                else:
+                    self._enter(tag)
+            at += 1
+            text = texts[at]
+            if text and not text.isspace():
+                self._add(text)
 
-    def _enter_container(self, node: LexborNode, tag: str) -> bool:
-        attributes = node.attributes
-        self._flush()
-        if tag == "hr":
-            self.blocks.append(Block("rule", [], self._region))
-            return False
-        self._number += 1
-        names = f"{attributes.get('class') or ''} {attributes.get('id') or ''}".strip().lower()
-        role = (attributes.get("role") or "").lower()
-        self._region = Region(tag, role, names, _is_hidden(attributes), self._region, self._number)
-        if tag == "pre":
-            self._take_code(node)
-            return self._skip(node)
-        if tag == "table" and _is_data_table(node):
-            self._take_table(node)
-            return self._skip(node)
-        if tag in ("ul", "ol", "menu", "dir"):
-            self._lists.append([1 if tag == "ol" else 0])
-        elif tag == "li":
-            counter = self._lists[-1] if self._lists else [0]
-            self._marker = f"{counter[0]}." if counter[0] else "-"
-            counter[0] += counter[0] > 0
+    def _enter(self, tag: str) -> None:
+        if tag == "li":
+            number = self._lists[-1] if self._lists else 0
+            self._marker = f"{number}." if number else "-"
+            if number:
+                self._lists[-1] += 1
+        elif tag in _LISTS:
+            self._lists.append(1 if tag == "ol" else 0)
         elif tag == "blockquote":
             self._quotes += 1
         elif tag in _HEADINGS:
             self._level = _HEADINGS[tag]
-        return True
 
-    def _skip(self, node: LexborNode) -> bool:
-        """Leave an element whose whole content was already taken."""
-        self._leave(node)
-        return False
-
-    def _leave(self, node: LexborNode) -> None:
-        tag = node.tag or ""
-        if tag not in _CONTAINERS:
-            self._marks.pop()
-            return
-        self._flush()
-        assert self._region.parent is not None or tag == "body"
-        if self._region.parent is not None:
-            self._region = self._region.parent
-        if tag in ("ul", "ol", "menu", "dir"):
-            self._lists.pop()
-        elif tag == "li":
+    def _leave(self, tag: str) -> None:
+        if tag == "li":
             self._marker = ""
+        elif tag in _LISTS:
+            if self._lists:
+                self._lists.pop()
         elif tag == "blockquote":
             self._quotes -= 1
         elif tag in _HEADINGS:
             self._level = 0
 
-    def _add(self, text: str) -> None:
-        if text:
-            mark, target = next(((m, t) for m, t in reversed(self._marks) if m == "link"), ("", ""))
-            if not mark:
-                mark = next((m for m, _ in reversed(self._marks) if m), "")
-            self._pieces.append(Inline(text, mark, target))
-
-    def _flush(self) -> None:
-        """End the current block and keep it if it has any words."""
-        pieces, self._pieces = self._pieces, []
-        if not any(piece.text.strip() for piece in pieces):
+    def _add(self, html: str) -> None:
+        """Keep a run of text as a block if it has any words, or a picture with a text."""
+        if "<a" in html or self._link:
+            html = self._with_links_closed(html)
+        text = _words(html)
+        if not text and not ("<img" in html and _IMAGE_WITH_TEXT.search(html)):
             return
         kind: Kind = "heading" if self._level else "item" if self._marker else "paragraph"
-        depth = len(self._lists)
-        self.blocks.append(Block(kind, pieces, self._region, self._level, depth, self._quotes, self._marker))
+        self.blocks.append(
+            Block(kind, html, text, self._region, self._level, len(self._lists), self._quotes, self._marker)
+        )
         self._marker = ""
 
-    def _take_code(self, node: LexborNode) -> None:
-        text = node.text().strip("\n")
-        if not text.strip():
-            return
-        inner = node.css_first("code")
-        around = [node, inner, node.parent, node.parent.parent if node.parent is not None else None]
-        found = (
-            _CODE_CLASS.search(each.attributes.get("class") or "")
-            for each in around
-            if each is not None and each.is_element_node
-        )
-        language = next((match[1] for match in found if match), "")
-        language = "" if language in ("notranslate", "default", "none", "text") else language
-        self.blocks.append(Block("code", [Inline(text)], self._region, depth=len(self._lists), language=language))
+    def _with_links_closed(self, html: str) -> str:
+        """Return a run of text in which each link is closed: a link may be around several blocks."""
+        begun = self._link
+        last, closed = html.rfind("<a "), html.rfind("</a>")
+        if last > closed:
+            self._link = html[last : html.find(">", last) + 1]
+            return f"{begun}{html}</a>"
+        if begun and closed < 0:
+            return f"{begun}{html}</a>"
+        self._link = ""
+        return begun + html
 
-    def _take_table(self, node: LexborNode) -> None:
-        rows = []
-        for row in node.css("tr"):
-            cells = [_cell(cell) for cell in _children(row) if cell.tag in ("td", "th")]
-            if any(text_of(cell) for cell in cells):
-                rows.append(cells)
-        caption = node.css_first("caption")
-        if caption is not None and (words := (caption.text() or "").strip()):
-            self.blocks.append(Block("paragraph", [Inline(words)], self._region))
-        if rows:
-            self.blocks.append(Block("table", [], self._region, rows=rows))
+    def _take_code(self, at: int) -> int:
+        """Keep preformatted text, and return the position of its end tag."""
+        depth, end, raw = 1, at, [self._texts[at + 1]]
+        while depth and end + 1 < len(self._tags):
+            end += 1
+            if self._tags[end] == "pre":
+                depth += -1 if self._ends[end] else 1
+            if depth:
+                raw.append("\n" if self._ends[end] else "")
+                raw.append(self._texts[end + 1])
+        html = "".join(raw)
+        text = _unescaped(_ANY_TAG.sub("", html.replace("<br>", "\n"))).strip("\n")
+        if text.strip():
+            language = self._language(html)
+            self.blocks.append(Block("code", "", text, self._region, depth=len(self._lists), language=language))
+        self._region = self._regions.pop()
+        return end
+
+    def _language(self, html: str) -> str:
+        """Return the language of code by the classes of its elements, the code element's first."""
+        begin = re.match(rf"\s*<code({_ATTRIBUTES})>", html)
+        around: Region | None = self._region
+        said = [begin[1]] if begin else []
+        while around is not None and len(said) < 4:
+            said.append(around.attributes)
+            around = around.parent
+        names = (attributes_of(each).get("class", "") for each in said if "class" in each)
+        found = next((match[1] for each in names if (match := _CODE_CLASS.search(each))), "")
+        return "" if found in _NO_LANGUAGE else found
+
+    def _end_of_data(self, at: int) -> int:
+        """Return the position of a table's end tag if the table contains data, else 0.
+
+        A table of data has a row of two or more cells, no table inside, and no blocks in its cells unless it has a
+        header.
+        """
+        widest = width = 0
+        has_blocks = has_header = False
+        for end in range(at + 1, len(self._tags)):
+            tag = self._tags[end]
+            if self._ends[end]:
+                if tag == "table":
+                    return end if max(widest, width) > 1 and (has_header or not has_blocks) else 0
+            elif tag == "table":
+                return 0
+            elif tag == "tr":
+                widest, width = max(widest, width), 0
+            elif tag in ("td", "th"):
+                width += 1
+                has_header = has_header or tag == "th"
+            elif tag in _BLOCKS_IN_CELLS:
+                has_blocks = True
+        return 0
+
+    def _take_table(self, at: int, end: int) -> int:
+        """Keep a table of data, and return the position of its end tag."""
+        rows: list[list[list[str]]] = []
+        caption: list[str] = []
+        into = caption
+        for here in range(at + 1, end):
+            tag, is_end = self._tags[here], self._ends[here]
+            if tag == "tr" and not is_end:
+                rows.append([])
+                into = []
+            elif tag in ("td", "th"):
+                into = []
+                if not is_end and rows:
+                    rows[-1].append(into)
+            elif tag == "caption":
+                into = caption if not is_end else []
+            into += (" ", self._texts[here + 1])
+        if words := _words("".join(caption)):
+            self.blocks.append(Block("paragraph", "".join(caption), words, self._region))
+        cells = [["".join(cell) for cell in row] for row in rows]
+        words_by_row = [[_words(cell) for cell in row] for row in cells]
+        kept = [(row, words) for row, words in zip(cells, words_by_row, strict=True) if any(words)]
+        if kept:
+            text = "\n".join("\t".join(words) for _, words in kept)
+            self.blocks.append(Block("table", "", text, self._region, rows=[row for row, _ in kept]))
+        self._region = self._regions.pop()
+        return end
 
 
-def _cell(cell: LexborNode) -> list[Inline]:
-    pieces = []
-    for node in cell.traverse(include_text=True):
-        if node.is_text_node and (parent := node.parent) is not None and parent.tag not in _SKIPPED:
-            link = parent.tag == "a" and parent.attributes.get("href")
-            pieces.append(Inline(node.text_content or "", "link" if link else "", link or ""))
-        elif node.tag == "br":
-            pieces.append(Inline(" "))
-    return pieces
+def _words(html: str) -> str:
+    """Return the words of HTML without blocks, with collapsed white space; line breaks stay."""
+    if "<" in html:
+        if "<br>" in html:
+            lines = (_words(line) for line in _BREAK.split(html))
+            return "\n".join(lines).strip("\n")
+        html = _ANY_TAG.sub("", html)
+    if "&" in html:
+        html = _unescaped(html)
+    return " ".join(html.split())
 
 
-def _children(node: LexborNode) -> Iterator[LexborNode]:
-    child = node.child
-    while child is not None:
-        yield child
-        child = child.next
+def _unescaped(html: str) -> str:
+    """Return text in which the parser's four escapes are characters again."""
+    if "&" not in html:
+        return html
+    return html.replace("&nbsp;", "\xa0").replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
-def _image(attributes: dict[str, str | None]) -> Inline:
-    return Inline(_BLANKS.sub(" ", attributes.get("alt") or "").strip(), "image", attributes.get("src") or "")
-
-
-def _is_hidden(attributes: dict[str, str | None]) -> bool:
-    style = (attributes.get("style") or "").replace(" ", "").lower()
-    return "hidden" in attributes or "display:none" in style or "visibility:hidden" in style
-
-
-def _is_data_table(table: LexborNode) -> bool:
-    """Return whether a table contains data: rows of two or more cells, and no blocks in the cells unless it has a
-    header row.
-    """
-    inner = {
-        node.tag for node in table.css("table, div, ul, ol, p, h1, h2, h3, form, pre") if node.mem_id != table.mem_id
+def attributes_of(written: str) -> dict[str, str]:
+    """Return the attributes of a tag as the parser wrote it."""
+    return {
+        name: value.replace("&quot;", '"') if "&" not in value else _unescaped(value.replace("&quot;", '"'))
+        for name, value in _ATTRIBUTE.findall(written)
     }
-    if "table" in inner or (inner and table.css_first("th") is None):
-        return False
-    widest = max((sum(1 for cell in _children(row) if cell.tag in ("td", "th")) for row in table.css("tr")), default=0)
-    return widest >= 2
+
+
+def inline_pieces(html: str) -> list[Inline]:
+    """Return the pieces of HTML without blocks. A link's mark stands before the others', the innermost else."""
+    return list(_inline_pieces(html))
+
+
+def _inline_pieces(html: str) -> Iterator[Inline]:
+    marks: list[tuple[str, str, str]] = []
+    at = 0
+    for found in _INLINE_TAG.finditer(html):
+        if text := html[at : found.start()]:
+            yield _marked(_unescaped(text), marks)
+        at = found.end()
+        tag = found[2]
+        if found[1]:
+            place = next((i for i in range(len(marks) - 1, -1, -1) if marks[i][0] == tag), None)
+            if place is not None:
+                del marks[place]
+        elif tag == "br":
+            yield Inline("", "break")
+        elif tag == "img":
+            said = attributes_of(found[3])
+            yield Inline(" ".join(said.get("alt", "").split()), "image", said.get("src", ""))
+        elif tag == "a":
+            target = attributes_of(found[3]).get("href", "")
+            marks.append((tag, "link" if target else "", target))
+        elif tag in _INLINE_MARKS:
+            marks.append((tag, _INLINE_MARKS[tag], ""))
+    if text := html[at:]:
+        yield _marked(_unescaped(text), marks)
+
+
+def _marked(text: str, marks: list[tuple[str, str, str]]) -> Inline:
+    link = next((each for each in reversed(marks) if each[1] == "link"), None)
+    if link is not None:
+        return Inline(text, "link", link[2])
+    return Inline(text, marks[-1][1] if marks else "")
