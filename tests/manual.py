@@ -17,8 +17,8 @@ import msgspec
 
 from webfountain import cli
 from webfountain.config import settings
+from webfountain.policy.collection import describe
 from webfountain.policy.collection_file import parse_collection
-from webfountain.policy.description import describe
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

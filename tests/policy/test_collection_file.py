@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tests.policy.collections import FILE, collection_of
 from webfountain.errors import PolicyError
+from webfountain.policy.collection import describe
 from webfountain.policy.collection_file import parse_collection, read_collection
-from webfountain.policy.description import describe
 from webfountain.policy.tables import SignalsTable, TopicTable
 
 if TYPE_CHECKING:

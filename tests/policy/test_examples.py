@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from webfountain.policy.collection import describe
 from webfountain.policy.collection_file import read_collection
-from webfountain.policy.description import describe
 from webfountain.policy.judge import Judge
 from webfountain.policy.switches import PageFacts
 

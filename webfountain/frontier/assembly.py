@@ -62,7 +62,7 @@ from webfountain.frontier.sites.site_context import SiteContext
 from webfountain.frontier.work_exchange import WorkExchange
 from webfountain.frontier.worker_assembly import WorkerAssembly, WorkerFeatures
 from webfountain.policy.judge import Judge
-from webfountain.policy.site_forms import kept_forms
+from webfountain.policy.scope import kept_forms
 from webfountain.sandbox.crash_guard import CrashSuspects
 from webfountain.sandbox.reader import FencedReader
 from webfountain.store.contract import PLAN, PRICE

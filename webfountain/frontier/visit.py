@@ -61,7 +61,7 @@ class Visit(msgspec.Struct, frozen=True):
     diff: str | None = None
     target: str | None = None
     form: str | None = None
-    """The site that replaces a seed's site in scope, because the seed redirects there (`policy.site_forms`)."""
+    """The site that replaces a seed's site in scope, because the seed redirects there (`policy.scope`)."""
 
     @property
     def fetch(self) -> Fetch:

@@ -1,26 +1,32 @@
 """A collection: the seeds, limits and policies of one crawl, as its policy file describes them.
 
 Place in the walk: before the crawl starts. A seeds file is read line by line, never as a whole. `judge` decides
-whether a link belongs to the collection; `collection_file` reads the policy file.
+whether a link belongs to the collection; `collection_file` reads the policy file. `describe` returns all values as
+plain data, for `policy check`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from webfountain.errors import PolicyError, UrlError
 from webfountain.policy.errors import reason_of
+from webfountain.policy.patterns import Pattern
 from webfountain.policy.rules import RuleBook
 from webfountain.policy.tables import PRESETS, PolicyFile, PolicyTable, SeedTable
+from webfountain.policy.units import Duration, Size, spell_duration, spell_size
 from webfountain.urls import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["Collection", "named_policies"]
+__all__ = ["Collection", "describe", "named_policies", "notes_on"]
+
+_EMBEDDED: Final = ("image/", "text/css", "text/javascript", "application/javascript", "font/", "audio/", "video/")
+"""Media types of resources that pages embed."""
 
 
 class Collection:
@@ -193,3 +199,40 @@ def _read_seeds(file: Path, policy_file: Path) -> Iterator[str]:
     except (OSError, UnicodeDecodeError) as error:
         place = f"{policy_file}: collection.seeds_file"
         raise PolicyError(f"{place}: {str(file)!r} cannot be read: {reason_of(error)}") from None
+
+
+def notes_on(collection: Collection) -> list[str]:
+    """Return warnings, one sentence each, about values that are valid but may not do what the author expects."""
+    embedded = [kind for kind in collection.politeness.accept if kind.strip().lower().startswith(_EMBEDDED)]
+    if not embedded:
+        return []
+    return [
+        f"politeness.accept: {', '.join(embedded)}: fetched where a page links to it (<a href>), not what pages embed "
+        "(<img>, style sheets, scripts)"
+    ]
+
+
+def describe(collection: Collection) -> dict[str, Any]:
+    """Return all values with units: one dictionary per table, for people and for JSON."""
+    shown: dict[str, Any] = {field: _shown(getattr(collection.tables, field)) for field in PolicyFile.__struct_fields__}
+    written = {"default", *collection.tables.policies, *(name for _, name in named_policies(collection.tables))}
+    shown["policies"] = {name: _shown(table) for name, table in collection.policies.items() if name in written}
+    shown["collection"]["seeds"] = sum(1 for _ in collection.seeds())
+    shown["politeness"]["robots_token"] = collection.politeness.robots_token
+    shown["cycle"]["fastest"] = spell_duration(collection.cycle.fastest_s)
+    return shown
+
+
+def _shown(value: object) -> Any:
+    """Return a table, a list, a pattern or a number as plain data."""
+    if isinstance(value, msgspec.Struct):
+        return {field: _shown(getattr(value, field)) for field in value.__struct_fields__}
+    if isinstance(value, tuple):
+        return [_shown(item) for item in value]
+    if isinstance(value, dict):
+        return {name: _shown(item) for name, item in value.items()}
+    if isinstance(value, Duration):
+        return spell_duration(value)
+    if isinstance(value, Size):
+        return spell_size(value)
+    return value.pattern if isinstance(value, Pattern) else value

@@ -1,25 +1,38 @@
 """Read a policy file: return a `Collection`, or an error of one line that names the wrong key.
 
-`tomllib` reads the TOML, which is then checked against the tables. `key_checks` checks what types cannot express.
+`tomllib` reads the TOML. A policy gets the keys that it omits from the policy that it extends (`extends`), or from the
+preset of its name (favor, default, distrust); a key is inherited or replaced as a whole, values are never merged. The
+result is checked against the tables, then for what types cannot express: two keys must agree, policies must exist,
+seeds must be public or allowed, and public crawls need a contact.
 """
 
 from __future__ import annotations
 
+import mimetypes
+import re
 import tomllib
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
 from webfountain.errors import PolicyError
-from webfountain.policy.collection import Collection
-from webfountain.policy.errors import at_key, explain, reason_of
-from webfountain.policy.extension import ExtensionError, extended
-from webfountain.policy.key_checks import check_keys, check_seeds
+from webfountain.policy.collection import Collection, named_policies
+from webfountain.policy.errors import at_key, cut, explain, reason_of
 from webfountain.policy.patterns import compile_pattern
-from webfountain.policy.tables import PolicyFile, PolicyTable
-from webfountain.policy.units import Duration, Size
+from webfountain.policy.rules import host_pattern
+from webfountain.policy.tables import PRESETS, PolicyFile, PolicyTable, WhenTable
+from webfountain.policy.units import Duration, Size, spell_duration
+from webfountain.public_addresses import is_private_host
+from webfountain.urls import host_of
+
+if TYPE_CHECKING:
+    from collections.abc import Container, Mapping
+
 
 __all__ = ["parse_collection", "read_collection"]
+
+_MEDIA_TYPE: Final = re.compile(r"\*/\*|[\w!#$&^.+-]+/(?:\*|[\w!#$&^.+-]+)", re.ASCII)
 
 
 def read_collection(path: str | Path) -> Collection:
@@ -51,9 +64,9 @@ def parse_collection(text: str, path: Path) -> Collection:
     except msgspec.ValidationError as error:
         raise PolicyError(f"{path}: {explain(str(error), data)}") from None
     tables = msgspec.structs.replace(tables, policies=_read_policies(data.get("policies", {}), path))
-    check_keys(path, tables)
+    _check_keys(path, tables)
     collection = Collection(path, tables, text=text)
-    check_seeds(collection)
+    _check_seeds(collection)
     return collection
 
 
@@ -68,19 +81,14 @@ def _read_policies(written: object, path: Path) -> dict[str, PolicyTable]:
     for name, table in written.items():
         if not isinstance(table, dict):
             raise at_key(path, f"policies.{name}", table, "a table")
-    try:
-        merged = extended(written)
-    except ExtensionError as error:
-        raise at_key(path, f"policies.{error.policy}.extends", error.value, error.allowed) from None
     policies = {}
-    for name, table in merged.items():
+    for name, table in _extended(path, written).items():
         try:
             policies[name] = msgspec.convert(table, PolicyTable, dec_hook=_convert)
         except msgspec.ValidationError as error:
             reason = explain(str(error), table, within=f"policies.{name}", root=PolicyTable)
             raise PolicyError(f"{path}: {reason}") from None
-    policies = {name: policies[name] for name in written}
-    return policies
+    return {name: policies[name] for name in written}
 
 
 def _convert(kind: type, value: object) -> object:
@@ -90,3 +98,133 @@ def _convert(kind: type, value: object) -> object:
     if not isinstance(value, str):
         raise ValueError("(allowed: a Python regular expression)")
     return compile_pattern(value)
+
+
+def _extended(path: Path, written: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Return each policy's own and inherited keys, with extended policies before those that extend them.
+
+    Raises PolicyError if a policy extends an unknown policy or, directly or through others, itself.
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for name in written:
+        if name in found:
+            continue
+        for each in reversed(_chain(path, name, written, found)):
+            own = written.get(each, {})
+            base = own.get("extends")
+            inherited = found[base] if isinstance(base, str) else PRESETS.get(each, {})
+            # `extends` itself is never inherited: each policy with a base names it.
+            found[each] = {**inherited, **own}
+    return {name: keys for name, keys in found.items() if name in written}
+
+
+def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], found: Container[str]) -> list[str]:
+    """Return a policy, the policy that it extends, and so on, up to a policy that is already resolved."""
+    chain = [name]
+    while isinstance(base := written.get(chain[-1], {}).get("extends"), str) and base not in found:
+        key = f"policies.{chain[-1]}.extends"
+        if base in chain:
+            cycle = " -> ".join((*chain[chain.index(base) :], base))
+            raise at_key(path, key, base, f"a policy that does not extend it; here is a cycle: {cycle}")
+        if base not in written and base not in PRESETS:
+            raise at_key(path, key, base, f"a policy: {', '.join(sorted({*PRESETS, *written}))}")
+        chain.append(base)
+    return chain
+
+
+def _check_keys(path: Path, tables: PolicyFile) -> None:
+    """Check the keys that must agree with each other, and raise PolicyError for the first that does not."""
+    politeness, cycle = tables.politeness, tables.cycle
+    if politeness.max_delay < politeness.min_delay:
+        allowed = f"politeness.min_delay or more: {spell_duration(politeness.min_delay)}"
+        raise at_key(path, "politeness.max_delay", spell_duration(politeness.max_delay), allowed)
+    for number, kind in enumerate(politeness.accept):
+        if not _MEDIA_TYPE.fullmatch(kind.strip()):
+            raise at_key(path, f"politeness.accept[{number}]", kind, _media_type_words(kind))
+    if cycle.fastest_s > cycle.period_s:
+        allowed = f"cycle.period at most: {spell_duration(cycle.period)}"
+        raise at_key(path, "cycle.fastest", spell_duration(cycle.fastest_s), allowed)
+    for name, policy in tables.policies.items():
+        revisit = policy.revisit
+        if revisit.max_interval is not None and revisit.max_interval < revisit.min_interval:
+            allowed = f"min_interval or more: {spell_duration(revisit.min_interval)}"
+            raise at_key(path, f"policies.{name}.revisit.max_interval", spell_duration(revisit.max_interval), allowed)
+        _check_score(path, name, policy)
+    _check_switches(path, tables)
+    _check_rules(path, tables)
+    for key, name in named_policies(tables):
+        if name not in PRESETS and name not in tables.policies:
+            raise at_key(path, key, name, f"a policy: {', '.join(sorted({*PRESETS, *tables.policies}))}")
+
+
+def _media_type_words(written: str) -> str:
+    """Return the values that `politeness.accept` allows, including the media type that was probably meant."""
+    extension = written.strip().lower().lstrip(".")
+    kind = mimetypes.guess_type(f"x.{extension}")[0] if extension.isalnum() else written.partition(";")[0].strip()
+    meant = f"did you mean {kind!r}? " if kind and _MEDIA_TYPE.fullmatch(kind) else ""
+    return f'{meant}a media type without parameters, such as "text/html", "image/*" or "*/*"'
+
+
+def _check_score(path: Path, name: str, policy: PolicyTable) -> None:
+    if policy.score is None:
+        return
+    weights = policy.score.weights
+    if not weights:
+        raise at_key(path, f"policies.{name}.score", policy.score.weights, "at least one weight above 0")
+    if "topic" in weights and policy.topic is None:
+        raise at_key(path, f"policies.{name}.score.topic", weights["topic"], f"with policies.{name}.topic")
+
+
+def _check_switches(path: Path, tables: PolicyFile) -> None:
+    has_topic = any(policy.topic is not None for policy in tables.policies.values())
+    for number, switch in enumerate(tables.switch):
+        when = switch.when
+        if when == WhenTable(count=when.count):
+            raise at_key(
+                path, f"switch[{number}].when", {}, f"at least one of {', '.join(WhenTable.__struct_fields__)}"
+            )
+        if when.discovered is not None and when != WhenTable(count=when.count, discovered=when.discovered):
+            raise at_key(path, f"switch[{number}].when.discovered", when.discovered, "with count, and nothing else")
+        if when.duplicates is not None and not tables.duplicates.detect:
+            raise at_key(path, f"switch[{number}].when.duplicates", when.duplicates, "with duplicates.detect = true")
+        for key in ("similarity", "similarity_below"):
+            if getattr(when, key) is not None and not has_topic:
+                place = f"switch[{number}].when.{key}"
+                raise at_key(path, place, getattr(when, key), "if a policy has a topic, such as policies.default.topic")
+
+
+def _check_rules(path: Path, tables: PolicyFile) -> None:
+    for number, rule in enumerate(tables.rule):
+        key = f"rule[{number}]"
+        if rule.policy is None and rule.trust is None:
+            raise at_key(path, key, {"match": rule.match}, "with policy, trust or both")
+        if not rule.matches:
+            raise at_key(path, f"{key}.match", [], 'a host such as "*.example.org", a regular expression, or a list')
+        for match in rule.matches:
+            try:
+                if host_pattern(match) is None:
+                    compile_pattern(match)
+            except ValueError as error:
+                raise PolicyError(f"{path}: {key}.match: {cut(match)} is no host and {error}") from None
+
+
+def _check_seeds(collection: Collection) -> None:
+    """Check that there is a seed, that private seeds are allowed and that public ones come with a contact."""
+    path, empty = collection.path, True
+    allow_private, has_contact = collection.network.allow_private, collection.politeness.has_contact
+    for url in collection.seeds():
+        empty = False
+        private = is_private_host(host_of(url))
+        if private and not allow_private:
+            raise PolicyError(
+                f"{path}: network.allow_private: False refuses the seed {url!r}, whose address is private "
+                "(allowed: true if the address is yours)"
+            )
+        if not has_contact and (not private or collection.scope == "any"):
+            raise PolicyError(
+                f"{path}: politeness.user_agent: {collection.politeness.user_agent!r} has no contact, which a crawl "
+                f'of public addresses needs (allowed: such as "{collection.politeness.robots_token}/1.0 '
+                '(+https://example.org/bot)" or with an e-mail address)'
+            )
+    if empty:
+        raise PolicyError(f"{path}: collection.seeds: () is empty (allowed: URLs here or in collection.seeds_file)")

@@ -28,8 +28,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
-from webfountain.policy.scope import scope_of
-from webfountain.policy.site_forms import is_site_form
+from webfountain.policy.scope import is_site_form, scope_of
 from webfountain.policy.switches import asked_for, meets
 from webfountain.policy.url_rules import DATED, UrlRules, Verdict
 from webfountain.urls import network_domain, registered_domain, site_of
@@ -112,7 +111,7 @@ class _CompiledPolicies:
 class Judge:
     """Judges URLs by one collection; usable from any thread. `year` is the present year, for calendars.
 
-    `forms` are sites that replaced seeds' sites in an earlier run (`site_forms.kept_forms`).
+    `forms` are sites that replaced seeds' sites in an earlier run (`scope.kept_forms`).
     """
 
     def __init__(self, collection: Collection, *, year: int, forms: Mapping[str, str] | None = None) -> None:
@@ -137,7 +136,7 @@ class Judge:
         """Add another form of a seed's site to the scope, under the seed's policy. Return False if it is in scope
         already or is not such a form.
 
-        It is called when a seed redirects there (`site_forms`). `seed` may itself be an admitted form.
+        It is called when a seed redirects there (`scope`). `seed` may itself be an admitted form.
         """
         law = self._law
         if law.in_scope(site) or not (law.in_scope(seed) and is_site_form(site, of=seed)):

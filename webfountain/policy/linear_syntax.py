@@ -1,8 +1,8 @@
 r"""Translation of Python's regular expressions to RE2, which searches in time linear in the text.
 
 Place in the walk: while a policy file is read (`policy.patterns`). Python's own parser reads the expression. Each
-character class becomes the set of characters that Python matches. Features that RE2 does not support (look-around,
-back-references, possessive repeats) raise ValueError, with a hint how to avoid them.
+character class becomes the set of characters that Python matches, as ranges of code points. Features that RE2 does not
+support (look-around, back-references, possessive repeats) raise ValueError, with a hint how to avoid them.
 
 In RE2, ``\b`` knows only ASCII, and ``$`` does not match before a last line feed. So an expression has two forms:
 
@@ -15,13 +15,28 @@ to that of ``(?m)``.
 
 from __future__ import annotations
 
+import functools
 import importlib
+import itertools
 import re
-from typing import Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from webfountain.policy.character_sets import ALL, ASCII, CharacterSet, both, category, folded, outside, union
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
 
-__all__ = ["Expressions", "Spelling", "translate"]
+__all__ = ["Expressions", "Spelling", "category", "translate"]
+
+_CharacterSet = tuple[tuple[int, int], ...]
+"""Ranges of code points, both ends included, in order, without overlap."""
+
+_LAST: Final = 0x10FFFF
+_ALL: Final[_CharacterSet] = ((0, 0xD7FF), (0xE000, _LAST))
+"""All characters except surrogates, which UTF-8 cannot contain."""
+_ASCII: Final[_CharacterSet] = ((0, 0x7F),)
+
+_LAST_CASED: Final = 0x1FFFF
+_LAST_WORD: Final = 0x33FFF
+"""Last code point that may be a letter, digit or space."""
 
 _parser: Final = importlib.import_module("re._parser")
 """The parser of `re` itself. It has no public name."""
@@ -40,8 +55,7 @@ per character.
 """
 _SHORT: Final = {"{0,}": "*", "{1,}": "+", "{0,1}": "?"}
 _LF: Final = ((10, 10),)
-_ASCII_OF_LINES: Final = both(ASCII, outside(_LF))
-_SENTINELS: Final[CharacterSet] = ((_UNDERSCORE, _LINE_FEED),)
+_SENTINELS: Final[_CharacterSet] = ((_UNDERSCORE, _LINE_FEED),)
 _LOW_LINE: Final = ((0x5F, 0x5F),)
 
 _ANSWERS: Final = {
@@ -52,6 +66,73 @@ _ANSWERS: Final = {
 }
 _ANSWERS["ASSERT_NOT"] = _ANSWERS["ASSERT"]
 _ANSWERS["GROUPREF_EXISTS"] = _ANSWERS["GROUPREF"]
+
+
+def _union(*sets: Iterable[tuple[int, int]]) -> _CharacterSet:
+    """Return the characters that are in any of the sets."""
+    merged: list[tuple[int, int]] = []
+    for first, last in sorted(itertools.chain(*sets)):
+        if merged and first <= merged[-1][1] + 1:
+            merged[-1] = merged[-1][0], max(last, merged[-1][1])
+        else:
+            merged.append((first, last))
+    return tuple(merged)
+
+
+def _outside(inner: _CharacterSet) -> _CharacterSet:
+    """Return all characters that are not in the set."""
+    gaps, at = [], 0
+    for first, last in inner:
+        if at < first:
+            gaps.append((at, first - 1))
+        at = last + 1
+    if at <= _LAST:
+        gaps.append((at, _LAST))
+    return _both(tuple(gaps), _ALL)
+
+
+def _both(one: _CharacterSet, other: _CharacterSet) -> _CharacterSet:
+    """Return the characters that are in both sets."""
+    shared, i, j = [], 0, 0
+    while i < len(one) and j < len(other):
+        first, last = max(one[i][0], other[j][0]), min(one[i][1], other[j][1])
+        if first <= last:
+            shared.append((first, last))
+        if one[i][1] < other[j][1]:
+            i += 1
+        else:
+            j += 1
+    return tuple(shared)
+
+
+@functools.cache
+def category(letter: str, *, flags: int) -> _CharacterSet:
+    r"""Return the characters of ``\w``, ``\d`` or ``\s`` under Python's flags; `letter` is w, d or s."""
+    found = re.finditer(rf"\{letter}+", _characters(_LAST_WORD), flags & re.ASCII)
+    return _both(tuple((match.start(), match.end() - 1) for match in found), _ALL)
+
+
+@functools.lru_cache(1024)
+def _folded(ranges: Sequence[tuple[int, int]], *, flags: int) -> _CharacterSet:
+    """Return the characters that equal a character of `ranges` in Python if case is ignored."""
+    spelled = "".join(rf"\U{first:08x}-\U{last:08x}" for first, last in ranges)
+    if not spelled:
+        return ()
+    found = re.findall(f"[{spelled}]", _cased(), re.IGNORECASE | flags & re.ASCII)
+    return _union(ranges, [(ord(each), ord(each)) for each in found])
+
+
+@functools.cache
+def _characters(last: int) -> str:
+    return "".join(map(chr, range(last + 1)))
+
+
+@functools.cache
+def _cased() -> str:
+    return "".join(each for each in _characters(_LAST_CASED) if each.lower() != each or each.upper() != each)
+
+
+_ASCII_OF_LINES: Final = _both(_ASCII, _outside(_LF))
 
 
 class Spelling(NamedTuple):
@@ -217,51 +298,51 @@ class _Writer:
             case place:
                 return place
 
-    def _characters(self, wanted: CharacterSet) -> str:
+    def _characters(self, wanted: _CharacterSet) -> str:
         """Return a character class for a text in the spelling in which it is searched."""
         if self._spelling is None:
-            return _spelled(both(wanted, _ASCII_OF_LINES if self._by_line else ASCII))
+            return _spelled(_both(wanted, _ASCII_OF_LINES if self._by_line else _ASCII))
         boundaries, last_line_feed = self._spelling
         if not (boundaries or last_line_feed):
             return _spelled(wanted)
-        wanted = both(wanted, outside(_SENTINELS))
-        line_feed = ((_LINE_FEED, _LINE_FEED),) if last_line_feed and both(wanted, _LF) else ()
+        wanted = _both(wanted, _outside(_SENTINELS))
+        line_feed = ((_LINE_FEED, _LINE_FEED),) if last_line_feed and _both(wanted, _LF) else ()
         if not boundaries:
-            return _spelled(union(wanted, line_feed))
-        word = both(wanted, _wide_words())
-        underscore = ((_UNDERSCORE, _UNDERSCORE),) if both(wanted, _LOW_LINE) else ()
-        alone = _spelled(union(both(wanted, _alone()), line_feed))
-        spelled = union(word, underscore)
+            return _spelled(_union(wanted, line_feed))
+        word = _both(wanted, _wide_words())
+        underscore = ((_UNDERSCORE, _UNDERSCORE),) if _both(wanted, _LOW_LINE) else ()
+        alone = _spelled(_union(_both(wanted, _alone()), line_feed))
+        spelled = _union(word, underscore)
         return f"(?:{alone}|_{_spelled(spelled)}_)" if spelled else alone
 
 
-def _wide_words() -> CharacterSet:
+def _wide_words() -> _CharacterSet:
     """Return the word characters beyond ASCII."""
-    return both(category("w", flags=0), outside(ASCII))
+    return _both(category("w", flags=0), _outside(_ASCII))
 
 
-def _alone() -> CharacterSet:
-    return outside(union(_wide_words(), _LOW_LINE))
+def _alone() -> _CharacterSet:
+    return _outside(_union(_wide_words(), _LOW_LINE))
 
 
-def _one_of(name: str, argument: Any, flags: int) -> CharacterSet:
+def _one_of(name: str, argument: Any, flags: int) -> _CharacterSet:
     """Return the set of characters of which an operation matches one."""
     match name:
         case "LITERAL":
             return _class([(name, argument)], flags)
         case "NOT_LITERAL":
-            return outside(_class([("LITERAL", argument)], flags))
+            return _outside(_class([("LITERAL", argument)], flags))
         case "ANY":
-            return ALL if flags & re.DOTALL else outside(_LF)
+            return _ALL if flags & re.DOTALL else _outside(_LF)
         case "IN":
             return _class([(str(item), value) for item, value in argument], flags)
     return ()
 
 
-def _class(items: list[tuple[str, Any]], flags: int) -> CharacterSet:
+def _class(items: list[tuple[str, Any]], flags: int) -> _CharacterSet:
     """Return the set of characters that an operation matches."""
     ranges: list[tuple[int, int]] = []
-    categories: list[CharacterSet] = []
+    categories: list[_CharacterSet] = []
     is_negated = False
     for name, value in items:
         match name:
@@ -275,21 +356,21 @@ def _class(items: list[tuple[str, Any]], flags: int) -> CharacterSet:
                 categories.append(_category(str(value), flags))
             case _:
                 raise ValueError(f"cannot be searched in linear time because of its {name}")
-    named = union(ranges)
+    named = _union(ranges)
     if flags & re.IGNORECASE:
-        named = folded(named, flags=flags)
-    found = both(union(named, *categories), ALL)
-    return outside(found) if is_negated else found
+        named = _folded(named, flags=flags)
+    found = _both(_union(named, *categories), _ALL)
+    return _outside(found) if is_negated else found
 
 
-def _category(name: str, flags: int) -> CharacterSet:
+def _category(name: str, flags: int) -> _CharacterSet:
     """Return the characters of one of Python's categories, such as CATEGORY_NOT_SPACE."""
     letter = {"DIGIT": "d", "SPACE": "s", "WORD": "w"}[name.rpartition("_")[2]]
     found = category(letter, flags=flags & re.ASCII)
-    return outside(found) if "_NOT_" in name else found
+    return _outside(found) if "_NOT_" in name else found
 
 
-def _spelled(ranges: CharacterSet) -> str:
+def _spelled(ranges: _CharacterSet) -> str:
     """Return a class in the syntax of RE2."""
     if not ranges:
         return "[^\\x{0}-\\x{10ffff}]"

@@ -1,7 +1,14 @@
-"""Scope: the sites that belong to a collection, by `collection.scope` and its seeds.
+"""Scope: the sites that belong to a collection, by `collection.scope` and its seeds, with the forms of a site.
 
-The judge checks the site of each candidate. A seed that redirects to another form of its site (`site_forms`) adds that
-form to the scope.
+*Forms* of a site have the same pages under https, or with or without ``www.``. People often write one form of an
+address, and the server redirects to another: then they meant that form. So the judge adds the form to which a seed
+redirects to the scope (`Judge.admit`). The store keeps such forms for the next start and for other ants. A redirect
+from https back to http does not count: whoever names a protected page does not want an open one.
+
+*Reach* of a sitemap: by sitemaps.org it may name pages of its own site, and of a site whose robots.txt names the
+sitemap, because that shows the owner's consent. Pages of other sites are ignored; otherwise a stranger could fill the
+queue of any crawled site. Forms of a site count as one, because many sitemaps name the pages of one form on another.
+This module does not use the network.
 """
 
 from __future__ import annotations
@@ -9,17 +16,69 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from webfountain.policy.url_rules import anywhere
-from webfountain.urls import host_of, network_domain, registered_domain, site_of
+from webfountain.urls import fingerprint, host_of, network_domain, registered_domain, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from webfountain.policy.collection import Collection
+    from webfountain.store.contract import Board
 
-__all__ = ["Scope", "scope_of"]
+__all__ = ["Scope", "SitemapReach", "is_site_form", "keep_forms", "kept_forms", "scope_of"]
+
+_WWW: Final = "www."
+_SHARDS: Final = 64
+"""Number of published values in which the forms are stored. So each value stays small even if all of 100,000 seeds
+redirect."""
+_decoder: Final = msgspec.msgpack.Decoder(dict[str, str])
 
 _SCOPE_MEMO: Final = 65_536
+
+
+def is_site_form(site: str, *, of: str) -> bool:
+    """Return whether `site` is `of` under https, or with or without ``www.``."""
+    if site == of or host_of(site).removeprefix(_WWW) != host_of(of).removeprefix(_WWW):
+        return False
+    scheme, before = site.partition("://")[0], of.partition("://")[0]
+    if scheme == before:
+        return _port(site) == _port(of)
+    return scheme == "https"
+
+
+def kept_forms(store: Board) -> dict[str, str]:
+    """Return the forms in a store, each with the seed's site that it replaced. It costs one get for each of 64 keys."""
+    found: dict[str, str] = {}
+    for shard in range(_SHARDS):
+        if (value := store.value(_name(shard))) is not None:
+            found.update(_decoder.decode(value))
+    return found
+
+
+def keep_forms(store: Board, forms: Mapping[str, str]) -> None:
+    """Add forms to those in the store. It costs one get and one put for each key that changes.
+
+    If two ants write the same key at the same time, one of the writes is lost; each ant repeats its own write
+    periodically.
+    """
+    by_shard: dict[int, dict[str, str]] = {}
+    for site, seed in forms.items():
+        by_shard.setdefault(fingerprint(site)[0] % _SHARDS, {})[site] = seed
+    for shard, added in by_shard.items():
+        value = store.value(_name(shard))
+        known = {} if value is None else _decoder.decode(value)
+        if not added.items() <= known.items():
+            store.put_value(_name(shard), msgspec.msgpack.encode({**known, **added}))
+
+
+def _name(shard: int) -> str:
+    return f"site-forms/{shard}"
+
+
+def _port(site: str) -> str:
+    return site.partition("://")[2].rpartition("]")[2].partition(":")[2]
 
 
 class Scope(NamedTuple):
@@ -46,3 +105,21 @@ def scope_of(collection: Collection) -> Scope:
         contains.cache_clear()
 
     return Scope(contains, admit)
+
+
+class SitemapReach:
+    """The reach of one sitemap: `file_site` is the site of the file, `named_by` the site whose robots.txt names it."""
+
+    __slots__ = ("_known", "_speaks_for")
+
+    def __init__(self, file_site: str, *, named_by: str) -> None:
+        self._speaks_for = (file_site, named_by)
+        self._known = dict.fromkeys(self._speaks_for, True)  # a sitemap may name many sites, each many times
+
+    def contains(self, site: str) -> bool:
+        """Return whether the sitemap may name pages of a site."""
+        found = self._known.get(site)
+        if found is None:
+            forms = (is_site_form(site, of=own) or is_site_form(own, of=site) for own in self._speaks_for)
+            found = self._known[site] = any(forms)
+        return found

@@ -1,8 +1,8 @@
 """Tables of a policy file: one frozen struct each, one field per key with its default.
 
-The format is a promise (DESIGN.md section 8). The type of a key defines its allowed values. `key_checks` checks keys
-that must agree; `collection_file` reads the TOML, and `errors` writes the error messages. Durations and sizes are
-written as people write them, ``"15m"``, ``"10MB"``. The parsed values are numbers (seconds, bytes) of special types.
+The format is a promise (DESIGN.md section 8). The type of a key defines its allowed values. `collection_file` reads the
+TOML and checks keys that must agree; `errors` writes the error messages. Durations and sizes are written as people
+write them, ``"15m"``, ``"10MB"``. The parsed values are numbers (seconds, bytes) of special types.
 """
 
 from __future__ import annotations

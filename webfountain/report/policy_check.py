@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from webfountain.frontier.inbox.seeds import seed_links
-from webfountain.policy.description import describe, notes_on
+from webfountain.policy.collection import describe, notes_on
 from webfountain.policy.effect import newly_followed, policy_effect
 from webfountain.policy.judge import Judge
 from webfountain.policy.lineage import Lineage
 from webfountain.policy.rules import spell_rule
-from webfountain.policy.site_forms import kept_forms
+from webfountain.policy.scope import kept_forms
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from webfountain.errors import PolicyError
 from webfountain.frontier.batch import remembered
 from webfountain.policy.edits import CollectionInForce
 from webfountain.policy.judge import Judge
-from webfountain.policy.site_forms import kept_forms
+from webfountain.policy.scope import kept_forms
 from webfountain.records import STATES
 from webfountain.store.contract import COLLECTION
 from webfountain.urls import fingerprint, site_of

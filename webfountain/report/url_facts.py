@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from webfountain.formats.robots import RobotsRules, deciding_line
 from webfountain.policy.judge import Judge, Origin
-from webfountain.policy.site_forms import kept_forms
+from webfountain.policy.scope import kept_forms
 from webfountain.report.explanation import Robots, UrlVerdict
 from webfountain.report.verdict_words import rule_behind
 from webfountain.urls import site_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from tests.frontier.drive import Answer, Drive, collection_of
 from webfountain.frontier.pages.seed_forms import MAX_LINES, SharedSeedForms
 from webfountain.policy.judge import Judge
-from webfountain.policy.site_forms import keep_forms
+from webfountain.policy.scope import keep_forms
 from webfountain.records import SiteLease, SiteRecord
 from webfountain.store.memory.store import MemoryStore
 

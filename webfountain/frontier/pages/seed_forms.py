@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.visit import leased
 from webfountain.frontier.worker.stage import Stage
-from webfountain.policy.site_forms import keep_forms, kept_forms
+from webfountain.policy.scope import keep_forms, kept_forms
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -15,7 +15,7 @@ import msgspec
 from webfountain import urls
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
 from webfountain.policy.provenance import arrived
-from webfountain.policy.sitemap_reach import SitemapReach
+from webfountain.policy.scope import SitemapReach
 from webfountain.records import Link
 
 if TYPE_CHECKING:

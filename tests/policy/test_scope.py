@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from webfountain.policy.collection_file import parse_collection
 from webfountain.policy.judge import Judge, Origin
-from webfountain.policy.site_forms import is_site_form, keep_forms, kept_forms
+from webfountain.policy.scope import is_site_form, keep_forms, kept_forms
 from webfountain.policy.url_rules import Verdict
 from webfountain.store.memory.store import MemoryStore
 
