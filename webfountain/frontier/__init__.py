@@ -3,7 +3,7 @@
 The two threads
 ---------------
 The *loop thread* calls the facade (`frontier.Frontier`). It hands out fetches and receives their results. These events
-write into the open batch (`open_batch`). Each feature adds its order (`orders`), then the batch goes out
+write into the open batch (`batch`). Each feature adds its `order` (`orders`), then the batch goes out
 (`work_exchange`). The *worker thread* carries out one batch at a time (`worker.store_worker`), in the order of
 durability: bodies are written, links are discovered, leases are settled, then sites and leases are taken. The loop
 thread applies the `BatchResult`. The threads share nothing else: the worker never touches a site, and the loop never
@@ -28,9 +28,8 @@ robots.txt and sitemaps have no lease. They pass steps 2 and 3, and then belong 
 
 Other modules
 -------------
-`timers` spreads the budget over time and times what recurs. `rate_limit` names what limits the rate. `fair_share`
-limits how many sites an ant takes. `policy_files` compares the policy files of ants. `server_clock` corrects the clock.
-`store_counts` reads the store's counts. `requests_by_url` finds the keys of a URL, `repeated_requests` puts requests
-first. `loss_recovery` drops what is out of date after the store lost data. `points` finds the methods of stages and
-orders. The other packages are `cluster` (many ants), `inbox`, `pages`, `planning` and `sites`.
+`rate_limit` names what limits the rate. `fair_share` limits how many sites an ant takes. `policy_files` compares the
+policy files of ants. `server_clock` corrects the clock. `store_counts` reads the store's counts. `requests_by_url`
+finds the keys of a URL, `repeated_requests` puts requests first. `loss_recovery` drops what is out of date after the
+store lost data. The other packages are `cluster` (many ants), `inbox`, `pages`, `planning` and `sites`.
 """

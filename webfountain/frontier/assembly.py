@@ -19,24 +19,18 @@ from webfountain.duplicates.detector import detector_of
 from webfountain.duplicates.url_dedup import DuplicateEliminator
 from webfountain.formats.links import LinkExtractor
 from webfountain.formats.robots import RobotsRules
+from webfountain.frontier.batch import OpenBatch
 from webfountain.frontier.cluster.heart import Heart
 from webfountain.frontier.cluster.lone_ant import LoneAnt
 from webfountain.frontier.cluster.membership import join_ants
 from webfountain.frontier.cluster.term import steady_clock
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox.entrance import Entrance
-from webfountain.frontier.open_batch import OpenBatch
+from webfountain.frontier.order import Order, Orders
 from webfountain.frontier.orders.chores import Chores
-from webfountain.frontier.orders.idle_check import IdleCheck
-from webfountain.frontier.orders.limit_report import report_limit
-from webfountain.frontier.orders.order import Order, Orders
-from webfountain.frontier.orders.policy_in_force import PolicyInForce
-from webfountain.frontier.orders.polls import Polls
-from webfountain.frontier.orders.rank_turns import RankTurns
-from webfountain.frontier.orders.refills import Refills
+from webfountain.frontier.orders.polls import IdleCheck, Polls, RankTurns
 from webfountain.frontier.orders.share_check import ShareCheck
-from webfountain.frontier.orders.site_intake import SiteIntake
-from webfountain.frontier.orders.site_timers import SiteTimers
+from webfountain.frontier.orders.site_supply import SiteSupply
 from webfountain.frontier.pages.examiner import Examiner
 from webfountain.frontier.pages.fixed_size import replacement_of
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
@@ -52,6 +46,7 @@ from webfountain.frontier.planning.plan_follower import PlanFollower, plans
 from webfountain.frontier.planning.planner import Planner
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of
 from webfountain.frontier.progress import Progress
+from webfountain.frontier.rate_limit import RateLimit
 from webfountain.frontier.sites.active_list import ActiveList
 from webfountain.frontier.sites.domain_shares import shares_of
 from webfountain.frontier.sites.hand import largest_hand
@@ -199,7 +194,16 @@ class FrontierAssembly:
         worker, orders = self._worker, Orders(self._orders())
         guards = (self._examiner, self._reader, self._suspects)
         return Frontier(
-            WorkExchange(self._batches, sites=sites, progress=progress, others=others, orders=orders, metrics=metrics),
+            WorkExchange(
+                self._batches,
+                sites=sites,
+                progress=progress,
+                others=others,
+                orders=orders,
+                metrics=metrics,
+                judge=self._judge,
+                is_reviewing=self._review is not None and not self._review.is_done,
+            ),
             sites=sites,
             progress=progress,
             others=others,
@@ -216,22 +220,17 @@ class FrontierAssembly:
         sites, progress, others, start = self._sites, self._progress, self._others, self._start
         period_s = max(self._collection.cycle.period_s, _SHORTEST_CHORE_S)
         follower, polls = self._planner.follower, Polls(others, sites, progress, rng=self._rng, start=start)
-        orders: list[Order] = []
-        if self._config.until_idle:
-            orders.append(IdleCheck(progress, sites, others, start=start))
-        orders.append(SiteTimers(sites))
-        if self._shares is not None:
-            orders.append(ShareCheck(self._shares, sites, start=start))
+        orders: list[Order] = [] if self._shares is None else [ShareCheck(self._shares, sites, start=start)]
         orders.append(Chores(_chores_of(sites, progress, others, period_s), start=start))
         orders.append(self._planner)
-        orders.append(Refills(sites, progress))
+        orders.append(SiteSupply(sites, progress, others))
         orders.append(sites.claims)
         orders.append(polls)
         if self._importance is not None:
             orders.append(RankTurns(self._importance.weights, polls, start=start))
-        orders.append(PolicyInForce(self._judge, is_reviewing=self._review is not None and not self._review.is_done))
+        if self._config.until_idle:
+            orders.append(IdleCheck(progress, sites, others, start=start))
         orders.append(EarlierDueTimes(follower, sites, others, every_s=period_s, start=start))
-        orders.append(SiteIntake(sites, progress, others))
         if self._heart is not None:
             orders.append(self._heart)
         return orders
@@ -434,7 +433,7 @@ def _chores_of(
         *renewals,
         (ROBOTS_LIFE_S / 100, sites.renew_robots),
         (period_s, _tidy),
-        (_LIMIT_EVERY_S, partial(report_limit, progress, sites)),
+        (_LIMIT_EVERY_S, partial(_report_limit, progress, sites)),
     ]
 
 
@@ -444,3 +443,7 @@ def _renew_leases(sites: ActiveList, batch: Batch) -> None:
 
 def _tidy(batch: Batch) -> None:
     batch.tidy = True
+
+
+def _report_limit(progress: Progress, sites: ActiveList, batch: Batch) -> None:
+    batch.limit = RateLimit(batch.at, progress.limit(sites, batch.at))

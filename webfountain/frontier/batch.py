@@ -1,7 +1,7 @@
 """A batch: work that the loop thread sends to the worker thread. Only one batch is with the worker at a time.
 
-Events write into the next batch through its methods. The worker thread carries it out (`store_worker`). The loop
-thread applies the `BatchResult`. This module makes no decisions.
+Events of the loop thread write into the open batch (`OpenBatch`). The worker thread carries it out (`store_worker`).
+The loop thread applies the `BatchResult`. This module makes no decisions.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ import msgspec
 from webfountain.records import SiteState  # noqa: TC001  (msgspec reads the types of fields)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
+    from webfountain.clock import Clock
     from webfountain.frontier.inbox.blocks import UrlBlock
     from webfountain.frontier.inbox.letters import Letter, SlotReturn
     from webfountain.frontier.planning.schedule import Schedule
@@ -43,6 +44,7 @@ __all__ = [
     "CensusSnapshot",
     "LeaseEnd",
     "NamedSitemap",
+    "OpenBatch",
     "SavedSiteData",
     "SitemapRead",
     "remembered",
@@ -181,6 +183,25 @@ class Batch:
         chores = (self.inbox, self.tidy, self.review, self.rank, self.count_waiting, self.census_since is not None)
         polls = (self.hastened, self.hastening)
         return any(news) or any(sites) or any(shared) or any(chores) or any(polls)
+
+
+class OpenBatch:
+    """The batch that is being gathered. `clock` gives the time of its events."""
+
+    def __init__(self, clock: Clock) -> None:
+        self.now: Callable[[], float] = clock.now
+        """Function that returns the clock's time, UTC seconds."""
+        self._batch = Batch(clock.now())
+
+    def gather(self) -> Batch:
+        """Return the batch into which events write now."""
+        self._batch.at = self.now()
+        return self._batch
+
+    def send(self) -> Batch:
+        """Return the gathered batch, which goes to the worker, and begin the next one."""
+        sent, self._batch = self._batch, Batch(self._batch.at)
+        return sent
 
 
 class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):

@@ -1,6 +1,6 @@
 """Balance the sites between ants: each ant has the mean number of sites, within a quarter.
 
-Place in the walk: used when an ant takes sites (`orders.site_intake`) and after each heartbeat. Sites move with their
+Place in the walk: used when an ant takes sites (`orders.site_supply`) and after each heartbeat. Sites move with their
 address, so an address with many sites limits the balance. This module does not choose the sites that move.
 """
 

@@ -12,8 +12,6 @@ import contextlib
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from webfountain.frontier.orders.limit_report import limit_now
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -155,7 +153,7 @@ class Frontier:
 
     def limit(self) -> str:
         """Return a text that says what limits the rate now."""
-        return limit_now(self.progress, self.sites, self.now())
+        return self.progress.limit(self.sites, self.now())
 
     def statistics(self) -> FrontierStatistics:
         """Return a frozen snapshot."""

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.timers import TokenBucket
+from webfountain.frontier.rate_limit import limit_words
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from webfountain.records import FetchResult, Link
     from webfountain.store.answers import Statistics
 
-__all__ = ["IDLE_S", "MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Progress"]
+__all__ = ["IDLE_S", "MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Progress", "TokenBucket"]
 
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
@@ -38,6 +38,11 @@ stays bounded.
 _POLL_S: Final = 0.02
 IDLE_S: Final = 60.0
 """`--until-idle`: the crawl is idle if no never-crawled URL becomes due within this time, s (DESIGN.md section 7)."""
+_BURST: Final = 0.02
+"""Share of a period's capacity that may be spent at once after a pause. This makes up for a stall without a flood of
+requests."""
+_STALL_S: Final = 0.25
+"""A stall of this length, s, is always made up for, however short the period is."""
 
 
 class FrontierStatistics(msgspec.Struct, frozen=True):
@@ -49,6 +54,25 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
     pending_visits: int
     pending_bytes: int
     handed_out: int
+
+
+class TokenBucket:
+    """A token bucket: `capacity` pages per `period` seconds, evenly. None: only politeness limits the rate."""
+
+    __slots__ = ("_burst_s", "_step", "_virtual")
+
+    def __init__(self, capacity: int | None, period: float, *, start: float) -> None:
+        self._step = 0.0 if capacity is None else period / capacity
+        self._burst_s = max(_BURST * period, _STALL_S, self._step)
+        self._virtual = start
+
+    def open_at(self) -> float:
+        """Return the time from which one more page fits the budget."""
+        return -inf if not self._step else self._virtual
+
+    def take(self, at: float, *, share: float = 1.0) -> None:
+        """Spend one page of the budget at `at`. The caller has the share `share` of the whole budget."""
+        self._virtual = max(self._virtual, at - self._burst_s) + self._step / share
 
 
 class Progress:
@@ -106,6 +130,10 @@ class Progress:
             (self._pace.open_at() > at, "the budget (cycle.capacity_pages_per_period)"),
         )
         return next((words for holds_now, words in holds if holds_now), None)
+
+    def limit(self, sites: ActiveList, at: float) -> str:
+        """Return a text that says what limits the rate now."""
+        return limit_words(self.hold(at), sites.statistics(), preparing=sites.preparing())
 
     def congested(self) -> bool:
         """Return whether the worker is so far behind that nothing more should be fetched."""

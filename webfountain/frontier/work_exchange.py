@@ -1,7 +1,7 @@
 """The exchange of work with the worker thread: a batch goes out, its result comes back.
 
 Place in the walk: in the loop thread, between two batches. Only one batch is out at a time. The orders add to it what
-the crawl needs next (`orders`), and read in the result what to order again.
+the crawl needs next (`order`), and read in the result what to order again.
 """
 
 from __future__ import annotations
@@ -9,20 +9,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.batch import Batch, BatchResult, OpenBatch
     from webfountain.frontier.cluster.others import Others
-    from webfountain.frontier.open_batch import OpenBatch
-    from webfountain.frontier.orders.order import Orders
+    from webfountain.frontier.order import Orders
     from webfountain.frontier.progress import Progress
     from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection
+    from webfountain.policy.judge import Judge
 
 __all__ = ["WorkExchange"]
 
 
 class WorkExchange:
-    """The exchange of one process."""
+    """The exchange of one process. `is_reviewing`: some pages were judged by an earlier policy file than `judge`."""
 
     def __init__(
         self,
@@ -33,6 +33,8 @@ class WorkExchange:
         others: Others,
         orders: Orders,
         metrics: Metrics,
+        judge: Judge,
+        is_reviewing: bool,
     ) -> None:
         self.batches = batches
         """The batch that events write into."""
@@ -41,6 +43,8 @@ class WorkExchange:
         self._others = others
         self._orders = orders
         self._metrics = metrics
+        self._judge = judge
+        self._is_reviewing = is_reviewing
 
     def take(self) -> Batch | None:
         """Return the next batch for the worker; None if there is nothing to do or the worker has a batch."""
@@ -48,6 +52,8 @@ class WorkExchange:
             return None
         batch = self.batches.gather()
         if not self._progress.stopped and self._others.term.left_s() > 0.0:
+            self._sites.process_timers(batch)
+            batch.review = self._is_reviewing
             for add in self._orders.add:
                 add(batch)
         for before_send in self._orders.before_send:
@@ -61,6 +67,7 @@ class WorkExchange:
         """Apply the result of a batch."""
         self._progress.absorb(result)
         self._metrics.add(result.counts)
+        self._is_reviewing = result.reviewing
         for absorb in self._orders.absorb:
             absorb(result)
         self._sites.take_in(result, self.batches.gather())
@@ -72,6 +79,7 @@ class WorkExchange:
 
         The caller loads its seeds, as at the start.
         """
+        self._judge.adopt(collection)
         for adopt in self._orders.adopt:
             adopt(collection)
         batch = self.batches.gather()

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.frontier.batch import Batch
-from webfountain.frontier.orders.chores import Chores
+from webfountain.frontier.orders.chores import Chores, ChoreTimer
 
 TIMES = st.lists(st.floats(0.0, 5.0), max_size=60)
 
@@ -34,3 +34,11 @@ def test_a_chore_acts_when_its_interval_has_passed_since_it_was_done(
                 expected.append((number, at))
                 due[number] = at + interval
     assert acted == expected
+
+
+def test_a_chore_is_due_when_its_interval_has_passed_since_it_was_done() -> None:
+    timer = ChoreTimer(10.0, start=1.0)
+    assert [at for at in (0.0, 1.0, 2.0, 10.9, 12.0, 21.9, 22.0) if timer.take(at)] == [1.0, 12.0, 22.0]
+    timer.hasten()
+    assert timer.take(22.0)
+    assert not timer.take(31.9)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from webfountain.frontier.cluster.claim_names import ADDRESS, GUEST
 from webfountain.frontier.inbox.letters import TakeSiteNote
-from webfountain.frontier.orders.order import Order
+from webfountain.frontier.order import Order
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch

@@ -12,16 +12,15 @@ from typing import TYPE_CHECKING
 
 from webfountain.frontier.cluster.heartbeats import ControllerState
 from webfountain.frontier.fair_share import surplus
-from webfountain.frontier.orders.order import Order
+from webfountain.frontier.order import Order
 from webfountain.frontier.policy_files import PolicyFiles, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webfountain.frontier.batch import BatchResult
+    from webfountain.frontier.batch import BatchResult, OpenBatch
     from webfountain.frontier.cluster.heartbeats import HeartbeatRequest, HeartbeatResult
     from webfountain.frontier.cluster.membership import Membership
-    from webfountain.frontier.open_batch import OpenBatch
     from webfountain.frontier.planning.planner import Planner
     from webfountain.frontier.progress import Progress
     from webfountain.frontier.sites.active_list import ActiveList

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from webfountain.frontier.orders.order import Order
+from webfountain.frontier.order import Order
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

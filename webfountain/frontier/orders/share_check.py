@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from webfountain.frontier.orders.order import Order
-from webfountain.frontier.timers import ChoreTimer
+from webfountain.frontier.order import Order
+from webfountain.frontier.orders.chores import ChoreTimer
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webfountain.frontier.orders.order import Order
-from webfountain.frontier.timers import ChoreTimer
+from webfountain.frontier.order import Order
+from webfountain.frontier.orders.chores import ChoreTimer
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult

@@ -10,15 +10,14 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING
 
-from webfountain.frontier.orders.order import Order
+from webfountain.frontier.order import Order
 from webfountain.frontier.planning.plan import bounds_of, encode_plan, plan_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from webfountain.frontier.batch import Batch, BatchResult, CensusSnapshot
+    from webfountain.frontier.batch import Batch, BatchResult, CensusSnapshot, OpenBatch
     from webfountain.frontier.cluster.others import Others
-    from webfountain.frontier.open_batch import OpenBatch
     from webfountain.frontier.planning.controller import Controller, NoController
     from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.planning.plan_follower import PlanFollower

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webfountain.frontier.points import methods_at
+from webfountain.frontier.order import methods_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

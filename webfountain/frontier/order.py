@@ -6,17 +6,19 @@ Place in the walk: in the loop thread, around the way of a batch to the worker t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-from webfountain.frontier.points import methods_at
+from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.policy.collection import Collection
 
-__all__ = ["Order", "Orders"]
+__all__ = ["Order", "Orders", "methods_at"]
+
+_Part = TypeVar("_Part")
+_P = ParamSpec("_P")
+_R = TypeVar("_R")
 
 
 class Order:
@@ -47,3 +49,9 @@ class Orders:
         self.absorb = methods_at(orders, Order.absorb)
         self.absorbed = methods_at(orders, Order.absorbed)
         self.adopt = methods_at(orders, Order.adopt)
+
+
+def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _R]) -> list[Callable[_P, _R]]:
+    """Return, in order, the methods that parts define for a point. A part that inherits `point` does nothing there."""
+    name = point.__name__
+    return [getattr(part, name) for part in parts if getattr(type(part), name) is not point]

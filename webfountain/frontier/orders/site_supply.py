@@ -1,7 +1,8 @@
-"""The intake of sites: how many more this process takes, and which ones give up their place.
+"""The supply of the active list: leases for its sites, and new sites for its free places.
 
-Place in the walk: last in each batch. The worker activates as many sites as the order has room for, if the store has
-any that are due. Sites that are done or rest are parked with every batch.
+Place in the walk: in each batch. Leases are ordered for hands that are nearly empty, unless the worker is too far
+behind. The worker activates as many sites as the order has room for, if the store has any that are due. Sites that are
+done or rest are parked with every batch. Guests, of which only files are needed, are named too.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from webfountain.frontier.orders.order import Order
+from webfountain.frontier.order import Order
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
@@ -17,11 +18,11 @@ if TYPE_CHECKING:
     from webfountain.frontier.progress import Progress
     from webfountain.frontier.sites.active_list import ActiveList
 
-__all__ = ["SiteIntake"]
+__all__ = ["SiteSupply"]
 
 
-class SiteIntake(Order):
-    """The intake of one process. With other ants, it takes not much more than this ant's part."""
+class SiteSupply(Order):
+    """The supply of one process. With other ants, it takes not many more sites than this ant's part."""
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
         self._sites = sites
@@ -30,7 +31,10 @@ class SiteIntake(Order):
         self._due = -inf  # when the first site without an owner is due, as the store last reported
 
     def add(self, batch: Batch) -> None:
-        batch.immediate = batch.inbox or bool(self._progress.stored.immediate)
+        if not self._progress.congested():
+            self._sites.sites.refill(batch)
+        batch.holds_sites = bool(self._sites.sites.by_name)
+        batch.guests = self._sites.file_requests.hosts()
         if self._due <= batch.at:
             batch.room = self._room()
 
