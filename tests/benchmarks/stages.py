@@ -26,8 +26,8 @@ from webfountain.duplicates.url_dedup import DuplicateEliminator
 from webfountain.formats import document as text
 from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
-from webfountain.frontier.pages.examiner import Examiner
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
+from webfountain.frontier.pages.link_judge import LinkJudge
 from webfountain.frontier.work_exchange import WorkExchange
 from webfountain.frontier.worker.store_worker import StoreWorker
 from webfountain.repository.repository import Repository
@@ -48,7 +48,7 @@ SEAMS: list[tuple[str, Any, str]] = [
     ("loop: finish", Landings, "ended"),
     ("loop: examine", GuardedExaminer, "examine_at_once"),
     ("loop: links", LinkExtractor, "extract"),
-    ("loop: links judged", Examiner, "_judged"),
+    ("loop: links judged", LinkJudge, "judged"),
     ("loop: parse", PlainReader, "read_at_once"),
     ("loop: text", text, "visible_text"),
     ("loop: orders, absorb", WorkExchange, "take"),

@@ -195,7 +195,9 @@ class OnlineImportance(Generic[_Page]):
         # Most pages are known, and these look-ups are the largest cost of a credit.
         rows: list[int] = list(map(row_of.get, pages))  # type: ignore[arg-type]
         if None in rows:
-            rows = [row_of.setdefault(page, len(row_of) + 1) for page in pages]
+            for place, row in enumerate(rows):
+                if row is None:
+                    rows[place] = row_of.setdefault(pages[place], len(row_of) + 1)
         if len(row_of) >= len(self._cash):
             self._use(self._columns)
         return rows

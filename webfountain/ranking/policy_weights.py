@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -27,6 +28,7 @@ __all__ = ["PolicyWeights"]
 
 _MEMORY: Final = 1000.0
 """Number of scores in the running mean of a metric whose exact mean is unknown."""
+_POLICY: Final = attrgetter("policy")
 
 
 class PolicyWeights:
@@ -59,7 +61,7 @@ class PolicyWeights:
 
     def wanted(self, pages: Sequence[Link | PageRecord]) -> set[str]:
         """Return the metrics that the policies of pages use."""
-        return {metric for name in {page.policy for page in pages} for metric in self._weights_of(name)}
+        return {metric for name in set(map(_POLICY, pages)) for metric in self._weights_of(name)}
 
     def combine(self, pages: Sequence[Link | PageRecord], scores: Mapping[str, Array]) -> Array:
         """Return the (n,) importances of pages, each by the weights of its policy.
@@ -80,7 +82,7 @@ class PolicyWeights:
             known["location"] = self._relative("location", location([page.url for page in pages]))
         if "topic" in wanted:
             known["topic"] = self._relative("topic", self._on_topic(pages))
-        policies = [page.policy for page in pages]
+        policies = list(map(_POLICY, pages))
         names = set(policies)
         made = np.zeros(len(pages))
         for name in names:
