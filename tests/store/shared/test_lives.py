@@ -20,6 +20,7 @@ from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from tests.servers.set_backs import Way
     from webfountain.store.shared.store import SharedStore
@@ -131,6 +132,60 @@ def test_who_takes_a_site_waits_for_a_process_that_took_it_in_the_lost_life(mach
         again = store.sites.activate(9, owner="ant", until=13.0, at=4.0)
         had = {one.site for one in lost}
         assert {one.lost_by for one in again if one.site in had} == {"ant"}, "who had them gave them up"
+
+
+@pytest.mark.parametrize("by_name", [False, True])
+def test_who_starts_after_a_loss_that_nobody_noticed_waits_too(machine: TimeMachine, by_name: bool) -> None:
+    """It took the server for the one that it had always been, and asked sites that another process still used."""
+    with opened(f"{machine.url}?shards=4") as store:
+        store.queues.discover([link(1, site=site) for site in SITES], at=1.0)
+        machine.remember()
+        assert len(store.sites.activate(9, owner="ant", until=10.0, at=1.0)) == len(SITES)
+        machine.go_back()
+        with opened(machine.url) as later:
+            way = later.sites.enlist(SITES, owner="new", until=12.0, at=3.0) if by_name else None
+            taken = later.sites.activate(9, owner="new", until=12.0, at=3.0) if way is None else way
+            assert [one.lost_by for one in taken] == [LOST_LIFE] * len(SITES)
+
+
+def test_who_starts_after_two_losses_that_nobody_noticed_waits_too(machine: TimeMachine) -> None:
+    """What somebody took between the two is as free as what was taken before the first."""
+    with opened(f"{machine.url}?shards=4") as store, opened(machine.url) as other:
+        store.queues.discover([link(1, site=site) for site in SITES], at=1.0)
+        machine.remember()
+        store.sites.activate(2, owner="ant", until=10.0, at=1.0)
+        machine.go_back()
+        machine.remember()
+        other.sites.activate(9, owner="other", until=10.0, at=1.0)
+        machine.go_back()
+        with opened(machine.url) as later:
+            taken = later.sites.activate(9, owner="new", until=12.0, at=3.0)
+            assert [one.lost_by for one in taken] == [LOST_LIFE] * len(SITES)
+
+
+def test_sites_of_a_new_store_and_of_a_crawl_started_again_on_its_own_server_are_not_waited_for(tmp_path: Path) -> None:
+    for at in (1.0, 2.0):
+        store = open_store(f"valkey://{tmp_path}", collection="tests", period_s=10.0)
+        with contextlib.closing(store):
+            store.queues.discover([link(1, site=site) for site in SITES], at=at)
+            taken = store.sites.activate(9, owner="ant", until=at + 9.0, at=at)
+            assert [one.lost_by for one in taken] == [None] * len(SITES)
+            store.sites.park([ParkRequest(one, at, SiteState()) for one in taken], at=at)
+
+
+def test_a_user_who_may_not_read_the_servers_name_is_refused_in_one_line() -> None:
+    with single() as (url, client):
+        with opened(f"{url}?shards=2") as store:
+            store.queues.discover(links(1, site=SITES[0]), at=1.0)
+            client.acl_setuser("default", enabled=True, commands=["-info"])
+            try:
+                with pytest.raises(StoreError, match="may not call INFO") as caught:
+                    store.sites.activate(1, owner="ant", until=9.0, at=1.0)
+                assert "\n" not in str(caught.value)
+                with pytest.raises(StoreError, match="may not call INFO"), opened(url):
+                    pass
+            finally:
+                client.acl_setuser("default", enabled=True, commands=["+info"])
 
 
 def test_what_a_process_had_to_the_end_of_a_lost_life_and_gave_up_waits_out_its_delay_alone(
@@ -250,7 +305,7 @@ def test_a_mark_that_a_shard_may_have_dropped_is_not_missed() -> None:
         with opened(f"{url}?shards=1") as other:
             other.lives._now = lambda: now[0]
             other.queues.discover(links(2, site=SITES[0]), at=2.0)
-        assert client.hlen(key) == 2, "the life, and who was there last"
+        assert client.hlen(key) == 3, "the life, the server, and who was there last"
         assert store.queues.discover(links(3, site=SITES[0]), at=3.0).new == 1
         store.sites.renew([], until=5.0)
         assert store.lives.take_set_back() is None

@@ -11,7 +11,6 @@ the lease of their site ends.
 from __future__ import annotations
 
 import random
-import re
 import time
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
@@ -24,6 +23,7 @@ from redis.exceptions import (
     ClusterDownError,
     ClusterError,
     MovedError,
+    NoPermissionError,
     NoScriptError,
     OutOfMemoryError,
     ReadOnlyError,
@@ -63,7 +63,7 @@ TIMEOUT_S: Final = 20.0
 _CONNECT_S: Final = 5.0
 """Time limit for opening a connection, s; connecting to a reachable machine takes less."""
 
-_RUN_ID: Final = re.compile(rb"run_id:(\w+)")
+_NO_INFO: Final = "this user may not call INFO, which shows whether the server was replaced"
 _PASSING: Final = (
     redis.exceptions.ConnectionError,
     redis.exceptions.TimeoutError,
@@ -93,32 +93,18 @@ Command = tuple[Any, ...]
 
 
 class ConnectionCount:
-    """The number of connections made. Behind each new one may be another server, or an earlier state of the same.
-
-    A server has a run id, which changes when it starts. A server counts as *replaced* if its address has another run
-    id than before, or if its address is unknown and a fault came before: it took the place of the server that failed.
-    """
+    """The number of connections made. Behind each new one may be another server, or an earlier state of the same."""
 
     def __init__(self) -> None:
         self.made = 0
-        self.replaced = 0
-        """Number of times that a server was replaced."""
-        self.had_fault = False
-        self._run_ids: dict[str, bytes] = {}  # address -> run id
 
     def open(self, connection: AbstractConnection) -> None:
         """Send the handshake of a new connection, and count it."""
         connection.on_connect()
-        self.count(connection)
+        self.made += 1
 
-    def count(self, connection: AbstractConnection) -> None:
+    def count(self, _: AbstractConnection) -> None:
         """Count a new connection; the cluster client has made its handshake."""
-        address = str(getattr(connection, "path", None) or f"{connection.host}:{connection.port}")  # type: ignore[attr-defined]
-        run_id = _run_id(connection)
-        known = self._run_ids.get(address)
-        if (known is None and self.had_fault) or (known is not None and run_id != known):
-            self.replaced += 1
-        self._run_ids[address] = run_id
         self.made += 1
 
 
@@ -183,7 +169,6 @@ class ServerConnection:
     def _wait(self, fault: Exception, began: float, pause: float) -> None:
         """Sleep after a fault of a call that started at `began`. Raise StoreAway if the fault lasts too long."""
         now = self._now()
-        self.connections.had_fault = True
         if now - began > PATIENCE_S or self._end.is_over:
             self._outage.give_up()
             raise StoreAway(f"{self.shown}: unusable for {now - began:.0f} s: {_one_line(fault)}") from None
@@ -220,6 +205,8 @@ class ServerConnection:
                 found: Mapping[str, Any] = self.client.info(target_nodes=self.client.get_primaries()[0])
             else:
                 found = self.client.info()
+        except NoPermissionError:
+            raise StoreError(f"{self.shown}: {_NO_INFO}") from None
         except RedisError as error:
             raise _refusal(self.shown, error) from None
         return found
@@ -370,17 +357,6 @@ def _pipelined(client: redis.Redis, commands: Sequence[Command]) -> list[Any]:
         return [_answer(connection) for _ in commands]
     finally:
         pool.release(connection)
-
-
-def _run_id(connection: AbstractConnection) -> bytes:
-    """Return the run id of a connection's server, or nothing if this user may not read it: one round trip."""
-    connection.send_command("INFO", "server")
-    try:
-        answer = connection.read_response(disable_decoding=True)
-    except ResponseError:
-        return b""
-    found = _RUN_ID.search(bytes(answer))
-    return found[1] if found else b""
 
 
 def _answer(connection: AbstractConnection) -> Any:

@@ -18,8 +18,10 @@ on to the other processes. Each process repairs what it knows:
 
 In the lost time, a process may have taken sites that the present state shows as free. It sends requests until it
 detects the loss, at the latest until its term ends. So sites that are taken soon after a loss, or after the server was
-replaced, are marked (`records.LOST_LIFE`), and the ant that takes one waits until then. Sites that were given up in
-the present life are not marked, because a process stops all requests before it gives up sites (`before_loss`).
+replaced, are marked (`records.LOST_LIFE`), and the ant that takes one waits until then. Each shard notices by itself
+that it has another server (`lua/parts/era.lua`), so the mark does not need a process that was there before. Sites that
+were given up in the present era are not marked, because a process stops all requests before it gives up sites
+(`before_loss`).
 
 A process without a memory of the lost time has nothing to repair: it reads an earlier, consistent state.
 
@@ -88,8 +90,6 @@ class ServerLives:
         self._number = 0
         self._mended = 0  # number of repairs
         self._connections = connection.connections.made
-        self._replaced = connection.connections.replaced
-        self._unsure_since: float | None = None  # since the server was replaced, which may have gone back unnoticed
         self._held: dict[str, tuple[int, str]] = {}  # token and owner of each site that this process holds
         self._repeat_log = RepeatLog()
         self._voided: set[tuple[str, int]] = set()
@@ -149,15 +149,6 @@ class ServerLives:
         number = self._next_number()
         with self._lock:
             self._repeat_log.add_call(number, call, size=size, name=name)
-
-    def is_unsure(self, *, at: float, lease_s: float) -> bool:
-        """Return whether some process may still use what the store shows as free (now is `at`), because the server was
-        replaced and no later step has shown whether a life ended. Leases last `lease_s`.
-        """
-        with self._lock:
-            if self._replaced != self._connection.connections.replaced:
-                self._replaced, self._unsure_since = self._connection.connections.replaced, at
-            return self._unsure_since is not None and at <= self._unsure_since + lease_s
 
     def before_loss(self, call: Callable[[], object]) -> None:
         """Register a function that is called before sites are given up after a loss, in the thread that detected it."""
@@ -240,10 +231,7 @@ class ServerLives:
                 self._make_good(shards, lost)
                 for call in self._after:
                     call()
-            if lost or before != self.life:
-                self._is_set_back = True
-                # The shards know the new life, and who had the sites in the lost one.
-                self._replaced, self._unsure_since = self._connection.connections.replaced, None
+            self._is_set_back |= bool(lost) or before != self.life
 
     def _describe(self) -> None:
         """Read the store's description. Raise StoreError if it is gone or belongs to another store."""

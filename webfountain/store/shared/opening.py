@@ -89,12 +89,14 @@ def open_shared(
         entry = MetaEntry(connection, keys.meta)
         if fresh:
             _delete(connection, keys, entry)
-        meta = _made(connection, entry, collection=collection, period_s=period_s, fastest_s=fastest_s, shards=wanted)
+        meta, is_new = _made(connection, entry, collection, period_s=period_s, fastest_s=fastest_s, shards=wanted)
         _check(connection)
         claims = SharedClaims(connection, prefix=prefix, count=meta.shards)
         use = UnitUse(claims)
         if collection is not None and period_s is not None:
             shards = Shards(connection, prefix=prefix, count=meta.shards)
+            if is_new or server is not None:  # a server that starts with this crawl lost nothing that another uses
+                shards.keep_era()
             maintenance = SharedMaintenance(connection, shards, entry, values=keys.values, claims=claims, use=use)
             meta = maintenance.agree(period_s=period_s, fastest_s=fastest_s, corrects=at is not None)
             log = ShardedChangeLog(shards, ServerLives(connection, meta=keys.meta, life=meta.log))
@@ -190,6 +192,7 @@ def load_shared(url: str, rows: Iterator[Row]) -> None:
         shards = Shards(connection, prefix=prefix, count=count)
         newest = fill(connection, shards, rows, values=keys.values, head=head)
         rank_sites(shards, lambda: newest)
+        shards.keep_era()
         entry.replace(msgspec.structs.replace(meta, format=FORMAT))
 
 
@@ -209,23 +212,24 @@ def _own_parameters(url: str, shown: str) -> tuple[str, int]:
 def _made(
     connection: ServerConnection,
     entry: MetaEntry,
-    *,
     collection: str | None,
+    *,
     period_s: float | None,
     fastest_s: float | None,
     shards: int,
-) -> SharedMeta:
-    """Return the store's description, after creating the store if needed. If several processes create it at once, all
-    get the same description.
+) -> tuple[SharedMeta, bool]:
+    """Return the store's description, after creating the store if needed, and whether this call created it. If several
+    processes create it at once, all get the same description.
     """
-    shown = connection.shown
+    shown, is_new = connection.shown, False
     meta = entry.read()
     if meta is None:
         if collection is None or period_s is None:
             raise InputError(f"--store {shown!r}: there is no store there (`webfountain crawl` makes one)")
         fastest = period_s / _FASTEST if fastest_s is None else fastest_s
         made = SharedMeta(FORMAT, collection, period_s, fastest, shards, secrets.token_hex(4))
-        meta = made if entry.add(made) else entry.read() or made
+        is_new = entry.add(made)
+        meta = made if is_new else entry.read() or made
     if meta.format == IMPORTING:
         raise StoreError(f"{shown}: an earlier import into it is incomplete; import again")
     if meta.format != FORMAT:
@@ -235,7 +239,7 @@ def _made(
         )
     if collection is not None and meta.collection != collection:
         raise StoreBound(f"{shown}: holds collection {meta.collection!r}, not {collection!r}")
-    return meta
+    return meta, is_new
 
 
 def _delete(connection: ServerConnection, keys: StoreKeys, entry: MetaEntry) -> None:

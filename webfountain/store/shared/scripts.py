@@ -126,6 +126,13 @@ class Shards:
         shard = self.of(site)
         return self.run(step, {shard: arguments})[shard]
 
+    def keep_era(self) -> None:
+        """Let the present server follow the last one without an era of its own (`lua/parts/era.lua`). One round trip.
+
+        Call it where no process can still use what an earlier server lost.
+        """
+        self.run("name_server", {shard: [] for shard in range(self.count)})
+
     def take_touched(self) -> set[int]:
         """Remove and return the shards in which this process tried a step since the last call."""
         taken = set()

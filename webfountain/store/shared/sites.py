@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from webfountain.errors import InputError
-from webfountain.records import LOST_LIFE, SiteLease, SiteRecord, SiteState
+from webfountain.records import SiteLease, SiteRecord, SiteState
 from webfountain.store.codec import decode_state, encode_state
 from webfountain.store.shared.site_ranks import SharedRanks
 from webfountain.store.site_orders import UNRANKED, cursor_of, place_of
@@ -60,8 +60,6 @@ class SharedSites:
                 found += map(_taken, answers[shard])
                 if len(answers[shard]) < share:
                     waiting.remove(shard)
-        if self._lives.is_unsure(at=at, lease_s=until - at):
-            found = [msgspec.structs.replace(lease, lost_by=LOST_LIFE) for lease in found]
         self._lives.hold(found)
         self._due_times.hurry(self._shards.of(lease.site) for lease in found if lease.record.immediate)
         return found

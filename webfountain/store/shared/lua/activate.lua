@@ -2,11 +2,11 @@
 -- A      { at most, owner, until, at, site... }
 -- Result an answer for each site: who lost it or false, and `site_answer`
 -- Atomic: a site has one owner, and the new token fences off the old one in the same moment that its leases return.
--- For a lease's time after a life was lost a site may be somebody's who took it in that life and knows of no loss. Not so
--- where it was taken or given up in the present life (`row.life`).
--- Uses   fields counts sites leases places tree pages queues answers ranks finish
+-- For a lease's time after an era began a site may be somebody's who took it in a lost life and knows of no loss. Not so
+-- where it was taken or given up in the present era (`row.era`).
+-- Uses   fields counts sites leases places tree pages queues answers ranks finish era
 local most, owner, till, at = unpack(A, 1, 4)
-local life, began = unpack(call('HMGET', LIFE, 'life', 'began'))
+local present, began = era()
 local unsure = began and call('TIME')[1] - began <= till - at + 1 -- it began in the middle of a second
 
 local names, answer = {}, {}
@@ -18,8 +18,8 @@ if most > 0 then names = call('ZRANGEBYSCORE', DUE, '-inf', keep(at), 'LIMIT', 0
 for _, name in ipairs(names) do
   local row = site_of(name)
   local lost = row.owner or row.had or false
-  if unsure and row.life ~= life then lost = 'a lost life' end
-  row.life, row.had = unsure and life or nil, nil
+  if unsure and row.era ~= present then lost = 'a lost life' end
+  row.era, row.had = unsure and present or nil, nil
   if not row.owner then count('active', 1) end
   return_leases(name, row)
   row.due = keep(math.min(time_of(row.due), at))

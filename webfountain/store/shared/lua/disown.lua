@@ -4,18 +4,18 @@
 -- Atomic: the old token holds until its leases have returned. The owner stays written down, also where the site is nobody's
 -- again or its owner's by an earlier lease: who takes the site next is told that somebody had it to the end of that life
 -- and has given it up, and waits out its delay.
--- Uses   fields counts sites leases places tree pages queues ranks finish
-local life, many = call('HGET', LIFE, 'life'), 0
+-- Uses   fields counts sites leases places tree pages queues ranks finish era
+local present, many = era(), 0
 for _, one in ipairs(A) do
   local name, token, owner = unpack(one)
   local row = site_of(name)
-  if row and not row.owner and row.life ~= life then
-    row.life, row.had = life, owner
+  if row and not row.owner and row.era ~= present then
+    row.era, row.had = present, owner
     touch(name)
     many = many + 1
   elseif row and row.owner and (row.token == token or row.owner == owner) then
     return_leases(name, row)
-    row.token, row.life = 0, life
+    row.token, row.era = 0, present
     row.fresh, row.hurried, row.overtaken = nil, nil, nil
     touch(name)
     schedule(name, row)

@@ -1,8 +1,8 @@
 -- Refuse a step in a shard that was set back: before each step that changes something, in the same script.
 -- ARGV   after the step's own: name of the life that the process knows; the process; number of its last step that this
 --        shard answered, 0 for none; number of this step (milliseconds, ever greater)
--- LIFE   hash: "life" -> name of the life, "began" -> when, if one before it was lost, process -> number of its last step
---        here, "trimmed" -> see log_trim.lua
+-- LIFE   hash: "life" -> name of the life, process -> number of its last step here, "server" and "began" -> see
+--        `era.lua`, "trimmed" -> see log_trim.lua
 -- Result an error where the shard does not know the process's last step, or has another life: nothing was changed
 -- Atomic with the step, or a server could be replaced between the two.
 do

@@ -2,6 +2,7 @@
 -- A      { name }
 -- Result nothing
 -- Atomic with nothing: the guards of the steps that follow read it.
--- Uses   base
-call('HSET', LIFE, 'life', A[1], 'began', call('TIME')[1])
+-- Uses   era
+local _, run_id = server_info()
+call('HSET', LIFE, 'life', A[1], 'server', run_id, 'began', call('TIME')[1])
 return false

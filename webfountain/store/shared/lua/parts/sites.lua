@@ -1,8 +1,8 @@
 -- Sites. A row: id, first (seen), due, n (pages by state, from 1), imm (pages in the immediate lane, leased ones too), epoch,
 -- reg (epoch, lane and order that a regrade has come to), root, h (height) and last (node number) of the tree, w (bytes
 -- of a page key), chg and rk (`ranks.lua`); while it is somebody's: owner, token, fresh, hurried, overtaken, held (its leases, in order: of
--- each its number (8) and the page key). After a lost life: life, the present one if it was taken or given up
--- in it; had, who had it to the end of the lost one.
+-- each its number (8) and the page key). After a lost life: era, the present one (`era.lua`) if it was taken
+-- or given up in it; had, who had it to the end of the lost one.
 
 local rows, changed = {}, {}
 
