@@ -85,7 +85,7 @@ def test_a_healthy_store_of_many_ants_is_whole(url: str, tmp_path: Path, capsys:
     assert main(["check", "--store", url, "--repository", str(tmp_path / "copies")]) == 0
     said = capsys.readouterr().out
     assert f"copies  whole: {2 * COPIES} read" in said
-    assert f"{COPIES} of ant {ELSEWHERE}, not read: they are at host-3:{tmp_path}/far" in said
+    assert f"{COPIES} of ant {ELSEWHERE} not read: they are at host-3:{tmp_path}/far" in said
 
 
 def test_repair_has_lost_copies_fetched_again_and_counts_anew(
@@ -130,4 +130,4 @@ def test_beside_ants_counts_are_not_compared_and_repair_is_refused(
         found = check(url, tmp_path, capsys, status=0)
         assert not found["is_compared"]
         assert main(["check", "--store", url, "--repository", str(tmp_path / "copies"), "--repair"]) == 2
-        assert "a crawl has it open" in capsys.readouterr().err
+        assert "a crawl has the store open" in capsys.readouterr().err

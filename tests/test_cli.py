@@ -130,7 +130,7 @@ def test_the_report_has_the_promised_fields_and_its_sums_agree(crawled: Crawled)
 
 
 def test_a_crawl_ends_with_words_that_say_where_the_pages_lie(crawled: Crawled) -> None:
-    assert "nothing is left to do" in crawled.ended.stdout
+    assert "nothing is left to fetch" in crawled.ended.stdout
     assert f"webfountain status --store {crawled.url}" in crawled.ended.stdout
     assert "Traceback" not in crawled.ended.stderr
 
@@ -174,7 +174,7 @@ def test_texts_since_a_time_are_what_came_after_it(crawled: Crawled, capfd: pyte
     assert printed(capfd, "texts", "--store", crawled.url, "--jsonl", "--since", "2100-01-01") == ""
     since = printed(capfd, "texts", "--store", crawled.url, "--since", "2020-01-01T00:00").splitlines()
     assert len(since) == 2 + len(texts)
-    assert since[-1].startswith("go on with --since ")
+    assert since[-1].startswith("continue with --since ")
     half = rows[len(rows) // 2]["cursor"]
     rest = printed(capfd, "texts", "--store", crawled.url, "--jsonl", "--since", half).splitlines()
     assert [json.loads(row) for row in rest] == rows[len(rows) // 2 + 1 :]
@@ -194,7 +194,7 @@ def test_changes_are_told_once_to_who_goes_on_with_their_cursor(
     assert json.loads(printed(capfd, "changes", "--store", crawled.url, "--jsonl", "--since", last)) == {"cursor": last}
     assert printed(capfd, "texts", "--store", crawled.url, "--jsonl", "--since", last) == ""
     table = printed(capfd, "changes", "--store", crawled.url, "--site", rows[0]["site"]).splitlines()
-    assert table[-1] == f"go on with --since {last}"
+    assert table[-1] == f"continue with --since {last}"
     assert all(rows[0]["site"] in line for line in table[1:-1])
 
 
@@ -391,7 +391,10 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "forget a site that is a page": (("forget", "--site", "http://a.org/x"), "--site 'http://a.org/x'"),
     "policy file with a broken key": (("policy", "check", "bad.toml"), "bad.toml: "),
     "more sites than pages": (("demo", "--sites", "5", "--pages", "2"), "--sites 5"),
-    "demo into a folder in use": (("demo", "--store", "rocksdb://full"), "full holds something that no demo made"),
+    "demo into a folder in use": (
+        ("demo", "--store", "rocksdb://full"),
+        "full contains files that the demo did not make",
+    ),
     "plan of no file": (("plan", "solve", "absent.toml"), "absent.toml"),
     "plan of no instance": (("plan", "solve", "emt9"), "'emt9' is not one of"),
     "plan of no version": (("plan", "solve", "emt1", "--version", "v9"), "'v9' is not one of"),
@@ -485,7 +488,7 @@ def test_policy_check_warns_of_a_file_that_refuses_its_own_seeds(
     (tmp_path / "none.toml").write_text(text + "deny = ['127']\n")
     assert cli.main(["policy", "check", "none.toml"]) == 0
     captured = capfd.readouterr()
-    assert "none.toml: warning: its rules refuse 2 of its 2 seeds" in captured.err
+    assert "none.toml: warning: its rules refuse 2 of 2 seeds" in captured.err
     assert "fine" not in captured.out
     assert cli.main(["policy", "check", "none.toml", "--json"]) == 0
     assert json.loads(capfd.readouterr().out)[0]["seeds_refused"] == 2

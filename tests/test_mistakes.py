@@ -183,7 +183,7 @@ LINES: dict[str, Mistake] = {
     "a store as a path": Mistake("status --store ./store", "use rocksdb:///absolute/folder"),
     "no store": Mistake("status --store rocksdb://absent", "there is no folder absent"),
     "a folder without a store": Mistake("status --store rocksdb://folder", "there is no store here", 1),
-    "a store in memory": Mistake("pages --store memory:", "nothing to look at"),
+    "a store in memory": Mistake("pages --store memory:", "nothing to read"),
     "a server that is not there": Mistake("status --store redis://127.0.0.1:1/0", "127.0.0.1:1", 1),
     "a server's parameter of no kind": Mistake("status --store redis://127.0.0.1:1/0?shard=3", "shard is no parameter"),
     "a state of no kind": Mistake("pages --state done", "'done' is not one of"),
@@ -216,7 +216,9 @@ LINES: dict[str, Mistake] = {
     "import of nothing": Mistake("import absent.jsonl --store rocksdb://new", "absent.jsonl"),
     "import of a policy file": Mistake("import good.toml --store rocksdb://new", "good.toml"),
     "import into a store": Mistake("import good.toml --store rocksdb://store", "", 2),
-    "demo into another's folder": Mistake("demo --store rocksdb://folder", "folder holds something that no demo made"),
+    "demo into another's folder": Mistake(
+        "demo --store rocksdb://folder", "folder contains files that the demo did not make"
+    ),
     "demo of fewer pages than sites": Mistake("demo --sites 9 --pages 3", "--sites 9"),
     "rank of nothing": Mistake("rank", ""),
 }

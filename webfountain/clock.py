@@ -62,8 +62,8 @@ class SystemClock:
         if ahead > (STEP_S if self._is_slow else MOST_BEHIND_S):
             if not self._is_slow:
                 logger.warning(
-                    "The machine's clock was set back by %.0f s; this crawl's goes slower until it is caught up with, "
-                    "for %.1f h; a restart sets it at once",
+                    "The machine's clock was set back by %.0f s. The crawl's clock runs slower for %.1f h until "
+                    "both agree; a restart sets it at once",
                     ahead,
                     ahead / (1.0 - SLOWED) / 3600.0,
                 )
@@ -72,9 +72,13 @@ class SystemClock:
             return
         self._offset -= ahead
         if self._is_slow:
-            logger.warning("The machine's clock has caught up with this crawl's")
+            logger.warning("The clocks of the machine and of the crawl agree again")
         else:
-            logger.warning("The machine's clock was set %s by %.0f s", "back" if ahead > 0 else "forward", abs(ahead))
+            logger.warning(
+                "The machine's clock was set %s by %.0f s; the crawl follows",
+                "back" if ahead > 0 else "forward",
+                abs(ahead),
+            )
         self._is_slow = False
 
 

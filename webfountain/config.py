@@ -45,24 +45,31 @@ class FountainConfig(
         str,
         _text(
             "URL",
-            "Where the frontier lives: memory:, rocksdb://folder, valkey://folder, or a server's.",
+            "The store: memory:, rocksdb://folder, valkey://folder, or the URL of a server.",
         ),
     ] = DEFAULT_STORE
     repository: (
-        Annotated[str, _text("folder", "Where copies and WARC files lie; <store folder>/repository unless set.")] | None
+        Annotated[str, _text("folder", "Folder of copies and WARC files; <store folder>/repository unless set.")] | None
     ) = None
-    active_sites: Annotated[int, _meta("sites", "Sites crawled at a time, the active list.", ge=1, le=1_000_000)] = 1000
+    active_sites: Annotated[
+        int, _meta("sites", "Length of the active list: sites crawled at a time.", ge=1, le=1_000_000)
+    ] = 1000
     hand: Annotated[int, _meta("URLs", "URLs leased at once for one site.", ge=1, le=10_000)] = 16
     lease_seconds: Annotated[
         float,
-        _meta("s", "A site whose process is not heard of for so long may be taken over.", ge=1, le=604_800),
+        _meta(
+            "s",
+            "Another process may take a site over if its owner gives no sign of life for this long.",
+            ge=1,
+            le=604_800,
+        ),
     ] = 600.0
     heartbeat_seconds: Annotated[
         float,
         _meta(
             "s",
-            "On a store that several ants share each tells so often that it lives; dead for two, its sites are "
-            "taken over.",
+            "On a shared store: interval of an ant's heartbeats. Without a heartbeat for two intervals it loses "
+            "its sites.",
             ge=0.1,
             le=3600,
         ),
@@ -71,12 +78,12 @@ class FountainConfig(
         int,
         _meta(
             "bytes",
-            "Memory of the cache before the duplicate URL eliminator: 224 for each URL met lately.",
+            "Memory of the cache in front of the duplicate URL eliminator: 224 bytes for each recent URL.",
             ge=0,
             le=2**36,
         ),
     ] = 45_000_000
-    max_pages: Annotated[int, _meta("pages", "The crawl ends after so many settled fetches.", ge=1)] | None = None
+    max_pages: Annotated[int, _meta("pages", "The crawl ends after this many settled fetches.", ge=1)] | None = None
     max_seconds: Annotated[float, _meta("s", "The crawl ends after this time.", ge=0)] | None = None
     until_idle: Annotated[
         bool, _meta("", "The crawl ends when nothing is in flight and no new URL comes due within a minute.")
@@ -86,87 +93,88 @@ class FountainConfig(
         bool,
         _meta(
             "",
-            "With the add-on: known requests are made again when they come due, and the crawl goes on until it is "
-            "stopped or one of its limits ends it.",
+            "With the add-on: repeat known requests when they are due. The crawl runs until it is stopped or "
+            "reaches a limit.",
         ),
     ] = False
     fresh: Annotated[
-        bool, _meta("", "With the add-on: what is known and waits is forgotten first, and the crawl begins anew.")
+        bool, _meta("", "With the add-on: forget all known and waiting requests first, and start from the beginning.")
     ] = False
     allow_private: Annotated[
-        bool, _meta("", "With the add-on and no collection file: loopback and private addresses may be asked.")
+        bool, _meta("", "With the add-on and no collection file: allow requests to loopback and private addresses.")
     ] = True
     crawl_delay: Annotated[
         bool,
         _meta(
             "",
-            "With the add-on and no collection file: the Crawl-delay of a robots.txt that is obeyed holds, too.",
+            "With the add-on and no collection file: obey Crawl-delay, if robots.txt is obeyed.",
         ),
     ] = True
     retry_after: Annotated[
         bool,
         _meta(
             "",
-            "With the add-on and no collection file: a site is left alone as long as the Retry-After of a 429 or 503 "
-            "says.",
+            "With the add-on and no collection file: obey the Retry-After of a 429 or 503.",
         ),
     ] = True
     backoff: Annotated[
         bool,
         _meta(
             "",
-            "With the add-on and no collection file: a site that answers 429 or 503, or not at all, is left alone for "
-            "longer each time, and given up after five in a row without an answer.",
+            "With the add-on and no collection file: wait longer after each 429, 503 or missing answer of a "
+            "site, and give the site up after five missing answers in a row.",
         ),
     ] = False
     delay_factor: Annotated[
         float,
         _meta(
             "times",
-            "With the add-on and no collection file: after a request a slot of a site rests so many times as long as "
-            "it took.",
+            "With the add-on and no collection file: the delay after a request, as a multiple of its duration.",
             ge=0,
             le=1000,
         ),
     ] = 0.0
     retry_failed: Annotated[
-        bool, _meta("", "With the add-on: what failed when it was made last is made again, at the start.")
+        bool, _meta("", "With the add-on: at the start, repeat the requests that failed last time.")
     ] = False
     items: Annotated[
         Literal["all", "changed"],
-        _meta("which", "With the add-on: `changed` drops items that their page yielded before, as they are."),
+        _meta("which", "With the add-on: `changed` drops an item if its page yielded an equal item before."),
     ] = "all"
     item_fields_ignored: (
         Annotated[
-            str, _text("names", "Fields, with commas between, that do not count as a change (a time of scraping).")
+            str,
+            _text(
+                "names", "Item fields, separated by commas, that do not count as a change (such as a time of scraping)."
+            ),
         ]
         | None
     ) = None
     cookies: Annotated[
-        bool, _meta("", "With the add-on: the cookies of sessions are kept with the store, for its owner alone.")
+        bool, _meta("", "With the add-on: keep session cookies beside the store, readable by its owner only.")
     ] = False
-    progress: Annotated[bool, _meta("", "A live progress display on a terminal.")] = False
-    log_format: Annotated[
-        Literal["text", "json"], _meta("which", "The log as plain lines, or as one JSON object a line.")
-    ] = "text"
+    progress: Annotated[bool, _meta("", "Show live progress on a terminal.")] = False
+    log_format: Annotated[Literal["text", "json"], _meta("which", "Format of the log: plain lines, or JSON lines.")] = (
+        "text"
+    )
     metrics: (
         Annotated[
             str,
             _text(
                 "address",
-                "The crawl answers /metrics and /healthz there, as 127.0.0.1:9410; a loopback address or a port.",
+                "Address for /metrics and /healthz: a loopback address or a port, such as 127.0.0.1:9410.",
             ),
         ]
         | None
     ) = None
     rotate_bytes: Annotated[
-        int, _meta("bytes", "A WARC file is closed and the next one begun at this size.", ge=1, le=10**12)
+        int, _meta("bytes", "Size at which a WARC file is closed and the next one begins.", ge=1, le=10**12)
     ] = 1_000_000_000
     least_free_bytes: Annotated[
         int,
         _meta(
             "bytes",
-            "While the disk of the copies has less, nothing is fetched; among several ants the others go on.",
+            "Free space on the disk of the copies below which an ant stops fetching.",
             ge=0,
             le=10**15,
         ),

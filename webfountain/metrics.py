@@ -39,18 +39,18 @@ STATS: Final[Mapping[str, Stat]] = {
     "seeds/read": Stat("URLs", "Seeds read from the policy file and the seeds file."),
     "seeds/new": Stat("URLs", "Seeds that the store did not know."),
     "seeds/moved": Stat(
-        "sites", "Forms of seeds' sites (https, www.) taken into scope, because a seed redirects there."
+        "sites", "Forms of seed sites (https, www.) added to the scope, because a seed redirects there."
     ),
     "links/seen": Stat("URLs", "Different links found on fetched pages."),
-    "links/too_many": Stat("pages", "Pages whose further links were left out: they have more than anyone reads."),
-    "links/chain_ended": Stat("pages", "Redirects that are not followed: the 20 before them were redirects, too."),
-    "judge/out_of_scope": Stat("URLs", "Refused: on no site that the collection's scope keeps."),
+    "links/too_many": Stat("pages", "Pages with too many links: the links after the maximum were dropped."),
+    "links/chain_ended": Stat("pages", "Redirects not followed, because 20 redirects led to them."),
+    "judge/out_of_scope": Stat("URLs", "Refused: the site is out of the collection's scope."),
     "judge/denied": Stat("URLs", "Refused by a deny pattern."),
-    "judge/not_allowed": Stat("URLs", "Refused: no allow pattern is found in them."),
+    "judge/not_allowed": Stat("URLs", "Refused: no allow pattern matches."),
     "judge/too_deep": Stat("URLs", "Refused: more hops from a seed than the collection's depth."),
     "judge/too_long": Stat("URLs", "Refused: more characters than discovery.max_url_length."),
     "judge/trap_repeated": Stat("URLs", "Refused: a path segment or parameter repeats too often."),
-    "judge/trap_calendar": Stat("URLs", "Refused: a step out of a calendar's bounds."),
+    "judge/trap_calendar": Stat("URLs", "Refused: a calendar page too far in the past or future."),
     "judge/not_followed": Stat("URLs", "Refused: the linking page's policy says follow = false."),
     "duplicates/new": Stat("URLs", "Passed the duplicate URL eliminator: new to the store."),
     "duplicates/by_cache": Stat("URLs", "Eliminated by the cache of recent fingerprints."),
@@ -58,38 +58,38 @@ STATS: Final[Mapping[str, Stat]] = {
     # the ant
     "ant/sites_activated": Stat("sites", "Sites that joined the active list."),
     "ant/sites_parked": Stat("sites", "Sites that left the active list."),
-    "ant/sites_handed_over": Stat("sites", "Sites that were left to the ant that has their address."),
-    "ant/lapsed": Stat("pages", "Fetches given back: the ant could not tell in time that it lives."),
-    "ant/loans_given": Stat("loans", "Slots of a large site that were left to another ant."),
-    "ant/loans_taken": Stat("loans", "Slots of another ant's site that this one used."),
-    "ant/sites_lost": Stat("sites", "Sites that another process took over: what was under way there is dropped."),
-    "ant/unreachable": Stat("sites", "Host names without an address: the site waits, longer each time."),
-    "ant/leased": Stat("URLs", "URLs leased into the hand."),
+    "ant/sites_handed_over": Stat("sites", "Sites given to the ant that has their address."),
+    "ant/lapsed": Stat("pages", "Fetches given back, because the ant's heartbeat was late."),
+    "ant/loans_given": Stat("loans", "Slots of a large site lent to another ant."),
+    "ant/loans_taken": Stat("loans", "Slots borrowed from another ant's site."),
+    "ant/sites_lost": Stat("sites", "Sites that another process took over; their open fetches are dropped."),
+    "ant/unreachable": Stat("sites", "Host names without an address; the site waits longer after each failure."),
+    "ant/leased": Stat("URLs", "URLs leased."),
     "ant/released": Stat("URLs", "Leases given back unused."),
-    "ant/slow_pages": Stat("pages", "Pages that took too long to read; their site is left alone, longer each time."),
+    "ant/slow_pages": Stat("pages", "Pages that took too long to read; their site waits longer after each."),
     "ant/settled": Stat("URLs", "Leases settled with an outcome."),
     "ant/settle_lost": Stat("URLs", "Settlements without effect: the lease was lost."),
     "ant/broken": Stat(
-        "items", "Pages, links, sitemaps or answers that could not be kept, each with a line in the log."
+        "items", "Pages, links, sitemaps or answers that could not be processed; each has a line in the log."
     ),
     "ant/immediate": Stat("URLs", "URLs put on the immediate queue."),
     "sequencer/never_crawled": Stat("URLs", "Fetches taken from never-crawled queues."),
     "sequencer/recrawl": Stat("URLs", "Fetches taken from recrawl queues."),
-    "politeness/retry_after": Stat("answers", "429 and 503 answers that named a time to come back."),
-    "politeness/backed_off": Stat("times", "A site was put off by exponential back-off."),
+    "politeness/retry_after": Stat("answers", "429 and 503 answers with a Retry-After."),
+    "politeness/backed_off": Stat("times", "Delays of a site by exponential back-off."),
     # robots.txt and sitemaps
-    "policy/reassigned": Stat("pages", "Known pages that were found under another policy and put under it."),
-    "policy/made_due": Stat("pages", "Held pages that an edited policy file refuses, made due for their end."),
+    "policy/reassigned": Stat("pages", "Known pages that moved to another policy, because a better link was found."),
+    "policy/made_due": Stat("pages", "Held pages that an edited policy file refuses; they are due, to be removed."),
     "robots/fetched": Stat("fetches", "robots.txt fetches, redirects among them."),
-    "robots/rules": Stat("sites", "robots.txt read as rules."),
+    "robots/rules": Stat("sites", "robots.txt files read as rules."),
     "robots/allow": Stat("sites", "No robots.txt (4xx): everything is allowed."),
-    "robots/refuse": Stat("sites", "robots.txt unreachable, busy or 5xx: everything is refused until it answers."),
+    "robots/refuse": Stat("sites", "robots.txt unreachable, 429 or 5xx: everything is refused until it answers."),
     "robots/refused_urls": Stat("URLs", "Leased URLs that robots.txt refuses."),
     "sitemap/fetched": Stat("fetches", "Sitemap fetches."),
-    "sitemap/out_of_scope": Stat("sitemaps", "Named by a robots.txt or index, but outside the collection."),
-    "sitemap/too_many": Stat("sitemaps", "Left out: a site names more than 100."),
+    "sitemap/out_of_scope": Stat("sitemaps", "Sitemaps named by a robots.txt or an index, but outside the collection."),
+    "sitemap/too_many": Stat("sitemaps", "Sitemaps dropped, because a site names more than 100."),
     "sitemap/urls": Stat("URLs", "Different URLs found in sitemaps and feeds."),
-    "sitemap/foreign": Stat("URLs", "Named by a sitemap of a site that does not speak for theirs: left out."),
+    "sitemap/foreign": Stat("URLs", "URLs dropped, because the sitemap of another site names them."),
     "sitemap/made_due": Stat("URLs", "Known pages made due because lastmod is newer than our copy."),
     "sitemap/failed": Stat("sitemaps", "Sitemaps that did not answer with 200."),
     "sitemap/error/*": Stat("sitemaps", "Sitemaps that are broken or hostile, by what is wrong."),
@@ -97,68 +97,80 @@ STATS: Final[Mapping[str, Stat]] = {
     "fetch/started": Stat("fetches", "Requests given to the downloader, of all kinds."),
     "fetch/bytes": Stat("bytes", "Bodies received, after content decoding."),
     "fetch/seconds": Stat("s", "Sum of the time from request to last byte."),
-    "fetch/duration/*": Stat("fetches", "Page fetches by the time from request to last byte, s: up to this bound."),
+    "fetch/duration/*": Stat("fetches", "Page fetches whose time from request to last byte, s, is at most this bound."),
     "fetch/duration_sum": Stat("s", "Sum of these times."),
-    "due/lag/*": Stat("fetches", "Fetches of known pages by the time since they were due, s: up to this bound."),
+    "due/lag/*": Stat("fetches", "Fetches of known pages whose delay after their due time, s, is at most this bound."),
     "due/lag_sum": Stat("s", "Sum of these times."),
-    "batch/duration/*": Stat("batches", "Batches of the store worker by the time they took, s: up to this bound."),
+    "batch/duration/*": Stat("batches", "Batches of the store worker whose duration, s, is at most this bound."),
     "batch/duration_sum": Stat("s", "Sum of these times."),
     "fetch/status/*": Stat("answers", "Page fetches by HTTP status."),
     "fetch/error/*": Stat("fetches", "Page fetches without an answer, or with one that cannot be read, by error word."),
-    "pages/hint/*": Stat("pages", "Fetched pages that lack what people see: javascript, login, consent."),
+    "pages/hint/*": Stat("pages", "Fetched pages without the visible content, by reason: javascript, login, consent."),
     "outcome/new": Stat("pages", "First copies."),
     "outcome/changed": Stat("pages", "Changes that count."),
     "outcome/minor": Stat("pages", "Bytes differ, by less than change.min_change."),
-    "outcome/same": Stat("pages", "200 with the digest of our copy."),
-    "outcome/not_modified": Stat("pages", "304: our copy is fresh."),
-    "outcome/redirected": Stat("pages", "Redirects; the target is a link."),
+    "outcome/same": Stat("pages", "200 with the digest of the copy."),
+    "outcome/not_modified": Stat("pages", "304: the copy is fresh."),
+    "outcome/redirected": Stat("pages", "Redirects; the target counts as a link."),
     "outcome/gone": Stat("pages", "404 and 410."),
-    "outcome/failed": Stat("pages", "Fetches that gave neither a copy nor a verdict on it."),
+    "outcome/failed": Stat("pages", "Fetches without a usable answer."),
     "outcome/refused_by_robots": Stat("pages", "Not fetched: robots.txt refuses."),
-    "outcome/refused": Stat("pages", "Not fetched: the policy file, as it is now, refuses."),
-    "change/compared": Stat("pages", "Bodies that differ from our copy: texts were compared, unless min_change is 0."),
-    "suspects/found": Stat("pages", "Under examination when the last process died: they go last in their sites."),
-    # duplicate detector
-    "duplicates/exact": Stat("pages", "Found to have the bytes of another page."),
-    "duplicates/near": Stat("pages", "Found to have nearly the text of another page."),
-    "duplicates/compared": Stat("pairs", "Texts compared, where sketches do not decide."),
-    "duplicates/canonical": Stat("pages", "Are told apart from their original by rel=canonical, and the texts agree."),
-    "duplicates/canonical_refused": Stat("pages", "Name a known page as canonical whose text is another."),
-    "duplicates/taken_in": Stat("pages", "Unknown to the index, and read again from their copies."),
-    "duplicates/mirrored": Stat("pages", "Of a mirror, not fetched: the original has them."),
-    "duplicates/outranked": Stat("pages", "Were held, and repeat a page that goes before them: they are asked again."),
-    "duplicates/unmirrored": Stat("sites", "Were taken for mirrors until samples of their pages showed otherwise."),
-    "duplicates/reopened": Stat("pages", "Refused for a mirror that is none, and due now."),
-    # shares of domains
-    "shares/busy": Stat(
-        "domains", "With something to fetch, and asked or to be asked within seconds; at the last check."
+    "outcome/refused": Stat("pages", "Not fetched: the current policy file refuses the URL."),
+    "change/compared": Stat(
+        "pages", "Bodies that differ from the copy; their texts are compared unless min_change is 0."
     ),
-    "shares/blocked": Stat("domains", "With something to fetch that had their share or are left alone; likewise."),
-    "shares/reassigned": Stat("times", "Shares doubled for the rest of a period: few domains could still be fetched."),
+    "suspects/found": Stat("pages", "Pages that were read when the last process died; their sites fetch them last."),
+    # duplicate detector
+    "duplicates/exact": Stat("pages", "Pages with the same bytes as another page."),
+    "duplicates/near": Stat("pages", "Pages with nearly the same text as another page."),
+    "duplicates/compared": Stat("pairs", "Pairs of texts compared, because their sketches were not decisive."),
+    "duplicates/canonical": Stat("pages", "Duplicates that name their original by rel=canonical."),
+    "duplicates/canonical_refused": Stat("pages", "Pages that name a page with a different text as canonical."),
+    "duplicates/taken_in": Stat("pages", "Pages missing in the index, read again from their copies."),
+    "duplicates/mirrored": Stat("pages", "URLs of a mirror, not fetched because the original has them."),
+    "duplicates/outranked": Stat(
+        "pages", "Held pages found to repeat a page that has precedence; they are fetched again."
+    ),
+    "duplicates/unmirrored": Stat("sites", "Mirrors that samples of their pages disproved."),
+    "duplicates/reopened": Stat("pages", "URLs refused for a disproved mirror, due now."),
+    # shares of domains
+    "shares/busy": Stat("domains", "Domains that are fetched now or within seconds, at the last check."),
+    "shares/blocked": Stat("domains", "Domains that have used their share or must wait, at the last check."),
+    "shares/reassigned": Stat(
+        "times", "Doublings of the share for the rest of a period, because few domains could still be fetched."
+    ),
     # fixed-size collections
     "collection/evicted": Stat(
-        "pages", "Evicted: a more important page takes their place in a collection of limited size."
+        "pages", "Evicted pages: a more important page takes their place in a collection of fixed size."
     ),
     # repository
-    "repository/healed": Stat("copies", "Copies that were gone and were written anew."),
+    "repository/healed": Stat("copies", "Lost copies that were written again."),
     "repository/deleted": Stat("files", "WARC files deleted: superseded, or over repository.max_bytes."),
     # controller
     "controller/plan_adopted": Stat("plans", "Plans put in force."),
     "controller/plan_kept": Stat("plans", "Planning failed, the last plan stays."),
-    "controller/made_due": Stat("pages", "Made due by the watch, as the most urgent."),
-    "controller/corrected": Stat("times", "Weights corrected within a cycle: reality differs from the plan."),
+    "controller/made_due": Stat("pages", "Pages made due as the most urgent ones."),
+    "controller/corrected": Stat(
+        "times", "Corrections of weights within a cycle, because reality differs from the plan."
+    ),
     # importance of pages
-    "ranking/epochs": Stat("rankings", "Rankings taken up."),
-    "ranking/moved": Stat("URLs", "Waiting URLs that a new ranking put into another lane."),
-    "ranking/risen": Stat("URLs", "Waiting URLs that changed lanes between two rankings, by what was learned."),
+    "ranking/epochs": Stat("rankings", "Rankings adopted."),
+    "ranking/moved": Stat("URLs", "Waiting URLs that a new ranking moved to another lane."),
+    "ranking/risen": Stat("URLs", "Waiting URLs that changed lanes between two rankings, because of new links."),
     # Scrapy side
     "scheduler/woken": Stat("times", "The engine was woken because a site came due."),
-    "addon/in_memory": Stat("requests", "Requests that are no plain data: kept in memory."),
-    "addon/items_unchanged": Stat("items", "Were dropped: their page yielded them before, as they are."),
-    "addon/made_again": Stat("requests", "Known ones that were made again, as their meta says or because they failed."),
-    "addon/lost_in_memory": Stat("requests", "Were in the memory of another run: who yielded them is asked again."),
-    "addon/asked_for_items": Stat("pages", "Asked again: an item's target was away until the wait was over."),
-    "addon/withheld": Stat("requests", "Stay in the queue: the project has no such callback or class now."),
+    "addon/in_memory": Stat("requests", "Requests that are not plain data and stay in memory."),
+    "addon/items_unchanged": Stat("items", "Items dropped, because their page yielded equal items before."),
+    "addon/made_again": Stat("requests", "Known requests made again, because of their meta or because they failed."),
+    "addon/lost_in_memory": Stat(
+        "requests", "Requests that an earlier run had in memory; the page that yielded them is fetched again."
+    ),
+    "addon/asked_for_items": Stat(
+        "pages", "Pages fetched again, because an item's target was unreachable for too long."
+    ),
+    "addon/withheld": Stat(
+        "requests", "Requests that stay in the queue, because the project lacks their callback or class."
+    ),
 }
 
 

@@ -158,7 +158,7 @@ def test_any_other_target_of_a_seed_is_refused_and_the_summary_says_why(crawled:
 def test_a_seed_without_a_page_makes_the_status_one_where_that_is_asked_for(crawled: Crawled) -> None:
     assert crawled.ended.returncode == 1
     last = crawled.ended.stderr.splitlines()[-1]
-    assert last.startswith(f"webfountain: --strict: {len(REFUSED)} seeds brought no page: ")
+    assert last.startswith(f"webfountain: --strict: {len(REFUSED)} seeds gave no page: ")
 
 
 def test_status_and_explain_say_why_a_seed_has_no_page(crawled: Crawled) -> None:

@@ -85,7 +85,7 @@ def test_notes_to_block_and_to_drain_reach_the_right_process(tmp_path: Path) -> 
         collection.drain("second")
         run(20)
         assert [each.prefix for each in collection.blocks()] == [f"{SITES[0]}/"]
-        assert collection.now([f"{SITES[0]}/2"]).refused[0].why == "it is blocked (`unblock`)"
+        assert collection.now([f"{SITES[0]}/2"]).refused[0].why == "it is blocked (`webfountain unblock` ends that)"
         begin = len(first.log), len(second.log)
         run(400)
         asked = [url for _, _, url in first.log[begin[0] :]]

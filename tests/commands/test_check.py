@@ -167,7 +167,7 @@ def test_nothing_is_repaired_under_a_running_crawl(
     opened(tmp_path).close()
     monkeypatch.setattr("webfountain.commands.check.is_held", lambda _: True)
     assert cli.main(["check", "--store", f"rocksdb://{tmp_path}", "--repair"]) == 2
-    assert "a crawl has it open" in capfd.readouterr().err
+    assert "a crawl has the store open" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -81,4 +81,4 @@ def test_the_folder_of_several_spiders_is_told_from_a_store(
     with Site(echo) as site:
         project.crawl("theirs", _base=site.base)
         assert main(["now", site.base + "/2", "--store", store.removesuffix("/theirs")]) == 2
-    assert "has a store for each spider there; give --store rocksdb://" in capsys.readouterr().err
+    assert "contains one store for each spider; give --store rocksdb://" in capsys.readouterr().err

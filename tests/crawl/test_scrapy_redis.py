@@ -114,7 +114,7 @@ def test_a_spider_goes_on_where_scrapy_redis_left_it(
             left.sadd("theirs:dupefilter", filter_.request_fingerprint(Request(f"{site.base}/{n}")))
         assert main(["take-over", url, "theirs", "--project", "theirs"]) == 1
         told = capsys.readouterr().out
-        assert "2 requests and 3 fingerprints are in" in told
+        assert "2 requests and 3 fingerprints were moved to" in told
         assert "1 stay in the queue: it names tests.crawl.test_scrapy_redis.Theirs" in told
         assert left.zcard("theirs:requests") == 1
         assert main(["take-over", url, "theirs", "--project", "theirs"]) == 1

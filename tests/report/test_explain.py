@@ -118,20 +118,28 @@ def test_an_unknown_url_is_told_the_key_that_kept_it_out(
 def test_a_url_out_of_scope_is_told_so(drive: Drive) -> None:
     narrow = collection_of([f"{HOME}/"])
     found = explain(drive.store, narrow, "http://else.example/", at=drive.clock.now())
-    assert found.why == ("It was never taken in: its site is out of scope (collection.scope = 'site').",)
+    assert found.why == ("It is not known here: its site is out of scope (collection.scope = 'site').",)
 
 
 def test_a_url_that_no_rule_keeps_out_was_linked_by_nobody(drive: Drive) -> None:
     found = of(drive, f"{HOME}/unheard")
-    assert "no page that was fetched links it" in found.why[0]
+    assert "no fetched page links to it" in found.why[0]
 
 
 @pytest.mark.parametrize(
     ("page", "url", "told"),
     [
-        (f"{HOME}/a/b", f"{HOME}/a/b/c", "so that page did not link it when it was fetched last"),
-        (f"{HOME}/a", f"{HOME}/files/x.zip", "under 'favor' and 2 hops from the seed, for a pattern denies it"),
-        (f"{FAR}/", f"{FAR}/casino", "for links under its policy are not followed (policies.distrust.follow = False)"),
+        (f"{HOME}/a/b", f"{HOME}/a/b/c", "So that page did not link to it at its last fetch"),
+        (
+            f"{HOME}/a",
+            f"{HOME}/files/x.zip",
+            "under 'favor' and 2 hops from the seed, it is refused: a pattern denies it",
+        ),
+        (
+            f"{FAR}/",
+            f"{FAR}/casino",
+            "it is refused: links under its policy are not followed (policies.distrust.follow = False)",
+        ),
     ],
 )
 def test_an_unknown_url_is_explained_as_a_known_page_links_it(drive: Drive, page: str, url: str, told: str) -> None:
@@ -146,7 +154,7 @@ def test_a_page_that_is_too_deep_where_it_is_linked_is_told_so() -> None:
     driven.run()
     found = explain(driven.store, driven.collection, f"{HOME}/a/b", at=driven.clock.now(), linked_by=f"{HOME}/a")
     assert found.why == (
-        f"It is not taken in as linked by {HOME}/a, under 'default' and 2 hops from the seed, for it is too many hops "
+        f"As a link of {HOME}/a, under 'default' and 2 hops from the seed, it is refused: it is too many hops "
         "from a seed (collection.limits.depth = 1).",
     )
 
@@ -170,12 +178,12 @@ def test_what_its_importance_is_made_of_is_told_with_what_the_last_ranking_has_o
         found = explain(driven.store, collection, f"{HOME}{path}", at=driven.clock.now(), scores=tmp_path / "scores")
         return [line for line in found.why if "mportance is" in line or "anking" in line]
 
-    made_of = "Its importance is 0.75 pagerank + 0.25 location, each relative to the mean page."
+    made_of = "Its importance is 0.75 pagerank + 0.25 location, each divided by the mean of all pages."
     assert why("/a") == [made_of]
     keys = np.frombuffer(fingerprint(f"{HOME}/a"), dtype=">u8").astype(np.uint64)
     publish_scores(tmp_path / "scores", keys, {"pagerank": np.array([1.5])})
-    assert why("/a") == [made_of, "Ranking 1 has of it: pagerank 1.5."]
-    assert why("/a/b") == [made_of, "Ranking 1 has of it: nothing, for it came later."]
+    assert why("/a") == [made_of, "Ranking 1 gives it pagerank 1.5."]
+    assert why("/a/b") == [made_of, "Ranking 1 gives it nothing, because it is newer."]
 
 
 def test_an_unknown_url_names_the_pages_that_link_it_where_the_link_log_has_them(tmp_path: Path) -> None:
@@ -202,12 +210,12 @@ def test_an_unknown_url_names_the_pages_that_link_it_where_the_link_log_has_them
     def why(url: str) -> tuple[str, ...]:
         return explain(driven.store, collection, url, at=clock.now(), links=str(tmp_path / "links")).why
 
-    assert why(f"{HOME}/mine") == (f"{HOME}/ links it, and wants nobody to follow that link (nofollow).",)
-    denied = "links it, under 'default': refused, a pattern denies it (policies.default.deny[0] = 'zip$')."
-    assert why(f"{HOME}/x.zip") == (*(f"{HOME}/{name} {denied}" for name in "abc"), "So do 1 more pages.")
+    assert why(f"{HOME}/mine") == (f"{HOME}/ links to it with nofollow.",)
+    denied = "links to it, under 'default': refused, a pattern denies it (policies.default.deny[0] = 'zip$')."
+    assert why(f"{HOME}/x.zip") == (*(f"{HOME}/{name} {denied}" for name in "abc"), "1 more page links to it.")
     [refused] = why(f"{FAR}/more")
-    assert refused.startswith(f"{FAR}/ links it, under 'distrust': refused, links under its policy are not followed")
-    assert why(f"{HOME}/none")[0].startswith("Nothing keeps it out")
+    assert refused.startswith(f"{FAR}/ links to it, under 'distrust': refused, links under its policy are not followed")
+    assert why(f"{HOME}/none")[0].startswith("No rule refuses it")
 
 
 def test_what_a_page_has_to_do_with_its_topic_is_told_by_its_text_or_by_its_links() -> None:
@@ -222,13 +230,11 @@ def test_what_a_page_has_to_do_with_its_topic_is_told_by_its_text_or_by_its_link
     collection = collection_of([f"{HOME}/"], rest=rest)
     driven = Drive(collection, site, recrawl=False, importance=live_importance(collection, Path(), writer="a", at=0.0))
     driven.run(until=lambda: driven.store.pages.get(HOME, fingerprint(f"{HOME}/hot")))
-    waits = (
-        "It goes before others: its similarity to 'river floods' is 0.82 by its links and URL, where 0.6 is asked for."
-    )
+    waits = "It goes before others: its similarity to 'river floods' is 0.82 by its links and URL, and 0.6 is required."
     assert waits in of(driven, f"{HOME}/hot").why
     driven.run()
     assert (
-        "It is on topic: its similarity to 'river floods' is 1 by its text, where 0.6 is asked for."
+        "It is on topic: its similarity to 'river floods' is 1 by its text, and 0.6 is required."
         in of(driven, f"{HOME}/hot").why
     )
 
@@ -279,7 +285,7 @@ def test_the_command_prints_sentences_or_one_document(tmp_path: Path, capsys: py
         linked = Link(f"{HOME}/a", HOME, fingerprint(f"{HOME}/a"), depth=1, source=f"{HOME}/")
         opened.queues.discover([msgspec.structs.replace(linked, provenance=arrived("link", links=1))], at=0.0)
     assert main(["explain", f"{HOME}/a", "--store", store]) == 2
-    assert "keeps the one that is in force" in capsys.readouterr().err
+    assert "stores the file that is in force" in capsys.readouterr().err
     (tmp_path / "test.toml").write_text(collection.text)
     assert main(["explain", f"{HOME}/a", "--store", store, "--collection", str(tmp_path / "test.toml")]) == 0
     told = capsys.readouterr().out.splitlines()

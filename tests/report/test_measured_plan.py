@@ -42,7 +42,7 @@ def test_the_measured_rate_is_planned_from_the_census_and_called_so(drive: Drive
     fetches = sum(row.fetches for row in drive.store.census.rows(since=0))
     assert found["capacity"] == pytest.approx(fetches / 10, rel=0.15)
     assert not found["in_force"]
-    assert found["words"].startswith("not in force, for no budget is set: of the measured rate, ")
+    assert found["words"].startswith("not in force, because no budget is set; with the measured rate, ")
     assert {period["recrawl"] + period["new"] for period in found["by_period"]} == {found["capacity"]}
     msgspec.json.encode(found)
 

@@ -46,7 +46,7 @@ def test_a_link_that_took_a_page_over_by_trust_is_no_redirect_whatever_their_dep
     ]
     assert found.path[-1].cause == "conflict"
     assert found.path[-1].at == int(found.path[-1].at or 0) > 1_000_000
-    assert "this link counts for more than those before it (conflict.rule = 'most-trusted')" in str(found.why)
+    assert "this link counts more than earlier ones (conflict.rule = 'most-trusted')" in str(found.why)
 
 
 def test_a_redirect_is_called_one() -> None:
@@ -78,7 +78,8 @@ def test_of_several_rules_that_lead_to_a_policy_the_one_that_switched_is_named_a
 def test_importance_is_called_trust_where_it_is(page: str) -> None:
     drive, rules = crawled({"a/": "a/1 a/2", "a/1": "award", "a/2": "casino"}, "a/", SPAM + AWARD)
     assert (
-        "Its importance is its trust, for its policy has no score and nothing is ranked." in of(drive, rules, page).why
+        "Its importance is its trust, because its policy has no score and no ranking is made."
+        in of(drive, rules, page).why
     )
     record = held(drive.store)[page]
     assert record.importance == record.trust == {"a/": 0.5, "a/1": 1.0, "a/2": 0.0}[page]
@@ -94,7 +95,7 @@ def test_a_rule_by_host_is_named_and_what_an_edit_put_elsewhere_is_said_to_be_so
     after = rules_of(scenario, seeds="a/ = two", rules=TWO)
     edit(drive, after)
     assert [hop.because for hop in of(drive, after, "b/1").path] == [
-        "an edit of the policy file put it there, 1970-01-12 13:46 UTC"
+        "by an edit of the policy file, 1970-01-12 13:46 UTC"
     ] * 3
 
 
@@ -106,7 +107,7 @@ def test_what_was_discovered_before_its_page_was_switched_is_said_to_be() -> Non
     drive.run(seconds=30 * 86_400)
     assert last(drive, rules_of(scenario), "a/1").rule == "switch[0]"
     assert last(drive, rules_of(scenario), "a/2").because == (
-        "it was found before the page that links it was switched to 'distrust'"
+        "it was found before the page that links to it was switched to 'distrust'"
     )
 
 
@@ -127,12 +128,12 @@ def test_a_seed_that_the_file_names_no_more_and_a_page_asked_for_by_hand_are_tol
     scenario = Scenario("", {"a/": "x", "b/": "x"}, "a/, b/", "")
     drive = crawl(scenario, rules_of(scenario))
     rules = rules_of(scenario, seeds="a/")
-    assert of(drive, rules, "b/").why[0] == f"{long('b/')} was a seed, which the policy file names no more."
+    assert of(drive, rules, "b/").why[0] == f"{long('b/')} was a seed, which the policy file does not name any more."
 
 
 def test_the_rule_that_is_for_an_unknown_url_is_named() -> None:
     rules = "[[rule]]\nmatch = ['never', '*.b.org']\npolicy = 'two'\ntrust = 0.5\n"
     drive, collection = crawled({"a/": "x"}, "a/", TWO + rules)
     why = of(drive, collection, "www.b/page").why
-    assert why[0] == "Whoever links it, rule[0] is for it (never | *.b.org -> two, trust 0.5)."
+    assert why[0] == "rule[0] applies to it, whatever page links to it (never | *.b.org -> two, trust 0.5)."
     assert "under 'default'" not in why[1]

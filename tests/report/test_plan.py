@@ -94,10 +94,12 @@ def test_a_plan_stands_beside_what_happened_in_its_periods(store: MemoryStore) -
 def test_a_plan_in_words_names_strategy_period_and_prediction() -> None:
     assert plan_words(a_plan(), at=START + 15) == "fountain, period 2 of 2", "which it does not do from rates"
     assert plan_words(a_plan(fountain=False), at=START + 15).endswith(
-        "period 2 of 2, predicts 5.0% obsolete at its end"
+        "period 2 of 2, forecasts 5.0% obsolete pages at its end"
     )
     told = plan_words(a_plan(), at=START + 15, foretold=Outlook(0.03, 0.01, 0.08, 12))
-    assert told.endswith("foretells 3.0% obsolete in its cycle (1.0% to 8.0% in 4 of 5 cases, from 12 cycles)")
+    assert told.endswith(
+        "forecasts 3.0% obsolete pages in its cycle (1.0% to 8.0% with a probability of 80 %, from 12 cycles)"
+    )
     assert plan_words(a_plan(fountain=False), at=START).startswith("strategy 3, period 1 of 2")
 
 

@@ -34,7 +34,7 @@ REPORT: dict[str, Any] = {
 
 def test_a_summary_says_what_was_found_and_leaves_zeros_out() -> None:
     text = summary(REPORT)
-    assert "nothing is left to do, after 0:01:00" in text
+    assert "nothing is left to fetch, after 0:01:00" in text
     assert "120 pages of 5 sites, 2.0 pages/s, 5.0 ms of CPU a page" in text
     assert "80 new, 10 changed, 5 same, 20 not modified, 2 redirected, 2 gone, 1 failed" in text
     assert "200 95x, 304 20x" in text
@@ -44,8 +44,8 @@ def test_a_summary_says_what_was_found_and_leaves_zeros_out() -> None:
 
 def test_what_waits_and_what_was_refused_is_told() -> None:
     text = summary({**REPORT, "waiting": 7, "refused_by_robots": 3})
-    assert "7 known URLs that cannot be asked now" in text
-    assert "7 known URLs not asked yet" in summary({**REPORT, "waiting": 7, "finish_reason": "max_pages"})
+    assert "7 known URLs that cannot be fetched now" in text
+    assert "7 known URLs not fetched yet" in summary({**REPORT, "waiting": 7, "finish_reason": "max_pages"})
     assert "3 by robots.txt" in text
 
 
@@ -59,7 +59,7 @@ def test_a_crawl_that_fetched_nothing_has_a_summary() -> None:
 def test_freshness_is_a_bar_for_each_period() -> None:
     text = freshness_summary([Sample(1, 200, 0.5), Sample(2, 210, 1.0)])
     first, *bars = text.splitlines()
-    assert "100.0% of the 210 pages" in first
+    assert "100.0% of the 210 live pages" in first
     assert [bar.count("█") for bar in bars] == [20, 40]
 
 

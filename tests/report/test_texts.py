@@ -142,5 +142,5 @@ def test_a_copy_that_is_replaced_while_it_is_read_is_read_where_it_is_then(store
 def test_what_is_no_cursor_of_a_list_is_refused_in_one_line(text: str) -> None:
     if is_list_cursor(text):
         return
-    with pytest.raises(InputError, match="is no cursor of a list of texts"):
+    with pytest.raises(InputError, match="is not a cursor of `texts`"):
         ListPlace.parse(text)

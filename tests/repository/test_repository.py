@@ -193,7 +193,7 @@ def test_an_empty_file_left_by_a_kill_gets_its_warcinfo(tmp_path: Path) -> None:
 def test_two_writers_of_one_folder_are_refused(tmp_path: Path) -> None:
     """The second is told who writes; after a close the folder is free."""
     first = Repository(tmp_path)
-    with pytest.raises(RepositoryError, match=f"being written by process {os.getpid()}: stop it"):
+    with pytest.raises(RepositoryError, match=f"in use by process {os.getpid()}: stop it"):
         Repository(tmp_path)
     first.close()
     first.close()

@@ -186,7 +186,7 @@ def test_notes_reach_the_inbox_of_the_crawl(tmp_path: Path, url: str) -> None:
         assert (await service.post(f"{ONE}/unblock", {"prefix": SITES[0]}))[0] == 400
         assert await service.get(f"{ONE}/blocks") == (200, {"items": []})
         status, found = await service.post(f"{ONE}/drain", {"ant": "nobody"})
-        assert (status, "nothing crawls here" in found["detail"]) == (400, True)
+        assert (status, "no process crawls this store" in found["detail"]) == (400, True)
 
     ask(f"rocksdb://{folder}", questions)
     notes = [received.note for received in Inbox(inbox_folder(folder)).waiting()]

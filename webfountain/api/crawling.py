@@ -62,7 +62,7 @@ def run_crawl(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, check=False
         )
         if done.returncode:
-            lines = done.stderr.strip().splitlines() or ["the crawl ended without a word"]
+            lines = done.stderr.strip().splitlines() or ["the crawl ended without a report; its log says why"]
             kind = InputError if done.returncode == 2 else WebfountainError
             raise kind(lines[-1].removeprefix("webfountain: "))
         sys.stderr.write(done.stderr)

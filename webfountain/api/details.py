@@ -123,7 +123,7 @@ class CollectionDetails:
         """
         found = self._in_force()
         if found is None:
-            raise InputError("the store has kept no policy file")
+            raise InputError("the store has no policy file")
         written = PolicyFileEditor(found).write(text, digest)
         return PolicyFileAnswer(found.path, text, written, True)
 
@@ -152,7 +152,7 @@ class CollectionDetails:
         many.
         """
         if len(urls) > MAX_JUDGED_URLS:
-            raise InputError(f"urls: {len(urls)} of them (allowed: up to {MAX_JUDGED_URLS} to check at once)")
+            raise InputError(f"urls: {len(urls)} given (allowed: up to {MAX_JUDGED_URLS} to check at once)")
         rules = self._collection()
         return [self._judged(each, rules, at) for each in urls]
 

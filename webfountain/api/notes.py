@@ -50,13 +50,17 @@ class NoteDesk:
             when there are no URLs, or too many.
         """
         if not 1 <= len(urls) <= MAX_URLS:
-            raise InputError(f"urls: {len(urls)} of them (allowed: 1 to {MAX_URLS})")
+            raise InputError(f"urls: {len(urls)} given (allowed: 1 to {MAX_URLS})")
         accepted, refused = [], []
         blocked = BlockedUrls(blocks_of(self._store.board))
         for given in urls:
             try:
                 name = canonical(given)
-                why = "it is blocked (`unblock`)" if blocked.until(name, at) else self._refusal(name, at)
+                why = (
+                    "it is blocked (`webfountain unblock` ends that)"
+                    if blocked.until(name, at)
+                    else self._refusal(name, at)
+                )
             except UrlError as error:
                 name, why = given, str(error)
             if why is None:
@@ -109,7 +113,7 @@ class NoteDesk:
         """
         name = canonical(prefix)
         if until is not None and not at < until < inf:
-            raise InputError(f"until {until}: is past, or no time (allowed: UTC seconds after now, {at:.0f})")
+            raise InputError(f"until {until}: is not a time in the future (allowed: UTC seconds after now, {at:.0f})")
         if sum(each.prefix != name and ends(each) > at for each in blocks_of(self._store.board)) >= MAX_BLOCKS:
             raise InputError(
                 f"block {name}: there are {MAX_BLOCKS} blocks already; unblock some, or use the policy file"
@@ -129,7 +133,7 @@ class NoteDesk:
         """Tell a crawling process to give up its sites and end. Raise InputError if no process has this name."""
         found = self._processes(at)
         if ant not in found:
-            known = f"the crawling processes are {', '.join(found)}" if found else "nothing crawls here now"
+            known = f"the crawling processes are {', '.join(found)}" if found else "no process crawls this store now"
             raise InputError(f"drain {ant!r}: no crawling process has this name; {known}")
         self._leave(Drain(ant))
         return NoteAnswer("drain", [ant])

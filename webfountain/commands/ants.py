@@ -65,10 +65,12 @@ def shared_url(store: str) -> str:
     if is_shared(store):
         return store
     if folder is None:
-        raise InputError(f"--store {store!r}: many ants need a server's store, or a folder for one of their own")
+        raise InputError(
+            f"--store {store!r}: many ants need a store on a server, or a folder for a server of their own"
+        )
     if (folder / "db").is_dir():
         raise InputError(
-            f"--ants: {folder} holds a store for one process; give another folder, as --store valkey://FOLDER"
+            f"--ants: {folder} holds a store for one process; give another folder, such as --store valkey://FOLDER"
         )
     return f"valkey://{folder}"
 

@@ -24,10 +24,10 @@ LONGEST_WAIT_S: Final = 2.0
 
 @click.command(epilog="Example: webfountain changes --follow --jsonl")
 @options.store
-@click.option("--since", metavar="CURSOR|TIME", help="Only what came after; all that the log keeps without it.")
-@click.option("--follow", is_flag=True, help="Wait for more, until interrupted.")
-@click.option("--site", callback=options.as_text, metavar="S", help="Only this site, as https://example.org.")
-@click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print one JSON document a line.")
+@click.option("--since", metavar="CURSOR|TIME", help="Only entries after this cursor.  [default: the whole log]")
+@click.option("--follow", is_flag=True, help="Wait for further entries until Ctrl-C.")
+@click.option("--site", callback=options.as_text, metavar="S", help="Only this site, such as https://example.org.")
+@click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print JSON lines: one document a line.")
 def changes(store: str, since: str | None, follow: bool, site: str | None, as_lines: bool) -> None:
     """Print the change log: what happened to each page, in order, and the cursor to continue with.
 
@@ -57,4 +57,4 @@ def _print_changes(rows: Sequence[Mapping[str, Any]]) -> None:
         "title": lambda row: row["title"] or "-",
     }
     printing.print_table((row for row in rows if "url" in row), columns)
-    print(f"go on with --since {rows[-1]['cursor']}")
+    print(f"continue with --since {rows[-1]['cursor']}")

@@ -33,7 +33,9 @@ _SHOWN = 10
 @click.command(epilog="Example: webfountain check --repair")
 @options.store
 @options.repository
-@click.option("--repair", is_flag=True, help="Count anew, and have pages fetched again whose copy is gone.")
+@click.option(
+    "--repair", is_flag=True, help="Correct the counts, fetch pages without a copy again, rebuild a damaged store."
+)
 @options.as_json
 def check(store: str, repository: str | None, repair: bool, as_json: bool) -> int:
     """Check a store and its copies for damage. The status is 0 if there is none, or all was repaired, else 1.
@@ -42,7 +44,7 @@ def check(store: str, repository: str | None, repair: bool, as_json: bool) -> in
     """
     folder = None if is_shared(store) else existing_folder(store)
     if repair and _is_crawled(store, folder):
-        raise InputError(f"--store {without_password(store)!r}: a crawl has it open; stop that first, then repair")
+        raise InputError(f"--store {without_password(store)!r}: a crawl has the store open; stop it first, then repair")
     document: dict[str, Any] = {"store": without_password(store), "damage": None, "entries": None}
     try:
         if folder is not None:
@@ -89,7 +91,7 @@ def _derived_files(store: str, repository: str | None) -> DerivedFiles:
 
 def _print_derived(derived: DerivedReport, *, mended: bool) -> None:
     if derived.damaged:
-        then = "set aside, and made anew by the next crawl" if mended else "`--repair` sets them aside"
+        then = "moved aside; the next crawl makes new ones" if mended else "`--repair` moves them aside"
         print(f"derived damaged: {len(derived.damaged):,} files; {then}")
         for line in derived.damaged[:_SHOWN]:
             print(f"          {shown(line)}")
@@ -110,9 +112,11 @@ def _salvage(store: str, folder: Path, repository: str | None, error: StoreError
         printing.print_json({"store": store, "damage": str(error), "whole": False, "mended": True, **kept})
     else:
         print(f"webfountain: {error}", file=sys.stderr)
-        print(f"store   made anew of what can be read: {end.pages:,} URLs on {end.sites:,} sites")
-        print(f"        {found:,} more are known by their copies; all are asked again, and the seeds bring the rest")
-        print(f"        the damaged files are in {folder}/db.damaged-*; delete them when all is well")
+        print(f"store   rebuilt from the readable part: {end.pages:,} URLs on {end.sites:,} sites")
+        print(
+            f"        {found:,} more were found by their copies; all are fetched again, and the seeds lead to the rest"
+        )
+        print(f"        the damaged files are in {folder}/db.damaged-*; delete them when you do not need them any more")
     return 0
 
 
@@ -151,27 +155,27 @@ def _progress(pages: int) -> None:
 
 def _print_damage(error: StoreError) -> None:
     print(f"webfountain: {error}", file=sys.stderr)
-    print("store   damaged: put a backup of its folder back, or let `--repair` make a new one of what can be read")
+    print("store   damaged: restore a backup of its folder, or rebuild it from the readable part with `--repair`")
 
 
 def _print(found: Wholeness, *, entries: int | None, mended: bool) -> None:
     read = "" if entries is None else f"{counted(entries, 'entry')} read, "
     print(f"store   whole: {read}{counted(found.pages, 'URL')} on {counted(found.sites, 'site')}")
     if not found.is_compared:
-        print("counts  not compared: ants crawl, and they move")
+        print("counts  not compared, because ants change them now")
     elif not found.counts:
         print("counts  whole")
     else:
-        print(f"counts  {'made anew' if mended else 'wrong'}: {len(found.counts):,} differ")
+        print(f"counts  {'corrected' if mended else 'wrong'}: {len(found.counts):,} differ")
         for what, before, there in found.counts[:_SHOWN]:
-            print(f"          {what}: counted {before:,}, there are {there:,}")
+            print(f"          {what}: {before:,} stored, {there:,} found")
     if not found.lost:
         read_here = found.copies - sum(many for _, many in found.elsewhere.values())
         print(f"copies  whole: {read_here:,} read")
     else:
-        then = "their pages are due now, to be fetched again" if mended else "`--repair` has their pages fetched again"
+        then = "their pages are due now" if mended else "`--repair` makes their pages due"
         print(f"copies  {len(found.lost):,} of {found.copies:,} gone or damaged; {then}")
         for each in found.lost[:_SHOWN]:
             print(f"          {each.url}: {each.why}")
     for number, (place, many) in found.elsewhere.items():
-        print(f"          {many:,} of ant {number}, not read: they are at {place or 'a place that nobody said'}")
+        print(f"          {many:,} of ant {number} not read: they are at {place or 'an unknown place'}")

@@ -58,18 +58,16 @@ class CrawlEnd(NamedTuple):
     "--ants",
     type=click.IntRange(1),
     metavar="N",
-    help="Crawl in N processes; without a server they get one of their own.",
+    help="Crawl in N processes. Without a server they start one of their own.",
 )
-@click.option("--max-pages", type=click.IntRange(1), metavar="N", help="End after so many settled fetches.")
-@click.option("--max-seconds", type=options.FiniteRange(0), metavar="S", help="End after so many seconds.")
+@click.option("--max-pages", type=click.IntRange(1), metavar="N", help="End after this many settled fetches.")
+@click.option("--max-seconds", type=options.FiniteRange(0), metavar="S", help="End after this many seconds.")
 @click.option("--until-idle", is_flag=True, help="End when nothing is in flight and no new URL comes due within 60 s.")
-@click.option("--strict", is_flag=True, help="Status 1 when a seed that was tried brought no page.")
+@click.option("--strict", is_flag=True, help="End with status 1 if a seed was tried and gave no page.")
 @click.option("--report", metavar="FILE", help="Write the report as JSON when the crawl ends.")
+@click.option("--log-format", type=click.Choice(["text", "json"]), help="Plain lines, or JSON lines.  [default: text]")
 @click.option(
-    "--log-format", type=click.Choice(["text", "json"]), help="Plain lines, or one JSON object a line.  [default: text]"
-)
-@click.option(
-    "-s", "settings", metavar="NAME=VALUE", multiple=True, help="A setting, as with scrapy crawl; repeatable."
+    "-s", "settings", metavar="NAME=VALUE", multiple=True, help="A setting, as for `scrapy crawl`; repeatable."
 )
 @click.option(
     "--serve",

@@ -45,7 +45,7 @@ def duplicates() -> None:
 @click.argument("file", metavar="FILE")
 @options.store
 @options.repository
-@click.option("--force", is_flag=True, help="Replace FILE where it is there.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @options.as_json
 def export_signatures(file: str, store: str, repository: str | None, force: bool, as_json: bool) -> None:
     """Write the signature of each page's text to FILE, in Parquet: url, fetched, minhash.
@@ -55,7 +55,7 @@ def export_signatures(file: str, store: str, repository: str | None, force: bool
     """
     path = Path(file)
     if os.path.lexists(path) and (path.is_dir() or not force):
-        raise InputError(f"{file}: is there already" + (", a folder" if path.is_dir() else "; --force replaces it"))
+        raise InputError(f"{file}: exists already" + (", a folder" if path.is_dir() else "; --force replaces it"))
     require_writable_folder(path, name=file)
     lost: list[RepositoryError] = []
     with reading(store) as opened, copies(store, repository, places=places_of(opened)) as kept:
@@ -71,5 +71,5 @@ def export_signatures(file: str, store: str, repository: str | None, force: bool
 def _unreadable(lost: Sequence[RepositoryError]) -> str:
     return (
         f"{counted(len(lost), 'copy')} cannot be read here (the first: {lost[0]}); "
-        "`webfountain check --repair` has damaged ones fetched again"
+        "`webfountain check --repair` makes pages with damaged copies due"
     )

@@ -22,7 +22,7 @@ __all__ = ["explain"]
     "linked_by",
     callback=options.as_text,
     metavar="PAGE",
-    help="Of an unknown URL: as this page links it.",
+    help="For an unknown URL: as a link of this page.",
 )
 @options.as_json
 def explain(url: str, store: str, collection: str | None, linked_by: str | None, as_json: bool) -> None:

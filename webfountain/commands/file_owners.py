@@ -38,7 +38,7 @@ def owner_hint(place: Path) -> str:
     for path in (place, *place.parents):
         with contextlib.suppress(OSError):
             owner = user_name(path.stat().st_uid)
-            return f" ({path} is {owner}'s: call it as {owner}, or have {owner} give access)"
+            return f" ({path} is {owner}'s: call it as {owner}, or let {owner} give access)"
     return ""
 
 

@@ -30,7 +30,7 @@ __all__ = ["forget"]
 @click.command(epilog="Example: webfountain forget --site https://example.org")
 @click.argument("url", required=False)
 @click.option(
-    "--site", callback=options.as_text, metavar="S", help="A whole site, as https://example.org, instead of one URL."
+    "--site", callback=options.as_text, metavar="S", help="A whole site, such as https://example.org, instead of a URL."
 )
 @options.store
 @options.repository
@@ -118,11 +118,14 @@ def _print_forgotten(note: ForgetNote, done: DeliveryResult | None, *, taken: bo
     if as_json:
         printing.print_json({"forgotten": name, "taken": taken, "records": records, "copies": erased})
     elif done is not None and not taken:
-        print(f"{name}: {counted(done.forgotten, 'page record')} removed; its copies go when an ant takes the note")
+        print(
+            f"{name}: {counted(done.forgotten, 'page record')} removed; an ant removes its copies when it reads "
+            f"the note"
+        )
     elif done is not None:
         removed = f"{counted(done.forgotten, 'page record')} and {counted(done.erased, 'WARC record')}"
         print(f"{name} is forgotten: {removed} removed")
     elif taken:
         print(f"{name} is forgotten: the running crawl removed it")
     else:
-        print(f"{name}: the note waits in the inbox; the crawl that holds the store has not taken it yet")
+        print(f"{name}: the note waits in the inbox; the running crawl has not read it yet")

@@ -21,10 +21,10 @@ __all__ = ["mcp"]
 @click.command(epilog="Example: webfountain mcp --store rocksdb://news")
 @options.store
 @options.repository
-@click.option("--listen", metavar="ADDRESS", help="Serve over HTTP at HOST:PORT, path /mcp, instead of standard input.")
-@click.option("--tokens", metavar="FILE", help="Tokens by role, one a line, as for `serve`; a file of mode 0600.")
-@click.option("--host", "hosts", metavar="NAME", multiple=True, help="A host name under which clients ask; repeatable.")
-@click.option("--operate", is_flag=True, help="By standard input, let the client have URLs fetched.")
+@click.option("--listen", metavar="ADDRESS", help="Serve over HTTP at HOST:PORT/mcp instead of standard input.")
+@click.option("--tokens", metavar="FILE", help="Tokens with roles, one a line, as for `serve`; a file of mode 0600.")
+@click.option("--host", "hosts", metavar="NAME", multiple=True, help="A host name that clients may use; repeatable.")
+@click.option("--operate", is_flag=True, help="Allow a client on standard input to fetch URLs.")
 def mcp(
     store: str, repository: str | None, *, listen: str | None, tokens: str | None, hosts: Sequence[str], operate: bool
 ) -> None:
@@ -39,7 +39,7 @@ def mcp(
     from webfountain.service.served_store import ServedStore  # noqa: PLC0415  aiohttp, 0.3 s
 
     if listen is not None and address_of(listen).path:
-        raise InputError(f"--listen {listen!r}: is no address (allowed: HOST:PORT)")
+        raise InputError(f"--listen {listen!r}: is not an address (allowed: HOST:PORT)")
     known = {} if tokens is None else read_tokens(tokens)
     if listen is not None and not address_of(listen).is_local and not known:
         raise InputError(f"--listen {listen!r}: other machines reach it, so tokens are required (--tokens FILE)")

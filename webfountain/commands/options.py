@@ -37,13 +37,13 @@ store: Callable[[Any], Any] = click.option(
     default=DEFAULT_STORE,
     envvar="WEBFOUNTAIN_STORE",
     show_default=True,
-    help="Where the frontier lives: rocksdb://folder, or a server: redis://host:port/0, unix:///socket and others.",
+    help="The store: rocksdb://folder, or a server: redis://host:port/0, unix:///socket and others.",
 )
 repository: Callable[[Any], Any] = click.option(
     "--repository",
     metavar="DIR",
     envvar="WEBFOUNTAIN_REPOSITORY",
-    help="Where the copies lie.  [default: <store folder>/repository]",
+    help="Folder of the copies.  [default: <store folder>/repository]",
 )
 main_content: Callable[[Any], Any] = click.option(
     "--main", is_flag=True, help="Only the main content: no navigation, banners, teasers and footers."

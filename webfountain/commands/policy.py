@@ -24,7 +24,7 @@ def policy() -> None:
 
 @policy.command("check", epilog="Example: webfountain policy check mine.toml --against rocksdb://.webfountain")
 @click.argument("files", metavar="FILE...", nargs=-1, required=True)
-@click.option("--against", metavar="STORE", help="Tell which known URLs of this store the file would drop or take.")
+@click.option("--against", metavar="STORE", help="Show which known URLs of this store the file would drop or accept.")
 @options.as_json
 def check_files(files: tuple[str, ...], against: str | None, as_json: bool) -> int:
     """Check policy FILEs. For a wrong one, one line names file, key and value, and the exit status is 2.
@@ -57,7 +57,7 @@ def _print_policy(found: list[dict[str, Any]]) -> None:
             collection, cycle, refused = each["collection"], each["cycle"], each["seeds_refused"]
             if refused:
                 print(
-                    f"webfountain: {each['file']}: warning: its rules refuse {refused:,} of its "
+                    f"webfountain: {each['file']}: warning: its rules refuse {refused:,} of "
                     f"{counted(collection['seeds'], 'seed')}",
                     file=sys.stderr,
                 )
@@ -86,15 +86,15 @@ def _print_effect(effect: dict[str, Any]) -> None:
     for url in effect["sample_dropped"]:
         print(f"    - {url}")
     moves = ", ".join(f"{move} {many:,}" for move, many in effect["moved"].items())
-    print(f"  {sum(effect['moved'].values()):,} would be under another policy{f' ({moves})' if moves else ''}")
+    print(f"  {sum(effect['moved'].values()):,} would move to another policy{f' ({moves})' if moves else ''}")
     for url in effect["sample_moved"]:
         print(f"    ~ {url}")
     if effect["retrusted"]:
-        print(f"  {effect['retrusted']:,} would keep their policy and have another trust")
-    print(f"  of those refused before {effect['taken']:,} would be taken in again")
+        print(f"  {effect['retrusted']:,} would keep their policy and get another trust")
+    print(f"  {effect['taken']:,} refused before would be accepted again")
     for url in effect["sample_taken"]:
         print(f"    + {url}")
     if effect["followed"]:
-        print(f"  of links that were refused {effect['followed']:,} would be taken in when their pages change")
+        print(f"  {effect['followed']:,} refused links would be accepted when their pages change")
     for url in effect["sample_followed"]:
         print(f"    + {url}")

@@ -44,7 +44,7 @@ def print_note(answer: NoteAnswer, *, as_json: bool) -> None:
     if as_json:
         print_json(answer)
     else:
-        print(shown(f"the note `{' '.join([answer.note, *answer.accepted])}` is left for the crawl of this store"))
+        print(shown(f"the note `{' '.join([answer.note, *answer.accepted])}` waits for the next crawl of this store"))
 
 
 def print_table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, Callable[[Mapping[str, Any]], str]]) -> int:

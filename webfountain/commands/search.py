@@ -36,13 +36,13 @@ _RETRY_S: Final = 2.0
 @click.command(epilog="Example: webfountain index --store rocksdb://news --follow")
 @options.store
 @options.repository
-@click.option("--follow", is_flag=True, help="Go on with what changes, until ended.")
+@click.option("--follow", is_flag=True, help="Continue with each change until Ctrl-C.")
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def index(store: str, repository: str | None, *, follow: bool, until_stdin_closes: bool) -> None:
     """Make the search index of a collection, or bring it up to date. It works beside a crawl and after kills."""
     folder = folder_of(store)
     if folder is None:
-        raise InputError("--store: the index lies in the folder of a store; a store on a server has none")
+        raise InputError("--store: the index is in the folder of a store; a store on a server has no folder")
     ended = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
@@ -65,7 +65,13 @@ def index(store: str, repository: str | None, *, follow: bool, until_stdin_close
 @options.store
 @options.repository
 @click.option("--site", metavar="SITE", default="", help="Only pages of this site: scheme://host[:port].")
-@click.option("--limit", type=click.IntRange(1, 100), default=20, show_default=True, help="The best so many.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 100),
+    default=20,
+    show_default=True,
+    help="Maximum number of results, the best first.",
+)
 @options.as_json
 def search(words: tuple[str, ...], store: str, repository: str | None, *, site: str, limit: int, as_json: bool) -> None:
     """Search the titles and texts of a collection that has an index (`webfountain index`).
@@ -114,7 +120,7 @@ def _follow(store: str, repository: str | None, path: Path, ended: threading.Eve
                 follower.follow(until=ended.is_set)
         except (InputError, StoreError) as error:
             if str(error) != said:
-                print(f"webfountain: the index waits: {shown(str(error))}", file=sys.stderr, flush=True)
+                print(f"webfountain: the index does not advance: {shown(str(error))}", file=sys.stderr, flush=True)
             said = str(error)
             ended.wait(_RETRY_S)
 

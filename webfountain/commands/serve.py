@@ -24,17 +24,17 @@ __all__ = ["serve"]
     "--store", "stores", metavar="URL", multiple=True, envvar="WEBFOUNTAIN_STORE", help="A store to serve; repeatable."
 )
 @options.repository
-@click.option("--config", metavar="FILE", help="A TOML file with these settings, and names for the stores.")
+@click.option("--config", metavar="FILE", help="A TOML file with these settings and with names for the stores.")
 @click.option(
     "--listen",
     metavar="ADDRESS",
     multiple=True,
     help=f"HOST:PORT, or the path of a Unix socket; repeatable.  [default: {DEFAULT_ADDRESS}]",
 )
-@click.option("--tokens", metavar="FILE", help="Tokens by role, one a line; a file of mode 0600.")
-@click.option("--base-path", metavar="PATH", help="Where a proxy has put the service, as /crawl.")
-@click.option("--read-only", is_flag=True, help="Nobody may operate, whatever his token.")
-@click.option("--search", is_flag=True, help="Keep a search index of each store, by a process of its own.")
+@click.option("--tokens", metavar="FILE", help="Tokens with roles, one a line; a file of mode 0600.")
+@click.option("--base-path", metavar="PATH", help="Path under which a proxy offers the service, such as /crawl.")
+@click.option("--read-only", is_flag=True, help="Refuse all operations, whatever the token.")
+@click.option("--search", is_flag=True, help="Keep a search index of each store, in a process of its own.")
 @click.option("--until-stdin-closes", is_flag=True, hidden=True)
 def serve(*, search: bool, until_stdin_closes: bool, **given: Any) -> None:
     """Serve collections over HTTP: status, pages, changes, history, notes to the crawl, metrics.

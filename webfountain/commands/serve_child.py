@@ -35,7 +35,7 @@ def service_beside(store: str, repository: str | None, address: str | None) -> I
         tried = [DEFAULT_ADDRESS, "127.0.0.1:0"] if address == AUTO else [address]
         process = next(filter(None, (_started(store, repository, each) for each in tried)), None)
         if process is None:
-            print("webfountain: the service cannot be started; the crawl goes on without", file=sys.stderr)
+            print("webfountain: the service cannot be started; the crawl continues without it", file=sys.stderr)
     try:
         yield
     finally:

@@ -83,13 +83,13 @@ def _print_status(found: Mapping[str, Any], troubles: Troubles) -> None:
         "leased": f"{counted(found['in_flight'], 'URL')}; {found['immediate']:,} on the immediate queue",
         "rate": f"{rate}: {counted(found['fetches'], 'fetch')}, {found['changes']:,} found a change",
         "fresh": fresh,
-        "limit": f"{found['limit']}, as the crawl said last" if found["limit"] and found["crawling"] else "",
-        "plan": "none: the buckets alone decide" if found["plan"] is None else found["plan"]["words"],
+        "limit": f"{found['limit']}, by the crawl's last report" if found["limit"] and found["crawling"] else "",
+        "plan": "none: each page's bucket decides" if found["plan"] is None else found["plan"]["words"],
     }
     if (ants := found.get("ants")) is not None:
         lines["ants"] = _ants(ants)
     if (domains := found["domains"]) is not None:
-        text = f"{domains['busy']:,} busy, {domains['blocked']:,} blocked; each may have {domains['share']:.0%}"
+        text = f"{domains['busy']:,} busy, {domains['blocked']:,} blocked; each may use {domains['share']:.0%}"
         lines["domains"] = f"{text} of the period's fetches ({printing.spell_time(domains['time'])} UTC)"
     lines |= {"errors": troubles.unreachable.words(), "seeds": troubles.seed_words()}
     for name, text in lines.items():
@@ -100,7 +100,7 @@ def _print_status(found: Mapping[str, Any], troubles: Troubles) -> None:
 def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
     """Return how many ants are alive, and how the sites are divided among them."""
     if not ants:
-        return "none is alive"
+        return "none is running"
     sites = sorted((ant["sites"] for ant in ants), reverse=True)
     each = ", ".join(map(str, sites)) if len(sites) <= _FEW_ANTS else f"{sites[0]} to {sites[-1]}"
     idle = sum(ant["idle_since"] is not None for ant in ants)
@@ -108,10 +108,12 @@ def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
     addresses = sum(ant["addresses"] for ant in ants)
     if 0 < addresses < len(ants):
         # The crawl may request nothing else there, so other ants cannot have sites.
-        each += f" sites at {addresses} {'address' if addresses == 1 else 'addresses'}, each asked by one ant"
+        each += f" sites at {addresses} {'address' if addresses == 1 else 'addresses'}, each crawled by one ant"
     else:
         each += " sites"
-    return f"{len(ants)} alive with {each}; {counted(flying, 'request')} in flight" + (f"; {idle} idle" if idle else "")
+    return f"{len(ants)} running with {each}; {counted(flying, 'request')} in flight" + (
+        f"; {idle} idle" if idle else ""
+    )
 
 
 def _basis(found: Mapping[str, Any]) -> str:
@@ -119,16 +121,18 @@ def _basis(found: Mapping[str, Any]) -> str:
     parts = [f"estimate from {counted(found['fetches'], 'fetch')} since {printing.spell_time(found['since'])} UTC"]
     if found["failing"]:
         many = found["failing"]
-        parts.append(f"{counted(many, 'page')} that failed last {'counts' if many == 1 else 'count'} as not fresh")
+        parts.append(f"{counted(many, 'page')} that failed last {'counts' if many == 1 else 'count'} as obsolete")
     if found["freshness_at"] is not None:
         cycles = (
             f"from {counted(found['freshness_cycles'], 'cycle')}"
             if found["freshness_cycles"]
-            else "from no whole cycle yet"
+            else "before the first whole cycle"
         )
-        parts.append(f"{found['freshness_low']:.1%} to {found['freshness_high']:.1%} in 4 of 5 cases, {cycles}")
+        parts.append(
+            f"{found['freshness_low']:.1%} to {found['freshness_high']:.1%} with a probability of 80 %, {cycles}"
+        )
     if not found["crawling"]:
-        at = found["freshness_at"]
-        parts.append("for now" if at is None else f"of {printing.spell_time(at)} UTC, and older each day")
-        parts.append("no crawl is running to keep it so")
+        if (at := found["freshness_at"]) is not None:
+            parts.append(f"of {printing.spell_time(at)} UTC")
+        parts.append("no crawl is running, so it falls")
     return "; ".join(parts)

@@ -18,8 +18,8 @@ __all__ = ["take_over"]
 @click.argument("server")
 @click.argument("spider")
 @click.option("--project", metavar="BOT_NAME", default="scrapybot", show_default=True, help="BOT_NAME of the project.")
-@click.option("--queue", metavar="KEY", help="Where the queue is.  [default: SPIDER:requests]")
-@click.option("--dupefilter", metavar="KEY", help="Where its filter is.  [default: SPIDER:dupefilter]")
+@click.option("--queue", metavar="KEY", help="Key of the queue.  [default: SPIDER:requests]")
+@click.option("--dupefilter", metavar="KEY", help="Key of the filter.  [default: SPIDER:dupefilter]")
 @click.option("--store", metavar="URL", default=DEFAULT_STORE, help="The spider's store.  [default: on the server]")
 @options.as_json
 def take_over(
@@ -45,9 +45,11 @@ def take_over(
     if as_json:
         printing.print_json({**done._asdict(), "store": without_password(url)})
     else:
-        print(f"{done.requests:,} requests and {done.fingerprints:,} fingerprints are in {without_password(url)} now")
+        print(
+            f"{done.requests:,} requests and {done.fingerprints:,} fingerprints were moved to {without_password(url)}"
+        )
         if done.known:
-            print(f"{done.known:,} requests were known there")
+            print(f"{done.known:,} requests were known there already")
         for why, many in sorted(done.left.items(), key=lambda each: -each[1])[:10]:
             print(f"{many:,} stay in the queue: {why}")
     return 1 if done.left else 0

@@ -25,7 +25,7 @@ _form = click.option(
     "form",
     type=click.Choice(["text", "markdown", "html"]),
     default="text",
-    help="How the text is written; html is the page's own.",
+    help="Format of the text; html is the page's own.",
 )
 
 
@@ -39,8 +39,8 @@ _form = click.option(
 )
 @_form
 @options.main_content
-@click.option("--metadata", is_flag=True, help="With description, language, author and times that the page gives.")
-@click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print one JSON document a line.")
+@click.option("--metadata", is_flag=True, help="Add description, language, author and times that the page states.")
+@click.option("--jsonl", "--json", "as_lines", is_flag=True, help="Print JSON lines: one document a line.")
 def texts(
     *,
     store: str,
@@ -69,8 +69,8 @@ def texts(
         printing.print_json_lines(rows) if as_lines else _print_texts(rows)
     if lost:
         raise RepositoryError(
-            f"{counted(len(lost), 'copy')} cannot be read here (the first: {lost[0]}), and "
-            "no cursor passes them; `webfountain check --repair` has damaged ones fetched again"
+            f"{counted(len(lost), 'copy')} cannot be read here (the first: {lost[0]}), and cursors stop before "
+            f"them; `webfountain check --repair` makes pages with damaged copies due"
         )
 
 
@@ -85,7 +85,7 @@ def _print_texts(rows: Any) -> None:
     last: dict[str, Any] = {}
     printing.print_table(_noting(rows, last), columns)
     if last:
-        print(f"go on with --since {last['cursor']}")
+        print(f"continue with --since {last['cursor']}")
 
 
 def _noting(rows: Iterable[Mapping[str, Any]], last: dict[str, Any]) -> Iterator[Mapping[str, Any]]:

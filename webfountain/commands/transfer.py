@@ -28,7 +28,7 @@ __all__ = ["export", "import_"]
 @click.command(epilog="Example: webfountain export frontier.parquet --store rocksdb://news")
 @click.argument("file", metavar="FILE")
 @options.store
-@click.option("--force", is_flag=True, help="Replace FILE where it is there.")
+@click.option("--force", is_flag=True, help="Replace FILE if it exists.")
 @options.as_json
 def export(file: str, store: str, force: bool, as_json: bool) -> None:
     """Write the whole content of a store to FILE: as Parquet if the name ends in .parquet, else as JSON lines.
@@ -39,7 +39,7 @@ def export(file: str, store: str, force: bool, as_json: bool) -> None:
     """
     path = Path(file)
     if os.path.lexists(path) and (path.is_dir() or not force):
-        raise InputError(f"{file}: is there already" + (", a folder" if path.is_dir() else "; --force replaces it"))
+        raise InputError(f"{file}: exists already" + (", a folder" if path.is_dir() else "; --force replaces it"))
     require_writable_folder(path, name=file)
     with reading(store) as opened:
         end = write_rows(path, opened.rows())

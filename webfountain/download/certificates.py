@@ -29,5 +29,5 @@ def check_certificates(context: ssl.SSLContext) -> None:
         return
     import certifi  # noqa: PLC0415  where the system has authorities nobody needs it
 
-    logger.warning("The system has no certificate authorities: those of certifi are used")
+    logger.warning("The system has no certificate authorities; certifi's are used")
     context.load_verify_locations(certifi.where())

@@ -60,9 +60,9 @@ _DISTRIBUTIONS: Final[Mapping[str, str]] = {
 """Distributions and their histograms."""
 _OTHER: Final = "events"
 _GAUGES: Final[Mapping[str, str]] = {
-    "last_snapshot_timestamp_seconds": "When the process made its last snapshot, UTC seconds.",
-    "event_loop_lag_seconds": "How late the loop of the process was for its last snapshot.",
-    "fetches_per_second": "Settled fetches, over the last ten seconds.",
+    "last_snapshot_timestamp_seconds": "Time of the last snapshot, UTC seconds.",
+    "event_loop_lag_seconds": "Delay of the process's event loop at its last snapshot.",
+    "fetches_per_second": "Settled fetches per second, over the last ten seconds.",
     "sites": "Known sites of the store.",
     "sites_active": "Sites on the active list of the process.",
     "leases_held": "URLs that are leased.",
@@ -82,20 +82,20 @@ class _Families:
 
     def collect(self) -> Iterator[Metric]:
         """Yield each family once."""
-        build = GaugeMetricFamily("webfountain_build_info", "The version that runs.", labels=["version"])
+        build = GaugeMetricFamily("webfountain_build_info", "The version of webfountain.", labels=["version"])
         build.add_metric([__version__], 1.0)
         yield build
         if self._streams is not None:
-            yield GaugeMetricFamily("webfountain_event_streams", "Event streams that are open.", value=self._streams)
+            yield GaugeMetricFamily("webfountain_event_streams", "Open event streams.", value=self._streams)
         yield from self._of_collections()
         yield from self._of_processes()
         yield from _counters(self._figures)
         yield from _histograms(self._figures)
 
     def _of_collections(self) -> Iterator[Metric]:
-        up = GaugeMetricFamily("webfountain_store_up", "1 where the store can be read.", labels=["collection"])
+        up = GaugeMetricFamily("webfountain_store_up", "1 if the store can be read.", labels=["collection"])
         fresh = GaugeMetricFamily(
-            "webfountain_freshness_ratio", "Estimated share of the known pages whose copy is current.",
+            "webfountain_freshness_ratio", "Estimated share of the known pages whose copy is fresh.",
             labels=["collection"],
         )  # fmt: skip
         failing = GaugeMetricFamily(
@@ -119,7 +119,7 @@ class _Families:
         }
         pages = GaugeMetricFamily("webfountain_pages", "Known URLs.", labels=["collection", "state"])
         waits = GaugeMetricFamily(
-            "webfountain_sites_waiting", "Active sites that a snapshot describes, by the reason why they wait.",
+            "webfountain_sites_waiting", "Active sites, by the reason why they wait.",
             labels=["collection", "ant", "reason"],
         )  # fmt: skip
         for each, found in _alive(self._figures):
@@ -217,4 +217,4 @@ def _sentence(stat: str) -> str:
     found = STATS.get(f"{room}/*") or STATS.get(stat)
     if room in _COUNTERS:
         return f"What the crawl counted of {room}, by {_COUNTERS[room][1]}."
-    return "What the crawl counted besides." if found is None or stat not in _ALONE else found.sentence
+    return "Other counts of the crawl." if found is None or stat not in _ALONE else found.sentence

@@ -66,7 +66,7 @@ class RecordLoop:
         try:
             await self._run()
         except Exception:
-            logger.exception("The crawl is not recorded any more")
+            logger.exception("The history of the crawl is not recorded any more, because of an error")
 
     async def _run(self) -> None:
         loop = asyncio.get_running_loop()

@@ -50,7 +50,7 @@ def _change_intervals(evolution: Evolution) -> Any:
 def _lifespans(evolution: Evolution) -> Any:
     groups = {name: group.lifespan_seen for name, group in _largest(evolution).items()}
     drawn, (left, *right) = figure("How long pages are visible (Cho 2000, Figure 4)", 2 if groups else 1)
-    both = {"method 1: as seen": evolution.all.lifespan_seen, "method 2: doubled": evolution.all.lifespan_doubled}
+    both = {"method 1: as observed": evolution.all.lifespan_seen, "method 2: doubled": evolution.all.lifespan_doubled}
     _bars(left, both, "visible lifespan")
     left.set_title(f"{evolution.all.pages:,} pages", fontsize=10)
     for each in right:

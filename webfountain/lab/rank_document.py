@@ -129,7 +129,7 @@ def _numbers(file: Path, nodes: int) -> npt.NDArray[np.int64]:
 def _places(file: Path, pages: Fingerprints) -> npt.NDArray[np.int64]:
     found = positions(np.array(sorted(map(fingerprint, _lines(file))), dtype=np.uint64), pages)
     if not len(found):
-        raise InputError(f"--trusted: {file}: no page of it is in the link log")
+        raise InputError(f"--trusted: {file}: none of its pages is in the link log")
     return found
 
 

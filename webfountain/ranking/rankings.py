@@ -100,7 +100,7 @@ class Rankings:
             self._log.flush()
         if not self._ranker.is_busy():
             if (error := self._ranker.failed()) is not None:
-                logger.error("The ranking failed, the last one stays: %s", error)
+                logger.error("The ranking failed; the last one stays in force: %s", error)
             if self._is_time(at):
                 self._log.flush()
                 self._ranked_pages, self._logged = self._ranked_pages + self._logged, 0
@@ -110,7 +110,7 @@ class Rankings:
             return False
         self._refresh_completeness()
         logger.info(
-            "Ranking %d holds: %d pages", self.scores.epoch, len(self.scores), extra={"event": "ranking/epochs"}
+            "Ranking %d adopted: %d pages", self.scores.epoch, len(self.scores), extra={"event": "ranking/epochs"}
         )
         return True
 

@@ -48,7 +48,7 @@ def added_up(
     from webfountain.core.url_cache import hit_rate  # noqa: PLC0415  numpy costs 0.1 s of start-up
 
     if not reports:
-        raise StoreError("; ".join(failed) or "no ant has reported anything")
+        raise StoreError("; ".join(failed) or "no ant has sent a report")
     total: dict[str, Any] = {}
     for name, value in reports[0].items():
         if name in _PARTS:

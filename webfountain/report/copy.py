@@ -28,7 +28,7 @@ def cat(store: FrontierStore, repository: Pages, url: str) -> StoredCopy:
     name = canonical(url)
     record = store.pages.get(site_of(name), fingerprint(name))
     if record is None:
-        raise InputError(f"{name} is not known here (`webfountain pages` lists what is)")
+        raise InputError(f"{name} is not known here (`webfountain pages` lists the known URLs)")
     if record.copy is None:
         why = f"; its last error was {record.error}" if record.error else ""
         raise InputError(f"{name} is known ({record.state}) but has no copy{why}")

@@ -41,7 +41,7 @@ def collection_of(store: FrontierStore, given: str | None = None) -> Collection:
         return read_collection(given)
     kept = store.board.value(COLLECTION)
     if kept is None:
-        raise PolicyError("--collection: the store has kept no policy file (a crawl keeps the one that is in force)")
+        raise PolicyError("--collection: the store has no policy file (a crawl stores the file that is in force)")
     return CollectionInForce.decode(kept).read()
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from webfountain.core.buckets import interval_of
 from webfountain.core.topics import NEAR, Topics, is_hot, links_from_hot
 from webfountain.frontier.planning.plan_follower import PlanFollower
 from webfountain.metrics import Metrics
@@ -20,6 +21,7 @@ from webfountain.ranking.scores import EpochScores
 from webfountain.ranking.topic_words import words_of
 from webfountain.report.explanation import Explanation, Robots, UrlVerdict
 from webfountain.report.page_path import PagePaths, path_words
+from webfountain.report.plurals import counted, spell_span
 from webfountain.report.unreachable import site_error
 from webfountain.report.verdict_words import robots_words, verdict_words
 from webfountain.store.contract import PLAN, PRICE
@@ -79,13 +81,13 @@ class KnownPage:
         collection = self._facts.collection
         if not collection.is_ranking:
             if collection.is_trusting and isclose(record.importance, record.trust, rel_tol=1e-6):
-                yield "Its importance is its trust, for its policy has no score and nothing is ranked."
+                yield "Its importance is its trust, because its policy has no score and no ranking is made."
             elif collection.is_trusting:
-                yield "Its importance is the trust that it had when it took its place in the queue."
+                yield "Its importance is the trust that it had when it was put into the queue."
             return
         weights = collection.weights_of(record.policy)
         parts = " + ".join(f"{weight / sum(weights.values()):.2g} {name}" for name, weight in weights.items())
-        yield f"Its importance is {parts}, each relative to the mean page."
+        yield f"Its importance is {parts}, each divided by the mean of all pages."
         published = None if folder is None or collection.ranking.every is None else EpochScores(folder)
         if published is not None and published.epoch:
             key = np.frombuffer(fingerprint(record.url), dtype=">u8").astype(np.uint64)
@@ -93,7 +95,7 @@ class KnownPage:
                 name: float(published.lookup(name, key, absent=nan)[0]) for name in weights if name in published.names
             }
             reported = ", ".join(f"{name} {value:.3g}" for name, value in found.items() if not isnan(value))
-            yield f"Ranking {published.epoch} has of it: {reported or 'nothing, for it came later'}."
+            yield f"Ranking {published.epoch} gives it {reported or 'nothing, because it is newer'}."
 
     def _topic_words(self, record: PageRecord) -> Iterator[str]:
         """Yield a sentence about its topic, if the topic puts it before other pages."""
@@ -107,9 +109,9 @@ class KnownPage:
         by = "its links and URL" if waits else "its text"
         hot = is_hot(scores, topic.min_similarity, waits=waits)
         similarity, far = (scores[0] if scores else 0.0), links_from_hot(scores)
-        near = f", {far:.0f} links from a page on topic" if 0 < far <= NEAR else ""
+        near = f", {counted(round(far), 'link')} from a page on topic" if 0 < far <= NEAR else ""
         order = "It goes before others" if hot and waits else "It is on topic" if hot else "It is not on topic"
-        found = f"{similarity:.2g} by {by}, where {topic.min_similarity:g} is asked for"
+        found = f"{similarity:.2g} by {by}, and {topic.min_similarity:g} is required"
         yield f"{order}: its similarity to {topic.query!r} is {found}{near}."
 
     def _target_words(self, record: PageRecord) -> Iterator[str]:
@@ -127,16 +129,16 @@ class KnownPage:
 
     def _state_words(self, record: PageRecord, verdict: UrlVerdict, robots: Robots) -> Iterator[str]:
         error = f" ({record.error})" if record.error else ""
-        yield f"It is {record.state}{error}, {record.depth} hops from the seed."
+        yield f"It is {record.state}{error}, {counted(record.depth, 'hop')} from the seed."
         yield from self._target_words(record)
         if (seed := self._facts.judge.forms.get(self._facts.site)) is not None:
-            yield f"Its site is in scope in the place of {seed}, which redirects to it."
+            yield f"Its site is in scope because the seed {seed} redirects to it."
         if self._facts.home is not None and (why := site_error(self._facts.home)):
-            yield f"Its site could not be asked when it was last tried: {why}."
+            yield f"The last request to its site failed: {why}."
         if record.duplicate_of is not None:
-            yield f"It repeats {record.duplicate_of}: it is fetched seldom, and its links are not followed."
+            yield f"It repeats {record.duplicate_of}, so it is fetched rarely and its links are not followed."
         if self._facts.home is not None and self._facts.home.state.failures:
-            yield f"Its site could not be asked {self._facts.home.state.failures} times in a row."
+            yield f"{counted(self._facts.home.state.failures, 'request')} to its site failed in a row."
         if verdict.reason is not None:
             yield f"It is not fetched any more: {verdict_words(verdict)}."
         elif robots.allowed is False:
@@ -161,23 +163,18 @@ class KnownPage:
 
     def _visit_words(self, record: PageRecord, due: float | None) -> Iterator[str]:
         if due is None:
-            yield "No visit is to be expected."
+            yield "No visit is planned."
             return
-        when = "now" if due <= self._facts.at else f"in {_span(due - self._facts.at)}"
+        when = "now" if due <= self._facts.at else f"in {spell_span(due - self._facts.at)}"
         if record.immediate is not None:
-            yield f"It is on the immediate queue: its next visit is as soon as its site may be asked ({when})."
+            yield f"Next visit: {when}. It is on the immediate queue, before all other pages."
         elif record.state == "never-crawled":
             home = self._facts.home
             many = 0 if home is None else home.pages[0]
-            yield f"It waits to be fetched first, one of {many:,} of its site, which may be asked {when}."
+            waiting = counted(many, "never-crawled page")
+            yield f"First visit: {when} at the earliest. Its site has {waiting}."
         elif record.due is not None:
-            yield f"Its next visit is {when}: it has a time of its own, after {record.failures} failures in a row."
+            yield f"Next visit: {when}, after {counted(record.failures, 'failure')} in a row."
         else:
-            yield f"Its next visit is {when} at the latest, by its bucket {record.bucket} and the plan."
-
-
-def _span(seconds: float) -> str:
-    for unit, length in (("days", 86_400), ("hours", 3600), ("minutes", 60)):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} seconds"
+            interval = spell_span(interval_of(record.bucket, self._facts.store.census.fastest_s))
+            yield f"Next visit: {when} at the latest. It changes about every {interval} (bucket {record.bucket})."

@@ -105,7 +105,7 @@ class PagePaths:
         hop = self._recorded(record, recorded, recorded.arrival, inherited)
         was_earlier = before.cause == "switch" and before.at is not None and record.first_seen < before.at
         if recorded.cause == "found" and was_earlier and hop.because is not None:
-            words = f"it was found before the page that links it was switched to {parent.policy!r}"
+            words = f"it was found before the page that links to it was switched to {parent.policy!r}"
             hop = msgspec.structs.replace(hop, because=words)
         return hop
 
@@ -140,12 +140,12 @@ class PagePaths:
                 return f"{self._rules.get(recorded.rule, 'a rule that the policy file no longer has')} gives it{when}"
             case "conflict":
                 rule = self._collection.conflict
-                how = "conflict.rule of then" if rule == "first" else f"conflict.rule = {rule!r}"
-                return f"this link counts for more than those before it ({how}){when}"
+                how = "the conflict.rule at that time" if rule == "first" else f"conflict.rule = {rule!r}"
+                return f"this link counts more than earlier ones ({how}){when}"
             case "followed":
-                return f"it went with the page that led to it, which was switched{when}"
+                return f"the page that led to it was switched{when}"
             case "edit":
-                return f"an edit of the policy file put it there{when}"
+                return f"by an edit of the policy file{when}"
         return None if record.policy == inherited else "found under another version of the policy file"
 
     def _guess(self, record: PageRecord, inherited: str) -> str | None:
@@ -153,7 +153,7 @@ class PagePaths:
         if record.policy == inherited:
             return None
         rules = [f"switch[{n}]" for n, rule in enumerate(self._collection.tables.switch) if rule.to == record.policy]
-        maybe = f"perhaps {' or '.join(rules)}" if record.state != "never-crawled" and rules else "what gave it that"
+        maybe = f"perhaps {' or '.join(rules)}" if record.state != "never-crawled" and rules else "the cause is unknown"
         return f"{maybe}; it was not recorded"
 
 
@@ -172,10 +172,10 @@ def path_words(path: tuple[Hop, ...]) -> Iterator[str]:
     first = path[0]
     begin = {
         "seed": "is a seed",
-        "former-seed": "was a seed, which the policy file names no more",
+        "former-seed": "was a seed, which the policy file does not name any more",
         "sitemap": "was named by a sitemap",
-        "now": "was asked for by hand",
-        "unrecorded": "came in by a way that was not recorded",
+        "now": "was requested by `now`",
+        "unrecorded": "was found in a way that was not recorded",
     }
     yield f"{first.url} {begin.get(first.by, 'was linked by a page that is not known any more')}."
     verbs = {"redirect": "It redirects to", "link": "It links", "unrecorded": "It links, or redirects to,"}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from webfountain.core.forecast import published
+from webfountain.report.plurals import counted
 from webfountain.store.contract import FORECAST, PLAN
 
 if TYPE_CHECKING:
@@ -97,16 +98,14 @@ def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str
     now = plan.period_at(at)
     words = f"{name}, period {now + 1} of {plan.periods}"
     if foretold is not None:
-        rests = f"{foretold.cycles} cycles" if foretold.cycles else "nothing yet"
-        between = f"{foretold.low:.1%} to {foretold.high:.1%}"
-        return (
-            f"{words}, foretells {foretold.share:.1%} obsolete in its cycle ({between} in 4 of 5 cases, from {rests})"
-        )
+        rests = counted(foretold.cycles, "cycle") if foretold.cycles else "no cycle yet"
+        likely = f"{foretold.low:.1%} to {foretold.high:.1%} with a probability of 80 %, from {rests}"
+        return f"{words}, forecasts {foretold.share:.1%} obsolete pages in its cycle ({likely})"
     if plan.fountain:  # a model of independent pages cannot foresee a release
         return words
     known = plan.forecast.pages[now]
     share = plan.forecast.obsolete_oldest_first[now] / known if known else 0.0
-    return f"{words}, predicts {share:.1%} obsolete at its end"
+    return f"{words}, forecasts {share:.1%} obsolete pages at its end"
 
 
 def _happened(store: FrontierStore, plan: Plan) -> list[dict[str, int]]:

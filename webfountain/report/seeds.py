@@ -123,7 +123,7 @@ def _verdict_on(
     to = "" if url == seed else f"it redirects to {url}: "
     if record is None:
         reason = judge.judge([seed], judge.seed(policy))[0].reason
-        why = "it is forgotten, or not loaded yet" if reason is None else f"the policy file refuses it ({reason})"
+        why = "it was forgotten, or is not loaded yet" if reason is None else f"the policy file refuses it ({reason})"
         return SeedWithoutPage(seed, why, tried=reason is not None)
     if record.state == "crawled":
         return None
@@ -136,7 +136,7 @@ def _refusal_of(judge: Judge, record: PageRecord) -> str:
     reason = (record.error or "").removeprefix("target ")
     if reason == "out_of_scope" and not judge.is_in_scope(site_of(record.target or "")):
         return "which is out of scope (give it as a seed to crawl it)"
-    return f"which is refused ({reason.replace('_', ' ')})" if reason else "which is forgotten"
+    return f"which is refused ({reason.replace('_', ' ')})" if reason else "which was forgotten"
 
 
 def _state_of(store: FrontierStore, record: PageRecord) -> tuple[str, bool]:
@@ -149,7 +149,7 @@ def _state_of(store: FrontierStore, record: PageRecord) -> tuple[str, bool]:
         case "never-crawled":
             home = store.sites.get(site_of(record.url))
             error = "" if home is None else remembered(home).error
-            return (f"its site cannot be reached ({error})", True) if error else ("it was not asked yet", False)
+            return (f"its site cannot be reached ({error})", True) if error else ("it was not fetched yet", False)
         case _:
             return f"it failed ({record.error or record.status})", True
 

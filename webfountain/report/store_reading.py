@@ -48,19 +48,19 @@ def existing_folder(url: str) -> Path:
     """Return the folder of an embedded store. Raise InputError if there is none, so that reading never creates one."""
     folder = folder_of(url)
     if folder is None and is_shared(url):
-        raise InputError("--store: a store on a server has no folder, which this command needs (it has for rocksdb://)")
+        raise InputError("--store: this command needs a store in a folder (rocksdb://)")
     if folder is None:
         raise InputError(
-            f"--store {url!r}: nothing to look at (use rocksdb:///absolute/folder or rocksdb://relative/folder)"
+            f"--store {url!r}: nothing to read (use rocksdb:///absolute/folder or rocksdb://relative/folder)"
         )
     if (folder / "valkey").is_dir() and not (folder / "db").is_dir() and not is_shared(url):
-        raise InputError(f"--store {url!r}: the store there is one for many ants; give --store valkey://{folder}")
+        raise InputError(f"--store {url!r}: the store there is for many ants; give --store valkey://{folder}")
     if not folder.is_dir():
         raise InputError(f"--store {url!r}: there is no folder {folder} (`webfountain crawl` or `demo` makes one)")
     spiders = sorted(each.parent.name for each in folder.glob("*/db"))
     if spiders and not (folder / "db").is_dir() and not is_shared(url):
         raise InputError(
-            f"--store {url!r}: has a store for each spider there; give --store rocksdb://{folder}/{spiders[0]}"
+            f"--store {url!r}: contains one store for each spider; give --store rocksdb://{folder}/{spiders[0]}"
         )
     return folder
 
@@ -77,7 +77,7 @@ def repository_folder(store_url: str, given: str | None) -> Path:
     if given is not None:
         return Path(given)
     if folder_of(store_url) is None and is_shared(store_url):
-        raise InputError("--repository: a store on a server has no folder for copies; name theirs")
+        raise InputError("--repository: a store on a server has no folder of copies; give it")
     return existing_folder(store_url) / "repository"
 
 

@@ -22,14 +22,14 @@ __all__ = ["Sample", "freshness_summary", "places", "summary"]
 
 _FOUND: Final = tuple(kind for kind in get_args(OutcomeKind) if kind in FETCHED)
 _REASONS: Final = {
-    "finished": "all is asked",
-    "idle": "nothing is left to do",
+    "finished": "everything was fetched",
+    "idle": "nothing is left to fetch",
     "max_pages": "--max-pages is reached",
-    "max_seconds": "--max-seconds are over",
+    "max_seconds": "--max-seconds is reached",
     "shutdown": "stopped by a signal",
 }
 _HINTS: Final = {
-    "javascript": "drawn by scripts, which are not run",
+    "javascript": "built by scripts, which are not run",
     "login": "behind a log-in",
     "consent": "behind a question for consent",
 }
@@ -79,7 +79,7 @@ def freshness_summary(samples: Sequence[Sample]) -> str:
     if not samples:
         return "  not measured: the crawl ended before the first period did"
     last = samples[-1]
-    lines = [f"  {last.fresh:.1%} of the {last.pages:,} pages that exist now are held exactly as the server has them"]
+    lines = [f"  {last.fresh:.1%} of the {last.pages:,} live pages have a copy that equals the server's page"]
     for sample in samples:
         full = round(sample.fresh * _BAR)
         lines.append(f"  period {sample.period:>3}  {'█' * full}{'·' * (_BAR - full)} {sample.fresh:6.1%}")
@@ -105,7 +105,7 @@ def _waiting(urls: int, *, idle: bool) -> str:
     """Return the number of never-crawled URLs; in an idle crawl, their hosts are dead or have an unreachable
     robots.txt.
     """
-    why = "that cannot be asked now (a dead host, an unreachable robots.txt)" if idle else "not asked yet"
+    why = "that cannot be fetched now (a dead host, an unreachable robots.txt)" if idle else "not fetched yet"
     return f"{counted(urls, 'known URL')} {why}" if urls else ""
 
 

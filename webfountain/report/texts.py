@@ -66,7 +66,7 @@ class ListPlace(NamedTuple):
         """Return the position that a cursor of the list names. Raise InputError if it is not such a cursor."""
         found = _LIST_CURSOR.fullmatch(text)
         if found is None or not is_cursor(found["log"]) or len(found["key"]) % 2:
-            raise InputError(f"{text!r} is no cursor of a list of texts (each line has one)")
+            raise InputError(f"{text!r} is not a cursor of `texts` (each of its lines has one)")
         return cls(found["log"], found["site"], bytes.fromhex(found["key"]))
 
 

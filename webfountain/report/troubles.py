@@ -36,7 +36,7 @@ class Troubles(msgspec.Struct, frozen=True):
         failed = self.failed_seeds
         if not failed:
             return ""
-        return f"{counted(len(failed), 'seed')} brought no page: {'; '.join(seed_lines(failed))}"
+        return f"{counted(len(failed), 'seed')} gave no page: {'; '.join(seed_lines(failed))}"
 
 
 def troubles_of(store: FrontierStore, *, year: int) -> Troubles:

@@ -15,6 +15,7 @@ from webfountain.public_addresses import is_private_host
 from webfountain.ranking.scores import NOFOLLOW, REDIRECT
 from webfountain.report.explanation import Explanation, UrlVerdict
 from webfountain.report.page_path import seed_place
+from webfountain.report.plurals import counted
 from webfountain.report.verdict_words import robots_words, verdict_words
 from webfountain.urls import fingerprint, host_of, site_of
 
@@ -45,31 +46,30 @@ class UnknownUrl:
         why = [*facts.form_words(given)]
         if (rule := facts.collection.rules.find(facts.url)) is not None:
             spelled = spell_rule(facts.collection.tables.rule[rule.place])
-            why.append(f"Whoever links it, rule[{rule.place}] is for it ({spelled}).")
+            why.append(f"rule[{rule.place}] applies to it, whatever page links to it ({spelled}).")
         if named is not None:
             seed = facts.verdict(Origin("seed", 0, named[1]))
-            end = "that no crawl has taken in yet, or it was forgotten" if seed.reason is None else "that is refused"
+            end = "that no crawl has loaded yet, or it was forgotten" if seed.reason is None else "that is refused"
             why.append(f"It is a seed ({named[0]}) {end}{'' if seed.reason is None else ': ' + verdict_words(seed)}.")
         elif self._linking is not None:
             why.append(self._link_words(self._linking, verdicts[0]))
         elif linked := {} if links is None else _sources_of(links, facts.url):
             why += itertools.islice(self._linked_words(linked), _SHOWN)
             if len(linked) > _SHOWN:
-                why.append(f"So do {len(linked) - _SHOWN} more pages.")
+                more = len(linked) - _SHOWN
+                why.append(f"{counted(more, 'more page')} {'links' if more == 1 else 'link'} to it.")
         elif all(verdict.reason is not None for verdict in verdicts):
-            why.append(f"It was never taken in: {verdict_words(verdicts[0])}.")
+            why.append(f"It is not known here: {verdict_words(verdicts[0])}.")
         else:
             open_to = ", ".join(repr(each.policy) for each in verdicts if each.reason is None)
-            why.append(
-                f"Nothing keeps it out (under {open_to}): no page that was fetched links it, or it was forgotten."
-            )
+            why.append(f"No rule refuses it (under {open_to}): no fetched page links to it, or it was forgotten.")
             if facts.home is None:
-                why.append(f"Of its site, {facts.site}, no page is known.")
+                why.append(f"No page of its site {facts.site} is known.")
         if not facts.collection.network.allow_private and is_private_host(host_of(facts.site)):
             why.append("It would not be fetched: its address is private (network.allow_private = False).")
         if robots.allowed is False:
             why.append(f"It would not be fetched: {robots_words(robots)}.")
-        why += [f"{url} is known, and is another page." for url in alike]
+        why += [f"{url} is known, but is a different page." for url in alike]
         return Explanation(given, facts.url, known=False, why=tuple(why), verdicts=verdicts, robots=robots, alike=alike)
 
     def _verdicts(self) -> tuple[UrlVerdict, ...]:
@@ -89,29 +89,28 @@ class UnknownUrl:
         for url, flag in sorted(linked.items()):
             page = self._facts.store.pages.get(site_of(url), fingerprint(url))
             if flag & NOFOLLOW:
-                yield f"{url} links it, and wants nobody to follow that link (nofollow)."
+                yield f"{url} links to it with nofollow."
             elif page is None:
-                yield f"{url} links it, which is not known any more."
+                yield f"{url} links to it, but is not known any more."
             elif page.duplicate_of is not None:
-                yield f"{url} links it, whose links are not followed, for it repeats {page.duplicate_of}."
+                yield f"{url} links to it, but repeats {page.duplicate_of}, so its links are not followed."
             else:
                 is_redirect = bool(flag & REDIRECT)
                 depth = page.depth + (not is_redirect)
                 kind: Literal["link", "redirect"] = "redirect" if is_redirect else "link"
                 verdict = self._facts.verdict(Origin(kind, depth, page.policy, page.trust, page.url))
-                end = "it was forgotten, or is taken in when that page changes" if verdict.reason is None else ""
-                yield f"{url} links it, under {verdict.policy!r}: {end or 'refused, ' + verdict_words(verdict)}."
+                end = "it was forgotten, or it will be added when that page changes" if verdict.reason is None else ""
+                yield f"{url} links to it, under {verdict.policy!r}: {end or 'refused, ' + verdict_words(verdict)}."
 
     def _link_words(self, page: PageRecord, verdict: UrlVerdict) -> str:
         """Yield sentences about the link from the known page that the user named."""
-        under = f"as linked by {page.url}, under {verdict.policy!r} and {page.depth + 1} hops from the seed,"
+        hops = counted(page.depth + 1, "hop")
+        under = f"As a link of {page.url}, under {verdict.policy!r} and {hops} from the seed, it"
         if verdict.reason is not None:
-            return f"It is not taken in {under} for {verdict_words(verdict)}."
+            return f"{under} is refused: {verdict_words(verdict)}."
         if page.last_crawled is None:
-            return f"It would be taken in {under} but that page was not fetched yet."
-        return (
-            f"It would be taken in {under} so that page did not link it when it was fetched last, or it was forgotten."
-        )
+            return f"{under} would be added, but that page was not fetched yet."
+        return f"{under} would be added. So that page did not link to it at its last fetch, or it was forgotten."
 
     def _reached(self) -> Iterator[str]:
         tables = self._facts.collection.tables

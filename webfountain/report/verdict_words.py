@@ -47,8 +47,8 @@ def verdict_words(verdict: UrlVerdict) -> str:
         "out_of_scope": "its site is out of scope",
         "too_deep": "it is too many hops from a seed",
         "too_long": "it is too long",
-        "trap_repeated": "it repeats a segment, as endless pages do",
-        "trap_calendar": "it leads out of a calendar",
+        "trap_repeated": "it repeats a path segment or parameter too often (a trap)",
+        "trap_calendar": "it is a calendar page too far in the past or future (a trap)",
     }
     rule = verdict.rule
     assert verdict.reason is not None
@@ -57,5 +57,5 @@ def verdict_words(verdict: UrlVerdict) -> str:
 
 def robots_words(robots: Robots) -> str:
     if robots.line is None:
-        return "robots.txt could not be read, and until it can be nothing of the site is asked"
+        return "robots.txt could not be read; until then no page of the site is fetched"
     return f"robots.txt refuses it (line {robots.number}: {robots.line})"

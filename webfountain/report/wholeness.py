@@ -148,7 +148,7 @@ def _trouble(repository: Pages, record: PageRecord, copy: Copy) -> str | None:
         return str(error)
     # After a repair of the store, a page has no copy until it is fetched again.
     if record.digest is not None and hashlib.sha1(body, usedforsecurity=False).hexdigest() != record.digest:
-        return "its digest is not that of the page's record"
+        return "its digest differs from the digest in the page's record"
     return None
 
 

@@ -329,7 +329,7 @@ class Retention:
         if held <= (self._max_bytes or 0):
             return
         limit = f"more than repository.max_bytes = {self._max_bytes}"
-        where = f"repository {self._folder.directory} holds {held} bytes, {limit}"
+        where = f"repository {self._folder.directory} has {held} bytes, {limit}"
         if self._keep_all:
             raise RepositoryError(f'{where}, and keep = "all" deletes nothing: raise max_bytes or set keep = "newest"')
         sizes = {number: path.stat().st_size for number, path in self._folder.files().items()}

@@ -240,7 +240,7 @@ def _hold(directory: Path) -> int:
         holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip() or "unknown"
         os.close(descriptor)
         raise RepositoryHeld(
-            f"repository {directory} is being written by process {holder}: stop it, or give another folder"
+            f"repository {directory} is in use by process {holder}: stop it, or give another folder"
         ) from None
     os.ftruncate(descriptor, 0)
     os.pwrite(descriptor, f"{os.getpid()}\n".encode(), 0)

@@ -159,7 +159,7 @@ class FencedReader:
             try:
                 child = _Child()
             except OSError as error:
-                logger.warning("No process can be started to read a page: %s", error.strerror)
+                logger.warning("Cannot start a process to read a page: %s", error.strerror)
                 return JobResult(error="parse-crash", died=True)
             self._own.child = child
             with self._guard:

@@ -200,7 +200,7 @@ class SearchIndex:
                 base.executescript(_SCHEMA)
             found = base.execute("PRAGMA user_version").fetchone()[0]
             if found not in (0, _FORMAT):
-                raise StoreError(f"{self._path}: another version of webfountain made this index; remove it")
+                raise StoreError(f"{self._path}: another version of webfountain made this index; delete it")
             if not found and not read_only:
                 base.execute(f"PRAGMA user_version = {_FORMAT}")
         except BaseException:

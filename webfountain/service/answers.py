@@ -167,12 +167,14 @@ class ChangesPart(msgspec.Struct, frozen=True):
 class SearchQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query for a full-text search."""
 
-    words: Annotated[str, Meta(min_length=1, max_length=1000, description="Words; see the command `search`.")]
+    words: Annotated[
+        str, Meta(min_length=1, max_length=1000, description="Words to search for; see the command `search`.")
+    ]
     site: Annotated[str, Meta(max_length=2000, description="Only pages of this site.")] = ""
     since: Annotated[float | None, Meta(description="Only pages fetched from this time on, UTC seconds.")] = None
     until: Annotated[float | None, Meta(description="Only pages fetched before this time, UTC seconds.")] = None
     verdict: Annotated[str, Meta(max_length=20, description="Only pages with this last verdict.")] = ""
-    limit: Annotated[int, Meta(ge=1, le=100, description="The best so many.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=100, description="Maximum number of results, the best first.")] = 20
 
 
 class HistoryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -182,7 +184,7 @@ class HistoryQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Length of a sample. Minutes are kept for two days, hours for ninety days, days forever."""
     since: Seconds = 0.0
     until: Seconds | None = None
-    limit: Annotated[int, Meta(ge=1, le=3000, description="The newest so many.")] = 1500
+    limit: Annotated[int, Meta(ge=1, le=3000, description="Maximum number of rows, the newest first.")] = 1500
 
 
 class HistoryPart(msgspec.Struct, frozen=True):
@@ -238,7 +240,7 @@ class UnblockBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class DrainBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The crawling process that must give up its sites and end."""
 
-    ant: Annotated[str, Meta(min_length=1, max_length=500, description="Its name in `status` or `live`.")]
+    ant: Annotated[str, Meta(min_length=1, max_length=500, description="Its name, as in `status` or `live`.")]
 
 
 class PolicyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

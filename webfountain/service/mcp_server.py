@@ -28,8 +28,8 @@ __all__ = ["PATH", "RoleGate", "http_application", "serve_http", "serve_stdio", 
 
 PATH: Final = "/mcp"
 _INSTRUCTIONS: Final = (
-    "A collection of web pages kept fresh by a crawler. Search it, read pages, ask what changed and how fresh it is. "
-    + NOTICE
+    "A collection of web pages kept fresh by a crawler. Search it, read pages, and find out what changed and "
+    "how fresh it is. " + NOTICE
 )
 
 

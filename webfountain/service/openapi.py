@@ -65,7 +65,7 @@ def _described(each: Operation, schema_of: dict[str, Any], components: dict[str,
         "responses": {
             "200": {"description": each.summary, "content": _content(each, schema_of)},
             "default": {
-                "description": "What is wrong.",
+                "description": "What is wrong, and where.",
                 "content": {CONTENT_TYPE: {"schema": schema_of[str(Problem)]}},
             },
         },

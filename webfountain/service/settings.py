@@ -105,7 +105,7 @@ def address_of(text: str) -> Address:
             raise ValueError(port)
     except ValueError:
         raise InputError(
-            f"listen {text!r}: is no address (allowed: 127.0.0.1:9411, 9411, [::1]:9411, /path/of/socket)"
+            f"listen {text!r}: is not an address (allowed: 127.0.0.1:9411, 9411, [::1]:9411, /path/of/socket)"
         ) from None
     return Address(host, number)
 

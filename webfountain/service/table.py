@@ -140,7 +140,7 @@ def _reads() -> Iterable[Operation]:
         query=answers.TextsQuery, read=_texts,
     )  # fmt: skip
     yield Operation(
-        "explain", "GET", f"{PREFIX}/explain", "Why a URL is in its state, or was refused.", ExplanationAnswer,
+        "explain", "GET", f"{PREFIX}/explain", "The state of a URL, or why it was refused.", ExplanationAnswer,
         query=answers.ExplainQuery, read=_explain,
     )  # fmt: skip
     yield Operation(
@@ -152,7 +152,7 @@ def _reads() -> Iterable[Operation]:
         query=answers.HistoryQuery, read=_history,
     )  # fmt: skip
     yield Operation(
-        "search", "GET", f"{PREFIX}/search", "Pages whose titles and texts have some words, the best first.",
+        "search", "GET", f"{PREFIX}/search", "Pages whose title or text matches, the best first.",
         SearchAnswer, query=answers.SearchQuery, read=_search,
     )  # fmt: skip
 
@@ -188,15 +188,15 @@ def _notes() -> Iterable[Operation]:
         body=Nothing, role="operate", write=_resume, tag="notes",
     )  # fmt: skip
     yield Operation(
-        "block", "POST", f"{PREFIX}/block", "Keep a site or a URL prefix from being fetched.", NoteAnswer,
+        "block", "POST", f"{PREFIX}/block", "Block a site or a URL prefix.", NoteAnswer,
         body=answers.BlockBody, role="operate", write=_block, tag="notes",
     )  # fmt: skip
     yield Operation(
-        "unblock", "POST", f"{PREFIX}/unblock", "End the block of a site or a URL prefix.", NoteAnswer,
+        "unblock", "POST", f"{PREFIX}/unblock", "Remove the block of a site or a URL prefix.", NoteAnswer,
         body=answers.UnblockBody, role="operate", write=_unblock, tag="notes",
     )  # fmt: skip
     yield Operation(
-        "drain", "POST", f"{PREFIX}/drain", "Have a crawling process give up its sites and end.", NoteAnswer,
+        "drain", "POST", f"{PREFIX}/drain", "End one crawling process and give its sites to the others.", NoteAnswer,
         body=answers.DrainBody, role="operate", write=_drain, tag="notes",
     )  # fmt: skip
     yield Operation(

@@ -231,7 +231,7 @@ def test_a_url_is_asked_for_and_comes(chromium: Any, live: Live, session: str, b
             page.locator(".b-known").wait_for()
             press_until(page, "Send them")
             page.keyboard.press("Enter")
-        page.get_by_text("1 URLs are sent").wait_for()
+        page.get_by_text("1 URL was sent").wait_for()
         page.goto(f"{live.here}/page?url={quote(live.seed)}")
         wait_for(lambda: page.reload() and _last_fetch(page) > before)
 

@@ -157,7 +157,7 @@ def test_pages_say_what_the_collection_holds(plain: str) -> None:
         assert "no served collection" in await page(service, "/collections/none", status=404)
         assert "twice" in await page(service, f"{ONE}/sites?after=1&after=2", status=400)
         older = await page(service, f"{ONE}/changes?before=1")
-        assert "no entry that fits" in older
+        assert "No entry of the change log matches" in older
 
     ask(plain, questions)
 
@@ -198,11 +198,11 @@ def test_forms_reach_the_inbox_of_the_crawl(tmp_path: Path, plain: str) -> None:
 
     async def questions(service: Served) -> None:
         await service.log_in()
-        assert "stops asking" in await send(service, ONE, origin=service.address, act="pause")
+        assert "stops its requests" in await send(service, ONE, origin=service.address, act="pause")
         checked = await send(service, f"{ONE}/now", urls=f"{SITES[0]}/3\n\n{SITES[0]}/new\nno url", act="check")
         assert [word in checked for word in ("b-known", "b-taken", "b-refused")] == [True] * 3
-        assert "1 URLs are sent" in await send(service, f"{ONE}/now", urls=f"{SITES[0]}/new", act="send")
-        assert "no URL in the box" in await send(service, f"{ONE}/now", urls=" \n", act="send")
+        assert "1 URL was sent" in await send(service, f"{ONE}/now", urls=f"{SITES[0]}/new", act="send")
+        assert "Enter at least one URL" in await send(service, f"{ONE}/now", urls=" \n", act="send")
         where = f"{ONE}/site?site={SITES[1]}"
         assert "not forgotten" in await send(service, where, site=SITES[1], act="forget")
         await send(service, where, site=SITES[1], act="forget", sure="yes")

@@ -449,7 +449,7 @@ def test_status_sites_pages_and_changes_look_at_a_store_on_a_server(tmp_path: Pa
 
     status = json.loads(said(commands_status.status, "--json"))
     assert (status["pages"]["crawled"], status["active_sites"], status["crawling"]) == (40, 40, False)
-    assert "ants    none is alive" in said(commands_status.status)
+    assert "ants    none is running" in said(commands_status.status)
     assert store.claims is not None
     for name, note in {"ant/a": AntNote(5.0, sites=3, in_flight=2), "ant/b": AntNote(5.0, idle_since=4.0)}.items():
         notes = {name: msgspec.msgpack.encode(note)}
@@ -458,7 +458,7 @@ def test_status_sites_pages_and_changes_look_at_a_store_on_a_server(tmp_path: Pa
     status = json.loads(said(commands_status.status, "--json"))
     assert status["crawling"]
     assert [(ant["name"], ant["sites"]) for ant in status["ants"]] == [("a", 3), ("b", 0)]
-    assert "ants    2 alive with 3, 0 sites; 2 requests in flight; 1 idle" in said(commands_status.status)
+    assert "ants    2 running with 3, 0 sites; 2 requests in flight; 1 idle" in said(commands_status.status)
     assert len(json.loads(said(commands_sites.sites, "--json"))) == 40
     assert len(said(commands_pages.pages, "--jsonl").splitlines()) == 80
     lines = said(changes.changes, "--jsonl").splitlines()

@@ -37,17 +37,15 @@ _MARK = "made-by-webfountain-demo"
     "--collection",
     metavar="FILE",
     default=lambda: str(example("demo.toml")),
-    help="Policy file.  [default: the demo.toml of webfountain]",
+    help="Policy file.  [default: webfountain's demo.toml]",
 )
-@click.option(
-    "--store", metavar="URL", default=_STORE, show_default=True, help="Where the frontier lives; emptied at the start."
-)
-@click.option("--seed", type=int, default=1, show_default=True, help="Another seed, another web.")
-@click.option("--sites", type=click.IntRange(1, 200), default=5, show_default=True, help="Sites of the web.")
+@click.option("--store", metavar="URL", default=_STORE, show_default=True, help="The store, emptied at the start.")
+@click.option("--seed", type=int, default=1, show_default=True, help="Seed of the generated web.")
+@click.option("--sites", type=click.IntRange(1, 200), default=5, show_default=True, help="Number of sites.")
 @click.option(
     "--pages", type=click.IntRange(1), default=300, show_default=True, help="Live pages of all sites at the start."
 )
-@click.option("--seconds", type=options.FiniteRange(1), default=55.0, show_default=True, help="Length of the crawl.")
+@click.option("--seconds", type=options.FiniteRange(1), default=55.0, show_default=True, help="Length of the crawl, s.")
 @click.option("--serve", is_flag=True, help="Serve the collection beside the crawl (see `serve`).")
 @options.as_json
 def demo(
@@ -92,9 +90,11 @@ def _emptied(store: str) -> Path:
     if folder is None:
         raise InputError(f"--store {store!r}: the demo needs rocksdb://FOLDER")
     if folder.exists() and any(folder.iterdir()) and not (folder / _MARK).exists():
-        raise InputError(f"--store {store!r}: {folder} holds something that no demo made; give another folder")
+        raise InputError(f"--store {store!r}: {folder} contains files that the demo did not make; give another folder")
     if is_held(folder):
-        raise InputError(f"--store {store!r}: another demo is running there; wait for its end, or give another folder")
+        raise InputError(
+            f"--store {store!r}: another demo is running there; wait until it ends, or give another folder"
+        )
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(mode=0o700, parents=True)
     (folder / _MARK).touch()

@@ -24,32 +24,32 @@ _FILE = click.Path(path_type=Path)
 @click.command(
     epilog="Example: webfountain evolution --events kafka-events.parquet --pages kafka-pages.parquet --plots figures"
 )
-@click.option("--events", type=_FILE, multiple=True, help="A trace's events; again for each further trace.")
-@click.option("--pages", type=_FILE, multiple=True, help="Its pages, in the same order.")
-@click.option("--store", metavar="URL", help="The pages of a store instead of a trace.")
-@click.option("--start", metavar="DATE", help="Watch a trace from this day on.  [default: its first event]")
-@click.option("--days", type=click.IntRange(1), help="Watch it for so many days.  [default: to its last event]")
+@click.option("--events", type=_FILE, multiple=True, help="Events of a trace; repeatable.")
+@click.option("--pages", type=_FILE, multiple=True, help="Pages of the trace; repeatable, in the same order.")
+@click.option("--store", metavar="URL", help="Analyse a store instead of a trace.")
+@click.option("--start", metavar="DATE", help="First day.  [default: the first event]")
+@click.option("--days", type=click.IntRange(1), help="Number of days.  [default: to the last event]")
 @click.option("--served", is_flag=True, help="Leave out pages of a trace that have no URL.")
 @click.option(
     "--min-change",
     type=options.FiniteRange(0, 1),
     default=0.0,
     show_default=True,
-    help="Changes of a trace that leave a resemblance above 1 - R did not happen.",
+    help="Ignore changes of a trace that leave a resemblance above 1 - R.",
 )
 @click.option(
     "--day",
     type=options.FiniteRange(0, min_open=True),
     default=DAY,
     show_default=True,
-    help="Seconds that count as a day of a store.",
+    help="Length of a day of a store, s.",
 )
 @click.option(
     "--group-by",
     type=click.Choice(["site", "tld"]),
     default="site",
     show_default=True,
-    help="A curve for each of these.",
+    help="Draw one curve for each of these.",
 )
 @click.option("--plots", type=_FILE, metavar="DIR", help="Draw Figures 2, 4, 5 and 6 of Cho 2000 there.")
 @options.as_json
@@ -90,7 +90,7 @@ def _observed_traces(
     if len(events) != len(pages):
         raise InputError(f"evolution: {len(events)} --events and {len(pages)} --pages; each trace has one of both")
     if len(events) > 1 and (start is None or days is None):
-        raise InputError("evolution: several traces need --start and --days, so that they are watched together")
+        raise InputError("evolution: several traces need --start and --days, so that they cover the same days")
     begin = None if start is None else options.time_of(start)
     all_observed = [
         observe_trace(event, page, start=begin, days=days, min_change=min_change, served=served)
@@ -125,7 +125,7 @@ def _days(group: GroupEvolution) -> str:
 def _print_group(name: str, group: GroupEvolution) -> None:
     print(f"\n{name}")
     print("  change interval     " + _shares(group.change_interval))
-    print("  lifespan, as seen   " + _shares(group.lifespan_seen))
+    print("  lifespan, observed  " + _shares(group.lifespan_seen))
     print("  lifespan, doubled   " + _shares(group.lifespan_doubled))
     for check in group.poisson:
         if check.distance is None or check.critical is None or check.over_dispersion is None:

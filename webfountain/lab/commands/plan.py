@@ -50,17 +50,25 @@ def plan() -> None:
 
 @plan.command(epilog="Example: webfountain plan solve emt1 --periods 14 --out plan.npz")
 @click.argument("instance", metavar="INSTANCE.toml")
-@click.option("--strategy", metavar="NAME", help="One of the file's strategies.  [default: its first]")
+@click.option("--strategy", metavar="NAME", help="A strategy of the file.  [default: the first]")
 @click.option("--version", type=click.Choice(_VERSIONS), default="v1", show_default=True, help="Of the page shares.")
-@click.option("--periods", type=click.IntRange(1), metavar="T", help="Time periods instead of the file's.")
-@click.option("--buckets", type=click.IntRange(1), metavar="B", help="Buckets instead of the file's.")
+@click.option("--periods", type=click.IntRange(1), metavar="T", help="Number of periods.  [default: the file's]")
+@click.option("--buckets", type=click.IntRange(1), metavar="B", help="Number of buckets.  [default: the file's]")
 @click.option(
-    "--solver", type=click.Choice(SOLVERS), default="auto", show_default=True, help="auto: the one that fits the model."
+    "--solver",
+    type=click.Choice(SOLVERS),
+    default="auto",
+    show_default=True,
+    help="auto chooses the one that fits the model.",
 )
 @click.option(
-    "--quality", type=click.Choice(QUALITIES), default="normal", show_default=True, help="high: nearer, and slower."
+    "--quality",
+    type=click.Choice(QUALITIES),
+    default="normal",
+    show_default=True,
+    help="high is more exact and slower.",
 )
-@click.option("--out", metavar="FILE.npz", help="Write the plan: x (T, B) and z (T).")
+@click.option("--out", metavar="FILE.npz", help="Write the plan to FILE: x (T, B) and z (T).")
 @options.as_json
 def solve(*, instance: str, as_json: bool, **given: Any) -> None:
     """Solve an instance file of the form of emt1.toml, or an instance that comes with webfountain, given by name."""
@@ -86,8 +94,8 @@ def show(store: str, as_json: bool) -> None:
         printing.print_json(found)
     elif found is None:
         print(
-            "no plan: pages are recrawled when their bucket says so; a plan needs some tens of copies, and the first "
-            "of a budget (cycle.capacity_pages_per_period) a period's measurements"
+            "no plan: each page is recrawled when its bucket says so. A plan needs some tens of copies; with a "
+            "budget (cycle.capacity_pages_per_period) the first one also needs the measurements of a period"
         )
     else:
         print(f"{found['words']}; cycle from {printing.spell_time(found['start'])} UTC")
@@ -98,7 +106,9 @@ def show(store: str, as_json: bool) -> None:
 
 
 @plan.command(epilog="Example: webfountain plan findings")
-@click.option("--instance", metavar="FILE.toml", help="Instead of the packaged emt1 and emt2, side by side.")
+@click.option(
+    "--instance", metavar="FILE.toml", help="An instance file.  [default: the packaged emt1 and emt2, side by side]"
+)
 @options.as_json
 def findings(instance: str | None, as_json: bool) -> None:
     """Show Tables 3 and 4 of Edwards 2001 next to our figures, and judge each of the paper's findings."""
@@ -117,7 +127,7 @@ def findings(instance: str | None, as_json: bool) -> None:
 
 @plan.command(epilog="Example: webfountain plan figures drawn")
 @click.argument("folder", metavar="DIR")
-@click.option("--instance", metavar="FILE.toml", help="Instead of the packaged emt1.")
+@click.option("--instance", metavar="FILE.toml", help="An instance file.  [default: the packaged emt1]")
 def figures(folder: str, instance: str | None) -> None:
     """Draw Figures 3 to 6 of Edwards 2001 into DIR, as PNG and SVG; this takes about half a minute."""
     from webfountain.lab.plan_figures import draw_plans  # noqa: PLC0415  the optimiser, 0.5 s at start

@@ -19,20 +19,23 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command(epilog="Example: webfountain rank --graph cnr-2000.npz --out scores.npy")
-@click.option("--graph", type=_FILE, metavar="FILE.npz", help="A graph instead of a store: indptr and indices.")
+@click.option(
+    "--graph", type=_FILE, metavar="FILE.npz", help="Rank a graph instead of a store: npz with indptr and indices."
+)
 @options.store
 @click.option(
     "--method",
     type=click.Choice(("pagerank", "trustrank", "backlinks")),
     default="pagerank",
     show_default=True,
-    help="What a page is worth: by who links to it, from what is trusted, or by how many do.",
+    help="Score of a page: by the links to it (pagerank), by links from trusted pages (trustrank), or by their "
+    "number (backlinks).",
 )
-@click.option("--damping", type=float, metavar="D", help="Part that follows the links.  [default: 0.9, trustrank 0.85]")
 @click.option(
-    "--trusted", type=_FILE, metavar="FILE", help="trustrank's seeds: a URL, or a page's number, on each line."
+    "--damping", type=float, metavar="D", help="Share of the score that follows links.  [default: 0.9, trustrank 0.85]"
 )
-@click.option("--out", type=_FILE, metavar="FILE.npy", help="Write all scores, in the order of the ids.")
+@click.option("--trusted", type=_FILE, metavar="FILE", help="Seeds of trustrank: one URL or page number a line.")
+@click.option("--out", type=_FILE, metavar="FILE.npy", help="Write all scores to FILE, ordered by id.")
 @options.as_json
 def rank(*, graph: Path | None, store: str, as_json: bool, out: Path | None, **given: Any) -> None:
     """Rank pages by their links: PageRank, TrustRank or backlinks."""

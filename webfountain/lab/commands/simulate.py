@@ -28,22 +28,23 @@ def simulate() -> None:
     epilog="Example: webfountain simulate revisit --events kafka-events.parquet --pages kafka-pages.parquet "
     "--start 2020-01-01 --days 365 --fetches-per-day 31"
 )
-@click.option("--events", type=_FILE, required=True, help="The trace's events, a parquet file.")
+@click.option("--events", type=_FILE, required=True, help="Events of the trace, a Parquet file.")
 @click.option("--pages", type=_FILE, required=True, help="Its pages.")
 @click.option("--served", is_flag=True, help="Leave out pages that have no URL.")
 @click.option("--start", metavar="DATE", required=True, help="First day, 00:00 UTC.")
-@click.option("--days", type=int, required=True, help="So many days of the trace.")
-@click.option("--fetches-per-day", type=int, required=True, metavar="K", help="What a policy may spend.")
+@click.option("--days", type=int, required=True, help="Number of days.")
+@click.option("--fetches-per-day", type=int, required=True, metavar="K", help="Budget of each policy.")
 @click.option(
     "--policies", default="all", show_default=True, metavar="a,b,…", help="uniform, nutch-adaptive, fountain, …"
 )
+@click.option("--min-change", type=float, default=0.05, show_default=True, metavar="R", help="Ignore smaller changes.")
+@click.option("--exclude", metavar="REGEX", help="Leave out pages whose URL matches.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
 @click.option(
-    "--min-change", type=float, default=0.05, show_default=True, metavar="R", help="Smaller changes did not happen."
-)
-@click.option("--exclude", metavar="REGEX", help="Leave out pages whose URL it finds.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
-@click.option(
-    "--daily", type=_FILE, metavar="FILE", help="Obsolete, alive and fetches of each day: .npz, .csv, .parquet."
+    "--daily",
+    type=_FILE,
+    metavar="FILE",
+    help="Write obsolete pages, live pages and fetches of each day: .npz, .csv, .parquet.",
 )
 @options.as_json
 def revisit(*, policies: str, as_json: bool, **given: Any) -> None:
@@ -65,22 +66,22 @@ def revisit(*, policies: str, as_json: bool, **given: Any) -> None:
 
 
 @simulate.command(epilog="Example: webfountain simulate ordering --graph cnr-2000.npz --start 217849 --plot figures")
-@click.option("--graph", type=_FILE, required=True, help="Successor lists: npz with indptr and indices.")
-@click.option("--start", type=int, required=True, metavar="NODE", help="The page that is known first.")
-@click.option(
-    "--hot-share", type=float, metavar="S", help="The hot pages are this share, by PageRank.  [default: 0.01]"
-)
-@click.option("--hot-backlinks", type=int, metavar="G", help="The hot pages are those with as many backlinks.")
+@click.option("--graph", type=_FILE, required=True, help="Successor lists: npz with the arrays indptr and indices.")
+@click.option("--start", type=int, required=True, metavar="NODE", help="Number of the page to start at.")
+@click.option("--hot-share", type=float, metavar="S", help="Hot pages: this share, by PageRank.  [default: 0.01]")
+@click.option("--hot-backlinks", type=int, metavar="G", help="Hot pages: those with at least this many backlinks.")
 @click.option("--orderings", default="all", show_default=True, metavar="a,b,…", help="breadth-first, fountain, …")
 @click.option(
     "--model",
     type=click.Choice(("threshold", "crawl-and-stop", "limited-buffer")),
     default="threshold",
     show_default=True,
-    help="How an ordering is judged (Cho 1998).",
+    help="Model of the crawl (Cho 1998).",
 )
-@click.option("--buffer-share", type=float, default=0.1, show_default=True, help="Pages that a limited buffer holds.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
+@click.option(
+    "--buffer-share", type=float, default=0.1, show_default=True, help="Share of the pages that a limited buffer holds."
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
 @click.option("--plot", type=_FILE, metavar="DIR", help="Draw the curves into DIR, as PNG and SVG.")
 @options.as_json
 def ordering(*, orderings: str, as_json: bool, **given: Any) -> None:
@@ -91,7 +92,9 @@ def ordering(*, orderings: str, as_json: bool, **given: Any) -> None:
     if as_json:
         printing.print_json(found)
         return
-    print(f"{found['nodes']:,} pages, {found['hot']:,} of them hot; share of them after each part of the crawl")
+    print(
+        f"{found['nodes']:,} pages, {found['hot']:,} of them hot; share of hot pages found after each part of the crawl"
+    )
     columns: dict[str, Callable[[Mapping[str, Any]], str]] = {
         "ordering": lambda row: row["name"],
         ">area": lambda row: f"{row['area']:.3f}",
@@ -102,16 +105,24 @@ def ordering(*, orderings: str, as_json: bool, **given: Any) -> None:
 
 
 @simulate.command(epilog="Example: webfountain simulate urlcache --graph cnr-2000.npz --start 217849 --ants 16")
-@click.option("--graph", type=_FILE, required=True, help="Successor lists: npz with indptr and indices.")
-@click.option("--start", type=int, required=True, metavar="NODE", help="The page that is known first.")
-@click.option("--ordering", default="breadth-first", show_default=True, help="Of the virtual crawl.")
+@click.option("--graph", type=_FILE, required=True, help="Successor lists: npz with the arrays indptr and indices.")
+@click.option("--start", type=int, required=True, metavar="NODE", help="Number of the page to start at.")
+@click.option("--ordering", default="breadth-first", show_default=True, help="Ordering of the virtual crawl.")
 @click.option(
-    "--sizes", default="32,1024,32768,1048576", show_default=True, metavar="a,b,…", help="Entries of a cache."
+    "--sizes", default="32,1024,32768,1048576", show_default=True, metavar="a,b,…", help="Cache sizes, entries."
 )
 @click.option("--policies", default="all", show_default=True, metavar="a,b,…", help="min, lru, clock, …")
-@click.option("--ants", type=int, default=1, show_default=True, help="More than one: only links from ant to ant.")
-@click.option("--static-start", type=int, metavar="NODE", help="Where STATIC's URLs were learnt.  [default: drawn]")
-@click.option("--seed", type=int, default=0, show_default=True, help="Of what is drawn at random.")
+@click.option(
+    "--ants",
+    type=int,
+    default=1,
+    show_default=True,
+    help="Number of ants; with several, only links between ants count.",
+)
+@click.option(
+    "--static-start", type=int, metavar="NODE", help="Page at which STATIC learns its URLs.  [default: random]"
+)
+@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the random numbers.")
 @click.option("--plot", type=_FILE, metavar="DIR", help="Draw the miss rates into DIR, as PNG and SVG.")
 @options.as_json
 def urlcache(*, sizes: str, policies: str, as_json: bool, **given: Any) -> None:

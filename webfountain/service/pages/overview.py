@@ -100,27 +100,29 @@ def attention(status: StatusAnswer, live: Sequence[LiveSnapshot], recent: Sequen
     alive = [each for each in live if status.at - each.at < STALE_S]
     found = []
     if not status.crawling:
-        found.append("No crawl has this store open: the copies grow older.")
+        found.append("No crawl has this store open, so the copies get older.")
     elif live and not alive:
         found.append("The crawl has sent no sign of life for half a minute.")
     if held and status.failing > _FAILING * held:
         found.append(f"The last fetch of {status.failing} of {held} held pages failed.")
     found += [
-        f"The process {each.owner} is overloaded: its loop is {each.lag_s:.1f} s late."
+        f"The process {each.owner} is overloaded: its event loop is {each.lag_s:.1f} s late."
         for each in alive
         if each.lag_s > _LAG_S
     ]
     if recent and sum(recent[-1].errors.values()) > sum(recent[-1].outcomes.get(kind, 0) for kind in _HELD):
         found.append("More fetches fail than succeed.")
     if status.domains is not None and status.domains.blocked:
-        found.append(f"{status.domains.blocked} domains have reached their share of the fetches.")
+        found.append(f"{status.domains.blocked} domains have used their share of the fetches.")
     return found
 
 
 def set_pause(collection: StoredCollection, form: OverviewForm) -> Mapping[str, Any]:
     """Pause or resume the crawl."""
     collection.pause() if form.act == "pause" else collection.resume()
-    words = "The crawl stops asking within a second." if form.act == "pause" else "The crawl goes on within a second."
+    words = (
+        "The crawl stops its requests within a second." if form.act == "pause" else "The crawl resumes within a second."
+    )
     return {"done": words}
 
 

@@ -57,7 +57,7 @@ def page_page(collection: StoredCollection, query: PagePageQuery) -> Mapping[str
         "page": page,
         "checks": checks,
         "strip": strip(
-            f"The last {len(checks)} checks, the oldest first; a high mark is a change", [c.changed for c in checks]
+            f"The last {len(checks)} checks, the oldest first; a high bar is a change", [c.changed for c in checks]
         ),
         "versions": versions,
         "at": at,
@@ -82,7 +82,9 @@ def _explained(collection: StoredCollection, url: str) -> ExplanationAnswer:
         return collection.explain(url)
     except PolicyError as error:
         name = canonical(url)
-        return ExplanationAnswer(url, name, collection.page(name) is not None, [f"It cannot be explained: {error}."])
+        return ExplanationAnswer(
+            url, name, collection.page(name) is not None, [f"The page cannot be explained: {error}."]
+        )
 
 
 def _copy(collection: StoredCollection, url: str) -> dict[str, Any]:

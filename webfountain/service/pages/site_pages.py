@@ -119,12 +119,12 @@ def act_on_site(collection: StoredCollection, form: SiteForm) -> Mapping[str, An
     """Block a site, end its block, or tell the crawl to forget it."""
     if form.act == "block":
         collection.block(form.site)
-        return {"done": "Nothing of the site is asked until it is unblocked. What is known stays."}
+        return {"done": "The site is not fetched until it is unblocked. Its known pages stay."}
     if form.act == "unblock":
         collection.unblock(form.site)
-        return {"done": "The site is asked again."}
+        return {"done": "The site is fetched again."}
     if not form.sure:
-        return {"problem": "It was not forgotten: tick the box beside the button."}
+        return {"problem": "The site was not forgotten: tick the box beside the button first."}
     collection.forget(site=form.site)
     return {"done": "The site is forgotten within a second, if a crawl runs."}
 
@@ -172,7 +172,7 @@ def _reason(site: SiteAnswer, here: LiveSite | None, at: float) -> tuple[str, fl
         return "nothing is due", None
     if at and site.due > at:
         return "not due", site.due
-    return ("polite", site.next_at) if site.next_at > at > 0 else ("waits for a place on the active list", None)
+    return ("polite", site.next_at) if site.next_at > at > 0 else ("waits for a place in the active list", None)
 
 
 def _intervals(pages: list[PageAnswer], fastest_s: float) -> list[tuple[str, int]]:

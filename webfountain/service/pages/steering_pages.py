@@ -8,6 +8,7 @@ import msgspec
 from msgspec import Meta
 
 from webfountain.errors import InputError, PolicyError
+from webfountain.report.plurals import counted
 from webfountain.service.pages.charts import Series, bars
 
 if TYPE_CHECKING:
@@ -56,8 +57,10 @@ def edit_policy(collection: StoredCollection, form: PolicyForm) -> Mapping[str, 
         try:
             collection.details.write_policy(text, form.digest)
         except (InputError, PolicyError) as error:
-            return more | {"problem": f"It was not written: {error}"}
-        return {"done": "It is written. A running crawl takes it in within seconds. The version before lies beside it."}
+            return more | {"problem": f"The file was not written: {error}"}
+        return {
+            "done": "The file is written. A running crawl adopts it within seconds. The previous version is beside it."
+        }
     return more | {"answer": collection.check_policy(text, against=form.act == "try")}
 
 
@@ -71,13 +74,14 @@ def send_now(collection: StoredCollection, form: NowForm) -> Mapping[str, Any]:
     """Judge each line of the form, or send the URLs."""
     urls = [line.strip() for line in form.urls.splitlines() if line.strip()]
     if not urls:
-        return {"problem": "There is no URL in the box."}
+        return {"problem": "Enter at least one URL."}
     if form.act == "check":
         at = collection.status().at
         return {"urls": form.urls, "judged": collection.details.judge(urls, at=at)}
     answer = collection.now(urls)
+    sent = counted(len(answer.accepted), "URL") + (" was" if len(answer.accepted) == 1 else " were")
     return {
-        "done": f"{len(answer.accepted)} URLs are sent. Each is fetched as soon as politeness allows.",
+        "done": f"{sent} sent. Each is fetched as soon as politeness allows.",
         "sent": answer,
     }
 
