@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Final
 from webfountain.api.answers import NoteAnswer, RefusedUrl
 from webfountain.errors import InputError, PolicyError, UrlError
 from webfountain.frontier.cluster.ant_notes import ants_of
-from webfountain.frontier.inbox.blocks import MAX_BLOCKS, blocks_of, ends
+from webfountain.frontier.inbox.blocks import MAX_BLOCKS, BlockedUrls, blocks_of, ends
 from webfountain.frontier.inbox.inboxes import FeedInbox, Inbox
 from webfountain.frontier.inbox.notes import BlockNote, Drain, ForgetNote, NowNote, Pause, Resume, UnblockNote
-from webfountain.frontier.sites.blocked_urls import BlockedUrls
 from webfountain.history.publishing import read_file
 from webfountain.report.store_reading import inbox_folder
 from webfountain.store.contract import COLLECTION

@@ -26,7 +26,7 @@ from webfountain.frontier.assembly import FrontierAssembly
 from webfountain.frontier.inbox.inboxes import FOLDER, FeedInbox, Inbox
 from webfountain.frontier.inbox.seeds import SeedReport, load_seeds, load_seeds_once
 from webfountain.frontier.server_clock import ServerClock
-from webfountain.frontier.sites.pace import BY_POLICY
+from webfountain.frontier.sites.politeness import BY_POLICY
 from webfountain.policy.collection import Collection
 from webfountain.policy.collection_file import read_collection
 from webfountain.policy.tables import CollectionTable, NetworkTable, PolicyFile

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 from scrapy.core.downloader import Downloader
 from scrapy.settings.default_settings import USER_AGENT
 
-from webfountain.frontier.sites.pace import SitePace
+from webfountain.frontier.sites.politeness import SitePace
 from webfountain.policy.tables import PolitenessTable
 from webfountain.policy.units import Duration, PositiveDuration
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
 
     from webfountain.config import FountainConfig
-    from webfountain.frontier.sites.pace import HoldRule
+    from webfountain.frontier.sites.politeness import HoldRule
 
 __all__ = ["ProjectPace", "SlotDelay", "user_agent_of"]
 

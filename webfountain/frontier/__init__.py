@@ -15,7 +15,7 @@ Life of a fetch
 1. The store leases a URL to the hand of its site (`sites.site`). There policy and robots.txt are checked once more. A
    refused URL ends there without a request.
 2. `Frontier.next` takes the URL when politeness allows: the ring of addresses chooses it, and the gates of its address
-   and of its site let it pass (`sites.ring`, `sites.gate`, `sites.standing`). One page of the budget is spent
+   and of its site let it pass (`sites.ring`, `sites.gate`, `sites.politeness`). One page of the budget is spent
    (`progress`).
 3. `Frontier.landed` processes the end of the download. The gates of site and address open again after the delay, or
    later if the site must be left alone for longer.

@@ -50,9 +50,9 @@ from webfountain.frontier.rate_limit import RateLimit
 from webfountain.frontier.sites.active_list import ActiveList
 from webfountain.frontier.sites.domain_shares import shares_of
 from webfountain.frontier.sites.hand import largest_hand
-from webfountain.frontier.sites.pace import BY_POLICY
+from webfountain.frontier.sites.politeness import BY_POLICY
 from webfountain.frontier.sites.robots_state import ROBOTS_LIFE_S
-from webfountain.frontier.sites.site_changes import PRIOR_PERIODS
+from webfountain.frontier.sites.site import PRIOR_PERIODS
 from webfountain.frontier.sites.site_context import SiteContext
 from webfountain.frontier.work_exchange import WorkExchange
 from webfountain.frontier.worker_assembly import WorkerAssembly, WorkerFeatures
@@ -79,7 +79,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.policy_review import Review
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.frontier.sites.domain_shares import DomainShares
-    from webfountain.frontier.sites.pace import SitePace
+    from webfountain.frontier.sites.politeness import SitePace
     from webfountain.frontier.worker.store_worker import StoreWorker
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection

@@ -133,7 +133,7 @@ class Progress:
 
     def limit(self, sites: ActiveList, at: float) -> str:
         """Return a text that says what limits the rate now."""
-        return limit_words(self.hold(at), sites.statistics(), preparing=sites.preparing())
+        return limit_words(self.hold(at), sites.statistics())
 
     def congested(self) -> bool:
         """Return whether the worker is so far behind that nothing more should be fetched."""

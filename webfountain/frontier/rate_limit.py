@@ -37,19 +37,18 @@ def published_limit(board: Board) -> RateLimit | None:
     return None if value is None else msgspec.msgpack.decode(value, type=RateLimit)
 
 
-def limit_words(hold: str | None, sites: ActiveListStatistics, *, preparing: int) -> str:
+def limit_words(hold: str | None, sites: ActiveListStatistics) -> str:
     """Return a text that says what limits the rate.
 
     Parameters
     ----------
     hold : why the process itself hands out nothing now (`Progress.hold`); None: it hands out fetches
-    preparing : number of active sites that wait for an address or a robots.txt
     """
     if hold is not None:
         return hold
     if not sites.sites or (not sites.in_flight and sites.quiet >= sites.sites):
         return "nothing is due"
-    if preparing >= sites.sites:
+    if sites.preparing >= sites.sites:
         return "robots.txt and addresses are awaited"
     if sites.in_flight:
         return "politeness: each site is asked in its turn, and answers are awaited"

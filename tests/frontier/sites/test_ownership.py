@@ -11,12 +11,12 @@ ROOT = Path(__file__).resolve().parents[3]
 SITES = ROOT / "webfountain" / "frontier" / "sites"
 PARTS = {
     "ActiveSite": SITES / "site.py",
-    "Place": SITES / "address_group.py",
+    "Place": SITES / "addresses.py",
     "SiteFiles": SITES / "site_files.py",
     "SitePages": SITES / "site_pages.py",
     "Hand": SITES / "hand.py",
     "SiteRobots": SITES / "robots_state.py",
-    "SitePoliteness": SITES / "standing.py",
+    "SitePoliteness": SITES / "politeness.py",
     "SiteRanking": SITES.parent / "planning" / "site_ranking.py",
     "UrgentSite": SITES.parent / "planning" / "urgent_site.py",
 }

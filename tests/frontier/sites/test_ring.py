@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.frontier.sites.test_sequencers import drain
-from webfountain.frontier.sites.gate import Gate, GatedSequencer
-from webfountain.frontier.sites.ring import ByWorth, RoundRobin
+from webfountain.frontier.sites.gate import Gate
+from webfountain.frontier.sites.ring import ByWorth, GatedSequencer, RoundRobin
 from webfountain.frontier.sites.sequencers import Fifo, FirstOf, Immediate, ValueQueue
 
 

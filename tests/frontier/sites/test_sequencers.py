@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, TypeVar
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.frontier.sites.gate import Gate, GatedSequencer
+from webfountain.frontier.sites.gate import Gate
+from webfountain.frontier.sites.ring import GatedSequencer
 from webfountain.frontier.sites.sequencers import Fifo, FirstOf, Immediate, Sequencer, WeightedRandom
 
 if TYPE_CHECKING:
@@ -102,7 +103,7 @@ def test_a_gate_never_lets_more_through_than_its_slots_and_never_before_their_ti
     shut: list[float] = []
     for action, amount in steps:
         now += amount
-        if action == "t" and gate.open_at() <= now:
+        if action == "t" and gate.opens_at <= now:
             assert sum(until > now for until in shut) + out < concurrency
             gate.take()
             out += 1
@@ -112,10 +113,10 @@ def test_a_gate_never_lets_more_through_than_its_slots_and_never_before_their_ti
             out -= 1
         elif action == "h":
             gate.hold(now + amount)
-            assert gate.open_at() >= now + amount
+            assert gate.opens_at >= now + amount
         assert gate.in_flight == out
     if out == concurrency:
-        assert gate.open_at() == inf
+        assert gate.opens_at == inf
 
 
 def test_a_polite_sequencer_holds_its_backlog_until_the_gate_opens() -> None:

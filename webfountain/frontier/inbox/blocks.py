@@ -1,7 +1,8 @@
 """Blocks: URL prefixes that the crawl does not fetch, until a time or until they are unblocked.
 
 The list is a published value, so it applies to every process of the crawl and survives restarts. A blocked page stays
-known and keeps its copy. `sites.blocked_urls` compares URLs with the list.
+known and keeps its copy. The active list checks a site when it becomes active and its pages when they are leased. All
+sites share one `BlockedUrls`, which the results of batches update.
 """
 
 from __future__ import annotations
@@ -12,10 +13,22 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from webfountain.urls import site_of
+
 if TYPE_CHECKING:
     from webfountain.store.contract import Board, FrontierStore
 
-__all__ = ["BLOCKS", "MAX_BLOCKS", "UrlBlock", "blocks_of", "change_blocks", "ends"]
+__all__ = [
+    "BLOCKED",
+    "BLOCKS",
+    "MAX_BLOCKS",
+    "RECHECK_S",
+    "BlockedUrls",
+    "UrlBlock",
+    "blocks_of",
+    "change_blocks",
+    "ends",
+]
 
 BLOCKS: Final = "blocks"
 """Name of the published value."""
@@ -23,6 +36,10 @@ MAX_BLOCKS: Final = 1000
 """Largest number of blocks; a further one has no effect."""
 _LOCK: Final = "role/blocks"
 _LOCK_S: Final = 10.0
+BLOCKED: Final = "blocked"
+"""Error of a page that was leased while it was blocked."""
+RECHECK_S: Final = 3600.0
+"""Longest time after which something blocked is checked again, s."""
 
 
 class UrlBlock(msgspec.Struct, frozen=True, array_like=True):
@@ -31,9 +48,6 @@ class UrlBlock(msgspec.Struct, frozen=True, array_like=True):
     prefix: str
     until: float | None = None
     """End of the block, UTC seconds. None: until an `UnblockNote`."""
-
-
-_decoder = msgspec.msgpack.Decoder(tuple[UrlBlock, ...])
 
 
 def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
@@ -64,12 +78,47 @@ def change_blocks(store: FrontierStore, block: UrlBlock, *, blocked: bool, at: f
     return True
 
 
+def ends(block: UrlBlock) -> float:
+    """Return when a block ends; inf: only when it is unblocked."""
+    return inf if block.until is None else block.until
+
+
+class BlockedUrls:
+    """The present blocks, by site. If there are none, a check costs one comparison."""
+
+    __slots__ = ("_blocks", "_by_site")
+
+    def __init__(self, blocks: tuple[UrlBlock, ...] = ()) -> None:
+        self._blocks: tuple[UrlBlock, ...] = ()
+        self._by_site: dict[str, list[tuple[str, float]]] = {}
+        self.adopt(blocks)
+
+    def adopt(self, blocks: tuple[UrlBlock, ...]) -> bool:
+        """Use the blocks of a store. Return whether they differ from the previous ones."""
+        if blocks == self._blocks:
+            return False
+        self._blocks, self._by_site = blocks, {}
+        for block in blocks:
+            self._by_site.setdefault(site_of(block.prefix), []).append((block.prefix, ends(block)))
+        return True
+
+    def until(self, url: str, at: float, *, site: str | None = None) -> float | None:
+        """Return until when a canonical URL is blocked (inf: until it is unblocked), or None if it is not."""
+        if not self._by_site:
+            return None
+        found = self._by_site.get(site_of(url) if site is None else site, ())
+        until = max((end for prefix, end in found if url.startswith(prefix)), default=-inf)
+        return until if until > at else None
+
+    def site_until(self, site: str, at: float) -> float | None:
+        """Return until when a whole site is blocked, or None if it is not."""
+        return self.until(site + "/", at, site=site)
+
+
+_decoder = msgspec.msgpack.Decoder(tuple[UrlBlock, ...])
+
+
 def _change(board: Board, block: UrlBlock, *, blocked: bool, at: float) -> None:
     kept = [each for each in blocks_of(board) if each.prefix != block.prefix and ends(each) > at]
     more = [block] if blocked and len(kept) < MAX_BLOCKS else []
     board.put_value(BLOCKS, msgspec.msgpack.encode(tuple(sorted([*kept, *more], key=lambda each: each.prefix))))
-
-
-def ends(block: UrlBlock) -> float:
-    """Return when a block ends; inf: only when it is unblocked."""
-    return inf if block.until is None else block.until

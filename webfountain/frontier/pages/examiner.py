@@ -27,7 +27,7 @@ from webfountain.formats.page_hints import MAX_HINTED_TEXT, hint_of_page, hint_o
 from webfountain.frontier.pages.link_judge import LinkJudge
 from webfountain.frontier.pages.page_facts import PageFactsReader
 from webfountain.frontier.pages.policy_switch import switched
-from webfountain.frontier.sites.backoff import page_backoff
+from webfountain.frontier.pages.unexamined_ends import page_backoff
 from webfountain.frontier.visit import NOTHING, PageContent, Visit, leased
 from webfountain.policy.switches import PageFacts
 

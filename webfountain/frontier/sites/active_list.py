@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.cluster.membership import Membership
     from webfountain.frontier.sites.domain_shares import DomainShares
     from webfountain.frontier.sites.site_context import SiteContext
+    from webfountain.frontier.sites.site_files import FileRequest
     from webfountain.frontier.sites.statistics import SiteStatistics
     from webfountain.records import SiteLease, SiteRecord
 
@@ -92,13 +93,9 @@ class ActiveList:
         """
         if not self._context.collection.network.allow_private:
             addresses = [address for address in addresses if not is_private_host(address)] or addresses
-        for place, group in self.addresses.resolved(host, addresses[0] if addresses else None):
+        for place, group in self.addresses.resolved(host, addresses):
             site = self.sites.by_name[place.name]
-            if group is not None:
-                self.file_requests.route(site.resolved(group, tuple(addresses[1:]), batch), batch)
-            else:
-                self.file_requests.route(site.unreachable(error, batch), batch)
-            self.sites.note(site, batch.at)
+            self._follow(site, site.unreachable(error, batch) if group is None else site.resolved(group, batch), batch)
 
     def _activate(self, lease: SiteLease, batch: Batch) -> None:
         """Add an activated site. A site that is already a guest keeps its gate."""
@@ -115,8 +112,7 @@ class ActiveList:
             if lease.site in self.sites.guests and self._others is not None:
                 batch.freed[GUEST + lease.site] = batch.at
             self.sites.adopted(lease.site)
-            self.file_requests.route(site.adopt(lease, batch), batch)
-            self.sites.note(site, batch.at)
+            self._follow(site, site.adopt(lease, batch), batch)
         else:
             state = state_of(lease, self._context.collection.politeness, batch.at)
             if lease.lost_by is not None:
@@ -143,8 +139,12 @@ class ActiveList:
     def _enter(self, site: ActiveSite, batch: Batch) -> None:
         self.sites.add(site)
         group = self.addresses.enter(site.place)
-        if group is not None:
-            self.file_requests.route(site.resolved(group, (), batch), batch)
+        self._follow(site, [] if group is None else site.resolved(group, batch), batch)
+
+    def _follow(self, site: ActiveSite, requests: Sequence[FileRequest], batch: Batch) -> None:
+        """Route the files that a site needs after an event, and record what else it needs."""
+        if requests:
+            self.file_requests.route(requests, batch)
         self.sites.note(site, batch.at)
 
     # ------------------------------------------------------ results of the store
@@ -175,11 +175,11 @@ class ActiveList:
         for link in itertools.chain(result.batch.offers, batch.offers):
             best[link.site] = max(link.importance, best.get(link.site, -inf))
         self.outrank(best, batch)
-        self.sites.refresh(result.new_pages, batch.at)
+        if result.new_pages:
+            self.sites.refresh(result.new_pages, batch.at)
         for read in result.sitemaps:
             if (site := sites.get(read.site)) is not None:
-                self.file_requests.route(site.files.name_sitemaps(read.children, batch), batch)
-                self.sites.note(site, batch.at)
+                self._follow(site, site.files.name_sitemaps(read.children, batch), batch)
 
     def _take_shared(self, result: BatchResult, batch: Batch) -> None:
         """Process letters of borrowers, activated sites, claims and guests."""
@@ -261,8 +261,7 @@ class ActiveList:
         """Fetch robots.txt again for sites whose robots.txt has expired."""
         if self._context.obey_robots:
             for site in [site for site in self.sites if site.must_renew_robots(batch.at)]:
-                self.file_requests.route(site.renew_robots(batch), batch)
-                self.sites.note(site, batch.at)
+                self._follow(site, site.renew_robots(batch), batch)
 
     def is_starved(self) -> bool:
         """Return whether the hands have room but the store has no due page."""
@@ -272,16 +271,13 @@ class ActiveList:
         """Return whether any site has something that may be requested before a time."""
         return bool(self.file_requests.hosts()) or any(_has_before(site, until) for site in self.sites)
 
-    def preparing(self) -> int:
-        """Return how many sites cannot send page requests yet, because they wait for an address or a robots.txt."""
-        return sum(site.state.is_preparing for site in self.sites)
-
     def statistics(self) -> ActiveListStatistics:
         """Return a frozen snapshot."""
         hungry, quiet, timers = self.sites.counts()
         return ActiveListStatistics(
             sites=len(self.sites) - len(self.sites.guests),
             guests=len(self.sites.guests),
+            preparing=sum(site.state.is_preparing for site in self.sites),
             in_flight=len(self.flights),
             hungry=hungry,
             quiet=quiet,

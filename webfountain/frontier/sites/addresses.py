@@ -2,10 +2,10 @@
 
 These are the two upper tiers of Figure 1 of Edwards 2001: a round robin over addresses, and under each address a round
 robin over its sites. Every address and every site has its own gate. A site is placed once its address is known: at
-once if its host name is an address, otherwise when its host is resolved. The caller that takes a fetch out of `ring`
-shuts the gates that the fetch passes. The site opens them again when its fetch has landed (`SitePoliteness`); then the
-ring must be updated (`Tier.wake`). If an address does not answer, the site moves to the next address of its host that
-does (`detour`).
+once if its host name is an address, otherwise when its host is resolved. A site's requests contain the address of its
+place. The caller that takes a fetch out of `ring` shuts the gates that the fetch passes. The site opens them again when
+its fetch has landed (`SitePoliteness`); then the ring must be updated (`Tier.wake`). If an address does not answer, the
+site moves to the next address of its host that does (`detour`).
 
 With several ants (`shared`), only one ant sends requests to an address. The address of a new site is claimed first
 (`unclaimed`). Nothing is sent there until the claim is `granted`; if it is `refused`, the sites must leave. An ant may
@@ -15,22 +15,90 @@ lend slots of both gates of a very large site to others (`Loans`; `cluster.loans
 from __future__ import annotations
 
 import ipaddress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from webfountain.frontier.sites.address_group import AddressGroup
 from webfountain.frontier.sites.ring import ByWorth, RoundRobin, Tier
 from webfountain.frontier.sites.statistics import AddressStatistics
+from webfountain.records import Fetch
 from webfountain.urls import host_of
 
 if TYPE_CHECKING:
-    from webfountain.frontier.sites.address_group import Place
-    from webfountain.policy.tables import PolitenessTable
-    from webfountain.records import Fetch
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["Addresses"]
+    from webfountain.frontier.sites.ring import GatedSequencer
+    from webfountain.policy.tables import PolitenessTable
+    from webfountain.records import FetchKind
+
+__all__ = ["AddressGroup", "Addresses", "Place"]
 
 _CLAIM_S: Final = 0.25
 """Seconds until a fetch in flight tries again to move to an address that this ant does not hold yet."""
+
+
+class AddressGroup:
+    """The active sites behind one address, or a single site if addresses are ignored (`per_ip = false`)."""
+
+    __slots__ = ("address", "gate", "is_leaving", "is_lent", "is_ours", "key", "places", "turns")
+
+    def __init__(
+        self,
+        key: str,
+        address: str,
+        turns: Tier[Fetch],
+        *,
+        is_ours: bool,
+        is_lent: bool = False,
+    ) -> None:
+        self.key = key
+        self.address = address
+        self.is_ours = is_ours
+        """True if this ant may send requests to the address."""
+        self.is_lent = is_lent
+        """True if the ant that holds the address lends its slots to this ant."""
+        self.is_leaving = False
+        """True if the address goes to another ant: no new request is sent, and its sites are parked as soon as
+        possible.
+        """
+        self.places: dict[Place, None] = {}
+        self.turns = turns
+        self.gate = turns.gate
+
+
+class Place:
+    """The place of one site: its address group, and the other addresses of its host.
+
+    `sequencer` returns the site's next request, if its gate allows. `numbers` counts all requests of the crawl.
+    """
+
+    __slots__ = ("_numbers", "fallbacks", "group", "name", "sequencer")
+
+    def __init__(self, name: str, sequencer: GatedSequencer[Fetch], numbers: Iterator[int]) -> None:
+        self.name = name
+        self.sequencer = sequencer
+        self._numbers = numbers
+        self.group: AddressGroup | None = None
+        """None until the site's host is resolved."""
+        self.fallbacks: tuple[str, ...] = ()
+        """Other addresses of the host, in the order in which they are tried if the address of `group` does not answer.
+        """
+
+    def move(self, group: AddressGroup, fallbacks: tuple[str, ...]) -> None:
+        """Move to an address of the host."""
+        self.group, self.fallbacks = group, fallbacks
+
+    def wake(self) -> None:
+        """Make the group read again when the site is available, and whether it has urgent requests."""
+        if self.group is not None:
+            self.group.turns.wake(self.sequencer)
+
+    def is_leaving(self) -> bool:
+        """Return whether the site's address goes to another ant."""
+        return self.group is not None and self.group.is_leaving
+
+    def request(self, kind: FetchKind, url: str, **more: Any) -> Fetch:
+        """Return a request of the site to its address, with a unique number."""
+        address = None if self.group is None else self.group.address
+        return Fetch(next(self._numbers), kind, url, self.name, address, fallbacks=self.fallbacks, **more)
 
 
 class Addresses:
@@ -68,15 +136,18 @@ class Addresses:
         hosts, self._unresolved = self._unresolved, []
         return hosts
 
-    def resolved(self, host: str, address: str | None) -> list[tuple[Place, AddressGroup | None]]:
-        """Return the sites that waited for the address of a host, each with its group; None: the host has no
+    def resolved(self, host: str, addresses: Sequence[str]) -> list[tuple[Place, AddressGroup | None]]:
+        """Return the sites that waited for the addresses of a host, each with its group; None: the host has no
         address."""
         waiting = self._waiting.pop(host, [])
-        return [(place, None if address is None else self.add(place, address)) for place in waiting]
+        if not addresses:
+            return [(place, None) for place in waiting]
+        return [(place, self.add(place, addresses[0], tuple(addresses[1:]))) for place in waiting]
 
-    def add(self, place: Place, address: str) -> AddressGroup:
+    def add(self, place: Place, address: str, fallbacks: tuple[str, ...] = ()) -> AddressGroup:
         """Place a site at its address, or alone if `per_ip = false`."""
         group = self._group_at(place, address)
+        place.move(group, fallbacks)
         group.address = address
         group.turns.add(place.sequencer)
         group.places[place] = None
@@ -89,6 +160,7 @@ class Addresses:
         self.ring.add(group.turns)
         group.turns.add(place.sequencer)
         group.places[place] = None
+        place.move(group, ())
         return group
 
     def _group_at(self, place: Place, address: str) -> AddressGroup:
@@ -115,7 +187,7 @@ class Addresses:
         """
         there = self._group_at(place, address)
         if there is not group:
-            opens = there.gate.open_at() if there.is_ours and not there.is_leaving else at + _CLAIM_S
+            opens = there.gate.opens_at if there.is_ours and not there.is_leaving else at + _CLAIM_S
             if opens > at:
                 return opens - at
             there.gate.take()
@@ -131,7 +203,7 @@ class Addresses:
         addresses = (before.address, *place.fallbacks)
         at = addresses.index(address)
         self.leave(place)
-        place.move(self.add(place, address), (*addresses[at + 1 :], *addresses[:at]))
+        self.add(place, address, (*addresses[at + 1 :], *addresses[:at]))
 
     def leave(self, place: Place) -> None:
         """Remove a site that is no longer active. Its address is kept until `sweep` finds that its gate is open."""
@@ -154,7 +226,7 @@ class Addresses:
         for group in self._empty:
             if group.places or self._groups.get(group.key) is not group:
                 continue
-            if max(group.gate.open_at(), group.gate.next_for_others(at, 0.0)) > at:
+            if max(group.gate.opens_at, group.gate.next_for_others(at, 0.0)) > at:
                 kept.append(group)
             else:
                 self._remove(group)

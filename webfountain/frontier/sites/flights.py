@@ -21,8 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webfountain.frontier.batch import Batch
-    from webfountain.frontier.sites.address_group import AddressGroup
-    from webfountain.frontier.sites.addresses import Addresses
+    from webfountain.frontier.sites.addresses import Addresses, AddressGroup
     from webfountain.frontier.sites.file_requests import FileRequests
     from webfountain.frontier.sites.gate import Gate
     from webfountain.frontier.sites.site import ActiveSite
@@ -213,11 +212,11 @@ class Flights:
         if site is None:
             yield
             return
-        site.unread.add()
+        site.place.sequencer.add_unread(1)
         try:
             yield
         finally:
-            site.unread.remove()
+            site.place.sequencer.add_unread(-1)
             site.place.wake()
 
     def detour(self, fetch: Fetch, address: str) -> float:

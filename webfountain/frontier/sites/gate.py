@@ -1,20 +1,11 @@
-"""The gate of a site or an address: when it may receive the next request.
-
-`GatedSequencer` is a sequencer that waits for its gate.
-"""
+"""The gate of a site or an address: when it may receive the next request."""
 
 from __future__ import annotations
 
 import heapq
 from math import inf
-from typing import TYPE_CHECKING, Generic, TypeVar
 
-if TYPE_CHECKING:
-    from webfountain.frontier.sites.sequencers import Sequencer
-
-__all__ = ["Gate", "GatedSequencer"]
-
-T = TypeVar("T")
+__all__ = ["Gate"]
 
 
 class Gate:
@@ -24,7 +15,7 @@ class Gate:
     lent to another ant count as used.
     """
 
-    __slots__ = ("_free", "_is_closed", "_shut_until", "in_flight", "lent_until")
+    __slots__ = ("_free", "_is_closed", "_shut_until", "in_flight", "lent_until", "opens_at")
 
     def __init__(self, concurrency: int = 1, *, open_at: float = 0.0) -> None:
         self._free = [open_at] * concurrency
@@ -33,31 +24,35 @@ class Gate:
         self.lent_until = 0.0
         """Latest time until which another ant may use slots of this gate."""
         self.in_flight = 0
-
-    def open_at(self) -> float:
-        """Return when the next slot may be taken; inf while all are used or the gate is closed."""
-        return self._free[0] if self._free and not self._is_closed else inf
+        self.opens_at = open_at
+        """When the next slot may be taken, UTC seconds; inf while all are used or the gate is closed. It is read ten
+        times for each request, so it is not computed then.
+        """
 
     def take(self) -> None:
-        """Take the slot that has waited longest. The caller has checked that `open_at` is past."""
+        """Take the slot that has waited longest. The caller has checked that `opens_at` is past."""
         heapq.heappop(self._free)
         self.in_flight += 1
+        self._note_change()
 
     def give(self, open_at: float) -> None:
         """Give a slot back, which opens again at `open_at`."""
         self.in_flight -= 1
         heapq.heappush(self._free, max(open_at, self._shut_until))
+        self._note_change()
 
     def hold(self, until: float) -> None:
         """Keep every slot shut at least until `until` (back-off); this includes used slots once they are given back."""
         self._shut_until = max(self._shut_until, until)
         self._free = sorted(max(slot, until) for slot in self._free)
+        self._note_change()
 
     # ------------------------------------------- while a request is in a downloader's queue
 
     def close(self) -> None:
         """Release nothing until `reopen`, because the last request waits in a queue after the gate."""
         self._is_closed = True
+        self._note_change()
 
     def reopen(self, open_at: float) -> None:
         """Allow the next request from `open_at` on, because the queue after the gate is empty again."""
@@ -67,11 +62,13 @@ class Gate:
     def widen(self) -> None:
         """Add a slot, because a request in flight must not count at this gate."""
         heapq.heappush(self._free, self._shut_until)
+        self._note_change()
 
     def narrow(self) -> None:
         """Remove a slot that `widen` added, after the request has given its slot back."""
         self._free.remove(max(self._free))
         heapq.heapify(self._free)
+        self._note_change()
 
     # ------------------------------------------------------ lending to another ant
 
@@ -85,6 +82,7 @@ class Gate:
         """Lend `many` free slots to another ant until a time. Return the time from which it may use them all."""
         self._free.sort()
         lent = [self._free.pop() for _ in range(many)]
+        self._note_change()
         self.in_flight += many
         self.prolong(until)
         return max(lent)
@@ -103,37 +101,5 @@ class Gate:
         opens = max(self._free, default=0.0)
         return max(opens, at + delay_s, self.lent_until + delay_s) if self.in_flight else opens
 
-
-class GatedSequencer(Generic[T]):
-    """A sequencer behind a gate. Taking an item takes a slot, which is given back when the fetch lands."""
-
-    __slots__ = ("_inner", "gate")
-
-    def __init__(self, inner: Sequencer[T], gate: Gate) -> None:
-        self._inner = inner
-        self.gate = gate
-
-    def backlog(self) -> int:
-        return self._inner.backlog()
-
-    def wake_at(self) -> float:
-        opens = self.gate.open_at()
-        return opens if opens == inf else max(opens, self._inner.wake_at())
-
-    def hurry_at(self) -> float:
-        hurry = self._inner.hurry_at()
-        return hurry if hurry == inf else max(hurry, self.gate.open_at())
-
-    def worth(self) -> float:
-        return self._inner.worth()
-
-    def next(self, at: float) -> T | None:
-        if self.gate.open_at() > at:
-            return None
-        item = self._inner.next(at)
-        if item is not None:
-            self.gate.take()
-        return item
-
-    def flush(self) -> list[T]:
-        return self._inner.flush()
+    def _note_change(self) -> None:
+        self.opens_at = self._free[0] if self._free and not self._is_closed else inf

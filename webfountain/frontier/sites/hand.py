@@ -83,11 +83,11 @@ class Hand:
 
     def pages(self) -> int:
         """Return how many pages are in the two queues."""
-        return self._never.backlog() + self._recrawl.backlog()
+        return len(self._never.items) + len(self._recrawl.items)
 
     def runs_low(self) -> bool:
         """Return whether more pages should be leased."""
-        return self._never.backlog() + self._recrawl.backlog() <= self._size // 4
+        return len(self._never.items) + len(self._recrawl.items) <= self._size // 4
 
     def is_deep(self) -> bool:
         """Return whether the hand has its largest size, because the store always had more."""
@@ -95,7 +95,7 @@ class Hand:
 
     def room(self) -> tuple[int, int]:
         """Return how many never-crawled and known pages fit into the hand."""
-        return self._size - self._never.backlog(), self._size - self._recrawl.backlog()
+        return self._size - len(self._never.items), self._size - len(self._recrawl.items)
 
     def deal(self, never: Iterable[Fetch], recrawl: Iterable[Fetch], *, full: bool) -> None:
         """Add leased pages. `full` is True if the store may have more, so the hand grows."""
@@ -103,11 +103,11 @@ class Hand:
         if full:
             self._size = min(2 * self._size, self._largest)
         never = list(never)
-        held = self._least if self._never.backlog() else inf
+        held = self._least if self._never.items else inf
         self._least = min(held, min(map(_importance, never), default=inf))
         self._never.load(never)
         self._recrawl.load(recrawl)
-        self.is_short = self._recrawl.backlog() < room
+        self.is_short = len(self._recrawl.items) < room
 
     # ---------------------------------------------------------------- files
 
@@ -175,6 +175,8 @@ class Hand:
 
     def _take_urgent(self) -> list[Fetch]:
         """Remove and return the immediate URLs, without a robots.txt among them."""
+        if not self.urgent.items:
+            return []
         ready = self.urgent.flush()
         self.urgent.load(fetch for fetch in ready if fetch.lease is None)
         return [fetch for fetch in ready if fetch.lease is not None]

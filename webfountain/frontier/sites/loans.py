@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.cluster.loans import Loan
-    from webfountain.frontier.sites.address_group import AddressGroup
-    from webfountain.frontier.sites.standing import SitePoliteness
+    from webfountain.frontier.sites.addresses import AddressGroup
+    from webfountain.frontier.sites.politeness import SitePoliteness
     from webfountain.records import SiteState
 
 __all__ = ["LOAN_PAUSE_S", "Loans"]

@@ -1,10 +1,10 @@
 """Rings of sequencers, which choose the next one without calling each (Edwards 2001 section 3, Figure 1).
 
-The active list has two tiers of rings: addresses, and the sites at one address (`addresses`). A member states when it
-is available and from when on it has an urgent item. The ring reads this again when the member's owner calls `wake`. A
-step costs O(log n) for n members. Like every sequencer, a ring does not know URLs, reads no clock and does no I/O.
-`RoundRobin` serves all members evenly. `ByWorth` serves the member with the most valuable item first, as in a crawl
-that ranks its pages (`ranking.ranker`).
+The active list has two tiers of rings: addresses, and the sites at one address (`addresses`). The members of both are
+behind gates (`Tier`, `GatedSequencer`). A member states when it is available and from when on it has an urgent item.
+The ring reads this again when the member's owner calls `wake`. A step costs O(log n) for n members. Like every
+sequencer, a ring does not know URLs, reads no clock and does no I/O. `RoundRobin` serves all members evenly. `ByWorth`
+serves the member with the most valuable item first, as in a crawl that ranks its pages (`ranking.ranker`).
 """
 
 from __future__ import annotations
@@ -15,14 +15,16 @@ from collections import OrderedDict
 from math import inf
 from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
-from webfountain.frontier.sites.gate import Gate, GatedSequencer
+from webfountain.frontier.sites.gate import Gate
 
 if TYPE_CHECKING:
     from webfountain.frontier.sites.sequencers import Sequencer
 
-__all__ = ["ByWorth", "RoundRobin", "Tier"]
+__all__ = ["MAX_UNREAD", "ByWorth", "GatedSequencer", "RoundRobin", "Tier"]
 
 T = TypeVar("T")
+MAX_UNREAD: Final = 2
+"""Largest number of bodies of one site that wait or are being read: one is read, the next is ready."""
 
 
 class RoundRobin(Generic[T]):
@@ -117,6 +119,52 @@ class RoundRobin(Generic[T]):
         hurry = inf if due == inf else member.hurry_at()
         if hurry < inf or self._hurried.times:
             self._hurried.put(member, hurry)
+
+
+class GatedSequencer(Generic[T]):
+    """A sequencer behind a gate. Taking an item takes a slot, which is given back when the fetch lands.
+
+    A site also gives nothing while `MAX_UNREAD` of its bodies wait to be read. A body stays in memory until a reader
+    thread has read it, so one site with slow pages would fill the memory and stop the whole crawl.
+    `pages.reader_turns` decides which body is read next.
+    """
+
+    __slots__ = ("_inner", "gate", "unread")
+
+    def __init__(self, inner: Sequencer[T], gate: Gate) -> None:
+        self._inner = inner
+        self.gate = gate
+        self.unread = 0
+        """Number of bodies that wait to be read or are being read."""
+
+    def add_unread(self, change: int) -> None:
+        """Count a body that waits to be read (1), or one that was read (-1)."""
+        self.unread += change
+
+    def backlog(self) -> int:
+        return self._inner.backlog()
+
+    def wake_at(self) -> float:
+        opens = self.gate.opens_at if self.unread < MAX_UNREAD else inf
+        return opens if opens == inf else max(opens, self._inner.wake_at())
+
+    def hurry_at(self) -> float:
+        hurry = self._inner.hurry_at() if self.unread < MAX_UNREAD else inf
+        return hurry if hurry == inf else max(hurry, self.gate.opens_at)
+
+    def worth(self) -> float:
+        return self._inner.worth()
+
+    def next(self, at: float) -> T | None:
+        if self.gate.opens_at > at or self.unread >= MAX_UNREAD:
+            return None
+        item = self._inner.next(at)
+        if item is not None:
+            self.gate.take()
+        return item
+
+    def flush(self) -> list[T]:
+        return self._inner.flush()
 
 
 class Tier(GatedSequencer[T]):

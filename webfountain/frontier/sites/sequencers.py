@@ -3,9 +3,9 @@
 A sequencer has a backlog, a time from which on it has an item, and a next item. It can be loaded and flushed.
 Sequencers combine into trees. Leaves are queues: `Fifo`, `ValueQueue` and `Immediate`. Combiners join sequencers:
 `FirstOf` (the immediate queue before all others), `WeightedRandom` (never-crawled against recrawl) and `RoundRobin`
-(many members, the active list). `GatedSequencer` adds politeness. Each sequencer also states from when on it has an
-urgent item, so that items of an `Immediate` come first through every tier. None of them knows URLs, reads a clock, or
-does I/O.
+(many members, the active list). `GatedSequencer` adds politeness (`ring`). Each sequencer also states from when on it
+has an urgent item, so that items of an `Immediate` come first through every tier. None of them knows URLs, reads a
+clock, or does I/O.
 """
 
 from __future__ import annotations
@@ -54,36 +54,36 @@ class Sequencer(Protocol[T]):
 class Fifo(Generic[T]):
     """Queue, first come, first served."""
 
-    __slots__ = ("_items",)
+    __slots__ = ("items",)
 
     def __init__(self, items: Iterable[T] = ()) -> None:
-        self._items = deque(items)
+        self.items = deque(items)
 
     def load(self, items: Iterable[T]) -> None:
         """Append items."""
-        self._items.extend(items)
+        self.items.extend(items)
 
     def __iter__(self) -> Iterator[T]:
-        return iter(self._items)
+        return iter(self.items)
 
     def backlog(self) -> int:
-        return len(self._items)
+        return len(self.items)
 
     def wake_at(self) -> float:
-        return -inf if self._items else inf
+        return -inf if self.items else inf
 
     def hurry_at(self) -> float:
         return inf
 
     def worth(self) -> float:
-        return inf if self._items else -inf
+        return inf if self.items else -inf
 
     def next(self, at: float) -> T | None:
-        return self._items.popleft() if self._items else None
+        return self.items.popleft() if self.items else None
 
     def flush(self) -> list[T]:
-        held = list(self._items)
-        self._items.clear()
+        held = list(self.items)
+        self.items.clear()
         return held
 
 
@@ -97,7 +97,7 @@ class ValueQueue(Fifo[T]):
         self._value = value
 
     def worth(self) -> float:
-        return self._value(self._items[0]) if self._items else -inf
+        return self._value(self.items[0]) if self.items else -inf
 
 
 class Immediate(Fifo[T]):
@@ -108,7 +108,7 @@ class Immediate(Fifo[T]):
     __slots__ = ()
 
     def hurry_at(self) -> float:
-        return -inf if self._items else inf
+        return -inf if self.items else inf
 
 
 def _soonest_wake(members: Iterable[Sequencer[T]]) -> float:

@@ -1,6 +1,6 @@
 """A site of the active list: a state machine, from its activation until it is parked.
 
-Each part owns its state: the place among addresses (`address_group`), politeness (`standing`), robots.txt and sitemaps
+Each part owns its state: the place among addresses (`addresses`), politeness (`politeness`), robots.txt and sitemaps
 (`site_files`), pages (`site_pages`), and slots that other ants have borrowed (`loans`). The site itself has its lease
 and its state. Each event comes here once. Files that the site needs from other sites are returned (`FileRequest`), and
 work for the store is written into the batch that comes with the event.
@@ -27,18 +27,16 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from webfountain.core.change_rate import Prior
 from webfountain.frontier.batch import remembered
-from webfountain.frontier.sites import backoff
-from webfountain.frontier.sites.address_group import Place
-from webfountain.frontier.sites.gate import GatedSequencer
+from webfountain.frontier.sites.addresses import Place
 from webfountain.frontier.sites.hand import Hand
 from webfountain.frontier.sites.loans import Loans
-from webfountain.frontier.sites.site_changes import SiteChanges
+from webfountain.frontier.sites.politeness import SITE_ERRORS, SitePoliteness
+from webfountain.frontier.sites.ring import GatedSequencer
 from webfountain.frontier.sites.site_files import DISALLOWED, FileRequest, SiteFiles
 from webfountain.frontier.sites.site_pages import PRIVATE, SitePages
-from webfountain.frontier.sites.standing import SitePoliteness
 from webfountain.frontier.sites.statistics import SiteStatistics, State
-from webfountain.frontier.sites.unread_bodies import UnreadBodies
 from webfountain.public_addresses import is_private_host
 from webfountain.records import LOST_LIFE, SiteState
 
@@ -46,13 +44,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webfountain.frontier.batch import Batch
-    from webfountain.frontier.sites.address_group import AddressGroup
+    from webfountain.frontier.sites.addresses import AddressGroup
     from webfountain.frontier.sites.site_context import SiteContext
     from webfountain.frontier.visit import Visit
     from webfountain.policy.tables import PolitenessTable
-    from webfountain.records import Fetch, FetchKind, FetchResult, Lease, SiteLease
+    from webfountain.records import FetchKind, FetchResult, Lease, SiteLease
 
-__all__ = ["ActiveSite", "state_of"]
+__all__ = ["PRIOR_PERIODS", "ActiveSite", "SiteChanges", "state_of"]
 
 TRIES: Final = 5
 """Number of requests in a row without an answer, each after a longer back-off, after which an impatient crawl gives a
@@ -61,6 +59,10 @@ _KEPT_S: Final = 5.0
 """Times of more than this, s, for which a site is left alone are written to the store at once. A kill loses only
 shorter ones."""
 _TOO_SLOW_TO_READ: Final = "parse-time"
+PRIOR_PERIODS: Final = 10.0
+"""Assumed mean change interval, in periods, of the pages of a site without observations."""
+PRIOR_CHANGES: Final = 2.0
+"""Weight of this assumption, as a number of observed changes."""
 
 
 class ActiveSite:
@@ -85,7 +87,6 @@ class ActiveSite:
         "pages",
         "place",
         "standing",
-        "unread",
     )
 
     def __init__(
@@ -111,9 +112,7 @@ class ActiveSite:
         self.hand = Hand(
             context.weights, context.rng, size=context.hand, largest=context.largest_hand, domain=self.domain
         )
-        self.unread: UnreadBodies[Fetch] = UnreadBodies(self.hand.sequencer)
-        """Limit on the bodies of the site that wait to be read."""
-        self.place = Place(name, GatedSequencer(self.unread, self.standing.gate), context.numbers)
+        self.place = Place(name, GatedSequencer(self.hand.sequencer, self.standing.gate), context.numbers)
         self.files = SiteFiles(state, context, self.place, self.hand)
         self.pages = SitePages(context, self.place, self.hand, self.files)
         self.changes = SiteChanges(state)
@@ -163,11 +162,10 @@ class ActiveSite:
 
     # ------------------------------------------- events: its place and its lease
 
-    def resolved(self, group: AddressGroup, fallbacks: tuple[str, ...], batch: Batch) -> list[FileRequest]:
-        """Continue at the address of the host. Bar the site if the address is private, otherwise prepare its
-        robots.txt.
+    def resolved(self, group: AddressGroup, batch: Batch) -> list[FileRequest]:
+        """Continue at the address where the site was placed. Bar the site if the address is private, otherwise prepare
+        its robots.txt.
         """
-        self.place.move(group, fallbacks)
         if not self._context.collection.network.allow_private and is_private_host(group.address):
             self.pages.bar(PRIVATE)
             return self.files.give_up(PRIVATE) + self._prepare(batch)
@@ -283,7 +281,7 @@ class ActiveSite:
         """Give up a site that no longer answers or has no usable robots.txt, in an impatient crawl."""
         if self._context.patient:
             return
-        if fetched.error in backoff.SITE_ERRORS and self.standing.failures >= TRIES:
+        if fetched.error in SITE_ERRORS and self.standing.failures >= TRIES:
             self._give_up(fetched.error, batch)
         elif fetched.fetch.kind == "robots" and self.files.robots.failures >= TRIES:
             self._give_up(DISALLOWED, batch)
@@ -386,3 +384,26 @@ def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     delay = max(rules.min_delay, min(state.crawl_delay, rules.max_delay))
     next_at = max(state.next_at, lease.until + delay) if in_lost_life else at + delay
     return msgspec.structs.replace(state, next_at=next_at)
+
+
+class SiteChanges:
+    """Number of changes found on one site, and the time during which its pages were observed."""
+
+    __slots__ = ("count", "observed_s")
+
+    def __init__(self, state: SiteState) -> None:
+        self.count = state.changes
+        self.observed_s = state.observed_time
+
+    def restore(self, state: SiteState) -> None:
+        """Continue from the counts of an earlier activation of the site."""
+        self.count, self.observed_s = state.changes, state.observed_time
+
+    def add(self, visit: Visit) -> None:
+        """Count a check of a page that had been crawled before."""
+        self.count += visit.kind == "changed"
+        self.observed_s += visit.observed_time
+
+    def prior(self, believed: Prior) -> Prior:
+        """Return the mean change interval so far, drawn towards the assumption if few changes were observed."""
+        return Prior((self.observed_s + PRIOR_CHANGES * believed.interval) / (self.count + PRIOR_CHANGES))

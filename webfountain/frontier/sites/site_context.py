@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from webfountain.frontier.sites.blocked_urls import BlockedUrls
-from webfountain.frontier.sites.pace import BY_POLICY
+from webfountain.frontier.inbox.blocks import BlockedUrls
+from webfountain.frontier.sites.politeness import BY_POLICY
 
 if TYPE_CHECKING:
     import random
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from webfountain.formats.robots import RobotsRules
     from webfountain.frontier.planning.plan_follower import PlanFollower
     from webfountain.frontier.sites.domain_shares import DomainShares
-    from webfountain.frontier.sites.pace import SitePace
+    from webfountain.frontier.sites.politeness import SitePace
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge

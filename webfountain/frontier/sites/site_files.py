@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from webfountain.frontier.batch import Batch
-    from webfountain.frontier.sites.address_group import Place
+    from webfountain.frontier.sites.addresses import Place
     from webfountain.frontier.sites.hand import Hand
     from webfountain.frontier.sites.site_context import SiteContext
     from webfountain.records import FetchKind, FetchResult, SiteState

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from webfountain.frontier.inbox.blocks import BLOCKED, RECHECK_S
 from webfountain.frontier.pages.unexamined_ends import acknowledged, deferred, refused
 from webfountain.frontier.planning.schedule import within_policy
-from webfountain.frontier.sites.blocked_urls import BLOCKED, RECHECK_S
 from webfountain.frontier.sites.site_files import DISALLOWED
 from webfountain.metrics import observed
 from webfountain.policy.judge import Origin
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.planning.schedule import Schedule
-    from webfountain.frontier.sites.address_group import Place
+    from webfountain.frontier.sites.addresses import Place
     from webfountain.frontier.sites.hand import Hand
     from webfountain.frontier.sites.site_context import SiteContext
     from webfountain.frontier.sites.site_files import SiteFiles

@@ -66,8 +66,11 @@ class SiteTable:
 
     def note(self, site: ActiveSite, at: float) -> None:
         """Record what a site needs after an event, and when it may be served next."""
-        self.note_hunger(site)
-        if _is_quiet(site):
+        state = site.state
+        if state is State.OPEN:
+            if site.pages.runs_low():
+                self._hungry[site.name] = site
+        elif _is_quiet(site, state):
             self._quiet[site.name] = site
         if site.standing.rests_until > at + BLOCKED_S:
             self._resting[site.name] = site
@@ -97,12 +100,12 @@ class SiteTable:
 
     def refresh_soonest(self, many: int, at: float) -> None:
         """Let the quiet sites with the earliest `wake_at` request leases again, because pages come due sooner."""
-        quiet = (site for site in self if _is_quiet(site))
+        quiet = (site for site in self if _is_quiet(site, site.state))
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
 
     def quiet(self) -> list[ActiveSite]:
         """Return the quiet sites: nothing is in flight, and no page is due before `wake_at`."""
-        self._quiet = {name: site for name, site in self._quiet.items() if _is_quiet(site)}
+        self._quiet = {name: site for name, site in self._quiet.items() if _is_quiet(site, site.state)}
         return list(self._quiet.values())
 
     def resting(self, at: float) -> list[ActiveSite]:
@@ -153,7 +156,6 @@ def is_busy(site: ActiveSite, until: float) -> bool:
     return bool(site.pages.under_way) or (not is_capped and site.standing.opens_at() <= until)
 
 
-def _is_quiet(site: ActiveSite) -> bool:
+def _is_quiet(site: ActiveSite, state: State) -> bool:
     """Return whether no request, fetch or refill of a site is open, and none of its pages is due before `wake_at`."""
-    state = site.state
     return (state is State.EMPTY or state is State.SHUT) and not (site.is_under_way() or site.hand.backlog())

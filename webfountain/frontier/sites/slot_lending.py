@@ -183,7 +183,7 @@ class SlotLending:
         self._borrowed[site.name] = borrowed
         self._sites.add(site)
         group = self._addresses.add_lent(site.place, loan.address, loan.slots)
-        self._file_requests.route(site.resolved(group, (), batch), batch)
+        self._file_requests.route(site.resolved(group, batch), batch)
         self._sites.note(site, batch.at)
         self._context.metrics.inc("ant/loans_taken")
 

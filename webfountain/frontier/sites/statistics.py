@@ -58,6 +58,8 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
     sites: int
     guests: int
     """Number of sites without a lease, which only serve files."""
+    preparing: int
+    """Number of sites that wait for an address or a robots.txt before their pages."""
     in_flight: int
     hungry: int
     quiet: int

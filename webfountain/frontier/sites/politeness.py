@@ -1,26 +1,72 @@
-"""Politeness of one site: when it may receive the next request.
+"""Politeness towards one site: when it may receive the next request.
 
-This depends on its gate, its delay, its back-off, and the address that it shares.
+This depends on its gate, its delay, its back-off after a refusal, and the address that it shares. In a collection the
+politeness table decides, and the crawl obeys every delay that a site requests (`BY_POLICY`). With the add-on and
+without a collection file, the project's own settings decide (`SitePace`); then its downloader keeps the time between
+requests (`crawl.project_pace`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import email.utils
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal
 
-from webfountain.frontier.sites.backoff import backoff, delay_after, refuses, retry_after
 from webfountain.frontier.sites.gate import Gate
-from webfountain.frontier.sites.pace import BY_POLICY
 
 if TYPE_CHECKING:
     import random
+    from collections.abc import Callable
 
-    from webfountain.frontier.sites.address_group import AddressGroup
-    from webfountain.frontier.sites.pace import SitePace
+    from webfountain.frontier.sites.addresses import AddressGroup
     from webfountain.metrics import Metrics
     from webfountain.policy.tables import PolitenessTable
     from webfountain.records import FetchResult, SiteState
 
-__all__ = ["SitePoliteness"]
+__all__ = [
+    "BY_POLICY",
+    "LONGEST_BACKOFF_S",
+    "SITE_ERRORS",
+    "HoldRule",
+    "SitePace",
+    "SitePoliteness",
+    "backoff",
+    "delay_after",
+    "refuses",
+    "retry_after",
+]
+
+HoldRule = Literal["Crawl-delay", "Retry-After", "back-off", "robots.txt"]
+"""A rule that makes a crawl leave a site alone for longer than its delay."""
+LONGEST_BACKOFF_S: Final = 86_400.0
+"""Longest back-off, s: one day, however often a refusal is repeated and whatever Retry-After says."""
+SITE_ERRORS: Final = frozenset({"dns", "private-address", "connect", "tls", "certificate", "timeout", "network"})
+"""Errors that concern the whole site, not only one page."""
+
+
+@dataclass(slots=True, frozen=True)
+class SitePace:
+    """Rules of pace that apply to all sites of a crawl."""
+
+    slots: Callable[[str], int | None] = lambda _: None
+    """Returns the number of simultaneous requests for a site; None: `politeness.concurrency`."""
+    keeps_delay: bool = True
+    """True if a gate stays shut for `politeness.min_delay` after each request; False if the downloader keeps the
+    delay."""
+    crawl_delay: bool = True
+    """True if the Crawl-delay of a robots.txt is obeyed."""
+    retry_after: bool = True
+    """True if the Retry-After header of 429 and 503 answers is obeyed."""
+    back_off: bool = True
+    """True if a site that answers 429 or 503, or not at all, is left alone for longer each time."""
+    lends: bool = True
+    """True if other ants may use some of a site's slots."""
+    report: Callable[[str, HoldRule, float], None] = lambda _site, _rule, _seconds: None
+    """Called with site, rule and seconds whenever a rule delays a site."""
+
+
+BY_POLICY: Final = SitePace()
+"""The pace of a collection, which follows its politeness table."""
 
 
 class SitePoliteness:
@@ -70,7 +116,7 @@ class SitePoliteness:
 
     def opens_at(self) -> float:
         """Return when the site may receive the next request; inf while all its slots are used."""
-        return self.gate.open_at()
+        return self.gate.opens_at
 
     def next_at(self, at: float) -> float:
         """Return when another process may send a request, if this one ends at `at`."""
@@ -177,3 +223,35 @@ class SitePoliteness:
             self.rests_until = fetched.at + rest
             self.gate.hold(self.rests_until)
             pace.report(site, "Retry-After" if asked >= backed_off else "back-off", rest)
+
+
+def delay_after(seconds: float, *, min_delay: float, factor: float, crawl_delay: float, max_delay: float) -> float:
+    """Return the seconds to wait after a request that took `seconds`."""
+    return max(min_delay, min(max(factor * seconds, crawl_delay), max_delay))
+
+
+def refuses(status: int | None, error: str | None) -> bool:
+    """Return whether an answer refuses requests (RFC 6585, RFC 9110 section 15.6.4), or no complete answer came."""
+    return status in (429, 503) or error in SITE_ERRORS or error == "cut"
+
+
+def backoff(failures: int, *, base: float, rng: random.Random) -> float:
+    """Return the seconds to wait after the `failures`-th refusal in a row (1, 2, …): base doubled each time, jittered
+    by +-25 %.
+    """
+    doubled = base * 2.0 ** min(failures - 1, 40)
+    return min(doubled, LONGEST_BACKOFF_S) * rng.uniform(0.75, 1.25)
+
+
+def retry_after(value: str | None, *, at: float) -> float:
+    """Return the seconds of a Retry-After header, a number or a date; 0 if it is absent, past or unreadable."""
+    if value is None:
+        return 0.0
+    text = value.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), LONGEST_BACKOFF_S)
+    try:
+        when = email.utils.parsedate_to_datetime(text).timestamp()
+    except (ValueError, TypeError, OverflowError):
+        return 0.0
+    return min(max(when - at, 0.0), LONGEST_BACKOFF_S)
