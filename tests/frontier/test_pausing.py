@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.frontier.drive import Drive, collection_of
 from webfountain.frontier.inbox.inboxes import Inbox
-from webfountain.frontier.inbox.notes import Pause, Resume
-from webfountain.frontier.inbox.pausing import is_paused
+from webfountain.frontier.inbox.notes import Pause, Resume, is_paused
 
 if TYPE_CHECKING:
     from pathlib import Path

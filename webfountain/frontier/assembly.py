@@ -25,16 +25,15 @@ from webfountain.frontier.cluster.lone_ant import LoneAnt
 from webfountain.frontier.cluster.membership import join_ants
 from webfountain.frontier.cluster.term import steady_clock
 from webfountain.frontier.frontier import Frontier
-from webfountain.frontier.inbox.entrance import Entrance
+from webfountain.frontier.inbox.seeds import Entrance
 from webfountain.frontier.order import Order, Orders
 from webfountain.frontier.orders.chores import Chores
 from webfountain.frontier.orders.polls import IdleCheck, Polls, RankTurns
 from webfountain.frontier.orders.share_check import ShareCheck
 from webfountain.frontier.orders.site_supply import SiteSupply
-from webfountain.frontier.pages.examiner import Examiner
+from webfountain.frontier.pages.examiner import Examiner, old_text
 from webfountain.frontier.pages.fixed_size import replacement_of
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
-from webfountain.frontier.pages.old_copy import old_text
 from webfountain.frontier.pages.policy_review import review_of
 from webfountain.frontier.pages.sitemap_reader import SitemapParser
 from webfountain.frontier.pages.unexamined_ends import unkept

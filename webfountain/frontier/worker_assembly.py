@@ -12,25 +12,21 @@ from webfountain.duplicates.detector_stage import DetectorStage
 from webfountain.frontier.cluster.ant_stage import AntStage
 from webfountain.frontier.cluster.guest_claims import ClaimedGuests, OwnGuests
 from webfountain.frontier.inbox.inbox_stage import InboxStage
-from webfountain.frontier.inbox.takedowns import Takedowns
 from webfountain.frontier.loss_recovery import loss_recovery_of
+from webfountain.frontier.pages.guarded_examiner import SuspectStage
 from webfountain.frontier.pages.review_stage import ReviewStage
 from webfountain.frontier.pages.seed_forms import SeedForms, SharedSeedForms
-from webfountain.frontier.pages.sitemap_stage import SitemapStage
-from webfountain.frontier.pages.suspect_stage import SuspectStage
+from webfountain.frontier.pages.sitemap_reader import SitemapStage
 from webfountain.frontier.planning.urgency_stage import UrgencyStage
 from webfountain.frontier.sites.parked_sites import ParkedSites
-from webfountain.frontier.store_counts import OwnCounts, SharedCounts
-from webfountain.frontier.worker.change_log_trim import ChangeLogTrim
-from webfountain.frontier.worker.copies import CopyWriter, RepositoryCopyWriter
+from webfountain.frontier.worker.copies import CopyWriter, LostCopies, RepositoryCopyWriter, Takedowns
 from webfountain.frontier.worker.discovery import Discovery
-from webfountain.frontier.worker.disk_room import DiskRoom
+from webfountain.frontier.worker.housekeeping import ChangeLogTrim, DiskRoom
 from webfountain.frontier.worker.learned_sites import LearnedSites
 from webfountain.frontier.worker.leasing import Leasing, StoreLeases
-from webfountain.frontier.worker.lost_copies import LostCopies
 from webfountain.frontier.worker.settlement import Settlement
 from webfountain.frontier.worker.stage import Stages
-from webfountain.frontier.worker.stocktaking import Stocktaking
+from webfountain.frontier.worker.stocktaking import Stocktaking, counts_of
 from webfountain.frontier.worker.store_worker import StoreWorker
 from webfountain.ranking.importance_stage import ImportanceStage
 
@@ -39,14 +35,13 @@ if TYPE_CHECKING:
 
     from webfountain.config import FountainConfig
     from webfountain.duplicates.detector import DuplicateDetector
-    from webfountain.frontier.inbox.entrance import Entrance
     from webfountain.frontier.inbox.notes import Notes
+    from webfountain.frontier.inbox.seeds import Entrance
     from webfountain.frontier.pages.fixed_size import Replacement
     from webfountain.frontier.pages.policy_review import Review
     from webfountain.frontier.pages.sitemap_reader import SitemapParser
     from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
     from webfountain.frontier.planning.urgent_pages import UrgentPages
-    from webfountain.frontier.store_counts import StoreCounts
     from webfountain.frontier.worker.stage import Stage
     from webfountain.policy.collection import Collection
     from webfountain.ranking.link_importance import LiveImportance
@@ -88,7 +83,7 @@ class WorkerAssembly:
         self._entrance = entrance
         self._owner = owner
         self._lease_s = lease_s
-        self._counts = self._counts_of_store()
+        self._counts = counts_of(store, owner=owner)
         self._copies = CopyWriter() if repository is None else RepositoryCopyWriter(repository, store)
         self._takedowns = Takedowns(store, self._copies)
         self._discovery = Discovery(entrance.due)
@@ -152,14 +147,6 @@ class WorkerAssembly:
             recovery=recovery,
             freshness=freshness,
             entrance=self._entrance,
-        )
-
-    def _counts_of_store(self) -> StoreCounts:
-        claims = self._store.claims
-        return (
-            OwnCounts(self._store.census)
-            if claims is None
-            else SharedCounts(self._store.census, claims, owner=self._owner)
         )
 
     def _among_ants(self) -> list[Stage]:

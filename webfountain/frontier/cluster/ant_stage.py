@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.inbox.notes import CopyEraser
-    from webfountain.frontier.inbox.takedowns import Takedowns
+    from webfountain.frontier.worker.copies import Takedowns
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
 

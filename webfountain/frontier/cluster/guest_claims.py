@@ -30,7 +30,7 @@ class OwnGuests(Stage):
     def __init__(self, store: FrontierStore) -> None:
         self._store = store
 
-    def chores(self, batch: Batch, result: BatchResult) -> None:
+    def welcome(self, batch: Batch, result: BatchResult) -> None:
         result.guests = [(name, self._store.sites.get(name)) for name in batch.guests]
 
 
@@ -62,10 +62,8 @@ class ClaimedGuests(Stage):
         away = {lease.site for lease, _ in asked}
         return [lease for lease in leases if lease.site not in away]
 
-    def chores(self, batch: Batch, result: BatchResult) -> None:
+    def welcome(self, batch: Batch, result: BatchResult) -> None:
         """Claim the guests of a batch, and read them from the store."""
-        if not batch.guests:
-            return
         names = [GUEST + name for name in batch.guests]
         held = self._claims.claim(names, owner=self._owner, until=batch.at + self._lease_s, at=batch.at)
         free = [claim.name.removeprefix(GUEST) for claim in held if claim.owner == self._owner]

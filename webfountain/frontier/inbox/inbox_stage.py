@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from webfountain.frontier.inbox.blocks import blocks_of
-from webfountain.frontier.inbox.pausing import is_paused
+from webfountain.frontier.inbox.notes import is_paused
 from webfountain.frontier.worker.stage import Stage
 
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.inbox.notes import CopyEraser, ForgetNote, Notes
-    from webfountain.frontier.inbox.takedowns import Takedowns
+    from webfountain.frontier.worker.copies import Takedowns
     from webfountain.store.contract import FrontierStore
 
 __all__ = ["InboxStage"]

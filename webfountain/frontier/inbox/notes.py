@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import logging
 from itertools import count
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
 
 from webfountain.errors import UrlError
 from webfountain.frontier.inbox.blocks import UrlBlock, change_blocks
-from webfountain.frontier.inbox.pausing import set_paused
 from webfountain.frontier.requests_by_url import keys_of_url
 from webfountain.policy.provenance import arrived
 from webfountain.records import Link
@@ -21,10 +20,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webfountain.repository.retention import ErasureResult
-    from webfountain.store.contract import FrontierStore, PageRecords
+    from webfountain.store.contract import Board, FrontierStore, PageRecords
     from webfountain.store.shared_contract import FeedEntry
 
 __all__ = [
+    "PAUSED",
     "BlockNote",
     "CopyEraser",
     "DeliveryResult",
@@ -39,12 +39,15 @@ __all__ = [
     "UnblockNote",
     "decoder",
     "erase",
+    "is_paused",
     "serial",
+    "set_paused",
 ]
 
 logger = logging.getLogger(__name__)
-
 serial = count()
+PAUSED: Final = "paused"
+"""Name of the published value: b"1" while the crawl is paused."""
 
 
 class NowNote(msgspec.Struct, frozen=True, tag="now", tag_field="note"):
@@ -89,9 +92,6 @@ class Drain(msgspec.Struct, frozen=True, tag="drain", tag_field="note"):
     ant: str
 
 
-Note = NowNote | ForgetNote | Pause | Resume | BlockNote | UnblockNote | Drain
-
-
 class ReceivedNote(NamedTuple):
     """A note with its source: a file or an entry of a feed."""
 
@@ -112,11 +112,6 @@ class DeliveryResult(NamedTuple):
     """The pages and sites that were forgotten; other ants may have copies of them."""
     drained: tuple[str, ...] = ()
     """The ants that were told to end."""
-
-
-decoder: msgspec.json.Decoder[Note] = msgspec.json.Decoder(
-    NowNote | ForgetNote | Pause | Resume | BlockNote | UnblockNote | Drain
-)
 
 
 class CopyEraser(Protocol):
@@ -208,6 +203,29 @@ class Notes:
         raise NotImplementedError
 
 
+def erase(repository: CopyEraser, barred: Sequence[ForgetNote], pages: PageRecords) -> int:
+    """Remove the copies of forgotten pages, and return how many records were removed."""
+    return repository.erase(lambda url: _is_barred(url, barred), pages).records
+
+
+def is_paused(board: Board) -> bool:
+    """Return whether the crawl of a store is paused."""
+    return board.value(PAUSED) == b"1"
+
+
+def set_paused(board: Board, *, paused: bool) -> None:
+    """Pause or resume the crawl of a store."""
+    board.put_value(PAUSED, b"1" if paused else b"")
+
+
+Note = NowNote | ForgetNote | Pause | Resume | BlockNote | UnblockNote | Drain
+
+
+decoder: msgspec.json.Decoder[Note] = msgspec.json.Decoder(
+    NowNote | ForgetNote | Pause | Resume | BlockNote | UnblockNote | Drain
+)
+
+
 def _change_block(store: FrontierStore, note: BlockNote | UnblockNote, *, at: float) -> bool:
     """Carry out a note about a block. Return False if it must be tried again."""
     if isinstance(note, BlockNote):
@@ -224,11 +242,6 @@ def _change_block(store: FrontierStore, note: BlockNote | UnblockNote, *, at: fl
 
 def _link(url: str, key: bytes) -> Link:
     return Link(url=url, site=site_of(url), key=key, provenance=arrived("now"))
-
-
-def erase(repository: CopyEraser, barred: Sequence[ForgetNote], pages: PageRecords) -> int:
-    """Remove the copies of forgotten pages, and return how many records were removed."""
-    return repository.erase(lambda url: _is_barred(url, barred), pages).records
 
 
 def _is_barred(url: str, barred: Sequence[ForgetNote]) -> bool:

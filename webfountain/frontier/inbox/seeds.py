@@ -1,32 +1,39 @@
-"""Load seeds into the store, at the first start and at every start that finds new seeds in the file.
+"""Bring URLs from outside into the store: seeds, and links that a caller gives.
 
-Place in the walk: its beginning. A seeds file is read line by line in batches, so even 100,000 sites take no memory. A
-seed that the policy itself refuses is reported in the result.
+Place in the walk: its beginning. Seeds are loaded at the first start and at every start that finds new seeds in the
+file. A seeds file is read line by line in batches, so even 100,000 sites take no memory. A seed that the policy itself
+refuses is reported in the result. The judge refuses URLs or gives them a policy, the eliminator drops those that are
+known, and the others are discovered.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 import xxhash
 
+from webfountain.errors import UrlError
+from webfountain.policy.judge import Origin
 from webfountain.policy.provenance import arrived
 from webfountain.records import Link
-from webfountain.urls import fingerprint, site_of
+from webfountain.urls import canonical, fingerprint, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
+    from webfountain.duplicates.url_dedup import DuplicateEliminator
     from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge
     from webfountain.policy.url_rules import Reason
+    from webfountain.records import PageRecord
     from webfountain.store.answers import Claim
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["SEED_BATCH", "LinkSink", "SeedReport", "load_seeds", "load_seeds_once", "seed_links"]
+__all__ = ["SEED_BATCH", "Entrance", "LinkSink", "SeedReport", "load_seeds", "load_seeds_once", "seed_links"]
 
 SEED_BATCH: Final = 1000
 _LOADING_S: Final = 30.0
@@ -115,15 +122,6 @@ def load_seeds_once(
     return loaded
 
 
-def _digest(collection: Collection) -> str:
-    """Return a digest of everything that determines the seeds."""
-    digest = xxhash.xxh3_128(collection.text.encode())
-    if collection.seeds_file is not None:
-        with contextlib.suppress(OSError):  # `load_seeds` will report why it cannot be read
-            digest.update(collection.seeds_file.read_bytes())
-    return digest.hexdigest()
-
-
 def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple[int, str]]) -> Iterator[Link]:
     """Yield the seeds as links, in order. Refused seeds are counted in `refused` during the iteration."""
     seeds = collection.seed_lines()
@@ -144,3 +142,41 @@ def seed_links(collection: Collection, judge: Judge, refused: dict[Reason, tuple
                 else:
                     many, first = refused.get(verdict.reason, (0, url))
                     refused[verdict.reason] = (many + 1, first)
+
+
+class Entrance:
+    """The entrance of one process: its judge and its eliminator."""
+
+    def __init__(self, judge: Judge, due: DuplicateEliminator) -> None:
+        self.judge = judge
+        self.due = due
+
+    def discover(self, urls: Sequence[str], page: PageRecord, *, at: float) -> None:
+        """Make URLs known as links of a page. Texts that are no URL are ignored, as are URLs that the judge refuses."""
+        found = []
+        for text in urls:
+            with suppress(UrlError):
+                found.append(canonical(text))
+        origin = Origin("link", page.depth + 1, page.policy, page.trust, page.url, len(found))
+        verdicts = self.judge.judge(found, origin)
+        self.due.discover(
+            [
+                Link(
+                    url, site_of(url), fingerprint(url), depth=page.depth + 1, policy=verdict.policy,
+                    importance=self.judge.importance(verdict), source=page.url, trust=verdict.trust,
+                    provenance=arrived("link", rule=verdict.rule),
+                )
+                for url, verdict in zip(found, verdicts, strict=True)
+                if verdict.reason is None
+            ],
+            at=at,
+        )  # fmt: skip
+
+
+def _digest(collection: Collection) -> str:
+    """Return a digest of everything that determines the seeds."""
+    digest = xxhash.xxh3_128(collection.text.encode())
+    if collection.seeds_file is not None:
+        with contextlib.suppress(OSError):  # `load_seeds` will report why it cannot be read
+            digest.update(collection.seeds_file.read_bytes())
+    return digest.hexdigest()

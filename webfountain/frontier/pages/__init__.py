@@ -3,13 +3,13 @@
 Life of a visit
 ---------------
 A body waits for its reader thread (`reader_turns`). The examiner (`examiner`, behind the guards of `guarded_examiner`)
-compares it with the stored copy (`old_copy`). From the answer and the page's record it makes an outcome, a new record,
-a title, a text and judged links (`link_judge`). Facts about the page (`page_facts`) can switch it to another policy
+compares it with the stored copy. From the answer and the page's record it makes an outcome, a new record,
+a title, a text and judged links (`link_judge`). Facts about the page can switch it to another policy
 (`policy_switch`). A page that is not examined ends by `unexamined_ends`. A sitemap becomes links, changed pages and
 further sitemaps (`sitemap_reader`).
 
-Parts of the store worker do the rest: they read sitemaps (`sitemap_stage`), delay pages that killed a process
-(`suspect_stage`), store the redirects of seeds (`seed_forms`), settle conflicts between policies (`conflicts`) and
-count failing pages (`failing_pages`). After an edit of the policies they review known pages (`review_stage`,
-`policy_review`, `derivation`). In a collection of a fixed size they replace pages (`fixed_size`).
+Parts of the store worker do the rest: they read sitemaps (`sitemap_reader`), delay pages that killed a process, store
+the redirects of seeds (`seed_forms`), settle conflicts between policies (`conflicts`) and count failing pages
+(`failing_pages`). After an edit of the policies they review known pages (`review_stage`, `policy_review`,
+`derivation`). In a collection of a fixed size they replace pages (`fixed_size`).
 """

@@ -20,13 +20,13 @@ from webfountain.core.change import verdict
 from webfountain.core.sketch import sketch
 from webfountain.core.text_diff import unified
 from webfountain.core.topics import Topics
+from webfountain.errors import RepositoryError
 from webfountain.formats.document import ReadError
 from webfountain.formats.links import LinkSource
 from webfountain.formats.media_type import content_type
 from webfountain.formats.page_hints import MAX_HINTED_TEXT, hint_of_page, hint_of_redirect
 from webfountain.frontier.pages.link_judge import LinkJudge
-from webfountain.frontier.pages.page_facts import PageFactsReader
-from webfountain.frontier.pages.policy_switch import switched
+from webfountain.frontier.pages.policy_switch import PageFactsReader, switched
 from webfountain.frontier.pages.unexamined_ends import page_backoff
 from webfountain.frontier.visit import NOTHING, PageContent, Visit, leased
 from webfountain.policy.switches import PageFacts
@@ -38,14 +38,14 @@ if TYPE_CHECKING:
     from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge
     from webfountain.records import Fetch, FetchResult, Link, OutcomeKind, PageRecord, State
+    from webfountain.repository.repository import Repository
 
-__all__ = ["MAX_HOPS", "Examiner", "JudgedVisit", "Unreadable", "digest_of"]
+__all__ = ["MAX_HOPS", "Examiner", "JudgedVisit", "Unreadable", "digest_of", "old_text"]
 
 _Read = TypeVar("_Read")
 Unreadable = ReadError | Literal["crashed"]
 """Reason why a fetched page could not be examined: an error of its reader, or processes that died on it
 (`crash_guard`)."""
-
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
 _GONE = frozenset({404, 410})
 MAX_HOPS: Final = 20
@@ -297,14 +297,26 @@ class Examiner:
         return read(fetched.body, kind, LinkSource(fetched.fetch.url, header, anchors, self._logs_links))
 
 
-def _is_conditional(fetch: Fetch) -> bool:
-    """Return whether the request had a validator, so that 304 means that our copy is current."""
-    return fetch.etag is not None or fetch.last_modified is not None
-
-
 def digest_of(body: bytes) -> str:
     """Return the hex SHA-1 of a body after content decoding. It identifies a body and protects nothing."""
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
+
+
+def old_text(repository: Repository | None, reader: DocumentReader, record: PageRecord) -> str | None:
+    """Return the text of a page's newest stored copy; None if there is none, or it is lost or cannot be read."""
+    if repository is None or record.copy is None:
+        return None
+    try:
+        stored = repository.read(record.copy, record.url)
+    except RepositoryError:
+        return None
+    document = reader.read(stored.body, content_type(stored.headers))
+    return None if document.error is not None else document.text
+
+
+def _is_conditional(fetch: Fetch) -> bool:
+    """Return whether the request had a validator, so that 304 means that our copy is current."""
+    return fetch.etag is not None or fetch.last_modified is not None
 
 
 def _since(record: PageRecord, at: float) -> float:

@@ -16,6 +16,7 @@ import msgspec
 from webfountain.formats.robots import MAX_ORDINARY_ROBOTS_BYTES
 from webfountain.formats.sitemap import MAX_SITEMAP_BYTES
 from webfountain.frontier.pages.reader_turns import ReaderTurns
+from webfountain.frontier.worker.stage import Stage
 from webfountain.sandbox.reader import FencedReader
 
 if TYPE_CHECKING:
@@ -27,8 +28,10 @@ if TYPE_CHECKING:
     from webfountain.frontier.visit import Visit
     from webfountain.records import FetchResult
     from webfountain.sandbox.crash_guard import CrashSuspects
+    from webfountain.store.answers import LeaseBatch
+    from webfountain.store.contract import FrontierStore
 
-__all__ = ["GuardedExaminer"]
+__all__ = ["GuardedExaminer", "SuspectStage"]
 
 logger = logging.getLogger(__name__)
 
@@ -120,3 +123,19 @@ class GuardedExaminer:
         logged."""
         logger.error("A page could not be examined (%r): %s", error, fetched.fetch.url)
         return self._examiner.unreadable(fetched, "parse-crash")
+
+
+class SuspectStage(Stage):
+    """Gives suspects back while their site has other pages."""
+
+    def __init__(self, suspects: CrashSuspects, store: FrontierStore) -> None:
+        self._suspects = suspects
+        self._store = store
+
+    def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
+        del at
+        if not len(self._suspects):
+            return dealt
+        never, recrawl, back = self._suspects.put_last(dealt.never_crawled, dealt.recrawl)
+        self._store.queues.release([lease.id for lease in back])
+        return msgspec.structs.replace(dealt, never_crawled=never, recrawl=recrawl)

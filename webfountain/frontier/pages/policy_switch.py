@@ -1,6 +1,7 @@
-"""Switch a page to another policy, because of its facts or a request from outside.
+"""Switch a page to another policy, because of facts about it or a request from outside.
 
-Place in the walk: after each fetch (`examiner`), and when pages discovered through it are counted (`policy_review`).
+Place in the walk: after a body is read (`examiner`), and when pages discovered through a page are counted
+(`policy_review`). The facts are the language, the similarity to a topic, and the share of duplicates on the site.
 """
 
 from __future__ import annotations
@@ -9,15 +10,21 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from webfountain.core.topics import links_from_hot
+from webfountain.formats.language import language_of
 from webfountain.policy.judge import Origin
 from webfountain.policy.provenance import Provenance, arrived, rule_number
+from webfountain.policy.switches import PageFacts
 
 if TYPE_CHECKING:
-    from webfountain.policy.judge import Judge
-    from webfountain.policy.switches import PageFacts
-    from webfountain.records import PageRecord
+    from collections.abc import Callable
 
-__all__ = ["switched"]
+    from webfountain.core.topics import Topics
+    from webfountain.formats.document import Document
+    from webfountain.policy.judge import Judge
+    from webfountain.records import FetchResult, PageRecord
+
+__all__ = ["PageFactsReader", "switched"]
 
 _BY_HAND: Final = arrived("now")
 
@@ -35,6 +42,41 @@ def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) ->
     return msgspec.structs.replace(
         record, policy=switch.to, trust=trust, importance=worth, provenance=reported.encode()
     )
+
+
+class PageFactsReader:
+    """Computes the facts of a page. `duplicates`: share of a site's pages that repeat others."""
+
+    def __init__(self, judge: Judge, topics: Topics, duplicates: Callable[[str], float]) -> None:
+        self._judge = judge
+        self._topics = topics
+        self._duplicates = duplicates
+
+    def seen(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
+        """Return the facts of a page that any switch uses."""
+        judge, text = self._judge, document.text
+        asked = judge.asks
+        if not asked:
+            return PageFacts(fetched.status, text)
+        language, similarity = None, None
+        if "language" in asked:
+            language = language_of(text, document.language or fetched.header("content-language"))
+        if "similarity" in asked and text:
+            topic = judge.policy(record.policy).topic
+            similarity = None if topic is None else self._topics.similarity(topic.query, text)
+        share = self._duplicates(fetched.fetch.site) if "duplicates" in asked else 0.0
+        return PageFacts(fetched.status, text, language, similarity, share)
+
+    def scored(self, record: PageRecord, document: Document) -> PageRecord:
+        """Return the record with the scores of its text for the topic of its policy, if the policy has one."""
+        topic = self._judge.policy(record.policy).topic
+        if topic is None:
+            return record if not record.scores else msgspec.structs.replace(record, scores=())
+        similarity = self._topics.similarity(topic.query, document.text)
+        if record.digest is None:
+            self._topics.learn(document.text)
+        far = 0.0 if similarity >= topic.min_similarity else links_from_hot(record.scores)
+        return msgspec.structs.replace(record, scores=(similarity, far))
 
 
 def _ruled(judge: Judge, record: PageRecord) -> PageRecord:

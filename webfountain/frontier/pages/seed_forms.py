@@ -17,7 +17,7 @@ from webfountain.policy.scope import keep_forms, kept_forms
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.batch import Batch
     from webfountain.frontier.pages.examiner import JudgedVisit
     from webfountain.frontier.visit import Visit
     from webfountain.policy.judge import Judge
@@ -72,10 +72,10 @@ class SharedSeedForms(SeedForms):
             self._judge.admit_forms(kept_forms(self._board))
         return leases
 
-    def chores(self, batch: Batch, result: BatchResult) -> None:
+    def tidy(self, batch: Batch) -> None:
         """Write the known sites again, because another ant may have overwritten one of them."""
-        if batch.tidy:
-            keep_forms(self._board, self._judge.forms)
+        del batch
+        keep_forms(self._board, self._judge.forms)
 
 
 def _is_new_seed(visit: Visit) -> bool:

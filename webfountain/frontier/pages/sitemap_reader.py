@@ -1,31 +1,38 @@
 """Read fetched sitemaps: links to discover, pages to check again, and further sitemaps to fetch.
 
-Place in the walk: beside the pages. URLs in a sitemap are judged as links are, and count as one hop from the seeds. A
-lastmod is used only for pages of the site that named the sitemap, and not if it is in the future: such a page would be
-due for ever. `formats.sitemap` parses the file. This module does not use the store.
+Place in the walk: in the store worker, after the pages of a batch are settled. URLs in a sitemap are judged as links
+are, and count as one hop from the seeds. A lastmod is used only for pages of the site that named the sitemap, and not
+if it is in the future: such a page would be due for ever. `formats.sitemap` parses the file.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from webfountain import urls
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
+from webfountain.frontier.batch import SitemapRead
+from webfountain.frontier.worker.item_by_item import act_on
+from webfountain.frontier.worker.stage import Stage
 from webfountain.policy.provenance import arrived
 from webfountain.policy.scope import SitemapReach
 from webfountain.records import Link
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from webfountain.formats.document import ReadError
+    from webfountain.frontier.batch import Batch, BatchResult, NamedSitemap
+    from webfountain.frontier.worker.discovery import Discovery
     from webfountain.policy.judge import Judge
     from webfountain.records import FetchResult
+    from webfountain.store.contract import FrontierStore
 
-__all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser"]
+__all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser", "SitemapStage"]
 
 SITEMAP_DEPTH: Final = 1
 """Depth of a URL in a sitemap, in hops from a seed: the same as that of a seed's links."""
@@ -115,6 +122,40 @@ class SitemapParser:
         }
         children = _joined(base, ((url, None) for url in found.sitemaps), counts)
         return SitemapContent(links, modified, list(children), counts)
+
+
+class SitemapStage(Stage):
+    """Processes the sitemaps of a batch."""
+
+    def __init__(self, shelf: SitemapParser, store: FrontierStore, discovery: Discovery) -> None:
+        self._shelf = shelf
+        self._store = store
+        self._discovery = discovery
+
+    def after_settle(self, batch: Batch, result: BatchResult) -> None:
+        for named in batch.sitemaps:
+            act_on([named], partial(self._read, result), result)
+
+    def _read(self, result: BatchResult, sitemaps: Sequence[NamedSitemap]) -> None:
+        for named in sitemaps:
+            site, at = named.site, result.batch.at
+            read = self._shelf.read(named.fetched, site=site, at=at)
+            result.counts.update(read.counts)
+            self._discovery.discover(read.links, result)
+            if stale := self._older(site, read.modified):
+                self._store.queues.advance(site, stale, due=at, at=at)
+                result.counts["sitemap/made_due"] += len(stale)
+                result.new_pages.add(site)
+            result.sitemaps.append(SitemapRead(site, read.children))
+
+    def _older(self, site: str, modified: Mapping[bytes, float]) -> list[bytes]:
+        """Return the pages whose copy was fetched before the time that the sitemap gives for their last change."""
+        records = zip(modified.items(), self._store.pages.get_many(site, list(modified)), strict=True)
+        return [
+            key
+            for (key, at), record in records
+            if record is not None and record.last_crawled is not None and record.last_crawled < at
+        ]
 
 
 def _joined(base: str, entries: Iterable[tuple[str, float | None]], counts: Counter[str]) -> dict[str, float | None]:

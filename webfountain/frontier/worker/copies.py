@@ -1,11 +1,15 @@
-"""Write page copies into the repository.
+"""Copies of pages in the repository: written with their visits, missed when they are lost, erased when forgotten.
 
 Place in the walk: the first step of durability. Bodies are written before links are discovered and leases are settled.
+A page whose copy is missing on the disk is fetched again in full. A page that was forgotten while it was fetched is not
+written.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from webfountain.frontier.inbox.notes import erase
 from webfountain.frontier.worker.stage import Stage
@@ -17,11 +21,12 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.inbox.notes import ForgetNote
     from webfountain.frontier.visit import Visit
-    from webfountain.records import Copy, FetchResult
+    from webfountain.records import Copy, FetchResult, Lease
     from webfountain.repository.repository import Repository
+    from webfountain.store.answers import LeaseBatch
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["CopyWriter", "RepositoryCopyWriter"]
+__all__ = ["CopyWriter", "LostCopies", "RepositoryCopyWriter", "Takedowns"]
 
 
 class CopyWriter(Stage):
@@ -75,8 +80,57 @@ class RepositoryCopyWriter(CopyWriter):
         self._repository.close()
 
 
+class LostCopies(Stage):
+    """Removes the location of a lost copy from a leased record, and the validators that would make the fetch
+    conditional.
+    """
+
+    def __init__(self, repository: Repository) -> None:
+        self._repository = repository
+
+    def hurried(self, leases: list[Lease]) -> list[Lease]:
+        return [lease if self._is_whole(lease) else _without_copy(lease) for lease in leases]
+
+    def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
+        del at
+        if all(map(self._is_whole, dealt.recrawl)):
+            return dealt
+        return msgspec.structs.replace(dealt, recrawl=self.hurried(dealt.recrawl))
+
+    def _is_whole(self, lease: Lease) -> bool:
+        record = lease.record
+        return record.digest is None or (record.copy is not None and self._repository.holds(record.copy))
+
+
+class Takedowns:
+    """Remembers whether any page was forgotten. Before the first one, no check reads the store."""
+
+    def __init__(self, store: FrontierStore, copies: CopyWriter) -> None:
+        self._store = store
+        self._copies = copies
+        self._any = False
+
+    def note(self) -> None:
+        """Record that pages were forgotten in the store."""
+        self._any = True
+
+    def erase(self, barred: Sequence[ForgetNote]) -> None:
+        """Remove the local copies of pages that another process has forgotten."""
+        self._any = True
+        self._copies.erase(barred)
+
+    def holds(self, lease: Lease) -> bool:
+        """Return whether the leased page was forgotten since it was leased."""
+        return self._any and self._store.pages.get(lease.site, lease.key) is None
+
+
 def _capture(visit: Visit) -> Capture:
     """Return what the repository archives of a visit. A body that repeats the known copy becomes a revisit record."""
     record = visit.record
     repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
     return Capture(visit.fetched, digest=record.digest, repeats=repeats)
+
+
+def _without_copy(lease: Lease) -> Lease:
+    record = msgspec.structs.replace(lease.record, copy=None, etag=None, last_modified=None)
+    return msgspec.structs.replace(lease, record=record)

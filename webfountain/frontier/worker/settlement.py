@@ -21,10 +21,9 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.inbox.takedowns import Takedowns
     from webfountain.frontier.loss_recovery import LossRecovery
     from webfountain.frontier.visit import Visit
-    from webfountain.frontier.worker.copies import CopyWriter
+    from webfountain.frontier.worker.copies import CopyWriter, Takedowns
     from webfountain.frontier.worker.discovery import Discovery
     from webfountain.frontier.worker.learned_sites import LearnedSites
     from webfountain.frontier.worker.stage import Stages

@@ -49,7 +49,7 @@ class Stage:
         """Carry out the rest of what the batch brought. All pages of the batch are settled."""
 
     def before_park(self, batch: Batch) -> None:
-        """Save what is known about the sites that leave."""
+        """Save what is known about the sites that leave. Not called if none does."""
 
     def adopt(self, collection: Collection) -> None:
         """Adopt an edited policy file."""
@@ -83,8 +83,14 @@ class Stage:
 
     # ---------------------------------------------- the end
 
+    def welcome(self, batch: Batch, result: BatchResult) -> None:
+        """Read the guests of the batch from the store. Not called if it has none."""
+
     def chores(self, batch: Batch, result: BatchResult) -> None:
-        """Do periodic work, and count."""
+        """Do what every batch needs, and count."""
+
+    def tidy(self, batch: Batch) -> None:
+        """Remove what is too old. Called once a period or once a minute, whichever is longer."""
 
     def sign_off(self, batch: Batch) -> None:
         """Carry out what the last events brought. No other batch follows."""
@@ -110,6 +116,8 @@ class Stages:
         self.before_lease = methods_at(stages, Stage.before_lease)
         self.hurried = methods_at(stages, Stage.hurried)
         self.leased = methods_at(stages, Stage.leased)
+        self.welcome = methods_at(stages, Stage.welcome)
         self.chores = methods_at(stages, Stage.chores)
+        self.tidy = methods_at(stages, Stage.tidy)
         self.sign_off = methods_at(stages, Stage.sign_off)
         self.close = methods_at(stages, Stage.close)

@@ -1,6 +1,8 @@
-"""Report what the store contains at the end of a batch: its census for a plan, and when a new page becomes due.
+"""Report what the store contains at the end of a batch: its counts, its census for a plan, when a new page is due.
 
-Place in the walk: the last reads of the store before a batch goes back to the loop thread.
+Place in the walk: the last reads of the store before a batch goes back to the loop thread. The counts of a shared store
+are a sum over its shards: 256 reads. When each of twenty idle ants computed the sum, this was most of the server's
+load. So the ant that computed it last stores it with a claim, and the others read that one row while it is recent.
 """
 
 from __future__ import annotations
@@ -8,20 +10,29 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+import msgspec
+
 from webfountain.frontier.batch import CensusSnapshot
 from webfountain.frontier.progress import IDLE_S
 from webfountain.records import STATES
+from webfountain.store.answers import Statistics
 from webfountain.store.lanes import AT_ONCE
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.store_counts import StoreCounts
-    from webfountain.store.contract import FrontierStore
+    from webfountain.store.answers import Claim
+    from webfountain.store.contract import CensusReader, FrontierStore
+    from webfountain.store.shared_contract import Claims
 
-__all__ = ["Stocktaking", "never_crawled_due", "take_census"]
+__all__ = ["SharedCounts", "Stocktaking", "StoreCounts", "counts_of", "never_crawled_due", "take_census"]
 
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _SITES: Final = 10_000
+COUNTS: Final = "role/counts"
+"""Claim of the ant that computed the counts last. Its note contains the counts."""
+_BUSY_AGE_S: Final = 1.0
+_IDLE_AGE_S: Final = 2.0
+"""Largest age of stored counts, s: for an ant with sites, and for an ant without."""
 
 
 class Stocktaking:
@@ -70,3 +81,58 @@ def never_crawled_due(store: FrontierStore, at: float) -> float:
         after = sites[-1].site
         first = min([first] + [each.due for each in sites if each.pages[_NEVER_CRAWLED]])
     return first
+
+
+class StoreCounts:
+    """The counts of a store that only one process uses. They cost nothing."""
+
+    def __init__(self, census: CensusReader) -> None:
+        self._census = census
+
+    def take(self, at: float, *, idle: bool) -> Statistics:
+        """Return the current counts."""
+        del at, idle
+        return self._census.statistics()
+
+    def last(self) -> Statistics:
+        """Return the current counts."""
+        return self._census.statistics()
+
+
+class SharedCounts(StoreCounts):
+    """The counts of a store that many ants share. `owner` is the name of this ant."""
+
+    def __init__(self, census: CensusReader, claims: Claims, *, owner: str) -> None:
+        super().__init__(census)
+        self._claims = claims
+        self._owner = owner
+        self._known: Statistics | None = None
+
+    def take(self, at: float, *, idle: bool) -> Statistics:
+        """Return the stored counts, or compute them again if they are old. This takes one round trip, or three if they
+        are old.
+        """
+        [claim] = self._claim(at, idle=idle)
+        if claim.owner != self._owner and claim.note:
+            self._known = Statistics(**msgspec.msgpack.decode(claim.note))
+            return self._known
+        self._known = self._census.statistics()
+        self._claim(at, idle=idle, note=msgspec.msgpack.encode(self._known))
+        return self._known
+
+    def last(self) -> Statistics:
+        """Return the counts that `take` returned last; the first time, read them from the store."""
+        if self._known is None:
+            self._known = self._census.statistics()
+        return self._known
+
+    def _claim(self, at: float, *, idle: bool, note: bytes = b"") -> list[Claim]:
+        if not note and self._known is not None:
+            note = msgspec.msgpack.encode(self._known)  # for ants that read it before the sum is computed
+        until = at + (_IDLE_AGE_S if idle else _BUSY_AGE_S)
+        return self._claims.claim([COUNTS], owner=self._owner, until=until, at=at, notes={COUNTS: note})
+
+
+def counts_of(store: FrontierStore, *, owner: str) -> StoreCounts:
+    """Return the counts of a store for one of its ants."""
+    return StoreCounts(store.census) if store.claims is None else SharedCounts(store.census, store.claims, owner=owner)

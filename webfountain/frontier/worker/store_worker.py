@@ -10,23 +10,28 @@ from __future__ import annotations
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, TypeVar
 
+import msgspec
+
 from webfountain.frontier.batch import BatchResult
-from webfountain.frontier.worker.publisher import Publisher
+from webfountain.frontier.sites.domain_shares import SHARES
+from webfountain.policy.edits import CollectionInForce
+from webfountain.store.contract import COLLECTION, PLAN, PRICE
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webfountain.frontier.batch import Batch
-    from webfountain.frontier.inbox.entrance import Entrance
+    from webfountain.frontier.inbox.seeds import Entrance
     from webfountain.frontier.loss_recovery import LossRecovery
     from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
     from webfountain.frontier.worker.leasing import Leasing
     from webfountain.frontier.worker.settlement import Settlement
     from webfountain.frontier.worker.stage import Stages
     from webfountain.frontier.worker.stocktaking import Stocktaking
-    from webfountain.store.contract import FrontierStore
+    from webfountain.policy.collection import Collection
+    from webfountain.store.contract import Board, FrontierStore
 
-__all__ = ["StoreWorker"]
+__all__ = ["Publisher", "StoreWorker"]
 
 _T = TypeVar("_T")
 
@@ -68,17 +73,23 @@ class StoreWorker:
         self._settlement.settle(batch, result)
         for after_settle in self._stages.after_settle:
             after_settle(batch, result)
-        result.counts["ant/released"] += self._store.queues.release(batch.released)
-        for before_park in self._stages.before_park:
-            before_park(batch)
-        self._store.sites.park(batch.parked, at=batch.at)
+        if batch.released:
+            result.counts["ant/released"] += self._store.queues.release(batch.released)
+        if batch.parked:
+            for before_park in self._stages.before_park:
+                before_park(batch)
+            self._store.sites.park(batch.parked, at=batch.at)
         self._adopt_collection(batch)
         for before_activate in self._stages.before_activate:
             before_activate(batch, result)
         is_asked = self._leasing.activate(batch, result)
         self._leasing.lease(batch, result)
+        for welcome in self._stages.welcome if batch.guests else ():
+            welcome(batch, result)
         for chores in self._stages.chores:
             chores(batch, result)
+        for tidy in self._stages.tidy if batch.tidy else ():
+            tidy(batch)
         self._publisher.publish(batch)
         self._stocktaking.report(batch, result, is_asked=is_asked)
         self._recovery.apply(result)
@@ -108,3 +119,29 @@ class StoreWorker:
             closing.callback(self._store.close)
             for close in self._stages.close:
                 closing.callback(close)
+
+
+class Publisher:
+    """Writes published values to the store. The price and the rate limit are written only when they change."""
+
+    def __init__(self, board: Board) -> None:
+        self._board = board
+        self._price: float | None = None
+        self._limit: str | None = None
+
+    def publish_collection(self, collection: Collection) -> None:
+        """Publish the policy file that was adopted."""
+        self._board.put_value(COLLECTION, CollectionInForce.encode(collection))
+
+    def publish(self, batch: Batch) -> None:
+        """Publish the other values of a batch."""
+        if batch.plan is not None:
+            self._board.put_value(PLAN, batch.plan)
+        if batch.price is not None and batch.price != self._price and batch.rules:
+            self._price = batch.price
+            self._board.put_value(PRICE, msgspec.msgpack.encode(batch.price))
+        if batch.limit is not None and batch.limit.words != self._limit:
+            self._limit = batch.limit.words
+            batch.limit.publish(self._board)
+        if batch.shares is not None:
+            self._board.put_value(SHARES, msgspec.msgpack.encode(batch.shares))

@@ -1,6 +1,6 @@
-"""Check the free space on the disk with the copies: if it is too small, fetching stops.
+"""Housekeeping: keep the disk of the copies and the change log within their bounds.
 
-Place in the walk: a stage of the store worker that runs with each batch. It removes superseded copies first.
+Place in the walk: stages of the store worker, near the end of a batch.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from webfountain.frontier.worker.stage import Stage
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.policy.tables import ChangesTable
     from webfountain.repository.repository import Repository
-    from webfountain.store.contract import FrontierStore
+    from webfountain.store.contract import Changes, FrontierStore
 
-__all__ = ["DiskRoom"]
+__all__ = ["ChangeLogTrim", "DiskRoom"]
 
 logger = logging.getLogger(__name__)
-
 _SHORT: Final = "The disk of the copies has %.0f MB left: fetching stops below %.0f MB (WEBFOUNTAIN_LEAST_FREE_BYTES)"
 _ROOM: Final = 1.1
 """Factor: fetching resumes when the free space is this many times the limit at which it stopped."""
@@ -50,3 +50,14 @@ class DiskRoom(Stage):
 
     def _tidy(self, result: BatchResult) -> None:
         result.counts["repository/deleted"] += self._repository.tidy(self._store.pages).files
+
+
+class ChangeLogTrim(Stage):
+    """Keeps the change log within the age and the number of entries that the collection allows."""
+
+    def __init__(self, changes: Changes, rules: ChangesTable) -> None:
+        self._changes = changes
+        self._rules = rules
+
+    def tidy(self, batch: Batch) -> None:
+        self._changes.trim(before=batch.at - self._rules.keep, most=self._rules.max_entries)
