@@ -1,9 +1,9 @@
-# webfountain: `make crawl` shows it at work, `make test` proves it. Nothing but Python >= 3.11, pip and make is needed.
+# webfountain. Needs Python >= 3.11, pip and make.
 #
-#   make crawl                                    the demonstration: a generated web on loopback, about a minute
-#   make crawl COLLECTION=policies/mine.toml      a collection of your own (ARGS="--max-pages 1000" adds options)
-#   make test | lint | soak | bench               every check | style and types | the long forms | the figures
-#   make test-system                              what needs Debian packages, which it installs as root
+#   make crawl                                    run the demonstration: a generated web on loopback, about a minute
+#   make crawl COLLECTION=policies/mine.toml      crawl your own collection (ARGS="--max-pages 1000" adds options)
+#   make test | lint | soak | bench               all checks | style and types | long tests | benchmarks
+#   make test-system                              tests that need Debian packages (installed as root)
 
 PYTHON ?= python3
 COLLECTION ?=
@@ -23,8 +23,8 @@ else
 	@$(BIN)/webfountain crawl $(COLLECTION) --serve $(ARGS)
 endif
 
-# The gates are per floor: a well-covered store must not hide a bare frontier. Three workers for two cores: many tests wait
-# for processes and servers of their own.
+# Coverage has a limit per room, so a well-covered store cannot hide an untested frontier. Three workers on two cores,
+# because many tests wait for processes and servers.
 test: $(VENV)/.test lint
 	@$(BIN)/coverage erase
 	@$(PYTEST) -n 3 --dist worksteal --cov --cov-report=
@@ -33,7 +33,7 @@ test: $(VENV)/.test lint
 	    $(BIN)/coverage report --include="webfountain/$$room/*" --fail-under=90 || exit 1; \
 	done
 
-# What needs Debian packages: installed as root, else it says loudly what is missing.
+# Tests that need Debian packages. Root installs them; another user sees which ones are missing.
 test-system: $(VENV)/.test
 	@sh tests/browser-packages.sh $(VENV)
 	@sh tests/system-packages.sh && $(PYTEST) -m system -rs || [ $$? -eq 77 ]
@@ -56,7 +56,7 @@ bench: $(VENV)/.bench
 clean:
 	@rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .coverage*
 
-# Debian's python3 may come without ensurepip (its python3-venv package); its pip can fill the folder from outside.
+# Debian's python3 may lack ensurepip (package python3-venv); then its own pip installs pip into the folder.
 $(VENV)/.made:
 	@echo "webfountain: making $(VENV) with $$($(PYTHON) --version)"
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "webfountain: needs Python 3.11 or newer (make PYTHON=python3.11)"; exit 1; }

@@ -174,18 +174,17 @@ def test_sites_of_a_new_store_and_of_a_crawl_started_again_on_its_own_server_are
 
 
 def test_a_user_who_may_not_read_the_servers_name_is_refused_in_one_line() -> None:
-    with single() as (url, client):
-        with opened(f"{url}?shards=2") as store:
-            store.queues.discover(links(1, site=SITES[0]), at=1.0)
-            client.acl_setuser("default", enabled=True, commands=["-info"])
-            try:
-                with pytest.raises(StoreError, match="may not call INFO") as caught:
-                    store.sites.activate(1, owner="ant", until=9.0, at=1.0)
-                assert "\n" not in str(caught.value)
-                with pytest.raises(StoreError, match="may not call INFO"), opened(url):
-                    pass
-            finally:
-                client.acl_setuser("default", enabled=True, commands=["+info"])
+    with single() as (url, client), opened(f"{url}?shards=2") as store:
+        store.queues.discover(links(1, site=SITES[0]), at=1.0)
+        client.acl_setuser("default", enabled=True, commands=["-info"])
+        try:
+            with pytest.raises(StoreError, match="may not call INFO") as caught:
+                store.sites.activate(1, owner="ant", until=9.0, at=1.0)
+            assert "\n" not in str(caught.value)
+            with pytest.raises(StoreError, match="may not call INFO"), opened(url):
+                pass
+        finally:
+            client.acl_setuser("default", enabled=True, commands=["+info"])
 
 
 def test_what_a_process_had_to_the_end_of_a_lost_life_and_gave_up_waits_out_its_delay_alone(
