@@ -41,13 +41,15 @@ def answer(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:
     return 200, {"content-type": "text/html"}, f"<title>Page {path}</title>{changing}{links}".encode(), 0.01
 
 
-def crawled_store(folder: Path, *, seconds: float = 600.0) -> str:
+def crawled_store(folder: Path, *, seconds: float = 600.0, rest: str = "") -> str:
     """Crawl the two sites into a store of the folder; its URL. The live snapshot is left there, as of a dead crawl."""
     url = f"rocksdb://{folder}"
-    rules = collection_of([f"{site}/" for site in SITES], min_delay="10ms", delay_factor=0, period="5m")
+    rules = collection_of([f"{site}/" for site in SITES], min_delay="10ms", delay_factor=0, period="5m", rest=rest)
     store = open_store(url, collection="test", period_s=rules.cycle.period_s, fastest_s=rules.cycle.fastest_s)
     clock = ManualClock(BEGIN)
-    drive = Drive(rules, answer, store=store, repository=Repository(folder / "repository"), clock=clock)
+    drive = Drive(
+        rules, answer, store=store, repository=Repository(folder / "repository", rules=rules.repository), clock=clock
+    )
     recorder = Recorder(drive.frontier, drive.metrics, now=clock.now)
     drive.run(seconds=seconds)
     FilePlace(folder).put(recorder.snapshot())

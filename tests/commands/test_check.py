@@ -15,6 +15,8 @@ from tests.store.embedded.test_store import damage
 from webfountain import cli
 from webfountain.clock import ManualClock
 from webfountain.records import Link
+from webfountain.report.last_check import CheckResult, last_check
+from webfountain.report.store_reading import reading
 from webfountain.repository.repository import Repository
 from webfountain.store.embedded.disk import WriteBatch, open_writing
 from webfountain.store.embedded.keys import COUNTS, META
@@ -47,6 +49,14 @@ def checked(capfd: pytest.CaptureFixture[str], folder: Path, *more: str) -> tupl
     return status, document
 
 
+def kept_result(folder: Path) -> CheckResult:
+    """What the service shows of the last check."""
+    with reading(f"rocksdb://{folder}") as store:
+        found = last_check(store, f"rocksdb://{folder}")
+    assert found is not None
+    return found
+
+
 def test_a_store_that_was_crawled_is_whole(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     crawl(tmp_path, Web(validators=True))
     status, found = checked(capfd, tmp_path)
@@ -54,6 +64,8 @@ def test_a_store_that_was_crawled_is_whole(tmp_path: Path, capfd: pytest.Capture
     assert (found["whole"], found["pages"], found["copies"], found["lost"]) == (True, 2, 2, [])
     assert cli.main(["check", "--store", f"rocksdb://{tmp_path}"]) == 0
     assert capfd.readouterr().out.splitlines()[1:] == ["counts  whole", "copies  whole: 2 read"]
+    kept = kept_result(tmp_path)
+    assert (kept.whole, kept.pages, kept.copies, kept.examples) == (True, 2, 2, [])
 
 
 def test_a_damaged_copy_is_found_and_its_page_fetched_again_after_repair(

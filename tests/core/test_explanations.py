@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from tests.core.approaching import steps_until
 from webfountain.core.explanations import TrustInSections, log_odds_of
 from webfountain.core.independent_pages import FIRST_PRIOR
 from webfountain.core.signals import Signals
@@ -61,7 +62,7 @@ def test_no_page_of_a_mixed_site_reaches_a_price_sooner_than_was_said() -> None:
     worth = site.urgency(pages, step=now)
     for factor in (1.1, 2.0, 8.0):
         price = factor * float(worth.max())
-        ahead = site.steps_until(pages, price, step=now)
+        ahead = steps_until(site, pages, price, step=now)
         before = now + int(min(ahead, 300.0) * 0.999)
         assert Sites([site], step=before).urgency(pages).max() <= price * (1 + 1e-9)
 

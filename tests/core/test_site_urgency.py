@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from tests.core.approaching import steps_until
 from webfountain.core.activity import WINDOW
 from webfountain.core.signals import Signals
 from webfountain.core.site_urgency import Sites, SiteUrgency
@@ -245,7 +246,7 @@ def test_a_site_that_learned_with_others_holds_nothing_of_theirs() -> None:
 def reached(site: SiteUrgency, pages: Ints, price: float, *, step: int) -> tuple[int, int]:
     """When asking again as often as told finds a page that is worth the price, and after how many askings."""
     for asked in range(40):
-        steps = site.steps_until(pages, price, step=step)
+        steps = steps_until(site, pages, price, step=step)
         if steps <= 0.0 or steps == np.inf:
             return step, asked
         assert site.urgency(pages, step=step + max(int(np.ceil(steps)) - 1, 0)).max() <= price * 1.02, "never late"
@@ -261,14 +262,14 @@ def test_no_page_reaches_a_price_before_it_is_said_to_and_asking_then_soon_finds
     step, asked = reached(site, pages, price, step=61)
     assert asked <= 12
     worth = site.urgency(pages, step=step).max()
-    assert worth >= price * 0.98 or site.steps_until(pages, price, step=step) == np.inf
+    assert worth >= price * 0.98 or steps_until(site, pages, price, step=step) == np.inf
     assert site.urgency(pages, step=max(step - 2, 61)).max() <= price * 1.02
 
 
 def test_no_page_ever_reaches_a_price_above_what_any_can_save() -> None:
     site = observed_time()
-    assert site.steps_until(ALL, 1e9, step=0) == np.inf
-    assert site.steps_until(np.array([], dtype=np.int64), 0.0, step=0) == np.inf
+    assert steps_until(site, ALL, 1e9, step=0) == np.inf
+    assert steps_until(site, np.array([], dtype=np.int64), 0.0, step=0) == np.inf
 
 
 def test_of_a_large_site_the_first_page_to_reach_a_price_is_found_too() -> None:

@@ -53,6 +53,7 @@ def capture(
     repeats: float | None = None,
     method: str = "GET",
     key: bytes | None = None,
+    before: Copy | None = None,
 ) -> Capture:
     """A fetch of a leased page."""
     site = site_of(url)
@@ -62,7 +63,7 @@ def capture(
         fetch, at=at, seconds=0.1, status=status, headers=headers, body=body, request_headers=request,
         error=None if status else "connect",
     )  # fmt: skip
-    return Capture(fetched, digest=digest, repeats=repeats, method=method)
+    return Capture(fetched, digest=digest, repeats=repeats, method=method, before=before)
 
 
 def check(directory: Path) -> tuple[int, str]:

@@ -10,13 +10,15 @@ import signal
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
-from tests.repository.captures import capture, check, records, sha1, url_of
+from tests.repository.captures import Crawl, capture, check, records, sha1, url_of
 from webfountain.clock import ManualClock
 from webfountain.errors import RepositoryError
+from webfountain.policy.tables import RepositoryTable
 from webfountain.records import Copy
 from webfountain.repository.index import beside
 from webfountain.repository.repository import Pages, Repository
@@ -345,3 +347,39 @@ def test_a_writer_killed_at_any_moment_loses_nothing_it_acknowledged(tmp_path: P
     files = sorted(str(path) for path in (tmp_path / "repository").glob("*.warc.gz"))
     warcio = Path(sys.executable).with_name("warcio")
     assert subprocess.run([str(warcio), "check", *files], check=False, capture_output=True).returncode == 0
+
+
+def test_the_versions_of_a_page_are_read_from_the_newest_back(tmp_path: Path) -> None:
+    """Each copy names the one before it, also over a restart, and after an erasure that moved the older ones."""
+    crawl, folder = Crawl(), tmp_path / "kept"
+    for number in range(4):
+        with closing(Repository(folder, rules=RepositoryTable(keep="all"), rotate_bytes=3000)) as repository:
+            texts = [f"version {number}".encode(), os.urandom(2000)]
+            new = repository.write(
+                [
+                    capture(url_of(page), text, at=1.0 + number, before=crawl.copy(url_of(page)))
+                    for page, text in enumerate(texts)
+                ]
+            )
+            crawl.settle([url_of(0), url_of(1)], new)
+            repository.settled(new)
+    with closing(Repository(folder, rules=RepositoryTable(keep="all"))) as repository:
+        erased = repository.erase(lambda url: url == url_of(1), crawl.store.pages)
+    assert erased.files, "the older versions moved"
+    newest, reader = crawl.copy(url_of(0)), Pages(folder)
+    assert newest is not None
+    versions = [(each.at, each.body) for each in reader.versions(newest, url_of(0))]
+    assert versions == [(1.0 + number, f"version {number}".encode()) for number in (3, 2, 1, 0)]
+    reader.close()
+
+
+def test_versions_end_where_the_older_copies_are_gone(tmp_path: Path) -> None:
+    repository = Repository(tmp_path, rotate_bytes=1)
+    (old,) = repository.write([capture(url_of(0), b"old", at=1.0)])
+    (new,) = repository.write([capture(url_of(0), b"new", at=2.0, before=old)])
+    assert old is not None
+    assert new is not None
+    assert old.file != new.file
+    repository.close()
+    next(tmp_path.glob(f"*-{old.file:08d}.warc.gz")).unlink()
+    assert [each.body for each in Pages(tmp_path).versions(new, url_of(0))] == [b"new"]

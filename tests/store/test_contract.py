@@ -1026,6 +1026,22 @@ def test_pages_of_a_site_come_in_parts_each_page_once(store: FrontierStore) -> N
     assert store.pages.part_of("http://unknown.test", b"", 7) == ([], b"")
 
 
+def test_the_first_never_crawled_urls_of_a_site_are_read_in_their_order(store: FrontierStore) -> None:
+    """Immediate ones first, then by class of importance, then by arrival; leased ones may be missing."""
+    weights = {1: 1.0, 2: 100.0, 3: 1.0, 4: 0.01}
+    store.queues.discover([msgspec.structs.replace(link(n), importance=many) for n, many in weights.items()], at=0.0)
+    site = active(store)
+    crawl(store, site, 5.0, n=1)
+    assert [record.url for record in store.pages.waiting(SITE, 9)] == [f"{SITE}/{n}" for n in (1, 3, 4)]
+    store.queues.immediate([link(2), link(4), link(5)], at=6.0)
+    assert [record.url for record in store.pages.waiting(SITE, 9)] == [f"{SITE}/{n}" for n in (4, 5, 1, 3)]
+    assert [record.url for record in store.pages.waiting(SITE, 3)] == [f"{SITE}/{n}" for n in (4, 5, 1)]
+    lease(store, site, 1)
+    left = [record.url for record in store.pages.waiting(SITE, 9) if record.url != f"{SITE}/1"]
+    assert left == [f"{SITE}/{n}" for n in (4, 5, 3)]
+    assert store.pages.waiting("http://unknown.test", 3) == []
+
+
 def test_records_are_listed_with_their_keys(store: FrontierStore) -> None:
     url = f"{SITE}/form"
     both = [msgspec.structs.replace(link(n), url=url, request=b"x") for n in (1, 2)]

@@ -14,6 +14,7 @@ from webfountain.records import State  # noqa: TC001  (msgspec reads the types o
 __all__ = [
     "AntAnswer",
     "BlockAnswer",
+    "ComparisonAnswer",
     "CopyAnswer",
     "DomainShareAnswer",
     "ExplanationAnswer",
@@ -25,6 +26,7 @@ __all__ = [
     "SiteAnswer",
     "StatusAnswer",
     "TextAnswer",
+    "VersionAnswer",
 ]
 
 
@@ -177,6 +179,27 @@ class CopyAnswer(msgspec.Struct, frozen=True):
     headers: list[tuple[str, str]]
     body: bytes
     """Body after content decoding; base64 in JSON."""
+
+
+class VersionAnswer(msgspec.Struct, frozen=True):
+    """A kept version of a page."""
+
+    fetched: float
+    """Time of its fetch, by which it is named."""
+    status: int
+    size: int
+    """Bytes of its body."""
+    title: str | None
+
+
+class ComparisonAnswer(msgspec.Struct, frozen=True):
+    """The difference between the texts of two versions of a page."""
+
+    url: str
+    old: float
+    new: float
+    diff: str
+    """A unified diff, cut to 20 kB. Empty if the texts are equal."""
 
 
 class TextAnswer(msgspec.Struct, frozen=True):

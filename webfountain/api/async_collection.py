@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         SiteAnswer,
         StatusAnswer,
         TextAnswer,
+        VersionAnswer,
     )
     from webfountain.api.changes import PageChange
     from webfountain.api.collection import StoredCollection
@@ -87,13 +88,17 @@ class AsyncCollection:
         """See `StoredCollection.page`."""
         return await self.call(lambda collection: collection.page(url))
 
-    async def copy(self, url: str) -> CopyAnswer:
+    async def copy(self, url: str, *, fetched: float | None = None) -> CopyAnswer:
         """See `StoredCollection.copy`."""
-        return await self.call(lambda collection: collection.copy(url))
+        return await self.call(lambda collection: collection.copy(url, fetched=fetched))
 
-    async def text(self, url: str) -> str:
+    async def text(self, url: str, *, fetched: float | None = None) -> str:
         """See `StoredCollection.text`."""
-        return await self.call(lambda collection: collection.text(url))
+        return await self.call(lambda collection: collection.text(url, fetched=fetched))
+
+    async def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
+        """See `StoredCollection.versions`."""
+        return await self.call(lambda collection: collection.versions(url, limit=limit))
 
     async def texts(self, *, since: str | None = None) -> AsyncIterator[TextAnswer]:
         """Yield the pages as texts: first the whole list, then the changes since, until nothing more exists."""

@@ -18,6 +18,7 @@ import msgspec
 
 from webfountain.api.answers import (
     AntAnswer,
+    ComparisonAnswer,
     CopyAnswer,
     ExplanationAnswer,
     HistoryAnswer,
@@ -26,12 +27,14 @@ from webfountain.api.answers import (
     SiteAnswer,
     StatusAnswer,
     TextAnswer,
+    VersionAnswer,
 )
 from webfountain.api.changes import change_of
 from webfountain.api.collection_notes import CollectionNotes
-from webfountain.api.details import CollectionDetails
+from webfountain.api.details import CollectionDetails, page_answer
 from webfountain.api.reader import BoardPlaces, FolderPlaces
 from webfountain.api.search import INDEX_FILE, CollectionSearch
+from webfountain.core.text_diff import unified
 from webfountain.errors import InputError, PolicyError, RepositoryError
 from webfountain.frontier.cluster.ant_notes import ants_of
 from webfountain.history.archive import Archive
@@ -40,7 +43,7 @@ from webfountain.history.sample import outcome_counts
 from webfountain.policy.collection_file import parse_collection
 from webfountain.records import STATES
 from webfountain.report import pages as report_pages
-from webfountain.report.copy import cat
+from webfountain.report.copy import cat, versions
 from webfountain.report.policy_check import described, effect_on
 from webfountain.report.status import status
 from webfountain.report.store_reading import link_log, places_of
@@ -58,7 +61,7 @@ if TYPE_CHECKING:
     from webfountain.history.archive import Step
     from webfountain.history.live import LiveSnapshot
     from webfountain.history.sample import HistorySample
-    from webfountain.records import PageRecord, SiteRecord, State
+    from webfountain.records import SiteRecord, State
     from webfountain.store.contract import FrontierStore
     from webfountain.store.site_orders import SiteOrder
 
@@ -77,7 +80,7 @@ class StoredCollection(CollectionNotes):
         super().__init__(store, url)
         self._repository = repository
         self._pages: Pages | None = None
-        self.details = CollectionDetails(store)
+        self.details = CollectionDetails(store, url)
         folder = folder_of(url)
         self.search = CollectionSearch(store, None if folder is None else folder / INDEX_FILE, self.text)
 
@@ -155,7 +158,7 @@ class StoredCollection(CollectionNotes):
         while observed_at < MAX_ROWS and len(found) < _bounded(limit):
             part, cursor = self._store.pages.part_of(site, cursor, limit - len(found))
             observed_at += limit
-            found += [_page(site, record) for record in part if state is None or record.state == state]
+            found += [page_answer(site, record) for record in part if state is None or record.state == state]
             if not cursor:
                 return found, None
         return found, urlsafe_b64encode(cursor).decode()
@@ -163,16 +166,16 @@ class StoredCollection(CollectionNotes):
     def every_page(self, site: str, *, state: State | None = None) -> Iterator[PageAnswer]:
         """Yield every page of a site. Raise InputError when the site is not known."""
         _require(self._store, site)
-        return (_page(site, record) for _, record in self._store.pages.records(site=site, state=state))
+        return (page_answer(site, record) for _, record in self._store.pages.records(site=site, state=state))
 
     def page(self, url: str) -> PageAnswer | None:
         """Return one page by its URL, or None when it is not known. Raise UrlError when the text is not a URL."""
         name = canonical(url)
         record = self._store.pages.get(site_of(name), fingerprint(name))
-        return None if record is None else _page(site_of(name), record)
+        return None if record is None else page_answer(site_of(name), record)
 
-    def copy(self, url: str) -> CopyAnswer:
-        """Return the newest copy of a page.
+    def copy(self, url: str, *, fetched: float | None = None) -> CopyAnswer:
+        """Return the newest copy of a page, or the version that was fetched at a time (`versions`).
 
         Raises
         ------
@@ -181,12 +184,26 @@ class StoredCollection(CollectionNotes):
         RepositoryError
             when the copy cannot be read.
         """
-        found = cat(self._store, self._copies(), url)
+        found = cat(self._store, self._copies(), url, fetched=fetched)
         return CopyAnswer(found.url, found.at, found.status, list(found.headers), found.body)
 
-    def text(self, url: str) -> str:
-        """Return the visible text of the newest copy of a page. It raises the errors of `copy`."""
-        return text_of_copy(cat(self._store, self._copies(), url)).text
+    def text(self, url: str, *, fetched: float | None = None) -> str:
+        """Return the visible text of the newest copy of a page, or of a version. It raises the errors of `copy`."""
+        return text_of_copy(cat(self._store, self._copies(), url, fetched=fetched)).text
+
+    def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
+        """Return the newest kept versions of a page, the newest first. It raises the errors of `copy`.
+
+        With `repository.keep = "all"` each change is kept, otherwise only the newest copy for long.
+        """
+        found = islice(versions(self._store, self._copies(), url), _bounded(limit))
+        return [VersionAnswer(each.at, each.status, len(each.body), text_of_copy(each).title) for each in found]
+
+    def compare(self, url: str, *, old: float, new: float) -> ComparisonAnswer:
+        """Return the difference between the texts of two versions of a page. It raises the errors of `copy`."""
+        return ComparisonAnswer(
+            canonical(url), old, new, unified(self.text(url, fetched=old), self.text(url, fetched=new))
+        )
 
     def texts(self, *, since: str | None = None, limit: int = 100) -> list[TextAnswer]:
         """Return up to `limit` pages as texts: from the whole list, or after the cursor of a text or of a change.
@@ -371,10 +388,6 @@ def _bounded(limit: int) -> int:
 
 def _site(record: SiteRecord) -> SiteAnswer:
     return msgspec.convert({**report_pages.site_of_record(record), "owner": record.owner}, SiteAnswer)
-
-
-def _page(site: str, record: PageRecord) -> PageAnswer:
-    return msgspec.convert(report_pages.page_of(site, record), PageAnswer)
 
 
 def _history(sample: HistorySample) -> HistoryAnswer:

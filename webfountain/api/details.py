@@ -1,4 +1,5 @@
-"""Details of a collection: the plan, the policy file, a page's checks, robots.txt.
+"""Details of a collection: plan, policy file, last check; of a site: robots.txt, sections, queue; of a page: checks,
+links.
 
 `StoredCollection.details` returns an object of this class. Each method reads a bounded number of rows.
 """
@@ -9,33 +10,47 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from webfountain.api.answers import PageAnswer
 from webfountain.api.policy_file import PolicyFileEditor
 from webfountain.core.change_rate import decode
 from webfountain.errors import CursorLost, InputError, PolicyError, UrlError
 from webfountain.frontier.batch import remembered
 from webfountain.policy.edits import CollectionInForce
+from webfountain.report import pages as report_pages
+from webfountain.report.last_check import last_check
+from webfountain.report.store_reading import link_log
 from webfountain.report.unreachable import robots_words
 from webfountain.store.contract import COLLECTION
+from webfountain.store.locations import folder_of
 from webfountain.urls import canonical, fingerprint, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webfountain.policy.collection import Collection
-    from webfountain.records import Change
+    from webfountain.records import Change, PageRecord
+    from webfountain.report.last_check import CheckResult
     from webfountain.store.contract import FrontierStore
 
 __all__ = [
     "CheckAnswer",
     "CollectionDetails",
     "JudgedUrl",
+    "LinkAnswer",
+    "LinksAnswer",
     "PlanAnswer",
     "PolicyFileAnswer",
     "RobotsTextAnswer",
+    "SectionAnswer",
+    "SectionsAnswer",
+    "page_answer",
 ]
 
 MAX_JUDGED_URLS: Final = 200
 """Maximum number of URLs that are judged in one call."""
+MAX_SECTIONS: Final = 50
+"""Maximum number of sections of a site that are listed."""
+_SAMPLE: Final = 1000
 _FIRST_SPAN_S: Final = 10.0
 _SHORTEST_SPAN_S: Final = 0.01
 _MOST_IN_SPAN: Final = 2000
@@ -83,6 +98,45 @@ class PolicyFileAnswer(msgspec.Struct, frozen=True):
     """True if the file can be edited from this machine."""
 
 
+class SectionAnswer(msgspec.Struct, frozen=True):
+    """A section of a site: a directory of its URLs."""
+
+    path: str
+    """Empty for the whole site."""
+    pages: int
+    """Known pages of the section that belong to no other section."""
+    changes_per_day: float
+    """Changes per page and day, over the long run."""
+
+
+class SectionsAnswer(msgspec.Struct, frozen=True):
+    """The sections of a site."""
+
+    items: list[SectionAnswer]
+    learned: bool
+    """True if the crawl learned these rates; False if they are means of the rates of single pages."""
+
+
+class LinkAnswer(msgspec.Struct, frozen=True):
+    """A link, by the page at its other end."""
+
+    url: str
+    followed: bool
+    """False if the crawl does not follow it: it is nofollow, or a rule refuses it."""
+
+
+class LinksAnswer(msgspec.Struct, frozen=True):
+    """The links from and to a page."""
+
+    logged: bool
+    """False if the crawl logs no links."""
+    out: list[LinkAnswer] = []
+    out_complete: bool = True
+    into: list[LinkAnswer] = []
+    into_complete: bool = True
+    """False if there are more links, or only a part of a large log was read."""
+
+
 class JudgedUrl(msgspec.Struct, frozen=True):
     """A URL, and what a note `now` with it would do."""
 
@@ -93,10 +147,11 @@ class JudgedUrl(msgspec.Struct, frozen=True):
 
 
 class CollectionDetails:
-    """The details of the collection of an open store."""
+    """The details of the collection of an open store at a URL."""
 
-    def __init__(self, store: FrontierStore) -> None:
+    def __init__(self, store: FrontierStore, url: str) -> None:
         self._store = store
+        self._url = url
         self._rules: tuple[bytes, Collection] | None = None
 
     def plan(self, *, at: float) -> PlanAnswer:
@@ -146,6 +201,49 @@ class CollectionDetails:
         state = remembered(record)
         text = None if state.robots is None else state.robots.decode("utf-8", "replace")
         return RobotsTextAnswer(site, robots_words(record), text, state.robots_at)
+
+    def sections(self, site: str) -> SectionsAnswer:
+        """Return the sections of a site with most pages, at most MAX_SECTIONS, the whole site first.
+
+        A crawl with a budget learns their rates. Otherwise they are summed up from up to 1000 pages.
+        """
+        from webfountain.report.site_sections import sections_by_pages, sections_learned  # noqa: PLC0415  numpy, 0.1 s
+
+        found = sections_learned(self._store, site, most=MAX_SECTIONS)
+        learned = bool(found)
+        if not learned:
+            pages, _ = self._store.pages.part_of(site, b"", _SAMPLE)
+            crawled = [page for page in pages if page.state == "crawled"]
+            found = sections_by_pages(crawled, fastest_s=self.fastest_s, most=MAX_SECTIONS)
+        return SectionsAnswer([SectionAnswer(*each) for each in found], learned)
+
+    def waiting(self, site: str, *, limit: int = 100) -> list[PageAnswer]:
+        """Return the next URLs of a site that were never fetched, in the order of its queue."""
+        return [page_answer(site, record) for record in self._store.pages.waiting(site, limit)]
+
+    def links(self, url: str, *, limit: int = 100) -> LinksAnswer:
+        """Return links from and to a page, where the link log is on. A bounded part of a large log is read.
+
+        Raises
+        ------
+        RepositoryError
+            when the log is damaged.
+        """
+        folder = folder_of(self._url)
+        log = link_log(self._collection(), self._url)
+        if log is None:
+            return LinksAnswer(logged=False)
+        from webfountain.ranking.link_lookup import LinkLookup  # noqa: PLC0415  pyarrow, 0.3 s
+
+        lookup = LinkLookup(log, journal=None if folder is None else folder / "link-journal")
+        name = canonical(url)
+        out, into = lookup.out_of(name, most=limit), lookup.into(name, most=limit)
+        links = ([LinkAnswer(*each) for each in found.links] for found in (out, into))
+        return LinksAnswer(True, next(links), out.complete, next(links), into.complete)
+
+    def last_check(self) -> CheckResult | None:
+        """Return the result of the last `webfountain check`. None before the first."""
+        return last_check(self._store, self._url)
 
     def judge(self, urls: Sequence[str], *, at: float) -> list[JudgedUrl]:
         """Return what a note `now` with these URLs would do. Nothing is sent. Raise InputError if there are too
@@ -219,3 +317,8 @@ class CollectionDetails:
     def _in_force(self) -> CollectionInForce | None:
         kept = self._store.board.value(COLLECTION)
         return None if kept is None else CollectionInForce.decode(kept)
+
+
+def page_answer(site: str, record: PageRecord) -> PageAnswer:
+    """Return the answer for a page record."""
+    return msgspec.convert(report_pages.page_of(site, record), PageAnswer)

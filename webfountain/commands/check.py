@@ -13,6 +13,7 @@ import msgspec
 from webfountain.clock import SystemClock
 from webfountain.commands import options, printing
 from webfountain.errors import InputError, StoreError, StoreHeld, StoreVersion, WebfountainError
+from webfountain.report.last_check import MAX_LISTED, CheckResult, keep_check
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import copies, existing_folder, places_of, reading, repository_folder
 from webfountain.report.wholeness import examine_store, mend_copies
@@ -45,6 +46,7 @@ def check(store: str, repository: str | None, repair: bool, as_json: bool) -> in
     folder = None if is_shared(store) else existing_folder(store)
     if repair and _is_crawled(store, folder):
         raise InputError(f"--store {without_password(store)!r}: a crawl has the store open; stop it first, then repair")
+    begin = SystemClock().now()
     document: dict[str, Any] = {"store": without_password(store), "damage": None, "entries": None}
     try:
         if folder is not None:
@@ -56,8 +58,11 @@ def check(store: str, repository: str | None, repair: bool, as_json: bool) -> in
         raise  # undamaged, but written by another version
     except StoreError as error:
         if repair and folder is not None and not isinstance(error, StoreHeld):
-            return _salvage(store, folder, repository, error, as_json=as_json)
+            status = _salvage(store, folder, repository, error, as_json=as_json)
+            _keep(store, _unreadable(error, begin, mended=True))
+            return status
         document["damage"] = str(error)
+        _keep(store, _unreadable(error, begin, mended=False))
         printing.print_json({**document, "whole": False}) if as_json else _print_damage(error)
         return 1
     is_whole = found.is_whole and not derived.damaged
@@ -65,6 +70,7 @@ def check(store: str, repository: str | None, repair: bool, as_json: bool) -> in
     if mended:
         _mend(store, found)
         files.mend(at=SystemClock().now())
+    _keep(store, _result(found, derived, begin, mended=mended))
     if as_json:
         examined = {**msgspec.to_builtins(found), "derived": derived._asdict()}
         printing.print_json({**document, "whole": is_whole, "mended": mended, **examined})
@@ -72,6 +78,35 @@ def check(store: str, repository: str | None, repair: bool, as_json: bool) -> in
         _print(found, entries=document["entries"], mended=mended)
         _print_derived(derived, mended=mended)
     return 0 if is_whole or mended else 1
+
+
+def _unreadable(error: StoreError, begin: float, *, mended: bool) -> CheckResult:
+    at = SystemClock().now()
+    return CheckResult(at, at - begin, whole=False, mended=mended, damage=str(error))
+
+
+def _result(found: Wholeness, derived: DerivedReport, begin: float, *, mended: bool) -> CheckResult:
+    counts = [f"{what}: counted {before:,}, there are {there:,}" for what, before, there in found.counts]
+    lost = [f"{each.url}: {each.why}" for each in found.lost]
+    lines = [line for part in (counts, lost, derived.damaged) for line in part[:MAX_LISTED]]
+    at = SystemClock().now()
+    return CheckResult(
+        at, at - begin, whole=found.is_whole and not derived.damaged, mended=mended, pages=found.pages,
+        sites=found.sites, copies=found.copies, wrong_counts=len(counts), lost_copies=len(lost),
+        damaged_files=len(derived.damaged), examples=lines[:MAX_LISTED],
+    )  # fmt: skip
+
+
+def _keep(store: str, result: CheckResult) -> None:
+    """Keep the result for the service. A check must not fail because it cannot be kept."""
+    try:
+        if folder_of(store) is not None:
+            keep_check(None, store, result)
+        else:
+            with reading(store) as opened:
+                keep_check(opened, store, result)
+    except (OSError, WebfountainError) as error:
+        print(f"webfountain: the result is not kept for the service: {error}", file=sys.stderr)
 
 
 def _derived_files(store: str, repository: str | None) -> DerivedFiles:

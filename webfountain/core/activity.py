@@ -127,6 +127,10 @@ class Memory:
             tree = np.concatenate([tree, [[parent], [tree[1, parent] + 1]]], axis=1, dtype=np.int32)
         return Memory(self.step, tree, rows, self.changes)
 
+    def mean_rates(self) -> npt.NDArray[np.float32]:
+        """Return the long-run rate of each section, changes per page and step."""
+        return self.rows[:, _MEAN]
+
     def is_sound(self) -> bool:
         """Return whether the shapes of the arrays fit each other."""
         return self.rows.shape == (self.tree.shape[1], _WIDTH)

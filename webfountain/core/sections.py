@@ -96,6 +96,10 @@ class Sections:
             section = self._add(key, section) if known is None else known
         return section
 
+    def names(self) -> list[str]:
+        """Return the directory of each section, by number; the site's is ""."""
+        return list(self._number)
+
     def parents(self) -> list[int]:
         """Return the parent of each section; the parent of the site is the site itself."""
         return self._parent

@@ -10,7 +10,18 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float64]
 
-__all__ = ["Approach", "FetchEvidence", "SiteBeliefs"]
+__all__ = ["Approach", "FetchEvidence", "SectionRate", "SiteBeliefs"]
+
+
+class SectionRate(NamedTuple):
+    """A section of a site, and how often its pages change."""
+
+    path: str
+    """Directory; "" for the site itself."""
+    pages: int
+    """Pages of the section that belong to none of its parts."""
+    rate: float
+    """Changes per page and step, over the long run."""
 
 
 class SiteBeliefs(NamedTuple):

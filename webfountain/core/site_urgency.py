@@ -20,7 +20,7 @@ from webfountain.core.activity import WINDOW, Activity, Memory, UncheckedPages, 
 from webfountain.core.explanations import Explanations, TrustInSections, log_odds_of
 from webfountain.core.independent_pages import COLUMNS, PageRates, evidence_of
 from webfountain.core.sections import Sections
-from webfountain.core.site_answers import Approach, FetchEvidence, SiteBeliefs
+from webfountain.core.site_answers import Approach, FetchEvidence, SectionRate, SiteBeliefs
 from webfountain.core.urgency import urgency_and_slope
 
 if TYPE_CHECKING:
@@ -162,19 +162,19 @@ class SiteUrgency:
         """Return the freshness that a fetch in `step` would gain, weighted by the page's importance; steps."""
         return Sites([self], step=step).urgency(pages)
 
-    def steps_until(self, pages: Ints, price: float, *, step: int) -> float:
-        """Return the steps from `step` before which none of `pages` reaches a price, as `Sites.steps_until`."""
-        wanted = np.zeros(len(self), dtype=np.bool_)
-        wanted[pages] = True
-        sites = Sites([self], step=step)
-        return float(sites.steps_until(sites.approach(), wanted, np.array([price]))[0, 0])
-
     def fresh_time(self, pages: Ints) -> Array:
         """Return the mean steps for which pages stay unchanged: the gain of fetching a page that surely changed."""
         together = Sites([self], step=self.memory.step)
         return together.activity.fresh_time(
             together.unchecked.section[pages], together.page[_EVENTS, pages], together.page[_EXPOSURE, pages]
         )
+
+    def section_rates(self) -> list[SectionRate]:
+        """Return what was learned about each section, the site first."""
+        sections = self._sections if isinstance(self._sections, Sections) else Sections.decode(self._sections)
+        pages = np.bincount(self._section, minlength=len(sections))
+        known = zip(sections.names(), pages.tolist(), self.memory.mean_rates().tolist(), strict=False)
+        return [SectionRate(*each) for each in known]
 
     def encode(self) -> bytes:
         """Serialise the state of the site; about 40 bytes per page and 500 per section."""

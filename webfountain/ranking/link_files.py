@@ -163,13 +163,14 @@ class LogFiles:
         with self._reading(name) as file:
             return _known(pq.read_table(io.BytesIO(file.read()), page_checksum_verification=True), name)
 
-    def read_batches(self, name: str, batch: int) -> Iterator[pa.Table]:
-        """Yield a file in batches of rows. Raises the same errors as `read`."""
+    def read_batches(self, name: str, batch: int, *, columns: list[str] | None = None) -> Iterator[pa.Table]:
+        """Yield a file in batches of rows, with some or all columns. Raises the same errors as `read`."""
         with self._reading(name) as file:
             parquet = pq.ParquetFile(file, page_checksum_verification=True)
             _known(parquet.schema_arrow.empty_table(), name)  # a file without rows has no batch to check
-            for each in parquet.iter_batches(batch_size=batch):
-                yield _known(pa.Table.from_batches([each]), name)
+            for each in parquet.iter_batches(batch_size=batch, columns=columns):
+                found = pa.Table.from_batches([each])
+                yield _known(found, name) if columns is None else found
 
     def count(self, name: str) -> int:
         """Return the number of rows of a file, from its footer."""

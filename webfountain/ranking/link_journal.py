@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-__all__ = ["JournalRow", "LeftRows", "LinkJournal", "damaged_journals", "left_behind", "mend_journals", "read_rows"]
+__all__ = [
+    "JournalRow",
+    "LeftRows",
+    "LinkJournal",
+    "damaged_journals",
+    "journal_rows",
+    "left_behind",
+    "mend_journals",
+    "read_rows",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -156,6 +165,15 @@ def read_rows(data: bytes) -> tuple[list[JournalRow], int]:
             break
         at += _frame.size + length
     return rows, at
+
+
+def journal_rows(folder: Path) -> Iterator[list[JournalRow]]:
+    """Yield the readable rows of each journal that has some, also while its owner writes it."""
+    for path in sorted(folder.glob(f"*{_SUFFIX}")):
+        with suppress(OSError):  # its owner may have closed it
+            rows, _ = read_rows(path.read_bytes())
+            if rows:
+                yield rows
 
 
 def damaged_journals(folder: Path) -> list[str]:

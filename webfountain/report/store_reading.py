@@ -104,7 +104,9 @@ def cursor_of(opened: FrontierStore, since: str | float | None) -> str | None:
     return opened.changes.since(since) if isinstance(since, float) else since
 
 
-def link_log(collection: Collection, store_url: str) -> str | None:
-    """Return where the crawl's link log is, if it has one."""
+def link_log(collection: Collection | None, store_url: str) -> str | None:
+    """Return where the crawl's link log is, if it has one. Without the collection, it is sought beside the store."""
     home = folder_of(store_url)
-    return collection.ranking.links or (str(home / "links") if home is not None and (home / "links").is_dir() else None)
+    return (None if collection is None else collection.ranking.links) or (
+        str(home / "links") if home is not None and (home / "links").is_dir() else None
+    )

@@ -75,6 +75,24 @@ class Pages:
             )
         return _read(folder, copy, url)
 
+    def versions(self, copy: Copy, url: str) -> Iterator[StoredCopy]:
+        """Yield the copies of the page `url` that still exist, the newest first, beginning at `copy`.
+
+        Each copy names the one before it. With `keep = "newest"` the older ones disappear with time. Only the newest
+        copy raises RepositoryError, as in `read`.
+        """
+        found = self.read(copy, url)
+        yield found
+        while found.before is not None:
+            try:
+                older = self.read(found.before, url)
+            except RepositoryError:
+                return
+            if older.at >= found.at:  # a damaged record could lead back to itself
+                return
+            found = older
+            yield found
+
     def reaches(self, number: int) -> bool:
         """Return whether the folder of the ant with this number is available here."""
         return self._folder(number).directory.is_dir()

@@ -196,14 +196,17 @@ class Retention:
         return needed
 
     def _mend(self, store: CopyStore) -> None:
-        """Update pages that still name deleted files, and drop moves that no page can name now."""
+        """Update pages that still name deleted files, and drop moves that no page can name now.
+
+        With `keep = "all"` the moves stay, because newer copies name older ones.
+        """
         files, named = self._folder.files(), self._copies(store)
         for number, path in self._folder.moved_files().items():
             if number in files:
                 continue
             if number in named:
                 store.relocate(list(self._moves_again(number)))
-            elif path.stat().st_mtime < time.time() - _FORWARD_S:
+            elif not self._keep_all and path.stat().st_mtime < time.time() - _FORWARD_S:
                 path.unlink()
 
     def _moves_again(self, number: int) -> Iterator[Move]:

@@ -12,9 +12,11 @@ import msgspec
 from isal import isal_zlib
 
 from webfountain.errors import RepositoryError
+from webfountain.records import Copy
 from webfountain.urls import site_of
 
 __all__ = [
+    "BEFORE",
     "GZIP",
     "HEAD_BYTES",
     "GzipError",
@@ -26,6 +28,8 @@ __all__ = [
     "stored",
 ]
 
+BEFORE: Final = "X-Webfountain-Before"
+"""Header of a response record: repository, file, offset and length of the copy that it superseded."""
 GZIP: Final = 31
 """Value of zlib's window bits for "gzip, 32 KB window"."""
 GzipError: Final = cast("type[Exception]", isal_zlib.error)
@@ -60,6 +64,8 @@ class StoredCopy(msgspec.Struct, frozen=True):
     status: int
     headers: tuple[tuple[str, str], ...]
     body: bytes
+    before: Copy | None = None
+    """Location of the copy that this one superseded. None for the first one, and in records of older versions."""
 
 
 def parse_head(data: bytes) -> Record:
@@ -124,7 +130,15 @@ def stored(record: Record) -> StoredCopy:
         at = datetime.fromisoformat(record.headers["warc-date"]).timestamp()
     except (ValueError, KeyError, IndexError) as error:
         raise RepositoryError(f"the response record of {record.url} is damaged: {error}") from None
-    return StoredCopy(record.url, at, status, headers, body)
+    return StoredCopy(record.url, at, status, headers, body, _before(record))
+
+
+def _before(record: Record) -> Copy | None:
+    try:
+        repository, file, offset, length = map(int, record.headers[BEFORE.lower()].split())
+    except (KeyError, ValueError):
+        return None
+    return Copy(file, offset, length, repository) if min(repository, file, offset, length) >= 0 else None
 
 
 def _answer(head: bytes) -> tuple[int, tuple[tuple[str, str], ...]]:

@@ -28,13 +28,13 @@ from urllib.parse import quote
 import msgspec
 from isal import isal_zlib
 
-from webfountain.repository.warc_reader import GZIP
+from webfountain.repository.warc_reader import BEFORE, GZIP
 from webfountain.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webfountain.records import FetchResult
+    from webfountain.records import Copy, FetchResult
 
 __all__ = ["Capture", "Kind", "Member", "WarcWriter", "date_of", "target_uri"]
 
@@ -61,13 +61,14 @@ class Capture(msgspec.Struct, frozen=True):
 
     `digest` is the hex SHA-1 of the body (for a 304, of the known copy's body); it is computed if None. `repeats` is
     the time of the fetch that brought the known copy (`PageRecord.copied`); with it, the fetch becomes a revisit
-    record. A 304 always becomes one.
+    record. A 304 always becomes one. `before` is the location of the copy that this one supersedes.
     """
 
     fetched: FetchResult
     digest: str | None = None
     repeats: float | None = None
     method: str = "GET"
+    before: Copy | None = None
 
     @property
     def is_revisit(self) -> bool:
@@ -133,8 +134,13 @@ def _response(capture: Capture, head: str) -> Member:
     fetched = capture.fetched
     lease = fetched.fetch.lease
     key = "" if lease is None else f"X-Webfountain-Key: {lease.key.hex()}\r\n"
-    head = f"{head}WARC-Payload-Digest: {_payload_digest(capture)}\r\n{key}{_HTTP_ANSWER}"
+    before = "" if capture.before is None else f"{BEFORE}: {_place(capture.before)}\r\n"
+    head = f"{head}WARC-Payload-Digest: {_payload_digest(capture)}\r\n{key}{before}{_HTTP_ANSWER}"
     return _member("response", head, _answer_head(fetched, len(fetched.body)), fetched.body)
+
+
+def _place(copy: Copy) -> str:
+    return f"{copy.repository} {copy.file} {copy.offset} {copy.length}"
 
 
 def _revisit(capture: Capture, head: str) -> Member:

@@ -13,10 +13,12 @@ from webfountain.api.answers import (  # noqa: TC001  (msgspec reads them)
     PageAnswer,
     SiteAnswer,
     TextAnswer,
+    VersionAnswer,
 )
 from webfountain.api.changes import PageChangeAnswer  # noqa: TC001
 from webfountain.history.live import LiveSnapshot  # noqa: TC001
 from webfountain.records import State  # noqa: TC001
+from webfountain.report.last_check import CheckResult  # noqa: TC001
 from webfountain.store.site_orders import SiteOrder  # noqa: TC001
 
 __all__ = [
@@ -27,12 +29,15 @@ __all__ = [
     "ChangesQuery",
     "CollectionEntry",
     "CollectionsAnswer",
+    "CompareQuery",
+    "CopyQuery",
     "DrainBody",
     "ExplainQuery",
     "ForgetBody",
     "HealthAnswer",
     "HistoryPart",
     "HistoryQuery",
+    "LastCheckAnswer",
     "LivePart",
     "LiveQuery",
     "NowBody",
@@ -48,6 +53,9 @@ __all__ = [
     "TextsPart",
     "TextsQuery",
     "UnblockBody",
+    "VersionsPart",
+    "VersionsQuery",
+    "WaitingPart",
 ]
 
 MAX_LIMIT = 200
@@ -119,6 +127,46 @@ class PageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query for one page."""
 
     url: Url
+
+
+class CopyQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for a copy of a page."""
+
+    url: Url
+    fetched: Annotated[float | None, Meta(description="`fetched` of a version. Without it: the newest copy.")] = None
+
+
+class VersionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for the kept versions of a page."""
+
+    url: Url
+    limit: Annotated[int, Meta(ge=1, le=100, description="The newest so many.")] = 20
+
+
+class VersionsPart(msgspec.Struct, frozen=True):
+    """The kept versions of a page, the newest first."""
+
+    items: list[VersionAnswer]
+
+
+class CompareQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query for the difference between two versions of a page."""
+
+    url: Url
+    old: Annotated[float, Meta(description="`fetched` of a version.")]
+    new: Annotated[float, Meta(description="`fetched` of another version.")]
+
+
+class WaitingPart(msgspec.Struct, frozen=True):
+    """The next URLs of a site that were never fetched, in the order of its queue, at most 100."""
+
+    items: list[PageAnswer]
+
+
+class LastCheckAnswer(msgspec.Struct, frozen=True):
+    """The result of the last `webfountain check`."""
+
+    result: CheckResult | None
 
 
 class ExplainQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.api.answers import (
+    ComparisonAnswer,
     CopyAnswer,
     ExplanationAnswer,
     NoteAnswer,
@@ -15,6 +16,7 @@ from webfountain.api.answers import (
     SiteAnswer,
     StatusAnswer,
 )
+from webfountain.api.details import LinksAnswer, PlanAnswer, PolicyFileAnswer, RobotsTextAnswer, SectionsAnswer
 from webfountain.api.search import SearchAnswer
 from webfountain.service import answers
 from webfountain.service.change_feed import changes
@@ -59,9 +61,39 @@ def _page(collection: StoredCollection, query: answers.PageQuery) -> PageAnswer:
     return found
 
 
-def _copy(collection: StoredCollection, query: answers.PageQuery) -> CopyAnswer:
+def _copy(collection: StoredCollection, query: answers.CopyQuery) -> CopyAnswer:
+    _page(collection, answers.PageQuery(query.url))
+    return collection.copy(query.url, fetched=query.fetched)
+
+
+def _versions(collection: StoredCollection, query: answers.VersionsQuery) -> answers.VersionsPart:
+    _page(collection, answers.PageQuery(query.url))
+    return answers.VersionsPart(collection.versions(query.url, limit=query.limit))
+
+
+def _compare(collection: StoredCollection, query: answers.CompareQuery) -> ComparisonAnswer:
+    _page(collection, answers.PageQuery(query.url))
+    return collection.compare(query.url, old=query.old, new=query.new)
+
+
+def _links(collection: StoredCollection, query: answers.PageQuery) -> LinksAnswer:
     _page(collection, query)
-    return collection.copy(query.url)
+    return collection.details.links(query.url)
+
+
+def _robots(collection: StoredCollection, query: answers.SiteQuery) -> RobotsTextAnswer:
+    _site(collection, query)
+    return collection.details.robots(query.site)
+
+
+def _sections(collection: StoredCollection, query: answers.SiteQuery) -> SectionsAnswer:
+    _site(collection, query)
+    return collection.details.sections(query.site)
+
+
+def _waiting(collection: StoredCollection, query: answers.SiteQuery) -> answers.WaitingPart:
+    _site(collection, query)
+    return answers.WaitingPart(collection.details.waiting(query.site))
 
 
 def _texts(collection: StoredCollection, query: answers.TextsQuery) -> answers.TextsPart:
@@ -132,13 +164,29 @@ def _reads() -> Iterable[Operation]:
     )
     yield Operation("page", "GET", f"{PREFIX}/page", "One page.", PageAnswer, query=answers.PageQuery, read=_page)
     yield Operation(
-        "copy", "GET", f"{PREFIX}/copy", "The newest copy of a page, as an attachment.", CopyAnswer,
-        query=answers.PageQuery, read=_copy, media="application/octet-stream",
+        "copy", "GET", f"{PREFIX}/copy", "The newest copy of a page, or a version, as an attachment.", CopyAnswer,
+        query=answers.CopyQuery, read=_copy, media="application/octet-stream",
+    )  # fmt: skip
+    yield Operation(
+        "versions", "GET", f"{PREFIX}/versions", "The kept versions of a page.", answers.VersionsPart,
+        query=answers.VersionsQuery, read=_versions,
+    )  # fmt: skip
+    yield Operation(
+        "compare", "GET", f"{PREFIX}/compare", "The difference between two versions of a page.", ComparisonAnswer,
+        query=answers.CompareQuery, read=_compare,
+    )  # fmt: skip
+    yield Operation(
+        "links", "GET", f"{PREFIX}/links", "The links from and to a page, where they are logged.", LinksAnswer,
+        query=answers.PageQuery, read=_links,
     )  # fmt: skip
     yield Operation(
         "texts", "GET", f"{PREFIX}/texts", "Pages as texts: the whole list, then the changes.", answers.TextsPart,
         query=answers.TextsQuery, read=_texts,
     )  # fmt: skip
+
+
+def _explanations() -> Iterable[Operation]:
+    """Yield the operations that explain a URL, list blocks and samples, and search."""
     yield Operation(
         "explain", "GET", f"{PREFIX}/explain", "The state of a URL, or why it was refused.", ExplanationAnswer,
         query=answers.ExplainQuery, read=_explain,
@@ -154,6 +202,34 @@ def _reads() -> Iterable[Operation]:
     yield Operation(
         "search", "GET", f"{PREFIX}/search", "Pages whose title or text matches, the best first.",
         SearchAnswer, query=answers.SearchQuery, read=_search,
+    )  # fmt: skip
+
+
+def _details() -> Iterable[Operation]:
+    """Yield the operations about a site, the plan, the policy file, and the last check."""
+    yield Operation(
+        "robots", "GET", f"{PREFIX}/robots", "The robots.txt of a site as it was read.", RobotsTextAnswer,
+        query=answers.SiteQuery, read=_robots,
+    )  # fmt: skip
+    yield Operation(
+        "sections", "GET", f"{PREFIX}/sections", "The sections of a site and how often they change.", SectionsAnswer,
+        query=answers.SiteQuery, read=_sections,
+    )  # fmt: skip
+    yield Operation(
+        "waiting", "GET", f"{PREFIX}/waiting", "The next URLs of a site that were never fetched.",
+        answers.WaitingPart, query=answers.SiteQuery, read=_waiting,
+    )  # fmt: skip
+    yield Operation(
+        "plan", "GET", f"{PREFIX}/plan", "The plan in force, with the fetches made so far.", PlanAnswer,
+        read=lambda collection, _: collection.details.plan(at=collection.status().at),
+    )  # fmt: skip
+    yield Operation(
+        "policy", "GET", f"{PREFIX}/policy", "The policy file in force.", PolicyFileAnswer,
+        read=lambda collection, _: collection.details.policy(), tag="policy",
+    )  # fmt: skip
+    yield Operation(
+        "last-check", "GET", f"{PREFIX}/check", "The result of the last `webfountain check`.",
+        answers.LastCheckAnswer, read=lambda collection, _: answers.LastCheckAnswer(collection.details.last_check()),
     )  # fmt: skip
 
 
@@ -205,5 +281,5 @@ def _notes() -> Iterable[Operation]:
     )  # fmt: skip
 
 
-OPERATIONS: Final = (*_reads(), *_feeds(), *_notes())
+OPERATIONS: Final = (*_reads(), *_explanations(), *_details(), *_feeds(), *_notes())
 assert all(issubclass(each.query, msgspec.Struct) for each in OPERATIONS)

@@ -268,6 +268,13 @@ class PageRecords(Protocol):
         """
         ...
 
+    def waiting(self, site: str, n: int) -> list[PageRecord]:
+        """Return the first `n` never-crawled URLs of a site: immediate ones, then lane by lane.
+
+        URLs that are leased may be missing: a reader beside a crawl does not know the leases of every store.
+        """
+        ...
+
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page, or a whole site if no key is given, permanently: links to it are refused from then on.
 

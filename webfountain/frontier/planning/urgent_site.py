@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from webfountain.core.site_answers import SectionRate
     from webfountain.records import PageRecord
 
     Array = npt.NDArray[np.float64]
     Flags = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
 
-__all__ = ["UrgentSite"]
+__all__ = ["UrgentSite", "section_rates"]
 
 _SITE: Final = msgspec.msgpack.Encoder()
 
@@ -338,6 +339,20 @@ class UrgentSite:
         fits = stored.rests_mark == terms.rests_mark and site.follow(terms)
         is_whole = fits and len(stored.keys) == KEY_BYTES * len(site) == KEY_BYTES * len(known)
         return site if is_whole else None, believed
+
+
+def section_rates(name: str, data: bytes, terms: UrgencyTerms) -> list[SectionRate]:
+    """Return what saved data of a site, or of a window of it, say about its sections, in changes per second.
+
+    The result is empty for data that cannot be read. The interval of the terms does not matter.
+    """
+    try:
+        stored = _STORED.decode(data)
+        own = terms._replace(interval=stored.interval)
+        found = SiteUrgency.decode(stored.urgencies, signals=own.beliefs).section_rates()
+    except ValueError:
+        return []
+    return [each._replace(rate=each.rate / SiteSteps.of(name, own).step_s) for each in found]
 
 
 class _SavedSite(msgspec.Struct, frozen=True, array_like=True):

@@ -128,7 +128,7 @@ def _capture(visit: Visit) -> Capture:
     """Return what the repository archives of a visit. A body that repeats the known copy becomes a revisit record."""
     record = visit.record
     repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
-    return Capture(visit.fetched, digest=record.digest, repeats=repeats)
+    return Capture(visit.fetched, digest=record.digest, repeats=repeats, before=None if repeats else record.copy)
 
 
 def _without_copy(lease: Lease) -> Lease:

@@ -95,6 +95,14 @@ class PageRows:
         group += ((key[9:], value) for key, value in islice(self._disk.scan(begin, after(prefix)), n))
         return list(self._group(sid, group, None)), group[-1][0] if len(group) == n else b""
 
+    def waiting(self, site: str, n: int) -> list[PageRecord]:
+        """Return the records of the first `n` entries of a site's never-crawled queue, the immediate lane first."""
+        prefix = NEVER + site_id(site)
+        immediate = prefix + bytes([IMMEDIATE_NEVER])
+        items = list(islice(self._disk.scan(immediate, after(prefix)), n))
+        items += islice(self._disk.scan(prefix, immediate), n - len(items))
+        return [waiting_record(site, entry, value)[1] for entry, value in items]
+
     def put_new(self, batch: WriteBatch, fresh: Mapping[bytes, Link], *, arrival: int, at: float) -> list[bytes]:
         """Write new pages, by page key, with their queue entries; return the entries. `arrival` is the number of
         arrival of the first.

@@ -73,6 +73,11 @@ class EmbeddedPages:
         found, behind = self._pages.part_of(site, cursor, n)
         return [place.record for place in found], behind
 
+    def waiting(self, site: str, n: int) -> list[PageRecord]:
+        """Return the first never-crawled URLs of a site. Two scans of up to `n` entries."""
+        self._sites.refresh()
+        return self._pages.waiting(site, n)
+
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page or a site permanently. The pages of a site are read once, and deleted with three range
         deletes."""

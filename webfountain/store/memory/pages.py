@@ -53,6 +53,11 @@ class MemoryPages:
         found = [] if home is None else [home.pages[key] for key in keys[:n]]
         return found, keys[n - 1] if len(keys) > n else b""
 
+    def waiting(self, site: str, n: int) -> list[PageRecord]:
+        """Return the first never-crawled URLs of a site."""
+        home = self._sites.get(site)
+        return [] if home is None else [home.pages[key] for key in home.never_crawled()[:n]]
+
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page, or a site, for good."""
         home = self._sites.get(site)

@@ -139,6 +139,11 @@ class MemorySite:
         ]
         return sorted(entry for entry in entries if entry[:2] > place)
 
+    def never_crawled(self) -> list[bytes]:
+        """Return the keys of the never-crawled pages in the order of their queue, the immediate ones first."""
+        keys = [key for key, record in self.pages.items() if record.state == "never-crawled"]
+        return sorted(keys, key=lambda key: (self.pages[key].immediate is None, *self._place(key)))
+
     # ----------------------------------------------------------------- leases
 
     def lease(self, key: bytes, number: int) -> Lease:

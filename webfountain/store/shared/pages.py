@@ -13,6 +13,7 @@ from webfountain.store.change_log import is_held, parting
 from webfountain.store.codec import evicted
 from webfountain.store.shared.change_log import encode_entry
 from webfountain.store.shared.codec import decode_value, encode_body, encode_copy, never_lane
+from webfountain.store.shared.layout import FIRST_LANE
 from webfountain.store.shared.scripts import pairs
 
 if TYPE_CHECKING:
@@ -82,6 +83,18 @@ class SharedPages:
         found = [decode_value(site, value) for _, _, _, value in entries if value is not None]
         behind = msgspec.msgpack.encode(_behind(entries[-1])) if len(entries) == n else b""
         return found, behind
+
+    def waiting(self, site: str, n: int) -> list[PageRecord]:
+        """Return the first never-crawled URLs of a site. One round trip, more if known pages are immediate."""
+        found: list[PageRecord] = []
+        place: _Place | None = _FIRST
+        while place is not None and len(found) < n:
+            entries = self._shards.step(site, "read", ["places", site, *place, n])
+            records = [decode_value(site, value) for *_, value in entries if value is not None]
+            found += [each for each in records if each.state == "never-crawled"]
+            ended = len(entries) < n or entries[-1][0] >= FIRST_LANE
+            place = None if ended else _behind(entries[-1])
+        return found[:n]
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page or a site permanently.

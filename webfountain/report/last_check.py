@@ -1,0 +1,66 @@
+"""The result of the last `check`, kept where the service shows it: beside an embedded store, or on the server."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.private_files import replaced
+from webfountain.store.locations import folder_of
+
+if TYPE_CHECKING:
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["MAX_LISTED", "CheckResult", "keep_check", "last_check"]
+
+MAX_LISTED: Final = 50
+"""Number of wrong counts, lost copies and damaged files that are kept by name."""
+_NAME: Final = "check"
+_FILE: Final = "check.json"
+
+
+class CheckResult(msgspec.Struct, frozen=True):
+    """What a check found."""
+
+    at: float
+    """End of the check, UTC seconds."""
+    seconds: float
+    whole: bool
+    mended: bool
+    damage: str | None = None
+    """Why the store cannot be read. None if it can."""
+    pages: int = 0
+    sites: int = 0
+    copies: int = 0
+    wrong_counts: int = 0
+    lost_copies: int = 0
+    damaged_files: int = 0
+    examples: list[str] = []
+    """One line for each of the first problems."""
+
+
+def keep_check(store: FrontierStore | None, url: str, result: CheckResult) -> None:
+    """Replace the last result. A store that cannot be opened (None) keeps it only in its folder.
+
+    Raises
+    ------
+    OSError
+        when the file cannot be written.
+    """
+    folder = folder_of(url)
+    if folder is not None:
+        with replaced(folder / _FILE) as file:
+            file.write(msgspec.json.encode(result))
+    elif store is not None:
+        store.board.put_value(_NAME, msgspec.json.encode(result))
+
+
+def last_check(store: FrontierStore, url: str) -> CheckResult | None:
+    """Return the last result, or None if there is none that can be read."""
+    folder = folder_of(url)
+    try:
+        data = store.board.value(_NAME) if folder is None else (folder / _FILE).read_bytes()
+        return None if data is None else msgspec.json.decode(data, type=CheckResult)
+    except (OSError, msgspec.MsgspecError):
+        return None

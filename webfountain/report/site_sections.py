@@ -1,0 +1,67 @@
+"""The sections of a site with the rates at which their pages change, as plain rows."""
+
+from __future__ import annotations
+
+from math import inf
+from typing import TYPE_CHECKING, Final
+
+from webfountain.core.buckets import interval_of
+from webfountain.core.sections import SITE, Sections
+from webfountain.core.signals import Signals
+from webfountain.core.site_answers import SectionRate
+from webfountain.frontier.batch import SavedSiteData
+from webfountain.frontier.planning.site_windows import Windows
+from webfountain.frontier.planning.urgency_terms import UrgencyTerms, path_of
+from webfountain.frontier.planning.urgent_site import section_rates
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from webfountain.records import PageRecord
+    from webfountain.store.contract import FrontierStore
+
+__all__ = ["sections_by_pages", "sections_learned"]
+
+_DAY_S: Final = 86_400.0
+
+
+def sections_learned(store: FrontierStore, site: str, *, most: int) -> list[SectionRate]:
+    """Return what the crawl learned about the sections of a site, in changes per page and day.
+
+    The site comes first, then the sections with the most pages. The list is empty in a crawl without a budget, which
+    does not learn sections. In a very large site, the pages are those of the last window.
+    """
+    record = store.sites.get(site)
+    if record is None:
+        return []
+    kept = SavedSiteData.of(record).urgency
+    windows = Windows.decode(kept)
+    if windows is not None:
+        kept = store.sites.part(site, windows.newest) or b""
+    terms = UrgencyTerms(Signals(), store.census.period_s, inf, 0.0, weighed=False)
+    found = [each._replace(rate=each.rate * _DAY_S) for each in section_rates(site, kept, terms)]
+    return found[:1] + sorted(found[1:], key=lambda each: -each.pages)[: most - 1]
+
+
+def sections_by_pages(pages: Sequence[PageRecord], *, fastest_s: float, most: int) -> list[SectionRate]:
+    """Return the sections of crawled pages of one site, with the mean of the rates that each page has shown."""
+    sections = Sections(max_depth=3)
+    numbers = sections.sections_of([path_of(page.url) for page in pages])
+    parents, names = sections.parents(), sections.names()
+    counts, rates = [0] * len(names), [0.0] * len(names)
+    for number, page in zip(numbers, pages, strict=True):
+        rate = _DAY_S / interval_of(page.bucket, fastest_s)
+        counts[number] += 1
+        while True:
+            rates[number] += rate
+            if number == SITE:
+                break
+            number = parents[number]  # noqa: PLW2901
+    within = list(counts)
+    for number in range(len(names) - 1, 0, -1):
+        within[parents[number]] += within[number]
+    found = [
+        SectionRate(*each)
+        for each in zip(names, counts, (a / max(b, 1) for a, b in zip(rates, within, strict=True)), strict=True)
+    ]
+    return found[:1] + sorted(found[1:], key=lambda each: -each.pages)[: most - 1]
