@@ -10,9 +10,13 @@ from webfountain.clock import ManualClock
 from webfountain.history.publishing import FilePlace
 from webfountain.history.recorder import Recorder
 from webfountain.policy.edits import CollectionInForce
+from webfountain.ranking.link_log import LinkLog
+from webfountain.records import Link
+from webfountain.report.last_check import CheckResult, keep_check
 from webfountain.repository.repository import Repository
 from webfountain.store.contract import COLLECTION
 from webfountain.store.opening import open_store
+from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -63,7 +67,20 @@ def hostile_store(folder: Path) -> str:
     recorder.record(store)
     store.board.put_value(COLLECTION, CollectionInForce.encode(rules))
     drive.frontier.close()
+    _log_links(folder)
+    damage = CheckResult(BEGIN, 1.0, whole=False, mended=False, damage=PAYLOADS[0], lost_copies=9, examples=[*PAYLOADS])
+    keep_check(None, url, damage)
     return url
+
+
+def _log_links(folder: Path) -> None:
+    """Let the home page link to every payload and be linked from it."""
+    log = LinkLog(str(folder / "links"), writer="test")
+    urls = [f"{SITE}/{payload}" for payload in PAYLOADS]
+    log.append(f"{SITE}/", SITE, at=BEGIN, links=[Link(url, SITE, fingerprint(url)) for url in urls])
+    for url in urls:
+        log.append(url, SITE, at=BEGIN, links=[Link(f"{SITE}/", SITE, fingerprint(f"{SITE}/"))])
+    log.close()
 
 
 def _answer(fetch: Fetch, at: float) -> tuple[int, dict[str, str], bytes, float]:

@@ -73,7 +73,7 @@ async def send(service: Served, path: str, *, status: int = 200, origin: str | N
 
 def addresses(site: str, urls: list[str]) -> list[str]:
     """Paths of all pages, those about a site and about some URLs among them."""
-    plain = [f"{ONE}{view.path}" for view in VIEWS if view.name not in ("site", "pages")]
+    plain = [f"{ONE}{view.path}" for view in VIEWS if view.name not in ("site", "pages", "compare", "links")]
     return [
         "/",
         *plain,
@@ -82,10 +82,14 @@ def addresses(site: str, urls: list[str]) -> list[str]:
         f"{ONE}/sites?only=failing",
         f"{ONE}/site?site={quote(site)}",
         f"{ONE}/pages?site={quote(site)}",
-        *(f"{ONE}/page?url={quote(url)}" for url in urls),
+        *(f"{ONE}/{name}?url={quote(url)}" for url in urls for name in ("page", "compare", "links")),
         *(f"{ONE}/changes?{name}={quote(PAYLOADS[2])}" for name in ("site", "prefix")),
         *(f"{ONE}/sites?after={quote(payload, errors='replace')}" for payload in PAYLOADS),
-        *(f"{ONE}/page?url={quote(payload, errors='replace')}" for payload in PAYLOADS),
+        *(
+            f"{ONE}/{name}?url={quote(payload, errors='replace')}"
+            for payload in PAYLOADS
+            for name in ("page", "compare", "links")
+        ),
     ]
 
 

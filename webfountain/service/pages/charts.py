@@ -14,7 +14,7 @@ from markupsafe import Markup
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Series", "bars", "lines", "strip"]
+__all__ = ["Series", "bars", "histogram", "lines", "strip"]
 
 WIDTH: Final = 720
 HEIGHT: Final = 200
@@ -89,6 +89,36 @@ def bars(title: str, times: Sequence[float], series: Sequence[Series], *, step: 
                 )
                 below += value
     return _drawing(title, parts, series)
+
+
+def histogram(title: str, counts: Sequence[tuple[str, int]]) -> Markup:
+    """Return one bar for each name, with its number above."""
+    most = max((many for _, many in counts), default=0)
+    if not most:
+        return Markup("")
+    parts, width = list[Markup](), (WIDTH - 2 * _RIGHT) / len(counts)
+    for number, (name, many) in enumerate(counts):
+        height = (HEIGHT - 2 * _BOTTOM - _TOP) * many / most
+        middle, top = _RIGHT + (number + 0.5) * width, HEIGHT - _BOTTOM - height
+        parts.append(
+            Markup(
+                '<rect class="bar s0" x="{}" y="{}" width="{}" height="{}"/>'
+                '<text class="label" x="{}" y="{}" text-anchor="middle">{}</text>'
+                '<text class="label" x="{}" y="{}" text-anchor="middle">{}</text>'
+            ).format(
+                round(middle - width * 0.36, 1),
+                round(top, 1),
+                round(width * 0.72, 1),
+                round(max(height, 0.5), 1),
+                round(middle, 1),
+                round(top - 6, 1),
+                _short(many),
+                round(middle, 1),
+                HEIGHT - 6,
+                name,
+            )
+        )
+    return _drawing(title, parts, ())
 
 
 def strip(title: str, marks: Sequence[bool]) -> Markup:

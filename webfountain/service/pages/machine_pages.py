@@ -58,6 +58,7 @@ def checks_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
     return {
         "status": status,
         "newest": newest,
+        "last": collection.details.last_check(),
         "hours": hours[-48:],
         "chart": lines("Bytes on disk over time", times, series),
     }

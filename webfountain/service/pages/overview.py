@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from webfountain.errors import InputError
 from webfountain.history.live import STALE_S
 from webfountain.service.pages.charts import Series, bars, lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from webfountain.api.answers import HistoryAnswer, StatusAnswer
+    from webfountain.api.answers import HistoryAnswer, SiteAnswer, StatusAnswer
     from webfountain.api.collection import StoredCollection
     from webfountain.history.live import LiveSnapshot
 
@@ -50,17 +51,19 @@ def overview(collection: StoredCollection, query: OverviewQuery) -> Mapping[str,
     at = found["status"].at
     span, step, seconds = _SPANS[query.span]
     history = collection.history(step, since=at - span)[-200:]
-    day = _sum(each.outcomes for each in collection.history("hour", since=at - _DAY))
+    hours = collection.history("hour", since=at - _DAY)
     plan = collection.details.plan(at=at).plan
     times = [each.at for each in history]
     return found | {
         "span": query.span,
         "history": history,
-        "day": day,
+        "day": _sum(each.outcomes for each in hours),
+        "day_links": sum(each.links_new for each in hours),
         "plan": plan,
         "errors": _sum(each.errors for each in history).most_common(20),
         "limits": _sum(each.limits for each in history).most_common(8),
         "failing_sites": _failing(found["live"]),
+        "failed_sites": _failed(collection),
         "freshness_chart": _freshness_chart(times, history),
         "fetches_chart": _fetches_chart(times, history, seconds),
         "planned_chart": _planned_chart(times, history),
@@ -129,6 +132,15 @@ def set_pause(collection: StoredCollection, form: OverviewForm) -> Mapping[str, 
 def _failing(live: Sequence[LiveSnapshot]) -> list[Any]:
     failing = [site for each in live for site in each.live if site.failures or site.word]
     return sorted(failing, key=lambda site: -site.failures)[:50]
+
+
+def _failed(collection: StoredCollection) -> list[SiteAnswer]:
+    """Return the sites with the most failed pages, and those that could not be reached among them."""
+    try:
+        found, _ = collection.sorted_sites("failed", limit=15)
+    except InputError:  # a store of an older version has no such order yet
+        return []
+    return [each for each in found if each.pages.get("failed") or each.error]
 
 
 def _sum(parts: Any) -> Counter[str]:

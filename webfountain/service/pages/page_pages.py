@@ -1,4 +1,4 @@
-"""The values for the page about one URL: state, checks, explanation, entries of the change log, text and headers."""
+"""The values for the pages about one URL: state, checks, explanation, changes, text; its versions; its links."""
 
 from __future__ import annotations
 
@@ -12,25 +12,53 @@ from webfountain.errors import InputError, PolicyError, RepositoryError
 from webfountain.service.pages.change_pages import ChangesPageQuery, items_of
 from webfountain.service.pages.charts import strip
 from webfountain.service.pages.strangers_text import cut
+from webfountain.service.pages.word_diff import WordBudget, diff_rows
 from webfountain.urls import canonical
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from webfountain.api.answers import VersionAnswer
     from webfountain.api.collection import StoredCollection
 
-__all__ = ["PageForm", "PagePageQuery", "act_on_page", "page_page"]
+__all__ = [
+    "ComparePageQuery",
+    "LinksPageQuery",
+    "PageForm",
+    "PagePageQuery",
+    "act_on_page",
+    "compare_page",
+    "links_page",
+    "page_page",
+]
 
 MAX_TEXT: Final = 20_000
 """Number of characters of a copy's text that are shown."""
 _HEADERS: Final = 100
-_VERSIONS: Final = 20
+_CHANGES: Final = 20
+"""Number of entries of the change log that are shown."""
+_VERSIONS: Final = 50
 
 
 class PagePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query of the page about one URL."""
 
     url: Annotated[str, Meta(max_length=8000)] = ""
+
+
+class ComparePageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of the page that compares two versions, by the times of their fetches; by default the newest two."""
+
+    url: Annotated[str, Meta(min_length=1, max_length=8000)]
+    old: Annotated[str, Meta(max_length=30, pattern=r"^\d*(\.\d+)?$")] = ""
+    new: Annotated[str, Meta(max_length=30, pattern=r"^\d*(\.\d+)?$")] = ""
+    view: Literal["inline", "side"] = "inline"
+
+
+class LinksPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Query of the page with the links of one URL."""
+
+    url: Annotated[str, Meta(min_length=1, max_length=8000)]
 
 
 class PageForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,7 +78,7 @@ def page_page(collection: StoredCollection, query: PagePageQuery) -> Mapping[str
         return {"asked": query.url, "explained": explained, "page": None}
     checks = collection.details.checks(page.url)
     at = collection.status().at
-    versions, _ = items_of(collection, ChangesPageQuery(), at + 3600.0, url=page.url, most=_VERSIONS)
+    changes, _ = items_of(collection, ChangesPageQuery(), at + 3600.0, url=page.url, most=_CHANGES)
     return {
         "asked": page.url,
         "explained": explained,
@@ -59,10 +87,40 @@ def page_page(collection: StoredCollection, query: PagePageQuery) -> Mapping[str
         "strip": strip(
             f"The last {len(checks)} checks, the oldest first; a high bar is a change", [c.changed for c in checks]
         ),
-        "versions": versions,
+        "changed": changes,
         "at": at,
         **_copy(collection, page.url),
     }
+
+
+def compare_page(collection: StoredCollection, query: ComparePageQuery) -> Mapping[str, Any]:
+    """Return the values for the kept versions of a page, and the difference between two of them."""
+    found: list[VersionAnswer] = []
+    values: dict[str, Any] = {"url": query.url, "versions": found, "rows": [], "side": query.view == "side"}
+    try:
+        found += collection.versions(query.url, limit=_VERSIONS)
+    except (InputError, RepositoryError) as error:
+        return values | {"problem": str(error), "old": None, "new": None}
+    new = float(query.new or found[0].fetched)
+    older = [each.fetched for each in found if each.fetched < new]
+    old = float(query.old) if query.old else older[0] if older else None
+    values |= {"old": old, "new": new}
+    if old is None:
+        return values
+    try:
+        diff = collection.compare(query.url, old=old, new=new).diff
+    except (InputError, RepositoryError) as error:
+        return values | {"problem": str(error)}
+    return values | {"rows": diff_rows(diff, WordBudget())}
+
+
+def links_page(collection: StoredCollection, query: LinksPageQuery) -> Mapping[str, Any]:
+    """Return the values for the links of a page."""
+    try:
+        found = collection.details.links(query.url)
+    except (InputError, RepositoryError) as error:
+        return {"url": query.url, "links": None, "problem": str(error)}
+    return {"url": query.url, "links": found}
 
 
 def act_on_page(collection: StoredCollection, form: PageForm) -> Mapping[str, Any]:

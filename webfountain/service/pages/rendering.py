@@ -16,7 +16,7 @@ from webfountain.service.pages.strangers_text import plain, shown, web_url
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["duration", "environment", "number", "percent", "query_of", "size", "when"]
+__all__ = ["day_time", "duration", "environment", "number", "percent", "query_of", "size", "when"]
 
 _NOTHING: Final = Markup('<span class="none">\u2013</span>')
 _UNITS: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -37,7 +37,7 @@ def environment() -> Environment:
     )
     found.filters |= {
         "when": when, "number": number, "percent": percent, "duration": duration, "size": size, "shown": shown,
-        "plain": plain, "query": query_of,
+        "plain": plain, "query": query_of, "day_time": day_time,
     }  # fmt: skip
     found.globals |= {"web_url": web_url, "now": time.time}
     return found
@@ -51,6 +51,11 @@ def when(at: float | None) -> Markup:
     return Markup('<time datetime="{}">{} UTC</time>').format(
         moment.strftime("%Y-%m-%dT%H:%M:%SZ"), moment.strftime("%Y-%m-%d %H:%M:%S")
     )
+
+
+def day_time(at: float) -> str:
+    """Return a time in UTC as plain text, for an option or a label."""
+    return datetime.fromtimestamp(min(max(at, 0.0), _LATEST), UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
 
 
 def number(value: float | None, digits: int = 0) -> Markup:

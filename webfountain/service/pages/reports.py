@@ -1,26 +1,27 @@
-"""Reports: the tables of a collection as CSV and JSON, and the values for the page to print.
+"""Reports: every table of the pages as CSV and JSON, and the values for the page to print.
 
-A table is sent in parts, so that a long one occupies neither the store's thread nor the memory.
+A long table is sent in parts, so that it occupies neither the store's thread nor the memory. A short one is one part.
 """
 
 from __future__ import annotations
 
 import csv
 import io
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
 
+from webfountain.errors import InputError
 from webfountain.service.pages.overview import summary_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from webfountain.api.collection import StoredCollection
     from webfountain.service.operation import Nothing
 
-__all__ = ["MAX_ROWS", "ReportQuery", "as_csv", "report_page", "report_part"]
+__all__ = ["MAX_ROWS", "TABLES", "ReportQuery", "Table", "as_csv", "report_page", "report_part"]
 
 MAX_ROWS: Final = 1_000_000
 """Maximum number of rows of a table."""
@@ -28,20 +29,35 @@ _PART: Final = 1000
 _FORMULA: Final = ("=", "+", "-", "@", "\t", "\r")
 """First characters of a cell that a spreadsheet would take for a formula."""
 
+Part = tuple["Iterable[Any]", str | None]
+"""Rows, and the place from which to continue, None at the end."""
+
 
 class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of a table."""
+    """Query of a table. Tables about a site or a page need `site` or `url`."""
 
     format: Literal["csv", "json"] = "csv"
     site: Annotated[str, Meta(max_length=2000)] = ""
+    url: Annotated[str, Meta(max_length=8000)] = ""
+    words: Annotated[str, Meta(max_length=1000)] = ""
     step: Literal["minute", "hour", "day"] = "hour"
+
+
+class Table(NamedTuple):
+    """A table: its title, and the function that reads the part after a place."""
+
+    title: str
+    read: Callable[[StoredCollection, ReportQuery, str], Part]
+    about: Literal["", "site", "url", "words"] = ""
+    """Field of the query that it needs."""
 
 
 def report_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
     """Return the values for the page to print."""
     found = summary_of(collection)
     days = collection.history("day", since=found["status"].at - 90 * 86400.0)
-    return found | {"days": days[-31:], "sites": collection.sites(limit=50)}
+    tables = [(name, each.title) for name, each in TABLES.items() if not each.about]
+    return found | {"days": days[-31:], "sites": collection.sites(limit=50), "tables": tables}
 
 
 def report_part(
@@ -52,20 +68,91 @@ def report_part(
     Raises
     ------
     InputError
-        when the site is not known.
+        when the query lacks a field, or the site or page is not known.
     """
-    rows: Sequence[Any]
-    if table == "sites":
-        found = collection.sites(after=after, limit=_PART)
-        rows, place = found, found[-1].site if len(found) == _PART else None
-    elif table == "pages":
-        rows, place = collection.pages(query.site, after=after, limit=_PART)
-    elif table == "changes":
-        entries = collection.changes(since=after or None, limit=_PART)
-        rows, place = entries, entries[-1].cursor if len(entries) == _PART else None
-    else:
-        rows, place = collection.history(query.step, since=0.0), None
+    about = TABLES[table].about
+    if about and not getattr(query, about):
+        raise InputError(f"{about}: is missing; the table {table} needs it")
+    rows, place = TABLES[table].read(collection, query, after)
     return [msgspec.to_builtins(each, enc_hook=lambda value: value.item()) for each in rows], place
+
+
+def _sites(collection: StoredCollection, _: ReportQuery, after: str) -> Part:
+    found = collection.sites(after=after, limit=_PART)
+    return found, found[-1].site if len(found) == _PART else None
+
+
+def _pages(collection: StoredCollection, query: ReportQuery, after: str) -> Part:
+    return collection.pages(query.site, after=after, limit=_PART)
+
+
+def _changes(collection: StoredCollection, _: ReportQuery, after: str) -> Part:
+    found = collection.changes(since=after or None, limit=_PART)
+    return found, found[-1].cursor if len(found) == _PART else None
+
+
+def _history(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
+    return collection.history(query.step, since=0.0), None
+
+
+def _ants(collection: StoredCollection, _: ReportQuery, __: str) -> Part:
+    rows = []
+    for each in collection.live():
+        row = msgspec.to_builtins(each)
+        row.pop("live")
+        rows.append(row)
+    return rows, None
+
+
+def _active(collection: StoredCollection, _: ReportQuery, __: str) -> Part:
+    return [{"ant": each.owner, **msgspec.to_builtins(site)} for each in collection.live() for site in each.live], None
+
+
+def _plan(collection: StoredCollection, _: ReportQuery, __: str) -> Part:
+    plan = collection.details.plan(at=collection.status().at).plan
+    return [] if plan is None else plan["by_period"], None
+
+
+def _cycles(collection: StoredCollection, _: ReportQuery, __: str) -> Part:
+    plan = collection.details.plan(at=collection.status().at).plan
+    return [] if plan is None else plan["cycles"], None
+
+
+def _sections(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
+    return collection.details.sections(query.site).items, None
+
+
+def _waiting(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
+    return collection.details.waiting(query.site, limit=_PART), None
+
+
+def _links(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
+    found = collection.details.links(query.url, limit=_PART)
+    out = [{"from": query.url, "to": each.url, "followed": each.followed} for each in found.out]
+    return out + [{"from": each.url, "to": query.url, "followed": each.followed} for each in found.into], None
+
+
+def _search(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
+    return collection.search.find(query.words, site=query.site, limit=100).items, None
+
+
+TABLES: Final[Mapping[str, Table]] = {
+    "sites": Table("sites", _sites),
+    "changes": Table("change log", _changes),
+    "history": Table("history by the hour", _history),
+    "ants": Table("crawling processes", _ants),
+    "active": Table("active sites and why they wait", _active),
+    "plan": Table("plan by period", _plan),
+    "cycles": Table("foretold and found", _cycles),
+    "blocks": Table("blocks", lambda collection, _, __: (collection.blocks(), None)),
+    "pages": Table("pages of a site", _pages, "site"),
+    "sections": Table("sections of a site", _sections, "site"),
+    "waiting": Table("queue of a site", _waiting, "site"),
+    "checks": Table("checks of a page", lambda found, query, _: (found.details.checks(query.url), None), "url"),
+    "versions": Table("versions of a page", lambda found, query, _: (found.versions(query.url), None), "url"),
+    "links": Table("links of a page", _links, "url"),
+    "search": Table("pages found", _search, "words"),
+}
 
 
 def as_csv(rows: Sequence[Mapping[str, Any]], *, with_head: bool) -> str:

@@ -17,7 +17,7 @@ from webfountain import __version__
 from webfountain.errors import InputError
 from webfountain.service.pages.overview import summary_of
 from webfountain.service.pages.rendering import environment
-from webfountain.service.pages.reports import MAX_ROWS, ReportQuery, as_csv, report_part
+from webfountain.service.pages.reports import MAX_ROWS, TABLES, ReportQuery, as_csv, report_part
 from webfountain.service.pages.views import VIEWS
 from webfountain.service.problems import ProblemError, problem_of
 
@@ -38,7 +38,6 @@ PAGE_HEADERS: Final = {
     "Referrer-Policy": "same-origin",  # with no-referrer, a browser sends forms with `Origin: null`
 }
 ASSETS: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
-TABLES: Final = ("sites", "pages", "changes", "history")
 _MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if each.in_menu)
 _WORTH_COMPRESSING: Final = 1400
 _FORM_S: Final = 10.0

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import msgspec
 from msgspec import Meta
@@ -17,12 +18,19 @@ if TYPE_CHECKING:
 __all__ = ["SearchPageQuery", "search_page"]
 
 
+_DAY: Final = r"^(\d{4}-\d\d-\d\d)?$"
+
+
 class SearchPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query of the page of search."""
 
     words: Annotated[str, Meta(max_length=1000)] = ""
     site: Annotated[str, Meta(max_length=2000)] = ""
     verdict: Annotated[str, Meta(max_length=20)] = ""
+    since: Annotated[str, Meta(max_length=10, pattern=_DAY)] = ""
+    """First day of the last fetch, UTC."""
+    until: Annotated[str, Meta(max_length=10, pattern=_DAY)] = ""
+    """Last day."""
 
 
 def search_page(collection: StoredCollection, query: SearchPageQuery) -> Mapping[str, Any]:
@@ -31,7 +39,22 @@ def search_page(collection: StoredCollection, query: SearchPageQuery) -> Mapping
     if not query.words.strip() or not values["index"].on:
         return values
     try:
-        found = collection.search.find(query.words, site=query.site, verdict=query.verdict, limit=20)
+        found = collection.search.find(
+            query.words,
+            site=query.site,
+            verdict=query.verdict,
+            since=_begin_of(query.since, days=0),
+            until=_begin_of(query.until, days=1),
+            limit=20,
+        )
     except InputError as error:
         return values | {"problem": str(error)}
     return values | {"found": found.items}
+
+
+def _begin_of(day: str, *, days: int) -> float | None:
+    """Return the beginning of a day, or of a later one. Raise InputError for a day that does not exist."""
+    try:
+        return (datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(days)).timestamp() if day else None
+    except (ValueError, OverflowError):
+        raise InputError(f"{day}: is not a day") from None

@@ -10,6 +10,7 @@ from msgspec import Meta
 from webfountain.core.buckets import interval_of
 from webfountain.history.live import STALE_S
 from webfountain.records import STATES, State
+from webfountain.service.pages.charts import histogram
 from webfountain.service.problems import ProblemError
 from webfountain.store.site_orders import SiteOrder  # noqa: TC001  (msgspec reads it)
 from webfountain.urls import site_of
@@ -91,7 +92,7 @@ def site_page(collection: StoredCollection, query: SitePageQuery) -> Mapping[str
     here = live.get(query.site)
     pages, more = collection.pages(query.site, limit=_SAMPLE)
     fetched = sorted((page for page in pages if page.last_crawled), key=lambda page: -(page.last_crawled or 0))
-    waiting = sorted((page for page in pages if page.state == "never-crawled"), key=lambda page: -page.importance)
+    intervals = _intervals(pages, collection.details.fastest_s)
     reason, until = _reason(found, here, at)
     return {
         "site": found,
@@ -101,8 +102,10 @@ def site_page(collection: StoredCollection, query: SitePageQuery) -> Mapping[str
         "until": until,
         "robots": collection.details.robots(query.site),
         "fetched": fetched[:50],
-        "waiting": waiting[:100],
-        "intervals": _intervals(pages, collection.details.fastest_s),
+        "waiting": collection.details.waiting(query.site),
+        "intervals": intervals,
+        "histogram": histogram("Number of pages by the time between two changes", intervals),
+        "sections": collection.details.sections(query.site),
         "is_sample": more is not None,
         "sampled": len(pages),
     }

@@ -9,7 +9,7 @@ from msgspec import Meta
 
 from webfountain.errors import InputError, PolicyError
 from webfountain.report.plurals import counted
-from webfountain.service.pages.charts import Series, bars
+from webfountain.service.pages.charts import Series, lines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,13 +46,13 @@ def policy_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
     """Return the values for the policy file."""
     found = collection.details.policy()
     meaning = collection.check_policy(found.text) if found.path else None
-    return {"policy": found, "meaning": meaning, "text": found.text, "answer": None, "act": ""}
+    return {"policy": found, "meaning": meaning, "text": found.text, "answer": None, "cost": None, "act": ""}
 
 
 def edit_policy(collection: StoredCollection, form: PolicyForm) -> Mapping[str, Any]:
     """Check an edited policy file, try it on the collection, or write it."""
     text = form.text.replace("\r\n", "\n")
-    more: dict[str, Any] = {"text": text, "act": form.act, "answer": None}
+    more: dict[str, Any] = {"text": text, "act": form.act, "answer": None, "cost": None}
     if form.act == "write":
         try:
             collection.details.write_policy(text, form.digest)
@@ -61,7 +61,23 @@ def edit_policy(collection: StoredCollection, form: PolicyForm) -> Mapping[str, 
         return {
             "done": "The file is written. A running crawl adopts it within seconds. The previous version is beside it."
         }
-    return more | {"answer": collection.check_policy(text, against=form.act == "try")}
+    answer = collection.check_policy(text, against=form.act == "try")
+    return more | {"answer": answer, "cost": None if answer.effect is None else _cost(collection, answer.effect)}
+
+
+def _cost(collection: StoredCollection, effect: Mapping[str, Any]) -> Mapping[str, float | None]:
+    """Estimate what an edit would cost: the tried pages stand for all, and the present rate for the future one."""
+    status = collection.status()
+    scale = status.known / max(effect["known"], 1)
+    dropped, taken = sum(effect["dropped"].values()) * scale, effect["taken"] * scale
+    held = status.pages.get("crawled", 0)
+    repeats = (status.fetches - status.first_fetches) / max(status.at - status.since, 1.0) * 86400.0
+    return {
+        "dropped": dropped,
+        "taken": taken,
+        "first_s": taken / status.pages_per_second if status.pages_per_second else None,
+        "fewer_a_day": min(dropped / held, 1.0) * repeats if held else 0.0,
+    }
 
 
 def now_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
@@ -89,8 +105,11 @@ def send_now(collection: StoredCollection, form: NowForm) -> Mapping[str, Any]:
 def _chart(plan: Mapping[str, Any]) -> object:
     periods = plan["by_period"]
     times = [plan["start"] + number * plan["period_s"] for number in range(len(periods))]
+    done = plan["period"]
     series = [
         Series("known pages, planned", [each["recrawl"] for each in periods]),
+        Series("known pages, done", [each["recrawled"] if each["period"] <= done else None for each in periods]),
         Series("new pages, planned", [each["new"] for each in periods]),
+        Series("new pages, done", [each["crawled_new"] if each["period"] <= done else None for each in periods]),
     ]
-    return bars("Planned fetches by period", times, series, step=plan["period_s"])
+    return lines("Planned and done fetches by period", times, series)

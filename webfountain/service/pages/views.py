@@ -8,7 +8,16 @@ from webfountain.service.operation import Nothing
 from webfountain.service.pages.change_pages import ChangesPageQuery, changes_page
 from webfountain.service.pages.machine_pages import DrainForm, ants_page, checks_page, drain_ant
 from webfountain.service.pages.overview import OverviewForm, OverviewQuery, overview, set_pause
-from webfountain.service.pages.page_pages import PageForm, PagePageQuery, act_on_page, page_page
+from webfountain.service.pages.page_pages import (
+    ComparePageQuery,
+    LinksPageQuery,
+    PageForm,
+    PagePageQuery,
+    act_on_page,
+    compare_page,
+    links_page,
+    page_page,
+)
 from webfountain.service.pages.reports import report_page
 from webfountain.service.pages.search_pages import SearchPageQuery, search_page
 from webfountain.service.pages.site_pages import (
@@ -41,6 +50,8 @@ VIEWS: Final = (
     View("site", "/site", "Site", site_page, SitePageQuery, SiteForm, act_on_site, in_menu=False),
     View("pages", "/pages", "Pages of a site", pages_page, PagesPageQuery, in_menu=False),
     View("page", "/page", "Page", page_page, PagePageQuery, PageForm, act_on_page),
+    View("compare", "/compare", "Versions of a page", compare_page, ComparePageQuery, in_menu=False),
+    View("links", "/links", "Links of a page", links_page, LinksPageQuery, in_menu=False),
     View("search", "/search", "Search", search_page, SearchPageQuery),
     View("plan", "/plan", "Plan", plan_page),
     View("policy", "/policy", "Policy", policy_page, Nothing, PolicyForm, edit_policy),
