@@ -70,7 +70,8 @@ def check(store: str, repository: str | None, repair: bool, as_json: bool) -> in
     if mended:
         _mend(store, found)
         files.mend(at=SystemClock().now())
-    _keep(store, _result(found, derived, begin, mended=mended))
+    beside = _is_crawled(store, folder)
+    _keep(store, _result(found, derived, begin, mended=mended, beside=beside))
     if as_json:
         examined = {**msgspec.to_builtins(found), "derived": derived._asdict()}
         printing.print_json({**document, "whole": is_whole, "mended": mended, **examined})
@@ -85,13 +86,16 @@ def _unreadable(error: StoreError, begin: float, *, mended: bool) -> CheckResult
     return CheckResult(at, at - begin, whole=False, mended=mended, damage=str(error))
 
 
-def _result(found: Wholeness, derived: DerivedReport, begin: float, *, mended: bool) -> CheckResult:
-    counts = [f"{what}: counted {before:,}, there are {there:,}" for what, before, there in found.counts]
+def _result(found: Wholeness, derived: DerivedReport, begin: float, *, mended: bool, beside: bool) -> CheckResult:
+    # Beside a crawl the counts move while they are compared, which is no damage.
+    counts = (
+        [] if beside else [f"{what}: counted {before:,}, there are {there:,}" for what, before, there in found.counts]
+    )
     lost = [f"{each.url}: {each.why}" for each in found.lost]
     lines = [line for part in (counts, lost, derived.damaged) for line in part[:MAX_LISTED]]
     at = SystemClock().now()
     return CheckResult(
-        at, at - begin, whole=found.is_whole and not derived.damaged, mended=mended, pages=found.pages,
+        at, at - begin, whole=not (counts or lost or derived.damaged), mended=mended, beside=beside, pages=found.pages,
         sites=found.sites, copies=found.copies, wrong_counts=len(counts), lost_copies=len(lost),
         damaged_files=len(derived.damaged), examples=lines[:MAX_LISTED],
     )  # fmt: skip

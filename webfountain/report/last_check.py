@@ -28,6 +28,8 @@ class CheckResult(msgspec.Struct, frozen=True):
     seconds: float
     whole: bool
     mended: bool
+    beside: bool = False
+    """True if a crawl was running, so that counts were not compared."""
     damage: str | None = None
     """Why the store cannot be read. None if it can."""
     pages: int = 0

@@ -19,7 +19,9 @@ from tests.service.pages.strangers import PAYLOADS, SITE, hostile_store
 from webfountain.frontier.inbox.inboxes import Inbox
 from webfountain.frontier.inbox.notes import BlockNote, ForgetNote, NowNote, Pause
 from webfountain.records import Link
+from webfountain.report.last_check import CheckResult, keep_check
 from webfountain.report.store_reading import inbox_folder
+from webfountain.service.pages.reports import TABLES
 from webfountain.service.pages.strangers_text import _INVISIBLE
 from webfountain.service.pages.views import VIEWS
 from webfountain.store.opening import open_store
@@ -226,14 +228,69 @@ def test_tables_are_whole_as_csv_and_as_json(plain: str) -> None:
         async with service.client.get(where, params={"site": SITES[0]}) as response:
             rows = list(csv.DictReader(io.StringIO(await response.text())))
         assert {row["url"] for row in rows} == {f"{SITES[0]}/{n}" for n in [*range(PAGES), ""]}
-        for table in ("sites", "changes", "history"):
-            async with service.client.get(
-                f"{service.address}{ONE}/tables/{table}", params={"format": "json"}
-            ) as response:
-                assert json.loads(await response.text())
+        about = {"site": SITES[0], "url": f"{SITES[0]}/", "words": "page"}
+        for name, table in TABLES.items():
+            params = {"format": "json"} | ({table.about: about[table.about]} if table.about else {})
+            async with service.client.get(f"{service.address}{ONE}/tables/{name}", params=params) as response:
+                assert response.status == (400 if name == "search" else 200), name
+                found = json.loads(await response.text()) if response.status == 200 else []
+                assert found or name in (
+                    "active",
+                    "checks",
+                    "plan",
+                    "cycles",
+                    "blocks",
+                    "waiting",
+                    "links",
+                    "search",
+                ), name
+            if table.about:
+                assert "is missing" in await page(service, f"{ONE}/tables/{name}", status=400)
         await page(service, f"{ONE}/tables/nonsense", status=404)
 
     ask(plain, questions)
+
+
+def test_two_versions_are_compared_in_both_views(tmp_path: Path) -> None:
+    kept = crawled_store(tmp_path / "kept", seconds=1800.0, rest='[repository]\nkeep = "all"')
+
+    async def questions(service: Served) -> None:
+        home = f"{ONE}/compare?url={quote(SITES[0])}/"
+        found = LexborHTMLParser(await page(service, home))
+        times = [node.attributes["value"] or "" for node in found.css("#c-new option")]
+        assert len(times) > 2
+        assert len(found.css("tr.current")) == 2
+        assert found.css(".diff.inline ins")
+        for old, new in ((times[-1], times[0]), (times[0], times[-1])):
+            side = LexborHTMLParser(await page(service, f"{home}&old={old}&new={new}&view=side"))
+            assert [node.text(strip=True) for node in side.css(".side del, .side ins")] == [
+                str(int(float(old))), str(int(float(new)))
+            ]  # fmt: skip
+        assert "equal" in await page(service, f"{home}&old={old}&new={old}")
+        assert "is kept" in await page(service, f"{home}&old=1&new=2")
+        assert "Only one version is kept" in await page(service, f"{ONE}/compare?url={SITES[0]}/3")
+
+    ask(kept, questions)
+
+
+def test_the_last_check_is_shown(tmp_path: Path, plain: str) -> None:
+    folder = tmp_path / "store"
+    shutil.copytree(plain.removeprefix("rocksdb://"), folder)
+
+    async def questions(service: Served) -> None:
+        assert "No check has been made yet" in await page(service, f"{ONE}/checks")
+        damage = CheckResult(
+            1e9, 2.0, whole=False, mended=False, lost_copies=3, examples=["http://a.example/3: it is cut"]
+        )
+        keep_check(None, f"rocksdb://{folder}", damage)
+        found = await page(service, f"{ONE}/checks")
+        assert "The last check found damage" in found
+        assert "3 copies missing or damaged" in found
+        assert "http://a.example/3: it is cut" in found
+        status, answer = await service.get("/v1/collections/one/check")
+        assert (status, answer["result"]["lost_copies"]) == (200, 3)
+
+    ask(f"rocksdb://{folder}", questions)
 
 
 def test_under_a_base_path_links_and_assets_are_there(plain: str) -> None:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webfountain.api.collection import StoredCollection
     from webfountain.service.operation import Nothing
 
-__all__ = ["MAX_ROWS", "TABLES", "ReportQuery", "Table", "as_csv", "report_page", "report_part"]
+__all__ = ["MAX_ROWS", "TABLES", "ReportQuery", "ReportTable", "as_csv", "report_page", "report_part"]
 
 MAX_ROWS: Final = 1_000_000
 """Maximum number of rows of a table."""
@@ -43,7 +43,7 @@ class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     step: Literal["minute", "hour", "day"] = "hour"
 
 
-class Table(NamedTuple):
+class ReportTable(NamedTuple):
     """A table: its title, and the function that reads the part after a place."""
 
     title: str
@@ -136,22 +136,22 @@ def _search(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
     return collection.search.find(query.words, site=query.site, limit=100).items, None
 
 
-TABLES: Final[Mapping[str, Table]] = {
-    "sites": Table("sites", _sites),
-    "changes": Table("change log", _changes),
-    "history": Table("history by the hour", _history),
-    "ants": Table("crawling processes", _ants),
-    "active": Table("active sites and why they wait", _active),
-    "plan": Table("plan by period", _plan),
-    "cycles": Table("foretold and found", _cycles),
-    "blocks": Table("blocks", lambda collection, _, __: (collection.blocks(), None)),
-    "pages": Table("pages of a site", _pages, "site"),
-    "sections": Table("sections of a site", _sections, "site"),
-    "waiting": Table("queue of a site", _waiting, "site"),
-    "checks": Table("checks of a page", lambda found, query, _: (found.details.checks(query.url), None), "url"),
-    "versions": Table("versions of a page", lambda found, query, _: (found.versions(query.url), None), "url"),
-    "links": Table("links of a page", _links, "url"),
-    "search": Table("pages found", _search, "words"),
+TABLES: Final[Mapping[str, ReportTable]] = {
+    "sites": ReportTable("sites", _sites),
+    "changes": ReportTable("change log", _changes),
+    "history": ReportTable("history by the hour", _history),
+    "ants": ReportTable("crawling processes", _ants),
+    "active": ReportTable("active sites and why they wait", _active),
+    "plan": ReportTable("plan by period", _plan),
+    "cycles": ReportTable("foretold and found", _cycles),
+    "blocks": ReportTable("blocks", lambda collection, _, __: (collection.blocks(), None)),
+    "pages": ReportTable("pages of a site", _pages, "site"),
+    "sections": ReportTable("sections of a site", _sections, "site"),
+    "waiting": ReportTable("queue of a site", _waiting, "site"),
+    "checks": ReportTable("checks of a page", lambda found, query, _: (found.details.checks(query.url), None), "url"),
+    "versions": ReportTable("versions of a page", lambda found, query, _: (found.versions(query.url), None), "url"),
+    "links": ReportTable("links of a page", _links, "url"),
+    "search": ReportTable("pages found", _search, "words"),
 }
 
 

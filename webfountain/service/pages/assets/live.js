@@ -12,7 +12,7 @@ function localTimes(root) {
     if (each.querySelector(".local")) continue;
     const local = document.createElement("span");
     local.className = "local";
-    local.textContent = ` ${form.format(new Date(each.dateTime))} here`;
+    local.textContent = ` (${form.format(new Date(each.dateTime))} here)`;
     each.append(local);
   }
 }
