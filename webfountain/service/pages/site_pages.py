@@ -36,6 +36,11 @@ __all__ = [
 _ROWS: Final = 100
 _SAMPLE: Final = 1000
 """Number of pages of a site that its page summarises."""
+_INTERVALS: Final = {
+    "minute": 60.0, "10 min": 600.0, "hour": 3600.0, "6 h": 21_600.0, "day": 86_400.0, "week": 604_800.0,
+    "month": 2_678_400.0, "year": 31_622_400.0,
+}  # fmt: skip
+"""Bars of the histogram of change intervals, with their longest interval, s."""
 
 
 class SitesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -180,10 +185,9 @@ def _reason(site: SiteAnswer, here: LiveSite | None, at: float) -> tuple[str, fl
 
 def _intervals(pages: list[PageAnswer], fastest_s: float) -> list[tuple[str, int]]:
     """Return how many of the crawled pages have which change interval."""
-    counts = dict.fromkeys(("hourly or faster", "daily", "weekly", "monthly", "yearly", "more rarely"), 0)
-    limits = (3600.0, 86400.0, 7 * 86400.0, 31 * 86400.0, 366 * 86400.0)
+    counts = dict.fromkeys((*_INTERVALS, "more rarely"), 0)
     for page in pages:
         if page.state == "crawled":
             seconds = interval_of(page.bucket, fastest_s)
-            counts[list(counts)[sum(seconds > limit for limit in limits)]] += 1
+            counts[next((name for name, limit in _INTERVALS.items() if seconds <= limit), "more rarely")] += 1
     return list(counts.items())
