@@ -14,8 +14,7 @@ from tests.frontier.drive import Answer, Drive, collection_of
 from tests.ranking.test_damage import damage
 from webfountain import cli
 from webfountain.clock import ManualClock
-from webfountain.duplicates.index import DuplicateIndex
-from webfountain.duplicates.sketch_key import sketch_key
+from webfountain.duplicates.index import DuplicateIndex, sketch_key
 from webfountain.frontier.inbox.inboxes import FOLDER, Inbox
 from webfountain.frontier.inbox.notes import NowNote
 from webfountain.ranking.link_importance import live_importance

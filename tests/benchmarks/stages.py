@@ -20,8 +20,8 @@ from scrapy import signals
 from webfountain.crawl.landings import Landings
 from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.download.connection import Connection
+from webfountain.download.connection_pool import IdleConnections
 from webfountain.download.fetcher import Fetcher
-from webfountain.download.idle_connections import IdleConnections
 from webfountain.duplicates.url_dedup import DuplicateEliminator
 from webfountain.formats import document as text
 from webfountain.formats.document import PlainReader

@@ -18,7 +18,7 @@ from webfountain.core.sketch import SKETCH_BYTES
 from webfountain.duplicates.index import DuplicateIndex, IndexedPage
 from webfountain.duplicates.index_check import damaged_index, mend_index
 from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, fingerprint
-from webfountain.ranking.link_log_repair import damaged_files, mend
+from webfountain.ranking.log_completeness import damaged_files, mend
 from webfountain.ranking.ranker_process import Job, carry_out
 from webfountain.ranking.scores import EpochScores, damaged_scores, mend_scores, publish_scores
 from webfountain.records import Link

@@ -20,10 +20,9 @@ from webfountain.core.importance import worth_of_waiting
 from webfountain.core.topics import HOT, WordCounts
 from webfountain.lab.simulate.crawl_order import GraphFile
 from webfountain.lab.simulate.crawl_order import crawl as virtual_crawl
-from webfountain.ranking.link_importance import live_importance
+from webfountain.ranking.link_importance import RisenPages, live_importance
 from webfountain.ranking.link_log import LinkLogReader
 from webfountain.ranking.ranker_process import Job, RankerProcess, carry_out
-from webfountain.ranking.risen_pages import RisenPages
 from webfountain.ranking.scores import FOLLOWED, NOFOLLOW, REDIRECT, UNFOLLOWED, EpochScores
 from webfountain.ranking.topic_words import words_of
 from webfountain.records import PageRecord

@@ -1,4 +1,4 @@
-"""The plan in force, told as data and in words, with what happened in its periods."""
+"""The plan in force, told as data and in words, with what happened in its periods; without a budget, a measured one."""
 
 from __future__ import annotations
 
@@ -7,23 +7,30 @@ from typing import TYPE_CHECKING
 import msgspec
 import pytest
 
+from tests.frontier.drive import Drive, collection_of
 from tests.store.stores import Queue, active
 from tests.store.stores import lease as lease_of
 from webfountain.core.forecast import Outlook
 from webfountain.core.phases import Phases
 from webfountain.errors import StoreVersion
 from webfountain.frontier.planning.plan import Forecast, Plan, encode_plan, pack_phases
+from webfountain.policy.edits import CollectionInForce
 from webfountain.records import Link, Outcome
-from webfountain.report.plan import plan_in_force, plan_words
-from webfountain.store.contract import PLAN
+from webfountain.report.plan import has_budget, measured_plan, plan_in_force, plan_words
+from webfountain.store.contract import COLLECTION, PLAN
 from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from webfountain.records import OutcomeKind
+    from tests.frontier.drive import Answer
+    from webfountain.records import Fetch, OutcomeKind
 
 PERIOD_S = 10.0
 START = 1000.0
+
+HOME = "http://home.example"
+DAY = 86_400.0
+BUDGET = 'strategy = "fountain"\ncapacity_pages_per_period = 9\n'
 
 
 def a_plan(*, fountain: bool = True) -> Plan:
@@ -107,3 +114,45 @@ def test_a_plan_of_another_version_is_refused_with_its_reason(store: MemoryStore
     store.board.put_value(PLAN, msgspec.msgpack.encode({"start": 1}))
     with pytest.raises(StoreVersion, match="another version"):
         plan_in_force(store, at=START)
+
+
+def web(fetch: Fetch, at: float) -> Answer:
+    if fetch.kind != "page":
+        return 404, {}, b"", 0.01
+    links = "".join(f"<a href='/{n}'>x</a>" for n in range(60)) if fetch.url == f"{HOME}/" else f"day {at // DAY}"
+    return 200, {"content-type": "text/html"}, links.encode(), 0.01
+
+
+@pytest.fixture(scope="module")
+def drive() -> Drive:
+    """A crawl of ten days of 61 pages, most of which change every day."""
+    driven = Drive(collection_of([f"{HOME}/"], delay_factor=0), web)
+    driven.run(seconds=10 * DAY)
+    return driven
+
+
+def test_the_measured_rate_is_planned_from_the_census_and_called_so(drive: Drive) -> None:
+    found = measured_plan(drive.store, at=drive.clock.now())
+    assert found is not None
+    fetches = sum(row.fetches for row in drive.store.census.rows(since=0))
+    assert found["capacity"] == pytest.approx(fetches / 10, rel=0.15)
+    assert not found["in_force"]
+    assert found["words"].startswith("not in force, because no budget is set; with the measured rate, ")
+    assert {period["recrawl"] + period["new"] for period in found["by_period"]} == {found["capacity"]}
+    msgspec.json.encode(found)
+
+
+def test_nothing_of_it_is_kept_and_a_budget_has_plans_of_its_own(drive: Drive) -> None:
+    assert drive.frontier.plan is None
+    assert not has_budget(drive.store)
+    before = drive.store.board.value(COLLECTION)
+    assert before is not None
+    drive.store.board.put_value(COLLECTION, CollectionInForce.encode(collection_of([f"{HOME}/"], rest=BUDGET)))
+    assert has_budget(drive.store)
+    drive.store.board.put_value(COLLECTION, before)
+
+
+def test_too_few_copies_give_none() -> None:
+    driven = Drive(collection_of([f"{HOME}/1"]), web)
+    driven.run(seconds=60)
+    assert measured_plan(driven.store, at=driven.clock.now()) is None

@@ -19,7 +19,7 @@ from webfountain.policy.edits import CollectionInForce
 from webfountain.report import pages as report_pages
 from webfountain.report.last_check import last_check
 from webfountain.report.store_reading import link_log
-from webfountain.report.unreachable import robots_words
+from webfountain.report.troubles import robots_words
 from webfountain.store.contract import COLLECTION
 from webfountain.store.locations import folder_of
 from webfountain.urls import canonical, fingerprint, site_of

@@ -1,7 +1,7 @@
 """``crawl --ants N``: N ants on this machine crawl as one, and end together with one report.
 
 If no URL of a server is given, this process also owns the private server in the crawl's folder, and restarts it when
-it dies. `ant_processes` starts the processes, `ants_display` draws the terminal, `report.ants_summary` makes the
+it dies. `ant_processes` starts the processes, `ants_display` draws the terminal, `report.summary` makes the
 report.
 """
 
@@ -25,7 +25,7 @@ from webfountain.commands.time_limit import call_within
 from webfountain.errors import InputError
 from webfountain.policy.collection_file import read_collection
 from webfountain.private_files import draft_of
-from webfountain.report.ants_summary import added_up
+from webfountain.report.summary import added_up
 from webfountain.report.troubles import troubles_of
 from webfountain.scratch import Scratch
 from webfountain.store.locations import folder_of, is_shared

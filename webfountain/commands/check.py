@@ -140,7 +140,7 @@ def _print_derived(derived: DerivedReport, *, mended: bool) -> None:
 
 def _salvage(store: str, folder: Path, repository: str | None, error: StoreError, *, as_json: bool) -> int:
     """Make a new store of everything that can be read, and add all other pages that have copies."""
-    from webfountain.report.lost_pages import discover_copies  # noqa: PLC0415
+    from webfountain.report.wholeness import discover_copies  # noqa: PLC0415
 
     end = salvage(folder)
     copies = repository_folder(store, repository)

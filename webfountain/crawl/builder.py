@@ -198,8 +198,7 @@ def _importance(collection: Collection, folder: Path, owner: str, at: float) -> 
 def _duplicate_index(store: FrontierStore, place: Path, root: Path) -> DuplicateIndex:
     """Return the index of duplicates. It is stored next to the copies that it covers; so are the indices of other
     ants."""
-    from webfountain.duplicates.index import DuplicateIndex  # noqa: PLC0415  only where they are detected
-    from webfountain.duplicates.sketch_key import sketch_key  # noqa: PLC0415
+    from webfountain.duplicates.index import DuplicateIndex, sketch_key  # noqa: PLC0415  only where they are detected
 
     return DuplicateIndex(place / "duplicates", beside=None if place == root else root, key=sketch_key(store.board))
 

@@ -39,7 +39,7 @@ from webfountain.crawl.reactor_names import reactor_addresses
 from webfountain.crawl.session import Session
 from webfountain.crawl.streamed_answer import StreamedAnswer
 from webfountain.download.bad_response import BadResponse
-from webfountain.download.certificates import check_certificates
+from webfountain.download.connection import check_certificates
 from webfountain.download.connection_pool import ConnectionPool
 from webfountain.download.fetcher import Fetcher, allowed, authority_of
 from webfountain.download.resolver import Resolver

@@ -11,12 +11,12 @@ import logging
 import time
 from typing import TYPE_CHECKING
 
-from webfountain.report.seeds import seed_lines, seeds_in_force
+from webfountain.report.troubles import seed_lines, seeds_in_force
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from webfountain.report.seeds import SeedWithoutPage
+    from webfountain.report.troubles import SeedWithoutPage
     from webfountain.store.contract import FrontierStore
 
 __all__ = ["FirstPeriod"]

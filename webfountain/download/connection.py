@@ -1,4 +1,4 @@
-"""A connection to one endpoint, and the exchange on it: one request and its response.
+"""A connection to one endpoint, with the exchange on it: one request and its response.
 
 It passes bytes between a socket and `http_reader`. A connection carries one exchange at a time. When an exchange ends
 cleanly, the connection returns to its owner, the pool, for reuse. Otherwise it is closed at once.
@@ -7,6 +7,8 @@ cleanly, the connection returns to its owner, the pool, for reuse. Otherwise it 
 from __future__ import annotations
 
 import asyncio
+import logging
+import ssl
 from typing import TYPE_CHECKING, NamedTuple, Protocol, cast
 
 from webfountain.download.bad_response import BadResponse
@@ -14,14 +16,15 @@ from webfountain.download.http_reader import ResponseReader
 from webfountain.download.time_limits import ExchangeTime
 
 if TYPE_CHECKING:
-    import ssl
     from collections.abc import Callable
 
     from webfountain.download.bad_response import ErrorWord
     from webfountain.download.body_budget import HeldBody
     from webfountain.download.time_limits import TimeLimits
 
-__all__ = ["Connection", "ConnectionOwner", "Endpoint", "Exchange", "Sink"]
+__all__ = ["Connection", "ConnectionOwner", "Endpoint", "Exchange", "Sink", "check_certificates"]
+
+logger = logging.getLogger(__name__)
 
 
 class Endpoint(NamedTuple):
@@ -276,3 +279,24 @@ class Connection(asyncio.Protocol):
     def usable(self) -> bool:
         """Return whether the connection is still open, as far as is known here."""
         return self.transport is not None and not self.transport.is_closing()
+
+
+def check_certificates(context: ssl.SSLContext) -> None:
+    """Make a TLS client context require a valid certificate that names the host, as in browsers.
+
+    Without that, anyone on the network path can change a page. With it, the crawl loses pages behind an expired
+    certificate, or behind a server that omits an intermediate certificate (which a browser finds elsewhere).
+
+    The authorities are those of the system, or those that SSL_CERT_FILE and SSL_CERT_DIR name; where there are none,
+    as in small containers, certifi's.
+    """
+    context.check_hostname = True
+    context.verify_mode = ssl.CERT_REQUIRED
+    paths = ssl.get_default_verify_paths()
+    if paths.cafile is not None or paths.capath is not None:
+        context.load_default_certs()
+        return
+    import certifi  # noqa: PLC0415  where the system has authorities nobody needs it
+
+    logger.warning("The system has no certificate authorities; certifi's are used")
+    context.load_verify_locations(certifi.where())

@@ -2,10 +2,10 @@
 
 Each page that repeats no other, a *representative*, has a record (`page_records`). It is written before the page is
 settled, so a kill loses nothing. The keys of the page (one for each band of its sketch, one for its digest, one for
-the page itself) are first held in memory (`recent_keys`) and later written to sorted files (`key_runs`). When the
-index is opened, keys that are in no run are read from the records. The file `FORM` names the format of the sketches.
-An index with another format is emptied, because its sketches cannot be compared with the present ones. An index with
-damaged records or runs is emptied before the next look-up; it can be rebuilt from the copies.
+the page itself) are first held in memory and later written to sorted files (`key_runs`). When the index is opened, keys
+that are in no run are read from the records. The file `FORM` names the format of the sketches. An index with another
+format is emptied, because its sketches cannot be compared with the present ones. An index with damaged records or runs
+is emptied before the next look-up; it can be rebuilt from the copies.
 
 In a crawl with many ants, each ant writes its own index and also looks pages up in the others' (`other_indices`).
 """
@@ -13,6 +13,7 @@ In a crawl with many ants, each ant writes its own index and also looks pages up
 from __future__ import annotations
 
 import logging
+import secrets
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,7 +21,7 @@ import msgspec
 import numpy as np
 
 from webfountain.core.sketch import BANDS, band_keys, most_resemblance, sketch_form, sketch_rows
-from webfountain.duplicates.key_runs import KeyRuns
+from webfountain.duplicates.key_runs import KeyRuns, RecentKeys
 from webfountain.duplicates.other_indices import OtherIndices, read_form
 from webfountain.duplicates.page_records import (
     KEYS_A_PAGE,
@@ -33,9 +34,9 @@ from webfountain.duplicates.page_records import (
     number_of,
     self_keys,
 )
-from webfountain.duplicates.recent_keys import RecentKeys
 from webfountain.errors import RepositoryError
 from webfountain.private_files import replaced
+from webfountain.store.contract import SKETCH_KEY
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +44,11 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["DuplicateIndex", "IndexedPage", "Match", "Probe"]
+    from webfountain.store.contract import Board
+
+__all__ = ["DuplicateIndex", "IndexedPage", "Match", "Probe", "sketch_key"]
+
+_BYTES: Final = 8
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +58,18 @@ _STALE: Final = 3.0
 opened."""
 _DAMAGED: Final = "this index of duplicates is damaged"
 _OTHERS: Final = "the sketches of this index of duplicates are another version's or another store's"
+
+
+def sketch_key(board: Board) -> int:
+    """Return the key of a store's sketches, a number of 64 bits. If there is none, draw it and store it.
+
+    An author who can compute sketches can choose words until a text has the sketch of another page. So the hashes of
+    the words use a random number as key. All ants of a crawl find it in the store, because they read each other's
+    indices. An export of the store contains it, so an imported store can use the existing index next to the copies.
+    This is safe: whoever reads an export can read all data of the crawl anyway. If the key becomes known, it only costs
+    more comparisons, because across sites the texts decide.
+    """
+    return int.from_bytes(board.settle_value(SKETCH_KEY, secrets.token_bytes(_BYTES)), "little")
 
 
 class IndexedPage(msgspec.Struct, frozen=True, gc=False):

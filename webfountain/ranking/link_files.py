@@ -1,7 +1,7 @@
 """The files of a link log: names, columns, reading, writing, replacement and locks.
 
 A log is in a folder or at an fsspec URL. This module does not know what pages and links are (`link_log` does). A
-damaged file raises `DamagedFile`; `link_log_repair` repairs it.
+damaged file raises `DamagedFile`; `log_completeness` repairs it.
 """
 
 from __future__ import annotations

@@ -1,15 +1,16 @@
-"""Importance in the running crawl, computed from the last ranking, the links found since then, and the page's policy.
+"""Importance in the running crawl, from the last ranking, the links found since then, and the page's policy.
 
 Place in the walk (DESIGN 3): before the links of a page are discovered, they are logged and credited here. New links
-get an importance, which selects their lane. Waiting pages that gained much get a new importance (`risen`). Each new
-epoch of scores is applied to a site's queues when the site is activated or its hand refilled (`importance`, with the
-store's `regrade`). The worker thread owns it. A crawl without ``ranking.every`` and ``score`` does not create this
-object.
+get an importance, which selects their lane. Waiting pages that gained much get a new importance (`risen`), when their
+site's hand is refilled. Each new epoch of scores is applied to a site's queues when the site is activated or its hand
+refilled (`importance`, with the store's `regrade`). The worker thread owns it. A crawl without ``ranking.every`` and
+``score`` does not create this object.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from heapq import heappop, heappush
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -21,7 +22,6 @@ from webfountain.core.location import is_home
 from webfountain.ranking.policy_weights import PolicyWeights
 from webfountain.ranking.ranker_process import RankerProcess
 from webfountain.ranking.rankings import Rankings
-from webfountain.ranking.risen_pages import RisenPages
 from webfountain.ranking.topic_words import TopicWords
 from webfountain.ranking.waiting_sites import KEPT, WaitingSites
 from webfountain.urls import fingerprint
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float64]
 
-__all__ = ["PROMISE", "RISE", "SAMPLE", "LiveImportance", "live_importance"]
+__all__ = ["PROMISE", "RISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
 
 RISE: Final = 1.5
 """Growth factor of its rank at which a waiting page gets a new importance: the width of a lane class in the store."""
@@ -48,6 +48,52 @@ PROMISE: Final = 2.0
 SAMPLE: Final = 1000
 """Number of the last fetched home pages whose mean rank is expected of waiting home pages."""
 _KEY: Final = attrgetter("key")
+
+
+class RisenPages:
+    """Waiting pages whose importance has grown, per site, ordered by their importance when they were last added.
+
+    If there are more than `most` pages, all are dropped: they stay in their lanes until their importance grows again.
+    """
+
+    def __init__(self, *, most: int = KEPT) -> None:
+        self._most = most
+        self._count = 0
+        self._worth: dict[str, dict[bytes, float]] = {}
+        self._heaps: dict[
+            str, list[tuple[float, bytes]]
+        ] = {}  # an entry is stale if its importance is not the present one of the page
+
+    def add(self, site: str, key: bytes, worth: float) -> None:
+        """Store a page's present importance."""
+        self._count += 1
+        if self._count > self._most:
+            self.clear()
+        self._worth.setdefault(site, {})[key] = worth
+        heappush(self._heaps.setdefault(site, []), (-worth, key))
+
+    def drop(self, site: str, key: bytes) -> None:
+        """Drop a page, because it no longer waits."""
+        self._worth.get(site, {}).pop(key, None)
+
+    def take(self, site: str, most: int) -> list[bytes]:
+        """Remove and return the most important pages of a site, at most `most`."""
+        worth, heap = self._worth.get(site, {}), self._heaps.get(site, [])
+        taken: list[bytes] = []
+        while heap and len(taken) < most:
+            value, key = heappop(heap)
+            self._count -= 1
+            if worth.get(key) == -value:
+                del worth[key]
+                taken.append(key)
+        if not heap:
+            self._worth.pop(site, None)
+            self._heaps.pop(site, None)
+        return taken
+
+    def clear(self) -> None:
+        """Drop all pages."""
+        self._worth, self._heaps, self._count = {}, {}, 0
 
 
 def live_importance(

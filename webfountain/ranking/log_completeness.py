@@ -1,24 +1,35 @@
-"""Completeness of a link log: the time since which each fetched page has its row in the log.
+"""Completeness of a link log: the time since which each fetched page has its row in the log, despite damaged files.
 
 A damaged file loses the rows of pages, and a log that is younger than its crawl never had the rows of earlier pages. A
 page that changes is logged again in any case. An unchanged page is logged when it is first fetched after the log
 became complete: then its links are read again (`pages.examiner`). So no row is missing for longer than until the next
 visit. The time is in a small file of the log, for all crawls that write it.
+
+`mend` repairs a log. Unreadable files are moved to the folder `damaged` of the log. An empty shard replaces a missing
+one. If the manifest is lost, the newest complete set of shards is used again. The ranker repairs a log that it cannot
+read (`ranker_process`). ``webfountain check`` reads all of a log and repairs it.
 """
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from math import isfinite
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from webfountain.ranking.link_files import DamagedFile, LogFiles
+from webfountain.ranking.link_files import MANIFEST, NAME, ROW, DamagedFile, LogFiles, Manifest
 
-__all__ = ["FILE", "GRACE_S", "complete_since", "incomplete_until", "open_log"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["FILE", "GRACE_S", "complete_since", "damaged_files", "incomplete_until", "mend", "open_log", "read_files"]
 
 FILE: Final = "complete-since"
 GRACE_S: Final = 900.0
 """Seconds after which every crawl that writes the log knows of the damage and has ended the fetches that it had
 started."""
+
+_SHARD: Final = re.compile(r"shards/(links|names)-(\d{6})-(\d{4})\.parquet")
 
 
 def complete_since(files: LogFiles) -> float | None:
@@ -61,3 +72,73 @@ def incomplete_until(files: LogFiles, at: float) -> float:
     since = at + GRACE_S
     files.replace_text(FILE, str(since))
     return since
+
+
+def damaged_files(url: str) -> list[str]:
+    """Return a line for each damaged file of a log. It reads the whole log."""
+    files = LogFiles(url)
+    try:
+        manifest = files.manifest()
+    except DamagedFile as error:
+        return [str(error), *(str(each) for each in _damaged(files, _in_force(files)))]
+    return [str(each) for each in _damaged(files, manifest)]
+
+
+def read_files(url: str) -> int:
+    """Return the number of files that a log uses now."""
+    files = LogFiles(url)
+    manifest = files.manifest()
+    return len(manifest.rows) + len(manifest.names) + len(files.segments(manifest))
+
+
+def mend(url: str, *, at: float) -> list[str]:
+    """Set damaged files aside, so that the log can be read. Return a line for each of them. `at` is the present time.
+
+    Raises RepositoryError if a file cannot be read, moved or written for a reason other than damage.
+    """
+    files = LogFiles(url)
+    mended: list[str] = []
+    with files.lock():
+        try:
+            manifest = files.manifest()
+        except DamagedFile as error:
+            manifest = _in_force(files)
+            files.set_aside(MANIFEST)
+            files.replace_manifest(manifest)
+            mended.append(str(error))
+        for each in list(_damaged(files, manifest)):
+            files.set_aside(each.name)
+            if each.name.startswith("shards/"):
+                schema = ROW if "/links-" in each.name else NAME
+                files.write_table(each.name, schema.empty_table())
+            mended.append(str(each))
+        if mended:
+            incomplete_until(files, at)
+    return mended
+
+
+def _damaged(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
+    for name in (*manifest.rows, *manifest.names, *files.segments(manifest)):
+        try:
+            for _ in files.read_batches(name, 20_000):
+                pass
+        except DamagedFile as error:
+            yield error
+    try:
+        complete_since(files)
+    except DamagedFile as error:
+        yield error
+
+
+def _in_force(files: LogFiles) -> Manifest:
+    """Return a manifest with the newest complete set of shards. Segments that the shards may contain are not listed,
+    so they are read again."""
+    found: dict[int, dict[str, list[str]]] = defaultdict(lambda: {"links": [], "names": []})
+    for name in files.listed("shards"):
+        if (match := _SHARD.fullmatch(name)) is not None:
+            found[int(match[2])][match[1]].append(name)
+    for generation in sorted(found, reverse=True):
+        rows, names = sorted(found[generation]["links"]), sorted(found[generation]["names"])
+        if len(rows) == len(names) and all(int(name[-12:-8]) == place for place, name in enumerate(rows)):
+            return Manifest(generation, len(rows), tuple(rows), tuple(names))
+    return Manifest()

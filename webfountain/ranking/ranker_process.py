@@ -150,7 +150,7 @@ def carry_out(job: Job) -> int | None:
     """
     from webfountain.ranking.link_files import DamagedFile  # noqa: PLC0415  (pyarrow and scipy, 0.6 s)
     from webfountain.ranking.link_log import compact  # noqa: PLC0415
-    from webfountain.ranking.link_log_repair import mend  # noqa: PLC0415
+    from webfountain.ranking.log_completeness import mend  # noqa: PLC0415
     from webfountain.ranking.ranker import publish_ranking  # noqa: PLC0415
 
     folder = Path(job.scores)

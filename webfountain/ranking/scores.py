@@ -12,13 +12,13 @@ import os
 import shutil
 from contextlib import suppress
 from math import inf, isfinite
+from tokenize import TokenError
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
 from webfountain.errors import RepositoryError
 from webfountain.private_files import private, replaced
-from webfountain.ranking.unreadable import UNREADABLE
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -33,6 +33,7 @@ __all__ = [
     "NOFOLLOW",
     "REDIRECT",
     "UNFOLLOWED",
+    "UNREADABLE",
     "EpochScores",
     "Fingerprints",
     "damaged_scores",
@@ -40,6 +41,9 @@ __all__ = [
     "publish_scores",
     "published_at",
 ]
+
+UNREADABLE: Final = (EOFError, SyntaxError, TokenError, TypeError, KeyError, OverflowError, MemoryError)
+"""The errors, besides ValueError, that numpy raises for an invalid header of an array file."""
 
 logger = logging.getLogger(__name__)
 

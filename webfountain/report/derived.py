@@ -81,13 +81,13 @@ class DerivedFiles:
 
 
 def _damaged_log(links: str) -> list[str]:
-    from webfountain.ranking.link_log_repair import damaged_files  # noqa: PLC0415  pyarrow, where there is a log
+    from webfountain.ranking.log_completeness import damaged_files  # noqa: PLC0415  pyarrow, where there is a log
 
     return damaged_files(links)
 
 
 def _mend_log(links: str, *, at: float) -> list[str]:
-    from webfountain.ranking.link_log_repair import mend  # noqa: PLC0415
+    from webfountain.ranking.log_completeness import mend  # noqa: PLC0415
 
     return mend(links, at=at)
 

@@ -1,32 +1,50 @@
 """Explain one URL for `webfountain explain`: why a page is in its state, or why it was never accepted.
 
-`known_page` and `unknown_url` do the work, with `UrlFacts` from a store that a crawl may be writing.
+It calls the judge, schedule and robots.txt rules of the crawl itself, so its answer agrees with what the crawl does.
+The path of a known page consists of the links by which each page was first discovered (`PageRecord.source`). A URL
+that the store does not have is judged as a seed, as a link of the pages that link to it, and under each policy in use.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from math import isclose, isinf, isnan, nan
+from typing import TYPE_CHECKING, Final, Literal
 
+import numpy as np
+
+from webfountain.core.buckets import interval_of
+from webfountain.core.topics import NEAR, Topics, is_hot, links_from_hot
 from webfountain.errors import InputError, PolicyError, UrlError
+from webfountain.frontier.planning.plan_follower import PlanFollower
+from webfountain.metrics import Metrics
 from webfountain.policy.collection_file import read_collection
 from webfountain.policy.edits import CollectionInForce
 from webfountain.policy.judge import Origin
-from webfountain.report.explanation import Explanation
-from webfountain.report.known_page import KnownPage
-from webfountain.report.unknown_url import UnknownUrl
-from webfountain.report.url_facts import UrlFacts
-from webfountain.report.verdict_words import verdict_words
-from webfountain.store.contract import COLLECTION
-from webfountain.urls import canonical, fingerprint, site_of
+from webfountain.policy.rules import spell_rule
+from webfountain.public_addresses import is_private_host
+from webfountain.ranking.scores import NOFOLLOW, REDIRECT, EpochScores
+from webfountain.ranking.topic_words import words_of
+from webfountain.report.explanation import Explanation, Robots, UrlFacts, UrlVerdict, robots_words, verdict_words
+from webfountain.report.page_path import PagePaths, path_words, seed_place
+from webfountain.report.plurals import counted, spell_span
+from webfountain.report.troubles import site_error
+from webfountain.store.contract import COLLECTION, PLAN, PRICE
+from webfountain.store.lanes import recrawl_place
+from webfountain.urls import canonical, fingerprint, host_of, site_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
     from pathlib import Path
 
     from webfountain.policy.collection import Collection
     from webfountain.records import PageRecord
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["collection_of", "explain", "refusal_of"]
+__all__ = ["KnownPage", "UnknownUrl", "collection_of", "explain", "refusal_of"]
+
+_SHOWN: Final = 3
+"""Number of linking pages that are shown."""
 
 
 def collection_of(store: FrontierStore, given: str | None = None) -> Collection:
@@ -91,3 +109,256 @@ def _known_page(store: FrontierStore, given: str) -> PageRecord:
     if record is None:
         raise InputError(f"--from {given!r}: the page is not known here")
     return record
+
+
+class KnownPage:
+    """A page that the store has."""
+
+    def __init__(self, facts: UrlFacts, record: PageRecord) -> None:
+        self._facts, self._record = facts, record
+
+    def explain(self, given: str, scores: Path | None) -> Explanation:
+        """Return the explanation; `scores` is the folder of the crawl's rankings."""
+        record = self._record
+        path = PagePaths(self._facts.store, self._facts.collection, self._facts.judge).path(record)
+        origin = Origin("queued", record.depth, record.policy, record.trust)
+        verdict, robots = self._facts.verdict(origin), self._facts.robots()
+        due = self._next_visit(record) if verdict.reason is None else None
+        shown = ("state", "policy", "trust", "importance", "bucket", "depth", "first_seen", "last_crawled", "error")
+        return Explanation(
+            given,
+            self._facts.url,
+            known=True,
+            why=(
+                *self._facts.form_words(given),
+                *path_words(path),
+                *self._worth_words(record),
+                *self._importance_words(record, scores),
+                *self._topic_words(record),
+                *self._state_words(record, verdict, robots),
+                *self._visit_words(record, due),
+            ),
+            page={name: getattr(record, name) for name in shown},
+            path=path,
+            verdicts=(verdict,),
+            robots=robots,
+            next_visit=due,
+        )
+
+    def _worth_words(self, record: PageRecord) -> Iterator[str]:
+        worth = f"trust {record.trust:.3g}, importance {record.importance:.3g}"
+        yield f"It is under the policy {record.policy!r} with {worth}."
+
+    def _importance_words(self, record: PageRecord, folder: Path | None) -> Iterator[str]:
+        """Yield sentences about its importance and its place in the last ranking."""
+        collection = self._facts.collection
+        if not collection.is_ranking:
+            if collection.is_trusting and isclose(record.importance, record.trust, rel_tol=1e-6):
+                yield "Its importance is its trust, because its policy has no score and no ranking is made."
+            elif collection.is_trusting:
+                yield "Its importance is the trust that it had when it was put into the queue."
+            return
+        weights = collection.weights_of(record.policy)
+        parts = " + ".join(f"{weight / sum(weights.values()):.2g} {name}" for name, weight in weights.items())
+        yield f"Its importance is {parts}, each divided by the mean of all pages."
+        published = None if folder is None or collection.ranking.every is None else EpochScores(folder)
+        if published is not None and published.epoch:
+            key = np.frombuffer(fingerprint(record.url), dtype=">u8").astype(np.uint64)
+            found = {
+                name: float(published.lookup(name, key, absent=nan)[0]) for name in weights if name in published.names
+            }
+            reported = ", ".join(f"{name} {value:.3g}" for name, value in found.items() if not isnan(value))
+            yield f"Ranking {published.epoch} gives it {reported or 'nothing, because it is newer'}."
+
+    def _topic_words(self, record: PageRecord) -> Iterator[str]:
+        """Yield a sentence about its topic, if the topic puts it before other pages."""
+        topic = self._facts.judge.policy(record.policy).topic
+        if topic is None:
+            return
+        waits = record.state == "never-crawled"
+        topics = Topics()
+        topics.exchange(words_of(self._facts.store.board))
+        scores = record.scores or ((topics.promise(topic.query, record.url, ""),) if waits else ())
+        by = "its links and URL" if waits else "its text"
+        hot = is_hot(scores, topic.min_similarity, waits=waits)
+        similarity, far = (scores[0] if scores else 0.0), links_from_hot(scores)
+        near = f", {counted(round(far), 'link')} from a page on topic" if 0 < far <= NEAR else ""
+        order = "It goes before others" if hot and waits else "It is on topic" if hot else "It is not on topic"
+        found = f"{similarity:.2g} by {by}, and {topic.min_similarity:g} is required"
+        yield f"{order}: its similarity to {topic.query!r} is {found}{near}."
+
+    def _target_words(self, record: PageRecord) -> Iterator[str]:
+        """Yield a sentence about its redirect target, and about the rule that refuses the target."""
+        target = record.target
+        if record.state != "redirected" or target is None:
+            return
+        origin = Origin("redirect", record.depth, record.policy, record.trust, record.url)
+        if self._facts.store.pages.get(site_of(target), fingerprint(target)) is not None:
+            yield f"It redirects to {target}."
+            return
+        verdict = self._facts.verdict(origin, of=target)
+        why = "which is not known" if verdict.reason is None else f"which is refused: {verdict_words(verdict)}"
+        yield f"It redirects to {target}, {why}."
+
+    def _state_words(self, record: PageRecord, verdict: UrlVerdict, robots: Robots) -> Iterator[str]:
+        error = f" ({record.error})" if record.error else ""
+        yield f"It is {record.state}{error}, {counted(record.depth, 'hop')} from the seed."
+        yield from self._target_words(record)
+        if (seed := self._facts.judge.forms.get(self._facts.site)) is not None:
+            yield f"Its site is in scope because the seed {seed} redirects to it."
+        if self._facts.home is not None and (why := site_error(self._facts.home)):
+            yield f"The last request to its site failed: {why}."
+        if record.duplicate_of is not None:
+            yield f"It repeats {record.duplicate_of}, so it is fetched rarely and its links are not followed."
+        if self._facts.home is not None and self._facts.home.state.failures:
+            yield f"{counted(self._facts.home.state.failures, 'request')} to its site failed in a row."
+        if verdict.reason is not None:
+            yield f"It is not fetched any more: {verdict_words(verdict)}."
+        elif robots.allowed is False:
+            yield f"It is not fetched: {robots_words(robots)}."
+
+    def _next_visit(self, record: PageRecord) -> float | None:
+        """Return the time at which the page is due by the present plan and its site may be requested; None: never."""
+        soonest = self._soonest()
+        if record.state == "never-crawled" or record.immediate is not None:
+            return soonest
+        follower = PlanFollower(self._facts.collection, metrics=Metrics(), start=self._facts.at)
+        follower.resume(self._facts.store.board.value(PLAN), self._facts.store.board.value(PRICE))
+        [due] = follower.schedule.due_times(self._facts.site, [recrawl_place(record)], self._facts.at)
+        return None if isinf(due) else max(due, soonest)
+
+    def _soonest(self) -> float:
+        home = self._facts.home
+        if home is None:
+            return self._facts.at
+        rests = [home.state.next_at] if home.owner is not None else [home.state.next_at, home.due]
+        return max(self._facts.at, *(each for each in rests if not isinf(each)))
+
+    def _visit_words(self, record: PageRecord, due: float | None) -> Iterator[str]:
+        if due is None:
+            yield "No visit is planned."
+            return
+        when = "now" if due <= self._facts.at else f"in {spell_span(due - self._facts.at)}"
+        if record.immediate is not None:
+            yield f"Next visit: {when}. It is on the immediate queue, before all other pages."
+        elif record.state == "never-crawled":
+            home = self._facts.home
+            many = 0 if home is None else home.pages[0]
+            waiting = counted(many, "never-crawled page")
+            yield f"First visit: {when} at the earliest. Its site has {waiting}."
+        elif record.due is not None:
+            yield f"Next visit: {when}, after {counted(record.failures, 'failure')} in a row."
+        else:
+            interval = spell_span(interval_of(record.bucket, self._facts.store.census.fastest_s))
+            yield f"Next visit: {when} at the latest. It changes about every {interval} (bucket {record.bucket})."
+
+
+class UnknownUrl:
+    """A URL that the store does not have. `linking` is the known page for which the link is to be judged."""
+
+    def __init__(self, facts: UrlFacts, linking: PageRecord | None) -> None:
+        self._facts, self._linking = facts, linking
+
+    def explain(self, given: str, links: str | None) -> Explanation:
+        """Return the explanation; `links` is the link log, in which pages may link to the URL."""
+        facts = self._facts
+        verdicts, named = self._verdicts(), seed_place(facts.collection, facts.url)
+        robots = facts.robots()
+        alike = tuple(self._alike())
+        why = [*facts.form_words(given)]
+        if (rule := facts.collection.rules.find(facts.url)) is not None:
+            spelled = spell_rule(facts.collection.tables.rule[rule.place])
+            why.append(f"rule[{rule.place}] applies to it, whatever page links to it ({spelled}).")
+        if named is not None:
+            seed = facts.verdict(Origin("seed", 0, named[1]))
+            end = "that no crawl has loaded yet, or it was forgotten" if seed.reason is None else "that is refused"
+            why.append(f"It is a seed ({named[0]}) {end}{'' if seed.reason is None else ': ' + verdict_words(seed)}.")
+        elif self._linking is not None:
+            why.append(self._link_words(self._linking, verdicts[0]))
+        elif linked := {} if links is None else _sources_of(links, facts.url):
+            why += itertools.islice(self._linked_words(linked), _SHOWN)
+            if len(linked) > _SHOWN:
+                more = len(linked) - _SHOWN
+                why.append(f"{counted(more, 'more page')} {'links' if more == 1 else 'link'} to it.")
+        elif all(verdict.reason is not None for verdict in verdicts):
+            why.append(f"It is not known here: {verdict_words(verdicts[0])}.")
+        else:
+            open_to = ", ".join(repr(each.policy) for each in verdicts if each.reason is None)
+            why.append(f"No rule refuses it (under {open_to}): no fetched page links to it, or it was forgotten.")
+            if facts.home is None:
+                why.append(f"No page of its site {facts.site} is known.")
+        if not facts.collection.network.allow_private and is_private_host(host_of(facts.site)):
+            why.append("It would not be fetched: its address is private (network.allow_private = False).")
+        if robots.allowed is False:
+            why.append(f"It would not be fetched: {robots_words(robots)}.")
+        why += [f"{url} is known, but is a different page." for url in alike]
+        return Explanation(given, facts.url, known=False, why=tuple(why), verdicts=verdicts, robots=robots, alike=alike)
+
+    def _verdicts(self) -> tuple[UrlVerdict, ...]:
+        """Yield the verdict on a link to it under each policy in use, the default policy first."""
+        facts = self._facts
+        if self._linking is not None:
+            page = self._linking
+            return (facts.verdict(Origin("link", page.depth + 1, page.policy, page.trust, page.url)),)
+        standard = facts.collection.tables.collection.policy
+        names = dict.fromkeys([standard, *(policy for _, policy in facts.collection.named_seeds()), *self._reached()])
+        if seed_place(facts.collection, facts.url) is not None:
+            return tuple(facts.verdict(Origin("seed", 0, name)) for name in names)
+        return tuple(facts.verdict(Origin("link", 1, name)) for name in names)
+
+    def _linked_words(self, linked: Mapping[str, int]) -> Iterator[str]:
+        """Yield sentences about links to it that the crawl has found."""
+        for url, flag in sorted(linked.items()):
+            page = self._facts.store.pages.get(site_of(url), fingerprint(url))
+            if flag & NOFOLLOW:
+                yield f"{url} links to it with nofollow."
+            elif page is None:
+                yield f"{url} links to it, but is not known any more."
+            elif page.duplicate_of is not None:
+                yield f"{url} links to it, but repeats {page.duplicate_of}, so its links are not followed."
+            else:
+                is_redirect = bool(flag & REDIRECT)
+                depth = page.depth + (not is_redirect)
+                kind: Literal["link", "redirect"] = "redirect" if is_redirect else "link"
+                verdict = self._facts.verdict(Origin(kind, depth, page.policy, page.trust, page.url))
+                end = "it was forgotten, or it will be added when that page changes" if verdict.reason is None else ""
+                yield f"{url} links to it, under {verdict.policy!r}: {end or 'refused, ' + verdict_words(verdict)}."
+
+    def _link_words(self, page: PageRecord, verdict: UrlVerdict) -> str:
+        """Yield sentences about the link from the known page that the user named."""
+        hops = counted(page.depth + 1, "hop")
+        under = f"As a link of {page.url}, under {verdict.policy!r} and {hops} from the seed, it"
+        if verdict.reason is not None:
+            return f"{under} is refused: {verdict_words(verdict)}."
+        if page.last_crawled is None:
+            return f"{under} would be added, but that page was not fetched yet."
+        return f"{under} would be added. So that page did not link to it at its last fetch, or it was forgotten."
+
+    def _reached(self) -> Iterator[str]:
+        tables = self._facts.collection.tables
+        yield from (table.otherwise for table in tables.policies.values())
+        yield from (rule.policy for rule in tables.rule if rule.policy is not None)
+        yield from (rule.to for rule in tables.switch)
+
+    def _alike(self) -> Iterator[str]:
+        """Return known URLs that many sites treat as the same: with or without the last slash or www., or with the
+        other scheme.
+        """
+        scheme, rest = self._facts.url.split("://", 1)
+        host, path = rest.split("/", 1)
+        paths = [path[:-1] if path.endswith("/") else path + "/"] if path and "?" not in path else []
+        hosts = [host.removeprefix("www.") if host.startswith("www.") else f"www.{host}"]
+        other = "http" if scheme == "https" else "https"
+        for url in (
+            *(f"{scheme}://{host}/{each}" for each in paths),
+            *(f"{scheme}://{each}/{path}" for each in hosts),
+            f"{other}://{host}/{path}",
+        ):
+            if self._facts.store.pages.get(site_of(url), fingerprint(url)) is not None:
+                yield url
+
+
+def _sources_of(links: str, url: str) -> dict[str, int]:
+    from webfountain.ranking.link_log import LinkLogReader, fingerprint  # noqa: PLC0415  (pyarrow, 0.3 s)
+
+    return LinkLogReader(links).sources_of(fingerprint(url))

@@ -10,7 +10,7 @@ from webfountain.errors import InputError
 from webfountain.frontier.batch import remembered
 from webfountain.policy.provenance import Provenance
 from webfountain.records import STATES
-from webfountain.report.unreachable import robots_words, site_error
+from webfountain.report.troubles import robots_words, site_error
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,23 +1,243 @@
 """Problems that a user must know at the end of a crawl: seeds without a page, and unreachable sites.
 
-They are one document for the report (`--report`), the summary and `status`, made by `report.seeds` and
-`report.unreachable`.
+They are one document for the report (`--report`), the summary and `status`. Users write seeds by hand, so each seed
+without a page is listed: its site cannot be reached, it redirects out of scope or in a loop, it is gone, or its own
+rules refuse it. The URLs of an unreachable site stay never-crawled, because they were never requested; without the
+site's error, they would look as if they waited for their turn. The module reads the store, also beside a crawl, and
+changes nothing.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from collections import Counter
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from webfountain.errors import PolicyError
+from webfountain.frontier.batch import remembered
+from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.judge import Judge
+from webfountain.policy.scope import kept_forms
+from webfountain.records import STATES
 from webfountain.report.plurals import counted
-from webfountain.report.seeds import SeedWithoutPage, seed_lines, seeds_in_force
-from webfountain.report.unreachable import Unreachable, unreachable
+from webfountain.store.contract import COLLECTION
+from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webfountain.policy.collection import Collection
+    from webfountain.records import PageRecord, SiteRecord
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["Troubles", "troubles_of"]
+__all__ = [
+    "MAX_SEEDS",
+    "MAX_SITES",
+    "SeedWithoutPage",
+    "Troubles",
+    "Unreachable",
+    "robots_words",
+    "seed_lines",
+    "seeds_in_force",
+    "seeds_without_pages",
+    "site_error",
+    "troubles_of",
+    "unreachable",
+]
+
+MAX_SEEDS: Final = 5000
+"""Number of seeds that are checked; of a longer file, the first ones. The check takes about a second."""
+_MAX_HOPS: Final = 20
+"""Number of redirects that are followed from a seed, as many as browsers follow."""
+_CRAWLED: Final = STATES.index("crawled")
+_SHOWN: Final = 5
+
+MAX_SITES: Final = 20_000
+"""Number of sites that `unreachable` reads; this takes a fraction of a second."""
+_AT_ONCE: Final = 1000
+_NEVER_CRAWLED: Final = STATES.index("never-crawled")
+
+
+class SeedWithoutPage(msgspec.Struct, frozen=True):
+    """A seed, the reason why it has no page, and whether it was tried. A seed that was not tried yet does not count as
+    failed."""
+
+    url: str
+    why: str
+    tried: bool = True
+
+
+def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
+    """Return `seeds_without_pages` for the policy file in the store; nothing if it cannot be read."""
+    kept = store.board.value(COLLECTION)
+    if kept is None:
+        return []
+    try:
+        collection = CollectionInForce.decode(kept).read()
+        return seeds_without_pages(store, collection, year=year)
+    except PolicyError:
+        return []
+
+
+def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: int) -> list[SeedWithoutPage]:
+    """Return the seeds, in order, that neither have a copy nor led to one.
+
+    A seed whose redirects end at a page with a copy has led to it. So has the only seed of a site whose pages came
+    from a sitemap. Two seeds of one site are checked separately.
+
+    Raises
+    ------
+    PolicyError
+        at a line of the seeds file that is not a URL, or if the file cannot be read.
+    """
+    seeds = list(itertools.islice(collection.seeds_with_policies(), MAX_SEEDS))
+    judge = Judge(collection, year=year, forms=kept_forms(store.board))
+    on_site = Counter(site_of(url) for url, _ in seeds)
+    records = _records_of(store, [url for url, _ in seeds])
+    found = []
+    for (url, policy), record in zip(seeds, records, strict=True):
+        chain = [url]
+        verdict = _verdict_on(store, judge, policy, record, chain)
+        if verdict is None:
+            continue
+        if verdict.tried and on_site[site_of(url)] == 1 and any(_has_pages(store, site_of(each)) for each in chain):
+            continue
+        found.append(verdict)
+    return found
+
+
+def seed_lines(found: Sequence[SeedWithoutPage]) -> list[str]:
+    """Return one sentence for each of the first few seeds, and one for the rest."""
+    lines = [f"{each.url}: {each.why}" for each in found[:_SHOWN]]
+    if len(found) > _SHOWN:
+        lines.append(f"and {len(found) - _SHOWN:,} more")
+    return lines
+
+
+def _records_of(store: FrontierStore, urls: Sequence[str]) -> list[PageRecord | None]:
+    """Return the records of URLs, in order. Neighbouring URLs of one site are read together."""
+    found: list[PageRecord | None] = []
+    for site, group in itertools.groupby(urls, key=site_of):
+        found += store.pages.get_many(site, [fingerprint(url) for url in group])
+    return found
+
+
+def _verdict_on(
+    store: FrontierStore, judge: Judge, policy: str, record: PageRecord | None, chain: list[str]
+) -> SeedWithoutPage | None:
+    """Return why a seed has no page, or None if it has one. Its redirect targets are appended to `chain`."""
+    seed = chain[0]
+    while record is not None and record.state == "redirected" and record.target is not None:
+        target = record.target
+        if target in chain:
+            return SeedWithoutPage(seed, f"it redirects in a loop ({' -> '.join([*chain[-3:], target])})")
+        if len(chain) > _MAX_HOPS:
+            return SeedWithoutPage(seed, f"it redirects more than {_MAX_HOPS} times")
+        before, record = record, store.pages.get(site_of(target), fingerprint(target))
+        if record is None:
+            return SeedWithoutPage(seed, f"it redirects to {target}, {_refusal_of(judge, before)}")
+        chain.append(target)
+    url = chain[-1]
+    to = "" if url == seed else f"it redirects to {url}: "
+    if record is None:
+        reason = judge.judge([seed], judge.seed(policy))[0].reason
+        why = "it was forgotten, or is not loaded yet" if reason is None else f"the policy file refuses it ({reason})"
+        return SeedWithoutPage(seed, why, tried=reason is not None)
+    if record.state == "crawled":
+        return None
+    why, tried = _state_of(store, record)
+    return SeedWithoutPage(seed, to + why, tried=tried)
+
+
+def _refusal_of(judge: Judge, record: PageRecord) -> str:
+    """Return why the target of a redirect is unknown."""
+    reason = (record.error or "").removeprefix("target ")
+    if reason == "out_of_scope" and not judge.is_in_scope(site_of(record.target or "")):
+        return "which is out of scope (give it as a seed to crawl it)"
+    return f"which is refused ({reason.replace('_', ' ')})" if reason else "which was forgotten"
+
+
+def _state_of(store: FrontierStore, record: PageRecord) -> tuple[str, bool]:
+    """Return the state of a page without a copy, and whether it was tried."""
+    match record.state:
+        case "gone":
+            return f"it is gone (status {record.status})", True
+        case "refused":
+            return f"it is refused ({record.error})", True
+        case "never-crawled":
+            home = store.sites.get(site_of(record.url))
+            error = "" if home is None else remembered(home).error
+            return (f"its site cannot be reached ({error})", True) if error else ("it was not fetched yet", False)
+        case _:
+            return f"it failed ({record.error or record.status})", True
+
+
+def _has_pages(store: FrontierStore, site: str) -> bool:
+    home = store.sites.get(site)
+    return home is not None and len(home.pages) > _CRAWLED and home.pages[_CRAWLED] > 0
+
+
+class Unreachable(msgspec.Struct, frozen=True):
+    """The unreachable sites among the first `read` sites of a store.
+
+    `sites` is their number, `urls` the number of their waiting URLs, `why` the number of sites by error word,
+    `examples` pairs (site, why).
+    """
+
+    sites: int
+    urls: int
+    why: dict[str, int]
+    examples: list[tuple[str, str]]
+    read: int
+
+    def words(self) -> str:
+        """Return one line for people, or "" if all sites answer."""
+        if not self.sites:
+            return ""
+        sites = f"{counted(self.sites, 'site')} cannot be reached"
+        urls = f"{counted(self.urls, 'URL')} {'waits' if self.urls == 1 else 'wait'}"
+        examples = ", ".join(f"{site} ({why})" for site, why in self.examples)
+        more = ", …" if self.sites > len(self.examples) else ""
+        return f"{sites}, {urls}: {examples}{more}"
+
+
+def site_error(record: SiteRecord) -> str:
+    """Return why a site could not be reached at the last try; "" if it answered or was not tried."""
+    return remembered(record).error
+
+
+def robots_words(record: SiteRecord) -> str:
+    """Return the state of a site's robots.txt in words: not fetched, none, read, or why it could not be fetched."""
+    state = remembered(record)
+    if not state.robots_ok or (state.robots_at is None and state.error):
+        return f"unreachable ({state.error.removeprefix('robots.txt: ')})" if state.error else "unreachable"
+    if state.robots_at is None:
+        return "not asked"
+    return "none" if state.robots is None else "read"
+
+
+def unreachable(store: FrontierStore) -> Unreachable:
+    """Return the sites that cannot be reached. It reads the store once per thousand sites, up to `MAX_SITES`."""
+    why: Counter[str] = Counter()
+    examples: list[tuple[str, str]] = []
+    urls = read = 0
+    for record in _sites(store):
+        read += 1
+        if error := site_error(record):
+            why[error] += 1
+            urls += record.pages[_NEVER_CRAWLED]
+            if len(examples) < _SHOWN:
+                examples.append((record.site, error))
+    return Unreachable(sum(why.values()), urls, dict(why.most_common()), examples, read)
+
+
+def _sites(store: FrontierStore) -> Iterator[SiteRecord]:
+    after, left = "", MAX_SITES
+    while left > 0 and (found := store.sites.after(after, min(_AT_ONCE, left))):
+        yield from found
+        after, left = found[-1].site, left - len(found)
 
 
 class Troubles(msgspec.Struct, frozen=True):

@@ -1,33 +1,40 @@
 """Check a store and its repository: read every entry and every copy, and compare the counts.
 
-Problems are reported, not repaired; `mend_copies` makes pages due whose copy is lost. While a crawl runs the counts
-change, so they may differ by as much as the crawl did meanwhile.
+Problems are reported, not repaired; `mend_copies` makes pages due whose copy is lost, and `discover_copies` finds
+pages again that a damaged store lost and whose copies still exist. While a crawl runs the counts change, so they may
+differ by as much as the crawl did meanwhile.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections import Counter
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from webfountain.errors import RepositoryError
-from webfountain.records import STATES, Copy, Move
+from webfountain.records import STATES, Copy, Link, Move
+from webfountain.repository.folder import Folder
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from pathlib import Path
 
     from webfountain.records import PageRecord
+    from webfountain.repository.index import IndexRow
     from webfountain.repository.repository import Pages
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["NOWHERE", "LostCopy", "Wholeness", "examine_store", "mend_copies"]
+__all__ = ["NOWHERE", "LostCopy", "Wholeness", "discover_copies", "examine_store", "mend_copies"]
 
 NOWHERE: Final = Copy(file=0, offset=0, length=0)
 """The place of a lost copy: no WARC file has the number 0, so the next fetch is unconditional."""
 _CHECKED_AT_ONCE: Final = 1000
+
+_AT_ONCE: Final = 1000
 
 
 class LostCopy(msgspec.Struct, frozen=True):
@@ -184,3 +191,32 @@ def _wrong_counts(
         if counted_there != there:
             of = f" of ant {number}" if number else ""
             yield f"copies in WARC file {file}{of}", counted_there, there
+
+
+def discover_copies(store: FrontierStore, directory: Path, *, at: float) -> int:
+    """Add each page to the store that has a record in a folder of copies. Return how many were unknown."""
+    if not directory.is_dir():
+        return 0
+    links, found = _links(Folder(directory)), 0
+    while some := list(islice(links, _AT_ONCE)):
+        found += store.queues.discover(some, at=at).new
+    return found
+
+
+def _links(folder: Folder) -> Iterator[Link]:
+    try:
+        for number in sorted(folder.files()):
+            for row in folder.rows(number):
+                if row.kind == "response" and (link := _link(folder, number, row)) is not None:
+                    yield link
+    finally:
+        folder.let_go()
+
+
+def _link(folder: Folder, number: int, row: IndexRow) -> Link | None:
+    try:
+        record = folder.head(number, row)
+    except RepositoryError:
+        return None
+    page = record.page
+    return None if page is None else Link(record.url, page[0], page[1])

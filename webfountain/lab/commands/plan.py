@@ -84,8 +84,11 @@ def show(store: str, as_json: bool) -> None:
 
     If no budget is set, show a plan for the measured rate; the crawl does not follow it.
     """
-    from webfountain.report.measured_plan import has_budget, measured_plan  # noqa: PLC0415  numpy, 0.1 s
-    from webfountain.report.plan import plan_in_force  # noqa: PLC0415
+    from webfountain.report.plan import (  # noqa: PLC0415  numpy, 0.1 s
+        has_budget,
+        measured_plan,
+        plan_in_force,
+    )
 
     with reading(store) as opened:
         at = SystemClock().now()

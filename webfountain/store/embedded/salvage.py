@@ -4,7 +4,7 @@ Place in the walk: ``check --repair`` for an embedded store with damaged files. 
 that it cannot read, and its own repair drops the whole table. Here a scan continues after the block, so one flipped
 bit costs some hundred entries. Page records, queue entries and sites are read separately and joined again. Entries
 that only point to lost data are left out. The damaged files are kept beside the store. Nothing is fetched here. Lost
-pages are found again from the seeds, from the copies, and by new fetches of known pages (`report.lost_pages`).
+pages are found again from the seeds, from the copies, and by new fetches of known pages (`report.wholeness`).
 """
 
 from __future__ import annotations

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from tests.repository.captures import SITE, capture, url_of
 from tests.store.stores import make_store
-from webfountain.report.lost_pages import discover_copies
+from webfountain.report.wholeness import discover_copies
 from webfountain.repository.repository import Repository
 from webfountain.urls import fingerprint
 
