@@ -1,12 +1,16 @@
-"""Whether forecasts hold, on three real traces: ``python -m tests.benchmarks.bench_forecast``, two minutes of CPU.
+"""How good forecasts are, on three real traces: ``python -m tests.benchmarks.bench_forecast``, two minutes of CPU.
 
 kafka (served, without /javadoc), flink (served) and druid, R = .05 and 0, 1096 days from 2020-01-01, a fetch a day for
 a thirtieth of the pages (``--part``). The policy `fountain` of `simulate revisit` with the crawler's own
 `core.forecast`: it is told what fetches found and what is believed, and nothing of the truth. Over each cycle of 14
-days after the first: the share foretold when it began with its 80 % interval, the share that was found when it was
-over, and the truth. Goals: the truth within the interval in 70 to 95 % of the cycles; foretold and true within a factor
-of two, or both below .005, in 70 %. ``--timeweb`` does it with the crawler's own frontier instead (`bench_live`'s,
-under a manual clock): 99 days from each of eight places of that record.
+days after the first, the distribution that was forecast when it began is held against the true share: the continuous
+ranked probability score (CRPS), the absolute error of its median, how often the truth lies in the interval of 80 %,
+the interval score, and where the truth is .005 or more how often the median is within a factor of two. Three
+references, each a point (whose CRPS is its absolute error): the mean of the collection's past cycles, the last cycle
+again, and the constant that is best for each row afterwards. The first two are printed as the crawl can know them
+(*found*), and as one could who saw the truth. Goal: CRPS and error 15 % below the best of the three, coverage 75 to
+85 %. ``--timeweb`` does it with the crawler's own frontier instead (`bench_live`'s, under a manual clock): 99 days from
+each of eight places of that record.
 """
 
 from __future__ import annotations
@@ -14,7 +18,7 @@ from __future__ import annotations
 import argparse
 import tempfile
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 import numpy as np
@@ -23,7 +27,7 @@ from tests.benchmarks.bench_live import DATA
 from tests.benchmarks.bench_revisit import OTHER_WINDOWS, SITES, trace_of
 from tests.benchmarks.live_runs import CYCLE, Setting, offline
 from tests.benchmarks.live_webs import open_web
-from webfountain.core.forecast import Cycle, holds, published
+from webfountain.core.next_share import Outlook, crps
 from webfountain.core.signals import Signals
 from webfountain.lab.simulate.at_a_price import AtAPrice
 from webfountain.lab.simulate.revisit import replay_at_a_price
@@ -38,6 +42,7 @@ if TYPE_CHECKING:
     Pages = npt.NDArray[np.int64]
 
 DAYS = 14
+NOTABLE = 0.005
 DAY = 86_400.0
 PICTURED = ("flink", 0.05)
 PLACES = (0, 130, 200, 260, 390, 460, 520, 600)
@@ -45,51 +50,84 @@ PLACES = (0, 130, 200, 260, 390, 460, 520, 600)
 LIVE_CYCLES = 7
 
 
+class Row(NamedTuple):
+    """A cycle after the first: what was forecast, what was known of the cycles before, and what came."""
+
+    points: list[float]
+    outlook: Outlook
+    before: list[float]
+    """Shares of the cycles before as the crawl knew them, newest last."""
+    true_before: list[float]
+    found: float
+    true: float
+
+
+class Begin(NamedTuple):
+    """The begin of a cycle."""
+
+    at: float
+    points: list[float]
+    outlook: Outlook
+    before: list[float]
+
+
 class Foretelling(AtAPrice):
-    """`fountain`, whose cycles are written down."""
+    """`fountain`, whose forecasts are written down as each cycle begins."""
 
     def __init__(self, trace: ChangeTrace, capacity: int) -> None:
         super().__init__(trace, capacity, signals=Signals())
-        self.cycles: list[Cycle] = []
-        self._until = DAYS * DAY
+        self.begins: dict[float, Begin] = {}
+        self.found: dict[float, float] = {}
 
     def choose(self, at: float, many: int) -> Pages:
         chosen = super().choose(at, many)
-        over = published(self.urgent.forecast.encode()) if at >= self._until else None
-        if over is not None and over.forecast.begin >= self._until - DAYS * DAY / 2:
-            self.cycles[-1:] = over.forecast.cycles[-2:]  # of the one before more is known by now
-            self._until = over.forecast.begin + DAYS * DAY
+        forecast = self.urgent.forecast.running
+        if forecast is not None and forecast.begin not in self.begins:
+            shares = [cycle.found for cycle in forecast.cycles]
+            self.begins[forecast.begin] = Begin(forecast.begin, forecast.points, forecast.foretold, shares)
+            self.found |= {cycle.begin: cycle.found for cycle in forecast.cycles}
         return chosen
 
 
-def foretold(trace: ChangeTrace, capacity: int) -> list[tuple[Cycle, float]]:
-    """Each cycle after the first, and its true share."""
+def foretold(trace: ChangeTrace, capacity: int) -> list[Row]:
+    """Each cycle after the first that ended."""
     crawl = Foretelling(trace, capacity)
     days = replay_at_a_price(trace, capacity, crawl)
     ends = DAY * np.arange(1, trace.days + 1)
-    found = []
-    for cycle in crawl.cycles[1:]:
-        within = (ends > cycle.begin) & (ends <= cycle.begin + DAYS * DAY)
-        found.append((cycle, float(days.obsolete[within].sum() / days.alive[within].sum())))
-    return found
+    shares: list[float] = []
+    rows = []
+    for begin in crawl.begins.values():
+        within = (ends > begin.at) & (ends <= begin.at + DAYS * DAY)
+        if within.sum() < DAYS or not begin.points or begin.at not in crawl.found:
+            continue
+        true = float(days.obsolete[within].sum() / days.alive[within].sum())
+        if begin.before:
+            rows.append(Row(begin.points, begin.outlook, begin.before, shares[:], crawl.found[begin.at], true))
+        shares.append(true)
+    return rows
 
 
-def foretold_of_timeweb(min_change: float, offset: float) -> list[tuple[Cycle, float]]:
-    """Each cycle after the first of a crawl from a day of the record on, and its true share."""
+def foretold_of_timeweb(min_change: float, offset: float) -> list[Row]:
+    """Each cycle after the first of a crawl from a day of the record on."""
     web = open_web("timeweb", archive=DATA, seed=1, offset=offset)
     with tempfile.TemporaryDirectory(prefix="webfountain-forecast-") as folder:
         ran = offline(Setting("fountain", min_change, LIVE_CYCLES * CYCLE + 1, 1 / 3), web, Path(folder))
-    found = []
-    for begin, cycle in ran.cycles[1:]:
+    shares: list[float] = []
+    rows = []
+    for number, (begin, cycle) in enumerate(ran.cycles):
         looks = [look for look in ran.looks if begin < look.day <= begin + CYCLE]
-        found.append((cycle, sum(look.obsolete for look in looks) / sum(look.pages for look in looks)))
-    return found
+        true = sum(look.obsolete for look in looks) / sum(look.pages for look in looks)
+        if number:
+            before = [each.found for _, each in ran.cycles[:number]]
+            rows.append(Row(ran.points[begin], cycle.foretold, before, shares[:], cycle.found, true))
+        shares.append(true)
+    return rows
 
 
 def main() -> None:
     """A row for each site and R; all together at the end."""
     options = _options()
-    rows: list[tuple[Cycle, float]] = []
+    rows: list[Row] = []
     for min_change in (0.05, 0.0):
         for place in PLACES if options.timeweb else ():
             found = foretold_of_timeweb(min_change, place)
@@ -99,12 +137,11 @@ def main() -> None:
         rows = _of_traces(options)
     tell("all", rows)
     if options.out:
-        told = [(each.foretold, each.shown, each.found, true) for each, true in rows]
-        options.out.write_bytes(msgspec.json.encode(told))
+        options.out.write_bytes(msgspec.json.encode(rows))
 
 
-def _of_traces(options: argparse.Namespace) -> list[tuple[Cycle, float]]:
-    rows: list[tuple[Cycle, float]] = []
+def _of_traces(options: argparse.Namespace) -> list[Row]:
+    rows: list[Row] = []
     windows = [(site, "2020-01-01", 1096) for site in SITES]
     if options.other:
         windows = [(site, start, 1000) for site, start in OTHER_WINDOWS]
@@ -130,32 +167,48 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def tell(name: str, found: Sequence[tuple[Cycle, float]]) -> None:
-    """One row: how often the truth was in the interval, near what was foretold, near what was found."""
-    inside = np.mean([cycle.foretold.low <= true <= cycle.foretold.high for cycle, true in found])
-    right = np.mean([holds(cycle.foretold.share, true) for cycle, true in found])
-    seen = np.mean([holds(cycle.found, true) for cycle, true in found])
-    means = [float(np.mean([getattr(cycle, name) for cycle, _ in found])) for name in ("found", "shown")]
+def tell(name: str, rows: Sequence[Row]) -> None:
+    """Print the scores of the forecasts and of the references."""
+    true = np.array([row.true for row in rows])
+    low, high = (np.array([getattr(row.outlook, side) for row in rows]) for side in ("low", "high"))
+    missed = np.maximum(low - true, 0.0) + np.maximum(true - high, 0.0)
+    far = [within_two(row.outlook.median, row.true) for row in rows if row.true >= NOTABLE]
     print(
-        f"{name:30} {len(found):4} cycles: in the interval {inside:4.0%}, foretold right {right:4.0%}; "
-        f"found right {seen:4.0%}; means: true {np.mean([true for _, true in found]):.4f}, "
-        f"found {means[0]:.4f}, shown {means[1]:.4f}",
+        f"{name:30} {len(rows):4} cycles: CRPS {np.mean([crps(row.points, row.true) for row in rows]):.5f}, error of "
+        f"the median {np.mean([abs(row.outlook.median - row.true) for row in rows]):.5f}; in the interval "
+        f"{np.mean(missed == 0.0):.0%}, interval score {np.mean(high - low + 10.0 * missed):.5f}; of {len(far)} from "
+        f"{NOTABLE} on within a factor of two {np.mean(far) if far else 0:.0%}; mean true {true.mean():.5f}, found "
+        f"{np.mean([row.found for row in rows]):.5f}",
         flush=True,
     )
+    points = {
+        "past mean, found": [float(np.mean(row.before)) for row in rows],
+        "last, found": [row.before[-1] for row in rows],
+        "past mean, true": [float(np.mean(row.true_before)) for row in rows],
+        "last, true": [row.true_before[-1] for row in rows],
+        "best constant": [float(np.median(true))] * len(rows),
+    }
+    errors = (f"{what} {np.abs(np.array(point) - true).mean():.5f}" for what, point in points.items())
+    print(f"{'':30}      references: {'; '.join(errors)}", flush=True)
 
 
-def plot(file: Path, found: Sequence[tuple[Cycle, float]]) -> None:
+def within_two(point: float, true: float) -> bool:
+    """Whether two shares differ by at most a factor of two."""
+    return max(point, true) <= 2.0 * min(point, true)
+
+
+def plot(file: Path, found: Sequence[Row]) -> None:
     """The fresh share of each cycle: foretold with its interval, found by the fetches, and true."""
     from matplotlib import pyplot  # an extra, needed for figures only
 
     days = [DAYS * (number + 1.5) for number in range(len(found))]
     figure, axis = pyplot.subplots(figsize=(9, 3.2))
-    told = [cycle.foretold for cycle, _ in found]
+    told = [row.outlook for row in found]
     low, high = ([1 - getattr(each, side) for each in told] for side in ("high", "low"))
     axis.fill_between(days, low, high, step="mid", color="C0", alpha=0.2, linewidth=0, label="foretold, 4 cases of 5")
-    axis.step(days, [1 - each.share for each in told], where="mid", color="C0", label="foretold as the cycle began")
-    axis.plot(days, [1 - cycle.found for cycle, _ in found], ".", color="C1", label="found by its fetches")
-    axis.plot(days, [1 - true for _, true in found], color="black", linewidth=1, label="true")
+    axis.step(days, [1 - each.median for each in told], where="mid", color="C0", label="foretold as the cycle began")
+    axis.plot(days, [1 - row.found for row in found], ".", color="C1", label="found by its fetches")
+    axis.plot(days, [1 - row.true for row in found], color="black", linewidth=1, label="true")
     axis.set(xlabel="day", ylabel="fresh share of a cycle of 14 days", ylim=(None, 1.002), xlim=(0, days[-1] + DAYS))
     axis.legend(fontsize=8, loc="lower right", ncols=2)
     figure.tight_layout()

@@ -76,6 +76,10 @@ class Ran(NamedTuple):
     looks: list[Look]
     cycles: list[tuple[float, Cycle]]
     """Day of its begin, and what was foretold, shown and found of each cycle that was over."""
+    points: dict[float, list[float]]
+    """Equally likely shares that were forecast for the cycle that began on each day; read under the manual clock."""
+    fetched: list[tuple[float, str]]
+    """Day and URL of each fetch of a page under the manual clock."""
 
 
 def offline(setting: Setting, web: Web, folder: Path) -> Ran:
@@ -107,6 +111,7 @@ def offline(setting: Setting, web: Web, folder: Path) -> Ran:
     repository = Repository(folder / "repository", clock=clock) if setting.min_change else None
     drive = Drive(collection, answer, clock=clock, repository=repository, seed=setting.seed)
     days = []
+    points: dict[float, list[float]] = {}
     for look in range(1, setting.days * POLLS + 1):
         before = len(drive.log)
         day = look / POLLS
@@ -116,11 +121,14 @@ def offline(setting: Setting, web: Web, folder: Path) -> Ran:
         held = {record.url: record for _, record in drive.store.pages.records()}
         if setting.min_change:
             _remember(bodies, web, truth, sites, day)
+        if (kept := published(drive.store.board.value(FORECAST))) is not None:
+            points[kept.forecast.begin - start] = kept.forecast.points
         plan = drive.store.board.value(PLAN)
         found = decode_plan(plan) if plan else None
         days.append(_look(day, truth, held, judge, fetches, found, clock.now()))
     drive.frontier.close()
-    return Ran(days, _cycles(drive.store, start))
+    fetched = [(at - start, url) for at, kind, url in drive.log if kind == "page"]
+    return Ran(days, _cycles(drive.store, start), points, fetched)
 
 
 def _cycles(store: FrontierStore, start: float) -> list[tuple[float, Cycle]]:
@@ -203,7 +211,7 @@ def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> Ran
             assert crawl.wait(10) == 0
     opened = open_store(f"rocksdb://{store}", collection=None, period_s=None, read_only=True)
     try:
-        return Ran(days, _cycles(opened, start))
+        return Ran(days, _cycles(opened, start), {}, [])
     finally:
         opened.close()
 

@@ -13,87 +13,58 @@ The open part is corrected by a factor: the share of the part open at the end of
 confirmed. So beliefs that are too high or too low correct themselves. One cycle is one observation, however many pages
 changed in it, so a burst counts once.
 
-The forecast of the next cycle is the distribution of the earlier cycles' shares. Recent cycles have more weight, and
-each share is treated as uncertain by its error (`ERROR`). A prior distribution is mixed in with the weight of
-`PRIOR_CYCLES`; its centre and width adapt to the known cycles. The forecast is the share that is most probably right
-(`holds`). The present share is the belief, multiplied by the usual ratio of found to believed shares in earlier
+The forecast of the next cycle is made by `next_share`, from the shares of the earlier cycles and from what is known at
+its beginning. The present share is the belief, multiplied by the usual ratio of found to believed shares in earlier
 cycles.
 
 Times are UTC seconds. The module uses no clock, no store and no numpy, so a command that only counts starts at once.
 
 Source: renewal-reward, as Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003, section
-2, measures freshness over time. Logarithms of shares: a normal distribution of unknown mean and variance, whose
-prediction is Student's t (Gelman et al., *Bayesian data analysis*, 3rd ed., 2013, section 3.3), as the base measure of
-a Dirichlet process with a kernel (Escobar & West, *Bayesian density estimation and inference using mixtures*, JASA
-1995). The larger weight of recent cycles is ours.
+2, measures freshness over time.
 """
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from itertools import accumulate
-from math import ceil, erf, exp, inf, log, sqrt
+from math import exp, inf
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from webfountain.core.next_share import (
+    DEVIATES,
+    INTERVAL,
+    KEPT,
+    LEAST,
+    POINTS,
+    PRIOR_CYCLES,
+    USUAL_HITS,
+    Began,
+    Outlook,
+    Past,
+    blended,
+    by_past,
+    by_present,
+    faded_losses,
+    outlook_of,
+    quantiles,
+    recent,
+)  # fmt: skip
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedForecast", "holds", "published"]
+__all__ = ["Belief", "BeliefTotal", "Cycle", "CycleForecast", "Outlook", "SavedForecast", "published"]
 
-HALF: Final = 12.0
-"""Number of cycles after which the weight of a cycle is one half."""
-KEPT: Final = 64
-"""Number of stored cycles."""
-PRIOR_CYCLES: Final = 2.0
-"""Weight of the prior distribution against the known cycles, in cycles."""
-USUAL_SHARE: Final = 0.003
-BETWEEN: Final = 1.4
-WITHIN: Final = 1.9
-"""Standard deviations of logarithms. `BETWEEN`: of the typical share of a collection around `USUAL_SHARE`. `WITHIN`:
-of one cycle's share around the typical share of its collection. Rounded from the collections kafka, flink, druid and
-timeweb, counting all changes and counting changes above .05.
-"""
-SPREADS: Final = 3.0
-"""Weight of `WITHIN` against the known cycles when the width for one collection is estimated, in cycles."""
-ERROR: Final = 0.35
-"""Standard deviation, in logarithms, of the error of a cycle's known share. Three quarters of the measured errors are
-smaller.
-"""
+NEGLIGIBLE: Final = 0.005
+"""Share of pages without a copy below which a collection is complete."""
 BELIEF_ERROR: Final = 0.6
-"""The same for the share that is believed now, before any cycle is known."""
-STEPS_OF_FACTOR: Final = 12
-STEPS: Final = 150
-STEP: Final = 2.0 ** (1 / STEPS_OF_FACTOR)
-"""Ratio between neighbouring candidates for the forecast; they range from `LEAST` to beyond 1."""
+"""Standard deviation, in logarithms, of the error of the share that is believed now, before any cycle is known."""
 MARGIN: Final = 1.3
 """Factor by which the interval of the present share is widened, because the known ratios are only estimates."""
-LEAST: Final = 2e-4
-"""Shares below this are not distinguished; an interval that reaches it extends to 0."""
-FACTOR: Final = 2.0
-NEGLIGIBLE: Final = 0.005
-"""A forecast is right if it is within `FACTOR` of the later value, or if both are below `NEGLIGIBLE`."""
-_TENTH, _NINTH_TENTH = 0.1, 0.9
-_UPPER: Final = (0.063, 0.189, 0.319, 0.454, 0.598, 0.755, 0.935, 1.150, 1.440, 1.960)
-_DEVIATES: Final = (*(-each for each in reversed(_UPPER)), *_UPPER)
-"""Quantiles of the standard normal distribution at .025, .075, … .975."""
-_REACH: Final = ceil(4.0 * ERROR / log(STEP))
-_KERNEL: Final = tuple(
-    0.5 * (erf(step * log(STEP) / ERROR / sqrt(2.0)) - erf((step - 1) * log(STEP) / ERROR / sqrt(2.0)))
-    for step in range(-_REACH, _REACH + 1)
-)
-"""For each n, the probability that the true share is between n - 1 and n steps above the known one."""
-
-
-class Outlook(msgspec.Struct, frozen=True, array_like=True):
-    """An obsolete share: the forecast, an interval that contains it in four of five cases, and the evidence."""
-
-    share: float
-    low: float
-    high: float
-    cycles: int
-    """Number of complete cycles used; 0: the prior distribution alone."""
+LATELY: Final = 0.1
+"""Part of a cycle after which a fetch counts 1/e in the share of the last fetches that found a change."""
+HITS_WEIGHT: Final = 2.0
+"""Weight of the usual share of them, in fetches."""
 
 
 class Cycle(msgspec.Struct, frozen=True, array_like=True):
@@ -112,6 +83,8 @@ class Cycle(msgspec.Struct, frozen=True, array_like=True):
     """Page-seconds until its end that were then believed obsolete and not yet found."""
     late: float = 0.0
     """Obsolete page-seconds until its end that fetches found later."""
+    began: Began | None = None
+    """What was known when it began; None: an earlier version wrote it."""
 
 
 class Belief(msgspec.Struct, frozen=True, array_like=True):
@@ -185,16 +158,32 @@ class CycleForecast(msgspec.Struct, array_like=True):
     """Page-seconds of all known pages in this cycle."""
     waited: float = 0.0
     """Share of the pages that had no copy when this cycle began."""
+    began: Began | None = None
+    """What was known when this cycle began; None: nothing."""
+    points: list[float] = msgspec.field(default_factory=list)
+    """Equally likely shares of this cycle, as forecast when it began."""
+    laws: list[list[float]] = msgspec.field(default_factory=list)
+    """The distributions that were blended when this cycle began."""
+    losses: list[float] = msgspec.field(default_factory=lambda: [0.0, 0.0])
+    """Losses of these laws in the earlier cycles, faded."""
+    fetches_at: float = 0.0
+    """Time of the numbers of fetches that follow, which fade with `LATELY`."""
+    fetches: float = 0.0
+    changes: float = 0.0
 
     @classmethod
     def begun(cls, cycle_s: float, *, at: float) -> CycleForecast:
         """Return a record without complete cycles, which begins at `at`."""
-        return cls(cycle_s, at, _spread([], []))
+        points = by_past([])
+        return cls(cycle_s, at, outlook_of(points, cycles=0), points=points, fetches_at=at)
 
-    def visit(self, at: float, lasted: Sequence[float]) -> None:
-        """Add the pages that fetches found changed by `at`. `lasted` is the time in s for which each had been
-        obsolete.
+    def visit(self, at: float, lasted: Sequence[float], *, fetches: int) -> None:
+        """Add `fetches` that were compared with a copy by `at`. `lasted` is the time in s for which each page that was
+        found changed had been obsolete.
         """
+        faded = exp(-max(at - self.fetches_at, 0.0) / (LATELY * self.cycle_s))
+        self.fetches_at = max(at, self.fetches_at)
+        self.fetches, self.changes = faded * self.fetches + fetches, faded * self.changes + len(lasted)
         after, whole = _since(self.begin, at, lasted), sum(lasted)
         self.found += after
         for number in range(len(self.cycles) - 1, -1, -1):
@@ -235,11 +224,23 @@ class CycleForecast(msgspec.Struct, array_like=True):
     def _close(self, at: float, obsolete: float, so_far: float) -> None:
         if self.lasted > 0:
             shown = self.shown / self.lasted
-            self.cycles.append(Cycle(self.begin, self.foretold, shown, 0.0, self.lasted, self.found, so_far))
+            cycle = Cycle(self.begin, self.foretold, shown, 0.0, self.lasted, self.found, so_far, began=self.began)
+            self.cycles.append(cycle)
             del self.cycles[:-KEPT]
             self._reckon(at, obsolete, so_far)
+            if self.laws:
+                self.losses = faded_losses(self.losses, self.laws, self.cycles[-1].found)
         self.begin, self.found, self.shown, self.lasted = at, 0.0, 0.0, 0.0
-        self.foretold = self.next_cycle()
+        self.foretold = self._next_cycle()
+
+    def _next_cycle(self) -> Outlook:
+        """Forecast the mean obsolete share of a cycle that begins now."""
+        hits = (self.changes + HITS_WEIGHT * USUAL_HITS) / (self.fetches + HITS_WEIGHT)
+        self.began = Began(min(hits, 1.0), min(self.believed / max(self.known, 1.0), 1.0))
+        past = [Past(cycle.began, cycle.found) for cycle in self.cycles]
+        self.laws = [by_past([cycle.share for cycle in past]), by_present(past, self.began)]
+        self.points = blended(self.laws, self.losses)
+        return outlook_of(self.points, cycles=len(past))
 
     def _reckon(self, at: float, obsolete: float, so_far: float) -> None:
         """Compute what is known now about each cycle. Pages still believed obsolete are assumed to have become
@@ -248,7 +249,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
         *before, last = self.cycles
         least = NEGLIGIBLE * last.lasted
         found = left = least
-        for cycle, weight in zip(before, _recent(len(before)), strict=True):
+        for cycle, weight in zip(before, recent(len(before)), strict=True):
             found, left = found + weight * cycle.late, left + weight * cycle.left
         span = 2.0 * so_far / obsolete if obsolete > 0 else 0.0
         end = at
@@ -261,22 +262,18 @@ class CycleForecast(msgspec.Struct, array_like=True):
                 self.cycles[number] = msgspec.structs.replace(cycle, found=min(share, 1.0))
             end = cycle.begin
 
-    def next_cycle(self) -> Outlook:
-        """Forecast the mean obsolete share of a cycle that begins now, from the shares of earlier cycles."""
-        return _spread([cycle.found for cycle in self.cycles], _recent(len(self.cycles)))
-
     def now(self) -> Outlook | None:
         """Return the present obsolete share as of the last `observe`, or None before the first."""
         if not self.known:
             return None
         share = self.believed / self.known
-        weights = _recent(len(self.cycles))
-        off = [max(cycle.found, LEAST) / max(cycle.shown, LEAST) for cycle in self.cycles]
-        prior = [exp(BELIEF_ERROR * deviate) for deviate in _DEVIATES]
-        values, ends = _ordered(off + prior, weights + [PRIOR_CYCLES / len(prior)] * len(prior))
-        low, middle, high = (_quantile(values, ends, part) * share for part in (_TENTH, 0.5, _NINTH_TENTH))
+        ratios = [max(cycle.found, LEAST) / max(cycle.shown, LEAST) for cycle in self.cycles]
+        values = list(zip(ratios, recent(len(ratios)), strict=True))
+        values += [(exp(BELIEF_ERROR * deviate), PRIOR_CYCLES / POINTS) for deviate in DEVIATES]
+        low, middle, high = (ratio * share for ratio in quantiles(values, parts=INTERVAL))
         low = 0.0 if low * self.known < 1.0 else low / MARGIN  # pages are whole numbers: less than one may mean none
-        return Outlook(min(middle, 1.0), min(low, 1.0), min(high * MARGIN, 1.0), len(self.cycles))
+        mean = share * sum(ratio * weight for ratio, weight in values) / sum(weight for _, weight in values)
+        return Outlook(min(middle, 1.0), min(low, 1.0), min(high * MARGIN, 1.0), len(ratios), min(mean, 1.0))
 
 
 class SavedForecast(msgspec.Struct, frozen=True, array_like=True):
@@ -298,91 +295,3 @@ def _since(moment: float, at: float, lasted: Sequence[float]) -> float:
     """Return the part, s, that lies after a moment, of periods that ended at `at` and lasted `lasted` seconds."""
     reach = max(at - moment, 0.0)
     return sum(min(each, reach) for each in lasted)
-
-
-def _recent(count: int) -> list[float]:
-    """Return the weights of `count` cycles, newest last."""
-    return [0.5 ** ((count - 1 - number) / HALF) for number in range(count)]
-
-
-def _spread(shares: Sequence[float], weights: list[float]) -> Outlook:
-    """Return the predicted distribution of the next share, given these shares, as a forecast and an interval."""
-    logs = [log(max(share, LEAST)) for share in shares]
-    prior = _law(logs, weights)
-    parts = weights + [PRIOR_CYCLES / len(prior)] * len(prior)
-    steps = [LEAST * STEP**number for number in range(-STEPS_OF_FACTOR, STEPS + STEPS_OF_FACTOR)]
-    falls = [0.0] * len(steps)  # probability that the share is between the previous step and this one
-    for middle, part in zip(logs + prior, parts, strict=True):
-        first = round((middle - log(steps[0])) / log(STEP)) - _REACH
-        for number, chance in enumerate(_KERNEL, start=first):
-            falls[min(max(number, 0), len(steps) - 1)] += part * chance
-    total = sum(falls)
-    chances = [chance / total for chance in accumulate(falls)]
-    low = steps[max(bisect_left(chances, _TENTH) - 1, 0)]
-    high = steps[min(bisect_left(chances, _NINTH_TENTH), len(steps) - 1)]
-    low = 0.0 if low < LEAST else low
-    share = min(max(_most_often_near(steps, chances), low), high)
-    return Outlook(min(share, 1.0), min(low, 1.0), min(high, 1.0), len(shares))
-
-
-def _law(logs: list[float], weights: list[float]) -> list[float]:
-    """Return equally likely logarithms of the next cycle's share, by a normal distribution fitted to the known cycles
-    and the prior.
-    """
-    seen, usual, known = sum(weights), log(USUAL_SHARE), (WITHIN / BETWEEN) ** 2
-    mean = sum(w * each for w, each in zip(weights, logs, strict=True)) / max(seen, 1e-9)
-    middle = (known * usual + seen * mean) / (known + seen)
-    squares = SPREADS * WITHIN**2 + sum(w * (each - mean) ** 2 for w, each in zip(weights, logs, strict=True))
-    squares += known * seen / (known + seen) * (mean - usual) ** 2
-    free = SPREADS + seen
-    width = sqrt(squares / free * (1.0 + 1.0 / (known + seen)))
-    return [middle + width * _student(deviate, free) for deviate in _DEVIATES]
-
-
-def _student(deviate: float, free: float) -> float:
-    """Return the quantile of Student's t for the standard normal quantile `deviate`; the error is within 1 % from 3
-    degrees of freedom on.
-
-    Source: Abramowitz & Stegun 26.7.5.
-    """
-    square = deviate * deviate
-    terms = (
-        (square + 1) / 4,
-        ((5 * square + 16) * square + 3) / 96,
-        (((3 * square + 19) * square + 17) * square - 15) / 384,
-    )
-    return deviate * (1.0 + sum(term / free**power for power, term in enumerate(terms, start=1)))
-
-
-def _ordered(values: list[float], weights: list[float]) -> tuple[list[float], list[float]]:
-    """Return the values in ascending order, with the share of all weight up to and including each."""
-    pairs = sorted(zip(values, weights, strict=True))
-    total = sum(weights)
-    return [value for value, _ in pairs], [end / total for end in accumulate(weight for _, weight in pairs)]
-
-
-def _quantile(values: list[float], ends: list[float], part: float) -> float:
-    return values[min(bisect_left(ends, part), len(values) - 1)]
-
-
-def _most_often_near(steps: list[float], chances: list[float]) -> float:
-    """Return the share that is most probably within `FACTOR` of the true one, or negligible together with it.
-
-    `chances` are the cumulative probabilities: of a share up to each step. `steps` grow by the factor `STEP`; the
-    first and last `STEPS_OF_FACTOR` steps are no candidates for the forecast.
-    """
-    negligible = chances[bisect_left(steps, NEGLIGIBLE)]
-    best, reported = -1.0, LEAST
-    for first in range(len(steps) - 2 * STEPS_OF_FACTOR):
-        share, reach = steps[first + STEPS_OF_FACTOR], chances[first + 2 * STEPS_OF_FACTOR]
-        hit = max(reach, negligible) if share < NEGLIGIBLE else reach - chances[first]
-        if hit > best:
-            best, reported = hit, share
-    return reported
-
-
-def holds(reported: float, came: float) -> bool:
-    """Return whether a forecast was right, given the later share."""
-    if reported < NEGLIGIBLE and came < NEGLIGIBLE:
-        return True
-    return abs(log(max(reported, 1e-9) / max(came, 1e-9))) <= log(FACTOR)

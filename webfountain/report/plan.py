@@ -95,10 +95,15 @@ def _periods(store: FrontierStore, plan: Plan) -> Iterator[dict[str, Any]]:
 
 
 def _outlook(outlook: Outlook, *, begin: float) -> dict[str, Any]:
-    """Return the mean obsolete share that was forecast for a cycle."""
+    """Return the forecast of the obsolete share of a cycle: median, mean, and an interval for four cases of five."""
     return {
-        "begin": begin, "obsolete": outlook.share, "low": outlook.low, "high": outlook.high, "evidence": outlook.cycles
-    }  # fmt: skip
+        "begin": begin,
+        "obsolete": outlook.median,
+        "mean": outlook.mean,
+        "low": outlook.low,
+        "high": outlook.high,
+        "evidence": outlook.cycles,
+    }
 
 
 def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str:
@@ -109,7 +114,7 @@ def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str
     if foretold is not None:
         rests = counted(foretold.cycles, "cycle") if foretold.cycles else "no cycle yet"
         likely = f"{foretold.low:.1%} to {foretold.high:.1%} with a probability of 80 %, from {rests}"
-        return f"{words}, forecasts {foretold.share:.1%} obsolete pages in its cycle ({likely})"
+        return f"{words}, forecasts {foretold.median:.1%} obsolete pages in its cycle ({likely})"
     if plan.fountain:  # a model of independent pages cannot foresee a release
         return words
     known = plan.forecast.pages[now]

@@ -70,7 +70,7 @@ def _fresh(store: FrontierStore, by_buckets: float | None, *, failing: float) ->
             "freshness_at": None,
         }
     return {
-        "freshness": max(0.0, 1.0 - outlook.share - failing),
+        "freshness": max(0.0, 1.0 - outlook.median - failing),
         "freshness_low": max(0.0, 1.0 - outlook.high - failing),
         "freshness_high": max(0.0, 1.0 - outlook.low - failing),
         "freshness_cycles": outlook.cycles,

@@ -30,14 +30,17 @@ class CollectionForecast:
         self._forecast: CycleForecast | None = None
         self._total = BeliefTotal(0.0)
 
-    def add(self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]]) -> None:
+    def add(
+        self, at: float, lasted_s: Sequence[float], changed: Iterable[tuple[Belief | None, Belief]], *, fetches: int
+    ) -> None:
         """Add the results of visits, and replace the beliefs about sites.
 
         Parameters
         ----------
         lasted_s : seconds for which each page that was found changed is believed to have been obsolete
+        fetches : number of visits that were compared with a copy
         """
-        self._begin(at).visit(at, lasted_s)
+        self._begin(at).visit(at, lasted_s, fetches=fetches)
         self.replace(at, changed)
 
     def replace(self, at: float, changed: Iterable[tuple[Belief | None, Belief]]) -> None:
@@ -63,6 +66,11 @@ class CollectionForecast:
     def _begin(self, at: float) -> CycleForecast:
         if self._forecast is None:
             self._forecast, self._total = CycleForecast.begun(self._cycle_s, at=at), BeliefTotal(at)
+        return self._forecast
+
+    @property
+    def running(self) -> CycleForecast | None:
+        """Return the complete cycles and the running one, or None before anything was learned."""
         return self._forecast
 
     @property

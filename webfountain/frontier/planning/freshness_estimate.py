@@ -46,7 +46,7 @@ class FreshnessEstimate:
         missing = pages["never-crawled"] + pages["failed"]  # a failed page without a copy is not fresh
         failing = failing_pages(self._store.board) / max(1, missing + pages["crawled"])
         if (believed := self._outlook()) is not None:
-            return max(0.0, 1.0 - believed.share - failing)
+            return max(0.0, 1.0 - believed.median - failing)
         census = self._store.census
         found = freshness(census.buckets(), never_crawled=missing, at=self._now(), fastest_s=census.fastest_s)
         return None if found is None else max(0.0, found - failing)

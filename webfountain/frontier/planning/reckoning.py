@@ -108,9 +108,10 @@ class Reckoner:
             self._learn(SitesTogether([site], at))
 
     def _learn(self, group: SitesTogether) -> None:
+        fetches = sum(len(site.observed) for site in group.sites)
         lasted_s = group.learn()
-        new = zip(group.sites, group.believed(), strict=True)
-        self._forecast.add(group.at, lasted_s, [(site.believe(believed), believed) for site, believed in new])
+        new = [(site.believe(believed), believed) for site, believed in zip(group.sites, group.believed(), strict=True)]
+        self._forecast.add(group.at, lasted_s, new, fetches=fetches)
 
 
 def _groups(sites: list[UrgentSite], at: float) -> Iterator[SitesTogether]:
