@@ -8,7 +8,7 @@ function that makes a crawl's own plans. It is only shown: it is not stored, and
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
@@ -21,13 +21,24 @@ from webfountain.store.contract import COLLECTION, FORECAST, PLAN
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webfountain.core.census import Census
     from webfountain.core.forecast import Outlook
     from webfountain.frontier.planning.plan import Plan
     from webfountain.policy.tables import CycleTable
     from webfountain.records import CensusRow
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["has_budget", "measured_plan", "plan_document", "plan_in_force", "plan_words"]
+__all__ = ["MeasuredCensus", "has_budget", "measured_census", "measured_plan", "plan_document", "plan_in_force", "plan_words"]
+
+
+class MeasuredCensus(NamedTuple):
+    """A census, with the cycle of the policy in force and the fetches per period in the periods of the census."""
+
+    census: Census
+    cycle: CycleTable
+    fetches: int
+    recrawls: int
+    """Those of known pages."""
 
 
 def plan_in_force(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
@@ -146,22 +157,16 @@ def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     It has the keys of a plan in force, and `in_force` (False) and `capacity`, pages a period.
     """
     # These imports take 0.5 s, and only a plan needs them.
-    from webfountain.frontier.batch import CensusSnapshot  # noqa: PLC0415
-    from webfountain.frontier.planning.controller import FEWEST_PAGES  # noqa: PLC0415
-    from webfountain.frontier.planning.make_plan import census_of, make_plan  # noqa: PLC0415
+    from webfountain.frontier.planning.make_plan import make_plan  # noqa: PLC0415
     from webfountain.frontier.planning.plan import Bounds  # noqa: PLC0415
 
-    cycle, census = _cycle(store), store.census.buckets()
-    if cycle is None or sum(each.pages for each in census.values()) < FEWEST_PAGES:
+    measured = measured_census(store, at=at)
+    if measured is None:
         return None
-    rows = store.census.rows(since=int(at // cycle.period_s) - cycle.periods)
-    capacity = _measured(rows, cycle.period_s, at)
-    if not capacity:
-        return None
-    taken = CensusSnapshot(at, census, rows, store.census.statistics().pages["never-crawled"])
-    measured = msgspec.structs.replace(cycle, capacity_pages_per_period=capacity)
+    capacity = measured.fetches
+    cycle = msgspec.structs.replace(measured.cycle, capacity_pages_per_period=capacity)
     try:
-        plan = make_plan(census_of(taken, measured), at=at, cycle=measured, bounds=Bounds(), clocks=None)
+        plan = make_plan(measured.census, at=at, cycle=cycle, bounds=Bounds(), clocks=None)
     except NotConverged:
         return None
     found = plan_document(store, plan, at=at)
@@ -169,6 +174,24 @@ def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
         f"not in force, because no budget is set; with the measured rate, {capacity:,} pages a period: {found['words']}"
     )
     return {**found, "words": words, "in_force": False, "capacity": capacity}
+
+
+def measured_census(store: FrontierStore, *, at: float) -> MeasuredCensus | None:
+    """Return the census of the last cycle, or None if too little was measured."""
+    from webfountain.frontier.batch import CensusSnapshot  # noqa: PLC0415  numpy, 0.1 s
+    from webfountain.frontier.planning.controller import FEWEST_PAGES  # noqa: PLC0415
+    from webfountain.frontier.planning.make_plan import census_of  # noqa: PLC0415
+
+    cycle, buckets = _cycle(store), store.census.buckets()
+    if cycle is None or sum(each.pages for each in buckets.values()) < FEWEST_PAGES:
+        return None
+    rows = store.census.rows(since=int(at // cycle.period_s) - cycle.periods)
+    fetches = _measured(rows, cycle.period_s, at)
+    if not fetches:
+        return None
+    known = sum(row.fetches for row in rows if row.bucket is not None) / sum(row.fetches for row in rows)
+    taken = CensusSnapshot(at, buckets, rows, store.census.statistics().pages["never-crawled"])
+    return MeasuredCensus(census_of(taken, cycle), cycle, fetches, round(known * fetches))
 
 
 def _cycle(store: FrontierStore) -> CycleTable | None:

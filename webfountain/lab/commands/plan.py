@@ -36,6 +36,7 @@ _PREDICTED: dict[str, Callable[[Mapping[str, Any]], str]] = {
 _CYCLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "cycle from (UTC)": lambda row: printing.spell_time(row["begin"]),
     ">obsolete, foretold": lambda row: f"{row['obsolete']:.2%}",
+    ">mean": lambda row: "-" if row["mean"] is None else f"{row['mean']:.2%}",
     ">4 of 5 times between": lambda row: f"{row['low']:.2%} and {row['high']:.2%}",
     ">found": lambda row: f"{row['found']:.2%}" if "found" in row else "-",
 }
@@ -78,12 +79,21 @@ def solve(*, instance: str, as_json: bool, **given: Any) -> None:
 
 @plan.command(epilog="Example: webfountain plan show --store rocksdb://news")
 @options.store
+@click.option(
+    "--goal",
+    metavar="GOAL",
+    help="Show the fetches that a goal takes instead: obsolete=2%, or older=7d:5% (of the copies out of date for more "
+    "than 7 days).",
+)
 @options.as_json
-def show(store: str, as_json: bool) -> None:
+def show(store: str, goal: str | None, as_json: bool) -> None:
     """Show the present plan: quotas, prediction, and the results so far.
 
     If no budget is set, show a plan for the measured rate; the crawl does not follow it.
     """
+    if goal is not None:
+        _show_goal(store, goal, as_json=as_json)
+        return
     from webfountain.report.plan import (  # noqa: PLC0415  numpy, 0.1 s
         has_budget,
         measured_plan,
@@ -106,6 +116,18 @@ def show(store: str, as_json: bool) -> None:
         if found["foretold"] is not None:
             print()
             printing.print_table([*found["cycles"][-_CYCLES_SHOWN:], found["foretold"]], _CYCLES)
+
+
+def _show_goal(store: str, goal: str, *, as_json: bool) -> None:
+    from webfountain.report.goal import goal_document, goal_of, goal_words  # noqa: PLC0415  numpy, 0.1 s
+
+    wanted = goal_of(goal)
+    with reading(store) as opened:
+        found = goal_document(opened, wanted, at=SystemClock().now())
+    if as_json:
+        printing.print_json(found)
+    else:
+        print("too little was measured for a goal" if found is None else goal_words(found))
 
 
 @plan.command(epilog="Example: webfountain plan findings")

@@ -1,0 +1,100 @@
+"""Solve for the fetches that a goal of freshness takes, and for what a little less would save.
+
+A goal is an upper bound of a share of the pages: of those that are obsolete, or of those whose copy has been out of
+date for longer than an age. Pages of a bucket change by a Poisson process and are visited at the interval at which one
+more fetch gains the same in every bucket (`steady_intervals`). So each rate of fetches gives a share, and the rate of
+a goal is found by bisection. If the share of the present visits is known from what fetches found, it corrects the
+model: pages that change together are obsolete more or less often than independent ones.
+
+Source: Cho & Garcia-Molina, *Effective page refresh policies for web crawlers*, TODS 2003 (freshness and age); Edwards
+2001, section 5.4, suggests to ask for the resources that a state of the repository takes.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf, sqrt
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from webfountain.core.steady_intervals import interval_of_rest, intervals_at_price, price_of_budget
+
+if TYPE_CHECKING:
+    from webfountain.core.model import Array
+
+__all__ = ["Cost", "Goal", "Pages", "cost_of", "share_at"]
+
+LESS: Final = 0.9
+"""The cheaper alternative has this part of the fetches."""
+_HALVINGS: Final = 36
+_MOST_VISITS: Final = 1e4
+"""Largest number of visits per change that a goal may take."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """At most `share` of the pages may be out of date for longer than `age_s`; 0: at all."""
+
+    share: float
+    age_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """(B,) pages of each bucket, and their changes per second."""
+
+    count: Array
+    rate: Array
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """The fetches per second that a goal takes, and what `LESS` of them would give."""
+
+    fetches_per_s: float
+    share: float
+    """Share at this rate; below the goal if the goal takes no fetches."""
+    less_fetches_per_s: float
+    less_share: float
+
+
+def cost_of(goal: Goal, pages: Pages, *, correction: float = 1.0) -> Cost | None:
+    """Return what a goal costs; None if not even `_MOST_VISITS` visits per change would reach it.
+
+    `correction` is the measured share over the model's share at the present rate.
+    """
+
+    def share(fetches_per_s: float) -> float:
+        return correction * share_at(goal.age_s, pages, fetches_per_s)
+
+    low, high = 0.0, _MOST_VISITS * float((pages.count * pages.rate).sum())
+    if share(high) > goal.share:
+        return None
+    if share(low) <= goal.share:
+        return Cost(0.0, share(low), 0.0, share(low))
+    least = 1e-9 * high
+    for _ in range(_HALVINGS):
+        middle = sqrt(max(low, least) * high)
+        low, high = (low, middle) if share(middle) <= goal.share else (middle, high)
+    return Cost(high, share(high), LESS * high, share(LESS * high))
+
+
+def share_at(age_s: float, pages: Pages, fetches_per_s: float) -> float:
+    """Return the share of pages that are out of date for longer than `age_s`, if they are visited at this rate."""
+    interval = _intervals(pages, fetches_per_s)
+    is_visited = np.isfinite(interval)
+    late = np.where(is_visited, np.maximum(interval - age_s, 0.0), 0.0)
+    x = pages.rate * late
+    # Mean over the time between two visits of the chance that the first change was more than `age_s` ago.
+    unseen = np.where(x > 1e-9, -np.expm1(-x) / np.maximum(pages.rate, 1e-300), late)
+    share = np.where(is_visited, (late - unseen) / np.where(is_visited, interval, 1.0), pages.rate > 0)
+    return float((pages.count * share).sum() / pages.count.sum())
+
+
+def _intervals(pages: Pages, fetches_per_s: float) -> Array:
+    if fetches_per_s <= 0.0:
+        return np.full(len(pages.count), inf)
+    price = price_of_budget(pages.count, pages.rate, fetches_per_s)
+    rest = interval_of_rest(pages.count, pages.rate, price, fetches_per_s)
+    return intervals_at_price(pages.rate, price, longest=rest)
