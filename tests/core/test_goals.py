@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from webfountain.core.goals import Goal, Pages, cost_of, share_at
+from webfountain.core.goals import Goal, PageClasses, cost_of, share_at
 
 DAY = 86_400.0
-PAGES = Pages(np.array([200.0, 300.0]), np.array([1 / 5, 1 / 60]) / DAY)
+PAGES = PageClasses(np.array([200.0, 300.0]), np.array([1 / 5, 1 / 60]) / DAY)
 
 
 @pytest.mark.parametrize("age_s", [0.0, 3 * DAY])
@@ -19,7 +19,7 @@ def test_the_share_is_that_of_pages_simulated_one_by_one(age_s: float) -> None:
     first = rng.exponential(1 / rate, 200_000)
     seen = rng.uniform(0, interval, 200_000)
     simulated = float((seen - first > age_s / DAY).mean())
-    pages = Pages(np.array([70.0]), np.array([rate / DAY]))
+    pages = PageClasses(np.array([70.0]), np.array([rate / DAY]))
     assert share_at(age_s, pages, 10 / DAY) == pytest.approx(simulated, abs=0.004)
 
 
@@ -48,7 +48,7 @@ def test_what_was_measured_corrects_the_model() -> None:
 
 
 def test_pages_that_never_change_cost_nothing_and_an_impossible_goal_has_no_cost() -> None:
-    still = cost_of(Goal(0.1), Pages(np.array([9.0]), np.array([0.0])))
+    still = cost_of(Goal(0.1), PageClasses(np.array([9.0]), np.array([0.0])))
     assert still is not None
     assert still.fetches_per_s == 0.0
     assert cost_of(Goal(1e-9), PAGES) is None

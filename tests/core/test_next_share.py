@@ -9,7 +9,7 @@ import pytest
 from webfountain.core.next_share import (
     POINTS,
     Began,
-    Past,
+    PastCycle,
     blended,
     by_past,
     by_present,
@@ -52,7 +52,7 @@ def test_the_regression_follows_what_was_known_at_the_begin_as_far_as_that_was_w
         cycles = []
         for _ in range(60):
             believed = rng.uniform(0.0, 0.3)
-            cycles.append(Past(Began(0.03, believed), 2 * believed if linked else rng.uniform(0.0, 0.6)))
+            cycles.append(PastCycle(Began(0.03, believed), 2 * believed if linked else rng.uniform(0.0, 0.6)))
         low, high = (outlook_of(by_present(cycles, Began(0.03, each)), cycles=60).median for each in (0.05, 0.25))
         assert (high - low > 0.3) is linked
 

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from tests.frontier.drive import Drive, collection_of
-from tests.report.test_measured_plan import DAY, HOME, web
+from tests.report.test_plan import DAY, HOME, web
 from webfountain.core.goals import Goal
 from webfountain.errors import InputError
 from webfountain.report.goal import goal_document, goal_of, goal_words

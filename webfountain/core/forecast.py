@@ -40,7 +40,7 @@ from webfountain.core.next_share import (
     USUAL_HITS,
     Began,
     Outlook,
-    Past,
+    PastCycle,
     blended,
     by_past,
     by_present,
@@ -237,7 +237,7 @@ class CycleForecast(msgspec.Struct, array_like=True):
         """Forecast the mean obsolete share of a cycle that begins now."""
         hits = (self.changes + HITS_WEIGHT * USUAL_HITS) / (self.fetches + HITS_WEIGHT)
         self.began = Began(min(hits, 1.0), min(self.believed / max(self.known, 1.0), 1.0))
-        past = [Past(cycle.began, cycle.found) for cycle in self.cycles]
+        past = [PastCycle(cycle.began, cycle.found) for cycle in self.cycles]
         self.laws = [by_past([cycle.share for cycle in past]), by_present(past, self.began)]
         self.points = blended(self.laws, self.losses)
         return outlook_of(self.points, cycles=len(past))

@@ -23,7 +23,7 @@ from webfountain.core.steady_intervals import interval_of_rest, intervals_at_pri
 if TYPE_CHECKING:
     from webfountain.core.model import Array
 
-__all__ = ["Cost", "Goal", "Pages", "cost_of", "share_at"]
+__all__ = ["Cost", "Goal", "PageClasses", "cost_of", "share_at"]
 
 LESS: Final = 0.9
 """The cheaper alternative has this part of the fetches."""
@@ -41,7 +41,7 @@ class Goal:
 
 
 @dataclass(frozen=True, slots=True)
-class Pages:
+class PageClasses:
     """(B,) pages of each bucket, and their changes per second."""
 
     count: Array
@@ -59,7 +59,7 @@ class Cost:
     less_share: float
 
 
-def cost_of(goal: Goal, pages: Pages, *, correction: float = 1.0) -> Cost | None:
+def cost_of(goal: Goal, pages: PageClasses, *, correction: float = 1.0) -> Cost | None:
     """Return what a goal costs; None if not even `_MOST_VISITS` visits per change would reach it.
 
     `correction` is the measured share over the model's share at the present rate.
@@ -80,7 +80,7 @@ def cost_of(goal: Goal, pages: Pages, *, correction: float = 1.0) -> Cost | None
     return Cost(high, share(high), LESS * high, share(LESS * high))
 
 
-def share_at(age_s: float, pages: Pages, fetches_per_s: float) -> float:
+def share_at(age_s: float, pages: PageClasses, fetches_per_s: float) -> float:
     """Return the share of pages that are out of date for longer than `age_s`, if they are visited at this rate."""
     interval = _intervals(pages, fetches_per_s)
     is_visited = np.isfinite(interval)
@@ -92,7 +92,7 @@ def share_at(age_s: float, pages: Pages, fetches_per_s: float) -> float:
     return float((pages.count * share).sum() / pages.count.sum())
 
 
-def _intervals(pages: Pages, fetches_per_s: float) -> Array:
+def _intervals(pages: PageClasses, fetches_per_s: float) -> Array:
     if fetches_per_s <= 0.0:
         return np.full(len(pages.count), inf)
     price = price_of_budget(pages.count, pages.rate, fetches_per_s)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 __all__ = [
-    "DEVIATES", "INTERVAL", "KEPT", "LEAST", "POINTS", "PRIOR_CYCLES", "USUAL_HITS", "Began", "Outlook", "Past",
+    "DEVIATES", "INTERVAL", "KEPT", "LEAST", "POINTS", "PRIOR_CYCLES", "USUAL_HITS", "Began", "Outlook", "PastCycle",
     "blended", "by_past", "by_present", "crps", "faded_losses", "outlook_of", "quantiles", "recent",
 ]  # fmt: skip
 
@@ -107,7 +107,7 @@ class Began(msgspec.Struct, frozen=True, array_like=True):
     """Share of the pages that were believed obsolete."""
 
 
-class Past(NamedTuple):
+class PastCycle(NamedTuple):
     """An earlier cycle."""
 
     began: Began | None
@@ -130,7 +130,7 @@ def by_past(shares: Sequence[float]) -> list[float]:
     return [min(value, 1.0) for value in quantiles(values)]
 
 
-def by_present(cycles: Sequence[Past], began: Began) -> list[float]:
+def by_present(cycles: Sequence[PastCycle], began: Began) -> list[float]:
     """Return the distribution of the share of a cycle that began like this, given the earlier cycles, newest last."""
     inverse = [[0.0] * 3 for _ in range(3)]
     for place, spread in enumerate(SLOPE_SPREADS):

@@ -52,13 +52,13 @@ def goal_document(store: FrontierStore, goal: Goal, *, at: float) -> dict[str, A
     `correction` is the share that the last cycles found over that of independent pages at the present rate.
     """
     from webfountain.core.census import change_rates  # noqa: PLC0415  numpy, 0.1 s
-    from webfountain.core.goals import Pages, cost_of, share_at  # noqa: PLC0415
+    from webfountain.core.goals import PageClasses, cost_of, share_at  # noqa: PLC0415
     from webfountain.report.plan import measured_census  # noqa: PLC0415
 
     measured = measured_census(store, at=at)
     if measured is None:
         return None
-    pages = Pages(measured.census.pages, change_rates(measured.census, measured.cycle.fastest_s))
+    pages = PageClasses(measured.census.pages, change_rates(measured.census, measured.cycle.fastest_s))
     period = measured.cycle.period_s
     rate = measured.recrawls / period
     by_model = max(share_at(0.0, pages, rate), LEAST_SHARE)

@@ -28,7 +28,15 @@ if TYPE_CHECKING:
     from webfountain.records import CensusRow
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["MeasuredCensus", "has_budget", "measured_census", "measured_plan", "plan_document", "plan_in_force", "plan_words"]
+__all__ = [
+    "MeasuredCensus",
+    "has_budget",
+    "measured_census",
+    "measured_plan",
+    "plan_document",
+    "plan_in_force",
+    "plan_words",
+]
 
 
 class MeasuredCensus(NamedTuple):
