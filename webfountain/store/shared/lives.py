@@ -89,6 +89,7 @@ class ServerLives:
         self._marks: dict[int, int] = {}  # by shard: this process's last step in it that was answered
         self._number = 0
         self._mended = 0  # number of repairs
+        self._past: set[str] = set()  # lives that ended
         self._connections = connection.connections.made
         self._held: dict[str, tuple[int, str]] = {}  # token and owner of each site that this process holds
         self._repeat_log = RepeatLog()
@@ -124,7 +125,7 @@ class ServerLives:
         with self._lock:
             mended = self._mended
             self._describe()
-            if self._marks and self._lost(shards):
+            if self._is_past() or (self._marks and self._lost(shards)):
                 self._mend(shards, {}, mended)
 
     def is_void(self, site: str, token: int) -> bool:
@@ -221,10 +222,13 @@ class ServerLives:
                 return  # another thread has repaired it
             self._describe()
             lost = self._lost(shards)
-            before, self.life = self.life, self._begin() if lost else self._described["log"]
+            is_over = bool(lost) or self._is_past()
+            before, self.life = self.life, self._begin() if is_over else self._described["log"]
+            if before != self.life:
+                self._past.add(before)
             self._mended += 1
             stale = [s for s, word in refused.items() if word.startswith(NEW_LIFE) and word.split()[-1] != self.life]
-            shards.set_life(range(shards.count) if lost else stale, self.life)
+            shards.set_life(range(shards.count) if is_over else stale, self.life)
             if lost:
                 for call in self._before:
                     call()
@@ -252,11 +256,15 @@ class ServerLives:
         """Return the name of the new life: this process's own, or that of another process that detected the loss
         earlier.
         """
-        if self._described["log"] == self.life:
+        if self._described["log"] == self.life or self._is_past():
             new = msgspec.json.encode({**self._described, "log": secrets.token_hex(4)})
             self._life_script.run(self._connection, [(self._meta, [self._meta], packed([self._raw, new]))])
             self._describe()
         return str(self._described["log"])
+
+    def _is_past(self) -> bool:
+        """Return whether the description names a life that ended: the store went back to before the present name."""
+        return self._described["log"] in self._past
 
     def _lost(self, shards: GuardedShards) -> dict[int, int]:
         """Return the shards that do not know this process's last step in them, with the last step that they know. One
