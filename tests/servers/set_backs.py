@@ -31,7 +31,7 @@ class TimeMachine:
 
     def __init__(self, way: Way) -> None:
         self._folder = Path(tempfile.mkdtemp(prefix="wf-"))
-        self._way = way
+        self.way = way
         self._number = 0
         self._cut = 0
         self._replica: subprocess.Popen[bytes] | None = None
@@ -41,12 +41,12 @@ class TimeMachine:
 
     def remember(self) -> None:
         """Let the state of this moment be the one that `go_back` brings back."""
-        if self._way == "cut file":
+        if self.way == "cut file":
             self._cut = self._log().stat().st_size
             return
         with self.client() as client:
             client.save()
-        if self._way == "snapshot":
+        if self.way == "snapshot":
             shutil.copy(self._home() / "dump.rdb", self._folder / "kept.rdb")
             return
         self._end_replica()
@@ -75,12 +75,12 @@ class TimeMachine:
 
     def come_back(self) -> None:
         """Answer again, with that state."""
-        if self._way == "failover":
+        if self.way == "failover":
             assert self._replica is not None
             self._process, self._replica = self._replica, None
             (self._folder / "r").rename(self.socket)
             return
-        if self._way == "cut file":
+        if self.way == "cut file":
             with self._log().open("rb+") as file:
                 file.truncate(self._cut)
             self._process = self._start(self.socket, new=False)
@@ -122,12 +122,12 @@ class TimeMachine:
             "unixsocket": str(socket),
             "port": "0",
             "save": "",
-            "appendonly": "yes" if self._way == "cut file" else "no",
+            "appendonly": "yes" if self.way == "cut file" else "no",
             "appendfsync": "no",  # what was answered is in the file: no fsync under way puts a write off
             "logfile": str(home / "log"),
             "repl-diskless-sync-delay": "0",
         }
-        if self._way == "failover":
+        if self.way == "failover":
             settings["port"] = str(free_port())
             settings["bind"] = "127.0.0.1"
         given = [word for name, value in settings.items() for word in (f"--{name}", value)]

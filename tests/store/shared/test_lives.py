@@ -163,6 +163,43 @@ def test_who_starts_after_two_losses_that_nobody_noticed_waits_too(machine: Time
             assert [one.lost_by for one in taken] == [LOST_LIFE] * len(SITES)
 
 
+def test_who_waited_for_another_when_the_store_went_back_again_does_not_vouch_for_its_sites(
+    machine: TimeMachine,
+) -> None:
+    """It gave them up and took them anew at once, but the process for which it had waited still used them."""
+    with opened(f"{machine.url}?shards=1") as store, opened(machine.url) as other:
+        store.queues.discover([link(1, site=site) for site in SITES], at=1.0)
+        machine.remember()
+        assert len(store.sites.activate(9, owner="ant", until=10.0, at=1.0)) == len(SITES)
+        for at in (2.0, 3.0):
+            machine.go_back()
+            machine.remember()
+            taken = other.sites.activate(9, owner="other", until=at + 9.0, at=at)
+            assert [one.lost_by for one in taken] == [LOST_LIFE] * len(SITES)
+        other.sites.renew(taken, until=21.0)
+        machine.go_back()
+        taken = other.sites.activate(9, owner="other", until=22.0, at=13.0)
+        assert [one.lost_by for one in taken] == ["other"] * len(SITES), "now the wait is over"
+
+
+@pytest.mark.parametrize("way", ["snapshot", "cut file"])
+def test_a_life_that_ended_does_not_come_back_with_the_state_that_it_had(way: Way) -> None:
+    with TimeMachine(way) as machine, opened(f"{machine.url}?shards=2") as store:
+        store.queues.discover(links(1, site=SITES[0]), at=1.0)
+        machine.remember()
+        lives = [store.lives.life]
+        for at in (2.0, 3.0, 4.0):
+            store.queues.discover(links(2, site=SITES[0]), at=at)
+            cursor = store.changes.end()
+            machine.go_back()
+            store.sites.renew([], until=at)
+            lives.append(store.lives.life)
+            assert store.lives.current() == store.lives.life
+            with pytest.raises(InputError, match="read the whole list first"):
+                store.changes.after(cursor, 9)
+        assert len(set(lives)) == 4
+
+
 def test_sites_of_a_new_store_and_of_a_crawl_started_again_on_its_own_server_are_not_waited_for(tmp_path: Path) -> None:
     for at in (1.0, 2.0):
         store = open_store(f"valkey://{tmp_path}", collection="tests", period_s=10.0)

@@ -21,7 +21,7 @@ detects the loss, at the latest until its term ends. So sites that are taken soo
 replaced, are marked (`records.LOST_LIFE`), and the ant that takes one waits until then. Each shard notices by itself
 that it has another server (`lua/parts/era.lua`), so the mark does not need a process that was there before. Sites that
 were given up in the present era are not marked, because a process stops all requests before it gives up sites
-(`before_loss`).
+(`before_loss`). They stay marked if that process itself had to wait for another one.
 
 A process without a memory of the lost time has nothing to repair: it reads an earlier, consistent state.
 
@@ -31,15 +31,17 @@ A store that no longer exists, because its server was emptied or replaced, ends 
 from __future__ import annotations
 
 import logging
+import math
 import secrets
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 from redis.exceptions import ResponseError
 
 from webfountain.errors import StoreError
+from webfountain.records import LOST_LIFE
 from webfountain.store.answers import SetBack
 from webfountain.store.shared.repeat_log import RepeatLog, SentStep
 from webfountain.store.shared.scripts import READING, Script, Shards, packed
@@ -62,6 +64,14 @@ REPEATED: Final = frozenset({"discover"})
 COUNTS_MS: Final = 3_600_000
 """Time for which a mark is valid. Shards drop the marks of silent processes after twice that (`lua/guard.lua`)."""
 _MILLISECONDS: Final = 1000
+
+
+class _Held(NamedTuple):
+    """A site that this process holds. While its leases end before `doubted`, another process may still use the site."""
+
+    token: int
+    owner: str
+    doubted: float
 
 
 class ServerLives:
@@ -91,7 +101,8 @@ class ServerLives:
         self._mended = 0  # number of repairs
         self._past: set[str] = set()  # lives that ended
         self._connections = connection.connections.made
-        self._held: dict[str, tuple[int, str]] = {}  # token and owner of each site that this process holds
+        self._held: dict[str, _Held] = {}  # the sites that this process holds
+        self._until = -math.inf  # latest end of their leases
         self._repeat_log = RepeatLog()
         self._voided: set[tuple[str, int]] = set()
         self._is_set_back = False
@@ -132,15 +143,21 @@ class ServerLives:
         """Return whether a site lease ended with a life, as the next `take_set_back` will report."""
         return (site, token) in self._voided
 
-    def hold(self, leases: Sequence[SiteLease]) -> None:
-        """Note sites that this process holds from now on."""
-        self._held.update((lease.site, (lease.token, lease.record.owner or "")) for lease in leases)
+    def hold(self, leases: Sequence[SiteLease], *, lease_s: float) -> None:
+        """Note sites that this process holds from now on. Leases last `lease_s`."""
+        for lease in leases:
+            doubted = lease.until + lease_s if lease.lost_by == LOST_LIFE else -math.inf
+            self._held[lease.site] = _Held(lease.token, lease.record.owner or "", doubted)
+
+    def prolong(self, until: float) -> None:
+        """Note that the leases of this process last until then."""
+        self._until = max(self._until, until)
 
     def drop(self, leases: Sequence[SiteLease]) -> None:
         """Record sites that this process no longer holds."""
         for lease in leases:
-            token, _ = self._held.get(lease.site, (None, ""))
-            if token == lease.token:
+            held = self._held.get(lease.site)
+            if held is not None and held.token == lease.token:
                 del self._held[lease.site]
 
     def repeat(self, call: Callable[[], object], *, size: int = 0, name: str | None = None) -> None:
@@ -280,12 +297,13 @@ class ServerLives:
         since = max((self._marks[shard] - mark for shard, mark in lost.items() if mark), default=None)
         for shard in lost:
             self._marks.pop(shard)
-        voided = [(site, *held) for site, held in self._held.items() if shards.of(site) in lost]
+        voided = [(site, held) for site, held in self._held.items() if shards.of(site) in lost]
         disowned: dict[int, list[list[Any]]] = {}
-        for site, token, owner in voided:
+        for site, held in voided:
             del self._held[site]
-            self._voided.add((site, token))
-            disowned.setdefault(shards.of(site), []).append([site, token, owner])
+            self._voided.add((site, held.token))
+            entry = [site, held.token, held.owner, held.doubted <= self._until]
+            disowned.setdefault(shards.of(site), []).append(entry)
         shards.run("disown", disowned)
         rows, calls = self._repeat_log.take(lost)
         for row in rows:

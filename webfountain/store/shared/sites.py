@@ -60,7 +60,7 @@ class SharedSites:
                 found += map(_taken, answers[shard])
                 if len(answers[shard]) < share:
                     waiting.remove(shard)
-        self._lives.hold(found)
+        self._lives.hold(found, lease_s=until - at)
         self._due_times.hurry(self._shards.of(lease.site) for lease in found if lease.record.immediate)
         return found
 
@@ -72,7 +72,7 @@ class SharedSites:
         answers = self._shards.run("activate", sent)
         # A site that was not due may be taken over when the lease ends.
         found = {shard: [_taken(answer) for answer in each] for shard, each in answers.items() if each}
-        self._lives.hold([lease for each in found.values() for lease in each])
+        self._lives.hold([lease for each in found.values() for lease in each], lease_s=until - at)
         self._due_times.ring(found)
         self._due_times.hurry(found)
         return [lease for each in found.values() for lease in each]
@@ -80,6 +80,7 @@ class SharedSites:
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
         """Prolong site leases. Three round trips, two of which check whether the store was set back or is gone."""
         self._shards.check()
+        self._lives.prolong(until)
         parts = self._shards.by_shard([(lease.site, lease) for lease in leases])
         sent = {s: [until, *([leases[i].site, leases[i].token] for i in positions)] for s, positions in parts.items()}
         held = [False] * len(leases)
