@@ -139,10 +139,10 @@ def test_ants_of_a_server_that_is_emptied_end_with_one_line_and_status_1(tmp_pat
     with TimeMachine("snapshot") as machine, TreeTown(["127.0.31.9"], 1, 500) as town:
         collection = policy(tmp_path, town.urls, politeness={"min_delay": "20ms", "delay_factor": 0})
         with Troop(collection, machine.url, tmp_path, 2) as troop:
-            until(lambda: len(town.visits) > 20, 60.0)
             with machine.client() as client:
+                until(lambda: len(town.visits) > 20 and client.hlen("{webfountain}ants") == 2, 240.0)
                 client.flushall()
-            assert troop.wait(60.0) == [1, 1]
+            assert troop.wait(240.0) == [1, 1]
             assert "Traceback" not in troop.said()
             for file in troop.errors:
                 assert file.read_text().splitlines()[-1].count("the store is gone: its server was emptied") == 1

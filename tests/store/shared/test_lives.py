@@ -301,6 +301,18 @@ def test_a_store_whose_server_was_emptied_is_gone_in_one_line() -> None:
         assert client.keys("*life") == [], "nothing is written into an empty server"
 
 
+def test_a_store_that_another_made_anew_on_an_emptied_server_is_gone_for_who_had_the_old_one() -> None:
+    """It was taken for a set-back, and what the process remembered went into the new store."""
+    with single() as (url, client), opened(f"{url}?shards=2") as store:
+        store.queues.discover(links(1, site=SITES[0]), at=1.0)
+        client.flushall()
+        with opened(f"{url}?shards=2") as new:
+            for _ in range(2):
+                with pytest.raises(StoreError, match="the store is gone: its server was emptied or replaced"):
+                    store.queues.discover(links(2, site=SITES[0]), at=2.0)
+            assert list(new.sites.names()) == []
+
+
 @pytest.mark.parametrize("shards", [1, 5])
 def test_a_cursor_is_refused_for_good_though_no_process_saw_the_loss(machine: TimeMachine, shards: int) -> None:
     url = f"{machine.url}?shards={shards}"

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 
     from webfountain.records import SiteLease
     from webfountain.store.shared.connection import ServerConnection
+    from webfountain.store.shared.meta import SharedMeta
 
 __all__ = ["GuardedShards", "ServerLives"]
 
@@ -79,20 +80,20 @@ class ServerLives:
 
     Parameters
     ----------
-    meta : key of the store's description
-    life : name of the present life, from that description
+    meta : the store's description
+    key : the key that contains it
     now : a clock whose milliseconds number the steps; it must not go back by hours between two processes
     """
 
     def __init__(
-        self, connection: ServerConnection, *, meta: bytes, life: str, now: Callable[[], float] = time.time
+        self, connection: ServerConnection, meta: SharedMeta, *, key: bytes, now: Callable[[], float] = time.time
     ) -> None:
-        self.life = life
+        self.life = meta.log
         self.process = secrets.token_hex(4)
         """Name of this process in the marks."""
         self._connection = connection
-        self._meta = meta
-        self._described: dict[str, Any] = {}
+        self._meta = key
+        self._described: dict[str, Any] = msgspec.to_builtins(meta)
         self._raw = b""  # `_described` as the server stores it
         self._now = now
         self._lock = threading.RLock()
@@ -262,7 +263,7 @@ class ServerLives:
         except msgspec.DecodeError:
             found = None  # another step has overwritten it
         known = self._described
-        if found is None or (known and any(found.get(name) != known[name] for name in ("collection", "shards"))):
+        if found is None or any(found.get(name, "") != known[name] for name in ("id", "collection", "shards")):
             raise StoreError(
                 f"{self._connection.shown}: the store is gone: its server was emptied or replaced; "
                 "bring its data back, or `webfountain import` an export of it, and start again"

@@ -27,6 +27,8 @@ class SharedMeta(msgspec.Struct, frozen=True):
     shards: Annotated[int, msgspec.Meta(ge=1, le=16_384)]
     log: str
     """Name of the change log, used in the log's cursors."""
+    id: str = ""
+    """Name of the store, which never changes: a store that is made anew on an emptied server has another one."""
     change: str = ""
     """Name of the present revision; "" for none."""
     unit: float = 0.0

@@ -99,7 +99,7 @@ def open_shared(
                 shards.keep_era()
             maintenance = SharedMaintenance(connection, shards, entry, values=keys.values, claims=claims, use=use)
             meta = maintenance.agree(period_s=period_s, fastest_s=fastest_s, corrects=at is not None)
-            log = ShardedChangeLog(shards, ServerLives(connection, meta=keys.meta, life=meta.log))
+            log = ShardedChangeLog(shards, ServerLives(connection, meta, key=keys.meta))
             rank_sites(shards, lambda: {change.site: change.at for change in log.every()})
     except BaseException:
         connection.close()
@@ -182,7 +182,9 @@ def load_shared(url: str, rows: Iterator[Row]) -> None:
     keys, head = store_keys(prefix), head_of(rows)
     with contextlib.closing(connect(url)) as connection:
         entry = MetaEntry(connection, keys.meta)
-        meta = SharedMeta(IMPORTING, head.collection, head.period_s, head.fastest_s, count, head.log)
+        meta = SharedMeta(
+            IMPORTING, head.collection, head.period_s, head.fastest_s, count, head.log, id=secrets.token_hex(8)
+        )
         if not entry.add(meta):
             found = entry.read()
             if found is None or found.format != IMPORTING:
@@ -227,7 +229,9 @@ def _made(
         if collection is None or period_s is None:
             raise InputError(f"--store {shown!r}: there is no store there (`webfountain crawl` makes one)")
         fastest = period_s / _FASTEST if fastest_s is None else fastest_s
-        made = SharedMeta(FORMAT, collection, period_s, fastest, shards, secrets.token_hex(4))
+        made = SharedMeta(
+            FORMAT, collection, period_s, fastest, shards, log=secrets.token_hex(4), id=secrets.token_hex(8)
+        )
         is_new = entry.add(made)
         meta = made if is_new else entry.read() or made
     if meta.format == IMPORTING:

@@ -69,7 +69,7 @@ class SharedStore:
         self._use = use
         self._server = server
         rng = random.Random()
-        self.lives = lives = ServerLives(connection, meta=keys.meta, life=meta.log)
+        self.lives = lives = ServerLives(connection, meta, key=keys.meta)
         self._shards = shards = GuardedShards(connection, prefix=keys.prefix, count=meta.shards, lives=lives)
         due_times = DueTimes(connection, shards, key=keys.bell, rng=rng)
         lives.after_loss(due_times.begin_anew)
