@@ -17,8 +17,9 @@ import pytest
 from webfountain.core.sketch import SKETCH_BYTES
 from webfountain.duplicates.index import DuplicateIndex, IndexedPage
 from webfountain.duplicates.index_check import damaged_index, mend_index
+from webfountain.ranking.link_files import LogFiles
 from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, fingerprint
-from webfountain.ranking.log_completeness import damaged_files, mend
+from webfountain.ranking.log_completeness import GRACE_S, complete_since, damaged_files, mend
 from webfountain.ranking.ranker_process import Job, carry_out
 from webfountain.ranking.scores import EpochScores, damaged_scores, mend_scores, publish_scores
 from webfountain.records import Link
@@ -94,6 +95,38 @@ def test_a_log_with_a_damaged_file_is_read_and_ranked_again(tmp_path: Path, seed
             assert len(rows_of(str(copy))) >= 20, what
             epoch = carry_out(Job(str(copy), str(copy / "scores"), at=1.0))
             assert epoch == 1, what
+
+
+@pytest.mark.parametrize("kind", ["links", "names"])
+@pytest.mark.parametrize("place", [0, -1])
+def test_a_segment_that_was_deleted_is_missed(
+    tmp_path: Path, kind: str, place: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """No other file named it before the next compaction: its pages were without a row, and nothing said so."""
+    url = log(tmp_path)
+    assert damaged_files(url) == []
+    segments = sorted(Path(url).glob(f"segments/{kind}-*"), key=lambda path: path.name[-24:])
+    live = [path for path in segments if f"segments/{path.name}" not in LogFiles(url).manifest().contained]
+    live[place].unlink()
+    [line] = damaged_files(url)
+    assert live[place].name in line
+    assert carry_out(Job(url, str(tmp_path / "scores"), at=1.0)) == 1
+    assert live[place].name in capfd.readouterr().err
+    assert complete_since(LogFiles(url)) == 1.0 + GRACE_S, "so its pages are logged again at their next visit"
+    assert damaged_files(url) == []
+
+
+def test_segments_in_the_shards_are_not_missed(tmp_path: Path) -> None:
+    """They are deleted by the second compaction after them."""
+    url = log(tmp_path)
+    for number in range(4):
+        writer = LinkLog(url, writer="ant")
+        writer.append(f"http://1.example/{number}", "http://1.example", at=100.0 + number, links=[])
+        writer.close()
+        compact(url)
+        assert damaged_files(url) == []
+    registers = list((Path(url) / "written").iterdir())
+    assert len(registers) <= 2, "those of writers whose segments are in the shards are gone"
 
 
 @pytest.mark.parametrize(

@@ -156,7 +156,11 @@ class LogFiles:
         gone = [each for each in self.listed("shards") if each not in kept]
         gone += [each for each in self.listed("segments") if each in set(manifest.contained)]
         for each in gone:
-            self._fs.rm_file(self._path(each))
+            self.remove(each)
+
+    def remove(self, name: str) -> None:
+        """Delete a file."""
+        self._fs.rm_file(self._path(name))
 
     def read(self, name: str) -> pa.Table:
         """Return the whole file. Raises DamagedFile, or RepositoryError if the disk reports an error."""
@@ -197,13 +201,13 @@ class LogFiles:
         return DamagedFile(name, f"{self._path(name)}: damaged: {words}")
 
     def set_aside(self, name: str) -> None:
-        """Move a damaged file to the folder `damaged`. Do nothing if it does not exist."""
-        there = self._path(f"{_DAMAGED}/{name.replace('/', '-')}")
+        """Move a damaged file to the folder `damaged`. For a missing one, make an empty file there."""
+        there = f"{_DAMAGED}/{name.replace('/', '-')}"
         try:
             self._make_folder(self._path(_DAMAGED))
-            self._fs.mv(self._path(name), there)
+            self._fs.mv(self._path(name), self._path(there))
         except FileNotFoundError:
-            return
+            self._write(there, b"")
         except OSError as error:
             raise RepositoryError(f"{self._path(name)}: {error}") from error
 
@@ -241,12 +245,17 @@ class LogFiles:
         for each in (self._root, path):
             Path(each).mkdir(mode=0o700, parents=True, exist_ok=True)
 
-    def listed(self, folder: str) -> list[str]:
+    def aside(self) -> list[str]:
+        """Return the names of segments that were set aside."""
+        found = [each.removeprefix(f"{_DAMAGED}/") for each in self.listed(_DAMAGED)]
+        return [each.replace("-", "/", 1) for each in found if each.startswith("segments-")]
+
+    def listed(self, folder: str, *, suffix: str = ".parquet") -> list[str]:
         try:
             found = self._fs.ls(self._path(folder), detail=False)
         except FileNotFoundError:
             return []
-        return sorted(f"{folder}/{each.rpartition('/')[2]}" for each in found if each.endswith(".parquet"))
+        return sorted(f"{folder}/{each.rpartition('/')[2]}" for each in found if each.endswith(suffix))
 
     def _path(self, name: str) -> str:
         return f"{self._root}/{name}"

@@ -31,6 +31,7 @@ from xxhash import xxh3_64_digest, xxh3_64_intdigest
 from webfountain.ranking.link_files import NAME, ROW, LogFiles, Manifest, shard_name
 from webfountain.ranking.link_journal import JournalRow, LinkJournal, left_behind
 from webfountain.ranking.scores import UNFOLLOWED
+from webfountain.ranking.segment_register import SegmentRegister, damaged_registers, drop_old_registers
 from webfountain.records import Link
 from webfountain.urls import site_of
 
@@ -83,6 +84,7 @@ class LinkLog:
         self._period, self._rows = period, rows
         # A file name is never used again, because the manifest may still list an older file of that name as contained.
         self._writer = f"{writer}-{secrets.token_hex(4)}"
+        self._register = SegmentRegister(self._files, self._writer)
         self._sequence = 0
         self._named: set[bytes] = set()
         self._sites = _Sites()
@@ -190,6 +192,7 @@ class LinkLog:
             schema=ROW,
         )
         stem = f"{self._current:08d}-{self._writer}-{self._sequence:016d}.parquet"
+        segments = [f"segments/names-{stem}", f"segments/links-{stem}"][not self._names :]
         if self._names:
             names = [
                 _uint64([link.key for link in self._names]),
@@ -199,6 +202,7 @@ class LinkLog:
             # Write the names first, so that whoever reads a row finds its names.
             self._files.write_table(f"segments/names-{stem}", pa.table(names, schema=NAME))
         self._files.write_table(f"segments/links-{stem}", table)
+        self._register.add(segments)
         self._sequence += count
         self._clear()
         if self._journal is not None:
@@ -319,7 +323,7 @@ def compact(url: str, *, shards: int | None = None) -> int:
     that share a log must ensure this themselves. Memory is needed for the rows since the last compaction and one
     shard. `shards` is fixed at the first compaction (default 16).
 
-    Raises RepositoryError if a file cannot be read or written; the old manifest then stays valid.
+    Raises RepositoryError if a file is missing, or cannot be read or written; the old manifest then stays valid.
     """
     files = LogFiles(url)
     with files.lock():
@@ -330,7 +334,10 @@ def _compacted(files: LogFiles, shards: int | None) -> int:
     manifest = files.manifest()
     if not manifest.generation:
         manifest = Manifest(shards=shards or manifest.shards)
+    for error in damaged_registers(files, manifest):
+        raise error
     files.sweep(manifest)
+    drop_old_registers(files, manifest)
     segments = files.segments(manifest)
     if not segments:
         return sum(files.count(file) for file in manifest.rows)

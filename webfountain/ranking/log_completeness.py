@@ -6,7 +6,7 @@ became complete: then its links are read again (`pages.examiner`). So no row is 
 visit. The time is in a small file of the log, for all crawls that write it.
 
 `mend` repairs a log. Unreadable files are moved to the folder `damaged` of the log. An empty shard replaces a missing
-one. If the manifest is lost, the newest complete set of shards is used again. The ranker repairs a log that it cannot
+one. A missing segment is found by the register of its writer (`segment_register`). If the manifest is lost, the newest complete set of shards is used again. The ranker repairs a log that it cannot
 read (`ranker_process`). ``webfountain check`` reads all of a log and repairs it.
 """
 
@@ -18,6 +18,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from webfountain.ranking.link_files import MANIFEST, NAME, ROW, DamagedFile, LogFiles, Manifest
+from webfountain.ranking.segment_register import damaged_registers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -124,6 +125,7 @@ def _damaged(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
                 pass
         except DamagedFile as error:
             yield error
+    yield from damaged_registers(files, manifest)
     try:
         complete_since(files)
     except DamagedFile as error:

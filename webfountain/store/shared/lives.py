@@ -67,7 +67,7 @@ COUNTS_MS: Final = 3_600_000
 _MILLISECONDS: Final = 1000
 
 
-class _Held(NamedTuple):
+class _HeldSite(NamedTuple):
     """A site that this process holds. While its leases end before `doubted`, another process may still use the site."""
 
     token: int
@@ -102,7 +102,7 @@ class ServerLives:
         self._mended = 0  # number of repairs
         self._past: set[str] = set()  # lives that ended
         self._connections = connection.connections.made
-        self._held: dict[str, _Held] = {}  # the sites that this process holds
+        self._held: dict[str, _HeldSite] = {}  # the sites that this process holds
         self._until = -math.inf  # latest end of their leases
         self._repeat_log = RepeatLog()
         self._voided: set[tuple[str, int]] = set()
@@ -148,7 +148,7 @@ class ServerLives:
         """Note sites that this process holds from now on. Leases last `lease_s`."""
         for lease in leases:
             doubted = lease.until + lease_s if lease.lost_by == LOST_LIFE else -math.inf
-            self._held[lease.site] = _Held(lease.token, lease.record.owner or "", doubted)
+            self._held[lease.site] = _HeldSite(lease.token, lease.record.owner or "", doubted)
 
     def prolong(self, until: float) -> None:
         """Note that the leases of this process last until then."""
