@@ -6,8 +6,9 @@ became complete: then its links are read again (`pages.examiner`). So no row is 
 visit. The time is in a small file of the log, for all crawls that write it.
 
 `mend` repairs a log. Unreadable files are moved to the folder `damaged` of the log. An empty shard replaces a missing
-one. A missing segment is found by the register of its writer (`segment_register`). If the manifest is lost, the newest complete set of shards is used again. The ranker repairs a log that it cannot
-read (`ranker_process`). ``webfountain check`` reads all of a log and repairs it.
+one. A missing segment is found by the register of its writer (`segment_register`). If the manifest is lost, the newest
+complete set of shards is used again. The ranker repairs a log that it cannot read (`ranker_process`). ``webfountain
+check`` reads all of a log and repairs it.
 """
 
 from __future__ import annotations
