@@ -8,7 +8,7 @@ from importlib.resources import files
 import pytest
 
 from webfountain.store.shared.layout import CONSTANTS, KEYS
-from webfountain.store.shared.step_text import step_text
+from webfountain.store.shared.scripts import step_text
 
 LUA = files("webfountain.store.shared") / "lua"
 MADE = re.compile(r"^local (?:function )?([\w, ]+?)(?: =|\(|$)", re.MULTILINE)

@@ -20,8 +20,8 @@ from webfountain.store import revision
 from webfountain.store.answers import ParkRequest
 from webfountain.store.contract import PLAN
 from webfountain.store.opening import open_store
-from webfountain.store.shared import maintenance, unit_use
-from webfountain.store.shared.revised_shard import RevisedShard
+from webfountain.store.shared import maintenance
+from webfountain.store.shared.shard_passes import RevisedShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -153,7 +153,7 @@ def test_a_change_that_was_killed_goes_on_at_the_next_opening(
             with pytest.raises(Killed):
                 opened(url, 48.0, 4.0)
         patch.setattr(RevisedShard, "replace", replace)
-        patch.setattr(unit_use, "OPENING_S", 0.0)
+        patch.setattr(maintenance, "OPENING_S", 0.0)
         with contextlib.closing(opened(url, 48.0, 4.0)) as store:
             assert records(store) == expected(folder)
             store.check_valid()  # type: ignore[attr-defined]

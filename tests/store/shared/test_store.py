@@ -33,9 +33,9 @@ from webfountain.store.locations import without_password
 from webfountain.store.opening import open_store
 from webfountain.store.shared.connection import connect
 from webfountain.store.shared.due_times import ALL_AGAIN_S, DueTimes
+from webfountain.store.shared.layout import store_keys
 from webfountain.store.shared.opening import FORMAT
 from webfountain.store.shared.scripts import Shards
-from webfountain.store.shared.store_keys import store_keys
 from webfountain.store.transfer_rows import ChangeEntry
 
 if TYPE_CHECKING:

@@ -18,5 +18,8 @@ Leased URLs are in the same tree, in a lane of their own, so a takeover finds th
 shard has its own change log, written by the same steps that change the pages. `change_log` reads these logs as one.
 
 `claims` contains what the processes of one store divide among themselves. `due_times` contains the signals that they
-send each other. `opening` opens or creates the store, and warns of server settings that endanger it.
+send each other. `lives` detect that a server went back in time, and repeat lost work from `repeat_log`. `opening` opens
+or creates the store, and warns of server settings that endanger it; `maintenance` agrees with other processes on its
+units and time, `shard_passes` reads and rewrites all of it, and `transfer` moves it to another store, during a
+`write_pause`. `private` is a server that belongs to one crawl.
 """

@@ -4,28 +4,36 @@ The steps of a shard write its log. Each shard numbers its own entries. A cursor
 poll returns the new entries of every shard, and none twice. All entries of one page are in one shard, in the order of
 their steps. If the clocks of processes differ, the order of entries in different shards is wrong by the same time. An
 entry whose time is earlier than a cursor's may still come after that cursor.
+
+A cursor also contains a hash of the times of the entries with its numbers. A shard that lost entries gives their
+numbers to new entries with other times. Then the hash differs, and the log refuses each cursor after a lost entry,
+however long it has grown since.
 """
 
 from __future__ import annotations
 
+import base64
 import heapq
 import struct
 from typing import TYPE_CHECKING, Final
 
 import msgspec
+import xxhash
 
 from webfountain.errors import CursorLost
 from webfountain.records import Change
-from webfountain.store.change_log import BEGIN_ANEW, too_old, without_text
-from webfountain.store.shared.log_position import LogPosition, numbers_of
+from webfountain.store.change_log import BEGIN_ANEW, cursor_at, is_cursor, no_cursor, sequence_of, too_old, without_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from webfountain.store.shared.lives import ServerLives
     from webfountain.store.shared.scripts import Shards
 
-__all__ = ["ShardedChangeLog", "encode_entry"]
+__all__ = ["LogPosition", "ShardedChangeLog", "encode_entry"]
+
+_ENTRY: Final = struct.Struct(">IQd")
+_HASH_BYTES: Final = 4
 
 _AT_ONCE: Final = 1000
 """Number of entries that one script reads or drops."""
@@ -36,6 +44,98 @@ _SPARE: Final = 16
 _TIME: Final = struct.Struct(">d")
 _encode = msgspec.msgpack.Encoder().encode
 _entry = msgspec.msgpack.Decoder(Change)
+
+
+class LogPosition:
+    """The number and the time of one entry per shard. The time is 0.0 if it is no longer known."""
+
+    def __init__(self, numbers: Sequence[int], times: Sequence[float]) -> None:
+        self.numbers = list(numbers)
+        self._times = list(times)
+        self._hash = 0
+        for shard in range(len(self.numbers)):
+            self._hash ^= self._term(shard)
+
+    def advance(self, shard: int, number: int, at: float) -> None:
+        """Move on to an entry of a shard."""
+        self._hash ^= self._term(shard)
+        self.numbers[shard], self._times[shard] = number, at
+        self._hash ^= self._term(shard)
+
+    def cursor(self, log: str) -> str:
+        """Return the cursor: the smallest number, the distance of each number from it as varints, and the hash."""
+        if len(self.numbers) == 1:
+            return cursor_at(log, self.numbers[0], self._times[0] or None)
+        least = min(self.numbers)
+        parts = [_varint(number) for number in (least, *(number - least for number in self.numbers))]
+        packed = b"".join([*parts, self._hash.to_bytes(_HASH_BYTES, "big")])
+        return f"{log}.{base64.urlsafe_b64encode(packed).decode().rstrip('=')}"
+
+    def check(self, cursor: str, log: str, dropped: Sequence[int], last: Sequence[int]) -> None:
+        """Raise the errors of `Changes.changes` if a cursor with these numbers is invalid or too old."""
+        if len(last) == 1:
+            at = self._times[0] or None
+            sequence_of(cursor, log, first=dropped[0] + 1, last=last[0], time_of=lambda _: at)
+            return
+        if cursor.partition(".")[0] != log or any(a > b for a, b in zip(self.numbers, last, strict=True)):
+            raise no_cursor(cursor)
+        if any(a < b for a, b in zip(self.numbers, dropped, strict=True)):
+            raise too_old(cursor)
+        _, kept = _parsed(cursor, len(last))
+        if kept and int.from_bytes(kept, "big") != self._hash:
+            raise no_cursor(cursor)  # from entries that a shard has lost
+
+    def _term(self, shard: int) -> int:
+        number = self.numbers[shard]
+        return xxhash.xxh32_intdigest(_ENTRY.pack(shard, number, self._times[shard])) if number else 0
+
+
+def _numbers_of(cursor: str, shards: int) -> list[int]:
+    """Return the numbers in a cursor of a log of `count` shards. Raise InputError for an invalid text."""
+    if not is_cursor(cursor):
+        raise no_cursor(cursor)
+    if shards == 1:
+        if "." in cursor:
+            raise no_cursor(cursor)
+        return [int(cursor.split("-")[1])]
+    return _parsed(cursor, shards)[0]
+
+
+def _parsed(cursor: str, shards: int) -> tuple[list[int], bytes]:
+    """Return the numbers and the hash. Cursors of older versions have no hash."""
+    text = cursor.partition(".")[2]
+    if not text or len(text) % 4 == 1:
+        raise no_cursor(cursor)
+    packed = base64.urlsafe_b64decode(text + "=" * (-len(text) % 4))
+    numbers, used = _numbers(packed, shards + 1)
+    if len(numbers) != shards + 1 or len(packed) - used not in (0, _HASH_BYTES):
+        raise no_cursor(cursor)
+    least, *above = numbers
+    return [least + number for number in above], packed[used:]
+
+
+def _varint(number: int) -> bytes:
+    """Encode a number with seven bits per byte, lowest first. All bytes but the last have the eighth bit set."""
+    parts = bytearray()
+    while number >= 0x80:
+        parts.append(number & 0x7F | 0x80)
+        number >>= 7
+    parts.append(number)
+    return bytes(parts)
+
+
+def _numbers(packed: Iterable[int], most: int) -> tuple[list[int], int]:
+    """Decode up to `count` varints. Return them and the number of bytes read."""
+    numbers, number, shift, used = [], 0, 0, 0
+    for place, byte in enumerate(packed, 1):
+        number |= (byte & 0x7F) << shift
+        shift += 7
+        if byte < 0x80:
+            numbers.append(number)
+            number, shift, used = 0, 0, place
+            if len(numbers) == most:
+                break
+    return numbers, used
 
 
 def encode_entry(entry: Change | None) -> bytes | bool:
@@ -69,7 +169,7 @@ class ShardedChangeLog:
         """
         log = self._lives.current()
         dropped, last = self._bounds()
-        position = self._at(dropped if cursor is None else numbers_of(cursor, self._shards.count))
+        position = self._at(dropped if cursor is None else _numbers_of(cursor, self._shards.count))
         if cursor is not None:
             position.check(cursor, log, dropped, last)
         begin = {shard: at for shard, at in enumerate(position.numbers) if at < last[shard]}

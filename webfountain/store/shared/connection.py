@@ -36,8 +36,7 @@ from redis.retry import Retry
 
 from webfountain.errors import InputError, StoreAway, StoreError
 from webfountain.store.locations import without_password
-from webfountain.store.shared.end_limit import EndLimit
-from webfountain.store.shared.outage import Outage
+from webfountain.store.shared.outage import EndLimit, Outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

@@ -1,16 +1,16 @@
-"""Numbers and names that the Lua scripts of a shared store share with the Python code.
+"""Keys of a shared store on its server, with the numbers that its Lua scripts share with the Python code.
 
-They are defined only here. `step_text` writes them in front of each script.
+They are defined only here. `scripts` writes them in front of each script.
 """
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 from webfountain.records import STATES
 from webfountain.store.lanes import ADVANCED, CLASSES, LANES, RETRY, RETRY_SHARE
 
-__all__ = ["CONSTANTS", "FIRST_LANE", "HAS_COPY", "HAS_DUE", "KEYS", "LEASED", "NODE_SIZE"]
+__all__ = ["CONSTANTS", "FIRST_LANE", "HAS_COPY", "HAS_DUE", "KEYS", "LEASED", "NODE_SIZE", "StoreKeys", "store_keys"]
 
 KEYS: Final = (
     "pages",
@@ -59,3 +59,22 @@ CONSTANTS: Final[dict[str, int]] = {
     "COPY_BYTES": 18,
 }
 """Constants of the scripts."""
+
+
+class StoreKeys(NamedTuple):
+    """`prefix` begins each key of the store."""
+
+    prefix: str
+    meta: bytes
+    """The store's description."""
+    values: bytes
+    """Its published values."""
+    inbox: bytes
+    """Notes to the crawl."""
+    bell: bytes
+    """Channel of signals between processes, which name the shards with something new."""
+
+
+def store_keys(prefix: str) -> StoreKeys:
+    """Return the keys of the store whose keys begin with `prefix`."""
+    return StoreKeys(prefix, *(f"{{{prefix}}}{name}".encode() for name in ("meta", "values", "inbox", "bell")))

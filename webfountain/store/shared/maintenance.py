@@ -4,12 +4,14 @@ Place in the walk: a crawl opens a shared store. When its policy file has anothe
 than the store, the crawl begins a *change*. The census rows and the plan are deleted, because they are in the old
 units. The bucket bytes are computed again from the histories. If the latest step is later than the server's clock, the
 change moves times instead. Other processes that open the store wait meanwhile. After a crash the next opening
-continues the change. A change is refused while others crawl (`unit_use`).
+continues the change. A change is refused while others crawl: each process claims the store in its units (`UnitUse`).
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
+import math
 import secrets
 import time
 from typing import TYPE_CHECKING, Any, Final
@@ -20,7 +22,7 @@ from webfountain.errors import StoreError, StoreHeld
 from webfountain.store.census_counting import period_of
 from webfountain.store.contract import PLAN
 from webfountain.store.revision import TOLERANCE_S, ClockCorrection, UnitConversion, revise, seconds_ahead
-from webfountain.store.shared.revised_shard import RevisedShard
+from webfountain.store.shared.shard_passes import RevisedShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,9 +33,11 @@ if TYPE_CHECKING:
     from webfountain.store.shared.connection import ServerConnection
     from webfountain.store.shared.meta import MetaEntry, SharedMeta
     from webfountain.store.shared.scripts import Shards
-    from webfountain.store.shared.unit_use import UnitUse
 
-__all__ = ["SharedMaintenance", "latest"]
+__all__ = ["OPENING_S", "SharedMaintenance", "UnitUse", "latest"]
+
+OPENING_S: Final = 30.0
+"""Duration of a claim on ``unit/NAME``, s. By then an ant has claimed its own name."""
 
 logger = logging.getLogger(__name__)
 
@@ -50,6 +54,28 @@ LONGEST_CLAIM_S: Final = 7200.0
 """Longest time for which an ant claims its name, s: two of the longest heartbeats."""
 _REST_S: Final = 0.2
 _LOCK: Final = "role/units"
+
+
+class UnitUse:
+    """The claim of a process that is about to use a store in its units."""
+
+    def __init__(self, claims: SharedClaims, *, steady: Callable[[], float] = time.monotonic) -> None:
+        self.name = f"unit/{secrets.token_hex(8)}"
+        self._claims = claims
+        self._steady = steady
+        self._until = -math.inf
+
+    def begin(self, units: bytes, *, at: float) -> None:
+        """Claim for some seconds from `at`. A later call prolongs the claim."""
+        self._until = self._steady() + OPENING_S
+        self._claims.claim([self.name], owner=self.name, until=at + OPENING_S, at=at, notes={self.name: units})
+
+    def end(self) -> None:
+        """Release the claim. Without this call it expires on the server."""
+        if self._steady() < self._until:
+            with contextlib.suppress(StoreError):
+                self._claims.drop({self.name: 0.0}, owner=self.name, at=0.0)
+        self._until = -math.inf
 
 
 def latest(shards: Shards) -> float | None:

@@ -19,17 +19,15 @@ from webfountain.store.locations import without_password
 from webfountain.store.shared.change_log import ShardedChangeLog
 from webfountain.store.shared.claims import SharedClaims
 from webfountain.store.shared.connection import SHORTEST_S, TIMEOUT_S, connect, query_of
-from webfountain.store.shared.layout import KEYS
+from webfountain.store.shared.layout import KEYS, store_keys
 from webfountain.store.shared.lives import ServerLives
-from webfountain.store.shared.maintenance import SharedMaintenance
+from webfountain.store.shared.maintenance import SharedMaintenance, UnitUse
 from webfountain.store.shared.meta import MetaEntry, SharedMeta
 from webfountain.store.shared.private import CRAWL, PrivateServer, is_running, socket_of
 from webfountain.store.shared.scripts import Shards
-from webfountain.store.shared.site_ranks import rank_sites
+from webfountain.store.shared.sites import rank_sites
 from webfountain.store.shared.store import SharedStore
-from webfountain.store.shared.store_keys import store_keys
 from webfountain.store.shared.transfer import fill
-from webfountain.store.shared.unit_use import UnitUse
 from webfountain.store.transfer_rows import head_of
 
 if TYPE_CHECKING:
@@ -37,7 +35,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from webfountain.store.shared.connection import ServerConnection
-    from webfountain.store.shared.store_keys import StoreKeys
+    from webfountain.store.shared.layout import StoreKeys
     from webfountain.store.transfer_rows import Row
 
 __all__ = [

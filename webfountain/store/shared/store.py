@@ -7,10 +7,10 @@ in one round trip. One thread takes steps. Another thread may read meanwhile.
 from __future__ import annotations
 
 import random
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from webfountain.records import STATES
-from webfountain.store.shared.board import SharedBoard
 from webfountain.store.shared.census import SharedCensus
 from webfountain.store.shared.change_log import ShardedChangeLog
 from webfountain.store.shared.codec import decode_value
@@ -20,7 +20,7 @@ from webfountain.store.shared.layout import LEASED
 from webfountain.store.shared.lives import GuardedShards, ServerLives
 from webfountain.store.shared.pages import SharedPages
 from webfountain.store.shared.queues import SharedQueues
-from webfountain.store.shared.recount import recount_shards
+from webfountain.store.shared.shard_passes import recount_shards
 from webfountain.store.shared.sites import SharedSites
 from webfountain.store.shared.transfer import server_rows
 from webfountain.store.transfer_rows import Head
@@ -30,19 +30,43 @@ if TYPE_CHECKING:
 
     from webfountain.store.shared.claims import SharedClaims
     from webfountain.store.shared.connection import ServerConnection
+    from webfountain.store.shared.layout import StoreKeys
+    from webfountain.store.shared.maintenance import UnitUse
     from webfountain.store.shared.meta import SharedMeta
     from webfountain.store.shared.private import PrivateServer
-    from webfountain.store.shared.store_keys import StoreKeys
-    from webfountain.store.shared.unit_use import UnitUse
     from webfountain.store.shared_contract import FeedForm
     from webfountain.store.transfer_rows import Row
 
-__all__ = ["SharedStore"]
+__all__ = ["SharedBoard", "SharedStore"]
 
 CLOSE_S: Final = 2.0
 """Maximum time that closing a store waits for its server, s."""
 SERVER_END_S: Final = 1.5
 """Time that the store's own server gets to end after calls no longer wait for it, s."""
+
+
+class SharedBoard:
+    """A `Board` in one hash of a server, under `key`."""
+
+    def __init__(self, connection: ServerConnection, lives: ServerLives, *, key: bytes) -> None:
+        self._connection = connection
+        self._lives = lives
+        self._key = key
+
+    def value(self, name: str) -> bytes | None:
+        """Return the present value of a name. One round trip."""
+        found: bytes | None = self._connection.ask(self._key, "HGET", self._key, name)
+        return found
+
+    def put_value(self, name: str, value: bytes) -> None:
+        """Publish a value. One round trip."""
+        self._connection.ask(self._key, "HSET", self._key, name, value)
+        self._lives.repeat(partial(self.put_value, name, value), size=len(value), name=name)
+
+    def settle_value(self, name: str, value: bytes) -> bytes:
+        """Publish a value unless the name already has one. Two round trips."""
+        self._connection.ask(self._key, "HSETNX", self._key, name, value)
+        return self.value(name) or value
 
 
 class SharedStore:

@@ -1,4 +1,4 @@
--- What every step uses. Before it stand the names of the keys and the constants (`step_text.py`).
+-- What every step uses. Before it stand the names of the keys and the constants (`scripts.py`).
 --
 -- KEYS   the fourteen keys of one shard, all in one hash slot, the same for every step (`scripts.py` builds them):
 --        pages    hash   site number .. page key -> value, see below
