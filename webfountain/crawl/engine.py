@@ -17,11 +17,16 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Any, Final
 
+from pydispatch.dispatcher import getAllReceivers, liveReceivers
 from scrapy import Request, signals
 from scrapy.core.scraper import Scraper
+from scrapy.core.spidermw import SpiderMiddlewareManager
+from scrapy.extensions.closespider import CloseSpider
+from scrapy.extensions.corestats import CoreStats
 from scrapy.extensions.feedexport import FeedExporter
 from scrapy.extensions.postprocessing import PostProcessingManager
 from scrapy.pipelines import ItemPipelineManager
+from scrapy.signalmanager import SignalManager
 from scrapy.utils.asyncgen import as_async_generator
 from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.defer import _schedule_coro, aiter_errback
@@ -55,6 +60,8 @@ __all__ = [
 logger = logging.getLogger(__name__)
 
 _INSPECTING: Final = frozenset(f"scrapy.commands.{name}" for name in ("shell", "fetch", "parse", "check", "bench"))
+_PLAIN: Final = frozenset((CoreStats, FeedExporter, CloseSpider))
+"""Extensions whose receivers of signals are plain functions that return nothing to wait for."""
 
 
 class _InProgress(set[Any]):
@@ -185,11 +192,17 @@ def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[
     """While the spider works on a request's response or failure, set `current` to `of(request)`, if that is not None.
 
     What callbacks yield is processed as usual, `CONCURRENT_ITEMS` at a time. Tasks are made only for items, and only
-    where there are pipelines. Scrapy makes a hundred tasks for every response, which takes 0.45 ms per page.
+    where there are pipelines. Scrapy makes a hundred tasks for every response, which takes 0.45 ms per page. What has
+    no part in a crawl takes no time either: the chain of spider middlewares where there are none, and a task for each
+    receiver of an item's signal.
     """
     scraper = crawler.engine.scraper
     if type(scraper) is not Scraper:
         return
+    if type(scraper.spidermw) is SpiderMiddlewareManager and not scraper.spidermw.middlewares:
+        scraper.spidermw.scrape_response_async = _scrape_at_once  # type: ignore[method-assign, assignment]
+    if type(scraper.signals) is SignalManager:
+        scraper.signals = _ScraperSignals(crawler)
     if current is not None:
         scraper._scrape = functools.partial(_scrape_one, scraper._scrape, current, of)  # type: ignore[method-assign]
     most = scraper.concurrent_items if scraper.itemproc.middlewares else 1
@@ -226,7 +239,27 @@ async def _scrape_one(
         current.reset(token)
 
 
+class _ScraperSignals(SignalManager):
+    """The scraper's signals. Receivers that are known to be plain functions are called without a task for each."""
+
+    async def send_catch_log_async(self, signal: Any, **kwargs: Any) -> list[tuple[Any, Any]]:
+        """Send a signal as `SignalManager` does."""
+        receivers = liveReceivers(getAllReceivers(self.sender, signal))
+        if all(type(getattr(receiver, "__self__", None)) in _PLAIN for receiver in receivers):
+            return self.send_catch_log(signal, **kwargs)
+        return await super().send_catch_log_async(signal, **kwargs)
+
+
+async def _scrape_at_once(scrape: Callable[[Any, Request], Awaitable[Any]], response: Any, request: Request) -> Any:
+    """Return what a callback returned, for no spider middleware sees it."""
+    return await scrape(response, request)
+
+
 async def _process_output(scraper: Scraper, most: int, result: Any, request: Request, response: Any) -> None:
+    if most == 1 and isinstance(result, list):  # no error can come from it, and nothing runs beside it
+        for output in result:
+            await _process_one(scraper, output, response)
+        return
     outputs = aiter_errback(as_async_generator(result), scraper.handle_spider_error, request, response)
     running: set[asyncio.Task[None]] = set()
     async for output in outputs:
