@@ -371,7 +371,7 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "no such command": (("crawll",), "No such command 'crawll'"),
     "no such option": (("status", "--stoer", "x"), "--stoer"),
     "no collection": (("crawl",), "Missing argument 'COLLECTION'"),
-    "no policy file": (("crawl", "absent.toml"), "absent.toml: cannot be read"),
+    "no policy file": (("crawl", "absent.toml"), "absent.toml: there is no such file"),
     "no such setting": (("crawl", "good.toml", "-s", "WEBFOUNTAIN_HANDS=3"), "did you mean WEBFOUNTAIN_HAND"),
     "setting of another type": (("crawl", "good.toml", "-s", "WEBFOUNTAIN_HAND=many"), "WEBFOUNTAIN_HAND: 'many'"),
     "setting without a value": (("crawl", "good.toml", "-s", "LOG_LEVEL"), "-s 'LOG_LEVEL'"),

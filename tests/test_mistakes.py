@@ -167,9 +167,9 @@ LINES: dict[str, Mistake] = {
     "no such command": Mistake("statsu", "No such command 'statsu'"),
     "no such option": Mistake("status --stor x", "--stor"),
     "an option without its value": Mistake("status --store", "--store"),
-    "no collection": Mistake("crawl", "Missing argument 'COLLECTION'"),
+    "no collection": Mistake("crawl", "Missing argument 'COLLECTION'. (`webfountain crawl --help` has an example)"),
     "a folder for a collection": Mistake("crawl folder", "folder: cannot be read"),
-    "no such file": Mistake("crawl absent.toml", "absent.toml: cannot be read"),
+    "no such file": Mistake("crawl absent.toml", "absent.toml: there is no such file (examples to copy are in "),
     "two collections": Mistake("crawl good.toml good.toml", "unexpected extra argument"),
     "pages in words": Mistake("crawl good.toml --max-pages ten", "--max-pages"),
     "no pages": Mistake("crawl good.toml --max-pages 0", "--max-pages"),
@@ -182,6 +182,9 @@ LINES: dict[str, Mistake] = {
     "a store of no kind": Mistake("status --store sqlite:x", "use rocksdb:///absolute/folder"),
     "a store as a path": Mistake("status --store ./store", "use rocksdb:///absolute/folder"),
     "no store": Mistake("status --store rocksdb://absent", "there is no folder absent"),
+    "no store beside the demo's": Mistake(
+        "pages --store rocksdb://absent", "the demo's is --store rocksdb://.webfountain-demo"
+    ),
     "a folder without a store": Mistake("status --store rocksdb://folder", "there is no store here", 1),
     "a store in memory": Mistake("pages --store memory:", "nothing to read"),
     "a server that is not there": Mistake("status --store redis://127.0.0.1:1/0", "127.0.0.1:1", 1),
@@ -230,6 +233,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     folder = tmp_path_factory.mktemp("desk")
     (folder / "good.toml").write_text(GOOD)
     (folder / "folder").mkdir()
+    (folder / ".webfountain-demo").mkdir()
     (folder / "folder" / "thesis.txt").write_text("all of it")
     store = open_store(f"rocksdb://{folder / 'store'}", collection="good", period_s=86_400.0)
     urls = ["https://example.org/", "https://example.org/waiting"]

@@ -112,7 +112,7 @@ class _CommandGroup(click.Group):
 def _doors() -> None:
     """An incremental web crawler: it keeps a fresh copy of chosen parts of the web on a bounded budget.
 
-    Start with `webfountain demo`, then `webfountain crawl policies/docs-site.toml`.
+    Start with `webfountain demo`. A collection of your own is a policy file: `webfountain crawl mine.toml`.
     """
 
 
@@ -135,7 +135,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(error.format_message(), file=sys.stderr)
         return 2
     except click.ClickException as error:
-        return _say(error.format_message(), 2)
+        return _say(_complaint(error), 2)
     except click.Abort:
         return _say("stopped", 1)
     except WebfountainError as error:
@@ -143,6 +143,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         return _say(_refusal(error), 1)
     return status if isinstance(status, int) else 0
+
+
+def _complaint(error: click.ClickException) -> str:
+    """Return the line for a wrong command line."""
+    message = error.format_message()
+    if isinstance(error, click.MissingParameter) and error.ctx is not None:
+        return f"{message} (`{error.ctx.command_path} --help` has an example)"
+    return message
 
 
 def _refusal(error: OSError) -> str:

@@ -50,7 +50,7 @@ class CrawlEnd(NamedTuple):
         return 0 if self.error is None else self.error.exit_status
 
 
-@click.command(epilog="Example: webfountain crawl policies/docs-site.toml --until-idle")
+@click.command(epilog="Example: webfountain crawl mine.toml --until-idle")
 @click.argument("collection", metavar="COLLECTION")
 @options.store
 @options.repository

@@ -19,6 +19,7 @@ import msgspec
 from webfountain.errors import PolicyError
 from webfountain.policy.collection import Collection, named_policies
 from webfountain.policy.errors import at_key, cut, explain, reason_of
+from webfountain.policy.examples import example_folder
 from webfountain.policy.patterns import compile_pattern
 from webfountain.policy.rules import host_pattern
 from webfountain.policy.tables import PRESETS, PolicyFile, PolicyTable, WhenTable
@@ -46,6 +47,8 @@ def read_collection(path: str | Path) -> Collection:
     path = Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")  # Notepad starts a file with a byte order mark
+    except FileNotFoundError:
+        raise PolicyError(f"{path}: there is no such file (examples to copy are in {example_folder()})") from None
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"{path}: cannot be read: {reason_of(error)}") from None
     return parse_collection(text, path)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webfountain.errors import InputError
 from webfountain.store.locations import folder_of, is_shared
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
 
 __all__ = [
+    "DEMO_STORE",
     "copies",
     "cursor_of",
     "existing_folder",
@@ -30,6 +31,9 @@ __all__ = [
     "reading",
     "repository_folder",
 ]
+
+DEMO_STORE: Final = "rocksdb://.webfountain-demo"
+"""Where the demonstration puts its store."""
 
 
 @contextlib.contextmanager
@@ -56,7 +60,9 @@ def existing_folder(url: str) -> Path:
     if (folder / "valkey").is_dir() and not (folder / "db").is_dir() and not is_shared(url):
         raise InputError(f"--store {url!r}: the store there is for many ants; give --store valkey://{folder}")
     if not folder.is_dir():
-        raise InputError(f"--store {url!r}: there is no folder {folder} (`webfountain crawl` or `demo` makes one)")
+        demo = folder_of(DEMO_STORE)
+        hint = f"; the demo's is --store {DEMO_STORE}" if demo is not None and demo.is_dir() else ""
+        raise InputError(f"--store {url!r}: there is no folder {folder} (`webfountain crawl` makes one{hint})")
     spiders = sorted(each.parent.name for each in folder.glob("*/db"))
     if spiders and not (folder / "db").is_dir() and not is_shared(url):
         raise InputError(

@@ -30,8 +30,8 @@ _FOUND: Final = tuple(kind for kind in get_args(OutcomeKind) if kind in FETCHED)
 _REASONS: Final = {
     "finished": "everything was fetched",
     "idle": "nothing is left to fetch",
-    "max_pages": "--max-pages is reached",
-    "max_seconds": "--max-seconds is reached",
+    "max_pages": "its pages are fetched (--max-pages)",
+    "max_seconds": "its time is over (--max-seconds)",
     "shutdown": "stopped by a signal",
 }
 _HINTS: Final = {

@@ -11,12 +11,12 @@ import click
 
 from webfountain.commands import options, printing
 from webfountain.commands.crawl import run
-from webfountain.commands.examples import example
 from webfountain.commands.serve_child import AUTO, service_beside
 from webfountain.errors import InputError, WebfountainError
 from webfountain.policy.collection_file import read_collection
+from webfountain.policy.examples import example
 from webfountain.report.plurals import counted
-from webfountain.report.store_reading import reading
+from webfountain.report.store_reading import DEMO_STORE, reading
 from webfountain.report.summary import Sample, freshness_summary, places, summary
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["demo"]
 
-_STORE = "rocksdb://.webfountain-demo"
 _MARK = "made-by-webfountain-demo"
 """Name of a file in the demo's folder: a folder is emptied only if it contains this file."""
 
@@ -39,7 +38,7 @@ _MARK = "made-by-webfountain-demo"
     default=lambda: str(example("demo.toml")),
     help="Policy file.  [default: webfountain's demo.toml]",
 )
-@click.option("--store", metavar="URL", default=_STORE, show_default=True, help="The store, emptied at the start.")
+@click.option("--store", metavar="URL", default=DEMO_STORE, show_default=True, help="The store, emptied at the start.")
 @click.option("--seed", type=int, default=1, show_default=True, help="Seed of the generated web.")
 @click.option("--sites", type=click.IntRange(1, 200), default=5, show_default=True, help="Number of sites.")
 @click.option(
