@@ -26,7 +26,6 @@ SCENARIOS: dict[str, tuple[str, ...]] = {
         "test_house",
         "test_names",
         "frontier/sites/test_ownership",
-        "policy/test_examples",
         "policy/test_policies_2006",
         "policy/test_worked_example",
         "service/test_documents_examples",
