@@ -340,3 +340,40 @@ def test_each_page_that_the_fountain_has_settled_has_its_item_in_the_feed_after_
     lines = (tmp_path / "pages.jsonl").read_text().splitlines()
     assert settled
     assert settled <= {json.loads(line)["url"] for line in lines if line.endswith("}")}
+
+
+REMEMBERING = """
+import os, pathlib, signal
+from scrapy.exceptions import DropItem
+class Remembering:
+    \"\"\"A pipeline with a database of its own: it drops what it knows.\"\"\"
+    def process_item(self, item):
+        known = pathlib.Path("known").read_text().split() if os.path.exists("known") else []
+        if str(item["n"]) in known:
+            raise DropItem("known")
+        if item["n"] == 2 and not os.path.exists("killed"):
+            pathlib.Path("killed").touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        with open("known", "a") as file:
+            file.write(f"{item['n']}\\n")
+        return item
+class Three(scrapy.Spider):
+    name = "three"
+    custom_settings = {"ITEM_PIPELINES": {Remembering: 1}, "CONCURRENT_ITEMS": 1}
+    async def start(self):
+        yield scrapy.Request(self._base + "/list")
+    def parse(self, response):
+        for n in range(3):
+            yield {"n": n}
+"""
+
+
+def test_an_item_that_its_pipeline_has_stored_is_in_the_feed_although_a_kill_came_at_once(tmp_path: Path) -> None:
+    project = Project(tmp_path, REMEMBERING)
+    with Site(slow) as site:
+        process = project.start("three", _base=site.base)
+        process.communicate(timeout=240)
+        assert process.returncode == -signal.SIGKILL
+        assert [item["n"] for item in project.items] == [0, 1]
+        project.crawl("three", _base=site.base)
+    assert [item["n"] for item in project.items] == [0, 1, 2]

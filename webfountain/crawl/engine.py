@@ -15,6 +15,7 @@ import logging
 import signal
 import sys
 import threading
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
@@ -34,7 +35,7 @@ from scrapy.utils.defer import _schedule_coro, aiter_errback
 from webfountain.errors import InputError, WebfountainError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine
     from contextvars import ContextVar
 
     from scrapy.crawler import Crawler
@@ -176,7 +177,12 @@ def flush_feeds(crawler: Crawler) -> None:
         if a feed cannot be written: items that are in no feed must not count as done.
     """
     exporter = crawler.get_extension(FeedExporter)
-    for slot in exporter.slots if exporter is not None else ():
+    if exporter is not None:
+        _flush(exporter)
+
+
+def _flush(exporter: FeedExporter) -> None:
+    for slot in exporter.slots:
         file = slot.file
         if isinstance(file, PostProcessingManager):
             file = file.file
@@ -206,8 +212,9 @@ def scrape_for(crawler: Crawler, current: ContextVar[Any] | None, of: Callable[[
     if current is not None:
         scraper._scrape = functools.partial(_scrape_one, scraper._scrape, current, of)  # type: ignore[method-assign]
     most = scraper.concurrent_items if scraper.itemproc.middlewares else 1
+    process = functools.partial(_process_one, scraper, crawler.get_extension(FeedExporter))
     scraper.handle_spider_output_async = functools.partial(  # type: ignore[method-assign]
-        _process_output, scraper, most
+        _process_output, scraper, process, most=most
     )
 
 
@@ -255,15 +262,23 @@ async def _scrape_at_once(scrape: Callable[[Any, Request], Awaitable[Any]], resp
     return await scrape(response, request)
 
 
-async def _process_output(scraper: Scraper, most: int, result: Any, request: Request, response: Any) -> None:
+async def _process_output(
+    scraper: Scraper,
+    process: Callable[[Any, Any], Coroutine[Any, Any, None]],
+    result: Any,
+    request: Request,
+    response: Any,
+    *,
+    most: int,
+) -> None:
     if most == 1 and isinstance(result, list):  # no error can come from it, and nothing runs beside it
         for output in result:
-            await _process_one(scraper, output, response)
+            await process(output, response)
         return
     outputs = aiter_errback(as_async_generator(result), scraper.handle_spider_error, request, response)
     running: set[asyncio.Task[None]] = set()
     async for output in outputs:
-        processing = _process_one(scraper, output, response)
+        processing = process(output, response)
         if most == 1 or isinstance(output, Request):
             await processing
             continue
@@ -274,10 +289,17 @@ async def _process_output(scraper: Scraper, most: int, result: Any, request: Req
         await asyncio.wait(running)
 
 
-async def _process_one(scraper: Scraper, output: Any, response: Any) -> None:
-    """Process one output. An error in it does not stop the others."""
+async def _process_one(scraper: Scraper, exporter: FeedExporter | None, output: Any, response: Any) -> None:
+    """Process one output. An error in it does not stop the others.
+
+    An item passes to the feed's file at once. A pipeline may have put it into a database of its own, and would drop it
+    when its page is fetched again after a kill.
+    """
     try:
         await scraper._process_spidermw_output_async(output, response)
+        if exporter is not None and not isinstance(output, Request):
+            with suppress(WebfountainError):  # the next batch reports it, and settles nothing
+                _flush(exporter)
     except Exception:
         logger.exception("Error while processing what a callback yielded: %.500r", output)
 
