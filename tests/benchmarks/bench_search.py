@@ -2,13 +2,20 @@
 
 ``python -m tests.benchmarks.bench_search [--pages N]``. The texts of the queries are drawn from a Zipf law. That is the
 worst case for the size, so it is also measured on real prose, the manuals of Python's standard library.
+
+``--live S`` crawls the generated web for S seconds with an index beside it, and prints how long after its fetch a page
+was found with its new text (bound of the project: 2 s).
 """
 
 from __future__ import annotations
 
 import argparse
 import ast
+import contextlib
 import random
+import sqlite3
+import subprocess
+import sys
 import sysconfig
 import tempfile
 import time
@@ -17,7 +24,12 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
+from tests.acceptance.crawls import policy
+from webfountain.api.search import INDEX_FILE
+from webfountain.commands.index_child import index_beside
+from webfountain.lab.demo.process import DemoServer
 from webfountain.search.search_index import IndexedText, SearchFilter, SearchIndex
+from webfountain.service.settings import StoreEntry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -63,15 +75,50 @@ def indexed(folder: Path, texts: Iterable[str]) -> tuple[SearchIndex, float]:
             index.apply(batch, str(number))
             batch = []
     index.apply(batch, "end")
+    while index.merge():  # as the follower does when nothing is new
+        pass
     index.close()  # moves the write-ahead log into the file
     return SearchIndex(folder / "index"), sum(path.stat().st_size for path in folder.iterdir()) / size
+
+
+def live(seconds: float) -> None:
+    """Print the lags between fetches and their entries in the index; the whole list at the start does not count."""
+    with (
+        tempfile.TemporaryDirectory() as name,
+        DemoServer(seed=3, sites=6, pages=300, period=20, latency=0.002) as web,
+    ):
+        folder = Path(name)
+        rules = policy(folder, web.urls, cycle={"period": "20s"}, politeness={"min_delay": "100ms"})
+        line = ["crawl", str(rules), f"--store=rocksdb://{folder}/store", f"--max-seconds={seconds:g}"]
+        command = [sys.executable, "-m", "webfountain", *line]
+        crawl = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        path, lags, last, begun = folder / "store" / INDEX_FILE, list[float](), 0, time.time()
+        while not (folder / "store" / "live.json").exists():
+            time.sleep(0.05)
+        with index_beside([StoreEntry("store", f"rocksdb://{folder}/store")]):
+            while crawl.poll() is None:
+                time.sleep(0.02)
+                with contextlib.suppress(sqlite3.Error), contextlib.closing(sqlite3.connect(path)) as base:
+                    rows = base.execute("SELECT id, fetched FROM pages WHERE id > ? ORDER BY id", (last,)).fetchall()
+                    last = rows[-1][0] if rows else last
+                    if time.time() - begun > seconds / 3:
+                        lags += [time.time() - fetched for _, fetched in rows]
+        lags.sort()
+        print(
+            f"{len(lags)} changes: found {median(lags):.2f} s after the fetch, 99 of 100 within "
+            f"{lags[len(lags) * 99 // 100]:.2f} s, all within {lags[-1]:.2f} s"
+        )
 
 
 def main() -> None:
     """Make both, ask, print."""
     parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--live", type=float)
     parser.add_argument("--pages", type=int, default=100_000)
     given = parser.parse_args()
+    if given.live:
+        live(given.live)
+        return
     with tempfile.TemporaryDirectory() as folder:
         texts = prose()
         index, share = indexed(Path(folder), texts)

@@ -87,7 +87,7 @@ def pages_per_cpu_second(folder: Path) -> float:
 
 
 def pair(home: Path, webs: tuple[DemoServer, DemoServer], given: argparse.Namespace) -> tuple[float, float]:
-    """Run both crawls; the ratio of the one beside streams to the other, and the share of a core that the service took."""
+    """Run both crawls; the ratio of the one beside streams to the other, and the share of a core of the service."""
     folders = (home / "beside", home / "alone")
     for folder in folders:
         folder.mkdir()

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
+import sqlite3
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from webfountain.errors import InputError, StoreError
-from webfountain.search.search_index import IndexedText, SearchFilter, SearchIndex
+from webfountain.search.search_index import IndexedText, SearchFilter, SearchIndex, SearchState
 
 WORDS = ("fox", "bear", "release")
 TEXT = st.builds(
@@ -88,3 +91,52 @@ def test_a_reader_beside_the_writer_sees_its_last_step(tmp_path: Path) -> None:
     reader.close()
     writer.close()
     assert (tmp_path / "index").stat().st_mode & 0o077 == 0
+
+
+def test_a_phrase_is_found_among_pages_with_its_words(tmp_path: Path) -> None:
+    index = SearchIndex(tmp_path / "index")
+    texts = ["new release of it", "release new", "a new release", "the new release is bad", "new"]
+    index.apply(
+        [IndexedText(f"http://a.example/{n}", "new", float(n), None, text) for n, text in enumerate(texts)], "1"
+    )
+    index.apply([IndexedText("http://b.example/9", "new", 9.0, None, "new release")], "2")
+
+    def found(query: str, **wanted: Any) -> set[str]:
+        return {each.url[-1] for each in index.find(query, SearchFilter(**wanted))}
+
+    assert found('"new release"') == {"0", "2", "3", "9"}
+    assert found('"new release" -bad') == {"0", "2", "9"}
+    assert found('"new release" of') == {"0"}
+    assert found('"new release"', site="http://b.example") == {"9"}
+    assert found('"new release"', until=3.0) == {"0", "2"}
+    assert found('"new bad"') == set()
+
+
+def test_merging_ends_and_changes_no_answer(tmp_path: Path) -> None:
+    index = SearchIndex(tmp_path / "index")
+    for part in range(30):
+        texts = [f"word{n % 7} of part {part}" for n in range(20)]
+        index.apply(
+            [IndexedText(f"http://a.example/{part}/{n}", "new", 1.0, None, text) for n, text in enumerate(texts)], "1"
+        )
+    before = {each.url for each in index.find("word3 part", SearchFilter(), limit=100)}
+    for _ in range(1000):
+        if not index.merge():
+            break
+    assert not index.merge()
+    assert {each.url for each in index.find("word3 part", SearchFilter(), limit=100)} == before
+
+
+def test_an_index_of_an_older_version_is_built_again(tmp_path: Path) -> None:
+    path = tmp_path / "index"
+    index = SearchIndex(path)
+    index.apply([IndexedText("http://a.example/1", "new", 1.0, None, "text")], "1")
+    index.close()
+    with contextlib.closing(sqlite3.connect(path)) as base:
+        base.execute("PRAGMA user_version = 1")
+    with pytest.raises(InputError, match="build it again"):
+        SearchIndex(path, read_only=True)
+    index = SearchIndex(path)
+    assert index.state() == SearchState(None, 0, 0)
+    index.close()
+    SearchIndex(path, read_only=True).close()

@@ -8,6 +8,7 @@ the file; many may read it.
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import sqlite3
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -16,7 +17,7 @@ import msgspec
 import xxhash
 
 from webfountain.errors import InputError, StoreError
-from webfountain.search.search_query import fts_query
+from webfountain.search.search_query import fts_query, ranking_query
 from webfountain.urls import site_of
 
 if TYPE_CHECKING:
@@ -30,13 +31,16 @@ MAX_TEXT: Final = 1_000_000
 MAX_FOUND: Final = 100
 _RANKED: Final = 5_000
 """Number of newest pages among which the best are chosen, for words that occur in more pages."""
-_FORMAT: Final = 1
+_FORMAT: Final = 2
+_MERGED: Final = 200
+"""Number of pages of the file that one merge writes at most."""
 _BUSY_S: Final = 30.0
+_NEWEST: Final = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS pages (
-    id INTEGER PRIMARY KEY AUTOINCREMENT, url TEXT NOT NULL UNIQUE, fetched REAL, verdict TEXT, title TEXT,
-    round INTEGER
+    id INTEGER PRIMARY KEY AUTOINCREMENT, key INTEGER NOT NULL UNIQUE, url TEXT NOT NULL, fetched REAL, verdict TEXT,
+    title TEXT, round INTEGER
 );
 CREATE VIRTUAL TABLE IF NOT EXISTS words
     USING fts5(title, text, place, content='', tokenize="unicode61 remove_diacritics 2");
@@ -98,7 +102,7 @@ class SearchIndex:
         number = self._number("round")
         with self._step():
             for each in texts:
-                self._base.execute("DELETE FROM pages WHERE url = ?", (each.url,))
+                self._base.execute("DELETE FROM pages WHERE key = ?", (_key(each.url),))
                 if each.text is not None:
                     self._insert(each, number)
             self._put("cursor", cursor)
@@ -121,13 +125,26 @@ class SearchIndex:
             self._base.execute("INSERT INTO words(words) VALUES('delete-all')")
             self._base.execute("DELETE FROM state WHERE name IN ('cursor', 'inserted')")
 
+    def merge(self) -> bool:
+        """Merge segments of the index, which makes it smaller and faster. Return False when nothing is left to do."""
+        with self._step():
+            before = self._base.total_changes
+            # A negative number begins to merge everything into one segment; a positive one goes on with it.
+            rank = _MERGED if self._text("merging") else -_MERGED
+            self._base.execute("INSERT INTO words(words, rank) VALUES('merge', ?)", (rank,))
+            is_working = self._base.total_changes - before >= 2
+            self._put("merging", "1" if is_working else "")
+        return is_working
+
     def close(self) -> None:
         """Close the file. A second call has no effect."""
         self._base.close()
 
     def _insert(self, each: IndexedText, number: int) -> None:
-        row = (each.url, each.fetched, each.verdict, each.title, number)
-        added = self._base.execute("INSERT INTO pages(url, fetched, verdict, title, round) VALUES(?, ?, ?, ?, ?)", row)
+        row = (_key(each.url), each.url, each.fetched, each.verdict, each.title, number)
+        added = self._base.execute(
+            "INSERT INTO pages(key, url, fetched, verdict, title, round) VALUES(?, ?, ?, ?, ?, ?)", row
+        )
         text = (added.lastrowid, each.title or "", (each.text or "")[:MAX_TEXT], _place(site_of(each.url)))
         self._base.execute("INSERT INTO words(rowid, title, text, place) VALUES(?, ?, ?, ?)", text)
         self._put("inserted", str(self._number("inserted") + 1))
@@ -146,19 +163,22 @@ class SearchIndex:
         """
         if not 1 <= limit <= MAX_FOUND:
             raise InputError(f"limit {limit}: is out of range (allowed: 1 to {MAX_FOUND})")
-        match = "{title text} : (" + fts_query(query) + ")"
-        if wanted.site:
-            match = f'({match}) AND place : "{_place(wanted.site)}"'
+        match, ranked = _scoped(fts_query(query), wanted), ranking_query(query)
+        values: dict[str, object] = {"match": match, "ids": None}
         try:
+            if ranked is not None:
+                found = self._base.execute(_NEWEST, (match, _RANKED)).fetchall()
+                values = {"match": _scoped(ranked, wanted), "ids": json.dumps([number for (number,) in found])}
             rows = self._base.execute(
                 "SELECT url, title, fetched, verdict FROM "
                 "(SELECT rowid AS number, bm25(words, 4.0, 1.0, 0.0) AS score FROM words WHERE words MATCH :match "
-                "AND rowid >= :first) JOIN pages ON pages.id = number "
+                "AND rowid >= :first AND (:ids IS NULL OR rowid IN (SELECT value FROM json_each(:ids)))) "
+                "JOIN pages ON pages.id = number "
                 "WHERE (:since IS NULL OR fetched >= :since) AND (:until IS NULL OR fetched < :until) "
                 "AND (:verdict = '' OR verdict = :verdict) ORDER BY score LIMIT :limit",
-                {
-                    "match": match, "first": self._first_ranked(match), "since": wanted.since, "until": wanted.until,
-                    "verdict": wanted.verdict, "limit": limit,
+                values | {
+                    "first": found[-1][0] if ranked and found else self._first_ranked(match), "since": wanted.since,
+                    "until": wanted.until, "verdict": wanted.verdict, "limit": limit,
                 },
             ).fetchall()  # fmt: skip
         except sqlite3.OperationalError as error:
@@ -171,7 +191,7 @@ class SearchIndex:
         return SearchState(self._text("cursor"), pages, max(self._number("inserted") - pages, 0))
 
     def urls(self) -> Iterator[tuple[str, str | None, float | None]]:
-        """Yield URL, title and time of each page, in order of URL."""
+        """Yield URL, title and time of each page, in order of URL. It sorts all of them."""
         yield from self._base.execute("SELECT url, title, fetched FROM pages ORDER BY url")
 
     def _first_ranked(self, match: str) -> int:
@@ -194,14 +214,15 @@ class SearchIndex:
             base = sqlite3.connect(self._path, timeout=_BUSY_S, check_same_thread=False)
         base.isolation_level = None
         try:
+            found = base.execute("PRAGMA user_version").fetchone()[0]
+            if found > _FORMAT or (read_only and found not in (0, _FORMAT)):
+                raise InputError(f"{self._path}: another version of webfountain made this index; build it again")
             if not read_only:
                 base.execute("PRAGMA journal_mode = WAL")
                 base.execute("PRAGMA synchronous = NORMAL")
+                if 0 < found < _FORMAT:  # nothing in it is lost: it is built again from the copies
+                    base.executescript("DROP TABLE words; DROP TABLE pages; DROP TABLE state; VACUUM;")
                 base.executescript(_SCHEMA)
-            found = base.execute("PRAGMA user_version").fetchone()[0]
-            if found not in (0, _FORMAT):
-                raise StoreError(f"{self._path}: another version of webfountain made this index; delete it")
-            if not found and not read_only:
                 base.execute(f"PRAGMA user_version = {_FORMAT}")
         except BaseException:
             base.close()
@@ -230,6 +251,17 @@ class SearchIndex:
 
     def _put(self, name: str, value: str) -> None:
         self._base.execute("INSERT OR REPLACE INTO state VALUES(?, ?)", (name, value))
+
+
+def _scoped(query: str, wanted: SearchFilter) -> str:
+    """Return a query of titles and texts, on one site if that is wanted."""
+    match = "{title text} : (" + query + ")"
+    return f'({match}) AND place : "{_place(wanted.site)}"' if wanted.site else match
+
+
+def _key(url: str) -> int:
+    """Return the number by which a page is found: half as long as a second copy of its URL."""
+    return int.from_bytes(xxhash.xxh3_64_digest(url.encode("utf-8", "replace")), "big", signed=True)
 
 
 def _place(site: str) -> str:

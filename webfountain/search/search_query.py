@@ -11,7 +11,7 @@ from typing import Final
 
 from webfountain.errors import InputError
 
-__all__ = ["MAX_TERMS", "fts_query", "words_of"]
+__all__ = ["MAX_TERMS", "fts_query", "ranking_query", "words_of"]
 
 MAX_TERMS: Final = 20
 _TERM: Final = re.compile(r'(-?)(?:"([^"]*)"?|([^\s"]+))')
@@ -36,6 +36,18 @@ def fts_query(text: str) -> str:
     if len(wanted) + len(unwanted) > MAX_TERMS:
         raise InputError(f"search: {len(wanted) + len(unwanted)} terms (allowed: up to {MAX_TERMS})")
     return " ".join(["(" + " AND ".join(wanted) + ")", *(f"NOT {term}" for term in unwanted)])
+
+
+def ranking_query(text: str) -> str | None:
+    """Return the FTS5 query of all words that must occur, if the text has a phrase of several. None for others.
+
+    To weigh a phrase, FTS5 counts it in the whole index. Its words are counted without their places.
+    """
+    words = words_of(text)
+    phrases = [phrase or word for minus, phrase, word in _TERM.findall(text) if not minus]
+    if all(len(_WORD.findall(phrase)) < 2 or phrase.endswith("*") for phrase in phrases):
+        return None
+    return " AND ".join(f'"{word}"' for word in dict.fromkeys(words))
 
 
 def words_of(text: str) -> list[str]:

@@ -20,6 +20,7 @@ from webfountain.service.pages.rendering import environment
 from webfountain.service.pages.reports import MAX_ROWS, TABLES, ReportQuery, as_csv, report_part
 from webfountain.service.pages.views import VIEWS
 from webfountain.service.problems import ProblemError, problem_of
+from webfountain.service.tail import SharedAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -38,6 +39,8 @@ PAGE_HEADERS: Final = {
     "Referrer-Policy": "same-origin",  # with no-referrer, a browser sends forms with `Origin: null`
 }
 ASSETS: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.svg": "image/svg+xml"}
+SHARED_S: Final = 3.0
+"""Time for which viewers of a page that moves share what was read, s."""
 _MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if each.in_menu)
 _WORTH_COMPRESSING: Final = 1400
 _FORM_S: Final = 10.0
@@ -50,6 +53,7 @@ class PageRouter:
         self._stores = stores
         self._guard = guard
         self._base = base
+        self._shared: dict[tuple[str, str, Any], SharedAnswer[Mapping[str, Any]]] = {}
 
     def add_to(self, app: web.Application) -> None:
         """Add the routes of the pages to an application."""
@@ -102,11 +106,23 @@ class PageRouter:
             if request.method == "POST":
                 assert view.form is not None
                 form = _converted(await _form(request), view.form)
-            values = await store.call(lambda collection: _values(collection, view, query, form))
+            if form is None and view.is_shared:
+                values = await self._shared_values(store, view, query)
+            else:
+                values = await store.call(lambda collection: _values(collection, view, query, form))
             more = {"title": view.title, "collection": store.name, "view": view.name, "done": None, "problem": None}
             return self._rendered(request, view.name, more | dict(values))
 
         return handle
+
+    async def _shared_values(self, store: ServedStore, view: View, query: Any) -> Mapping[str, Any]:
+        """Return values that are read once for all viewers within SHARED_S."""
+        place = (store.name, view.name, query)
+        found = self._shared.get(place)
+        if found is None:
+            read = partial(_values, view=view, query=query, form=None)
+            found = self._shared[place] = SharedAnswer(lambda: store.call(read), seconds=SHARED_S)
+        return await found.get()
 
     async def _table(self, request: web.Request) -> web.StreamResponse:
         """Send a whole table in parts."""

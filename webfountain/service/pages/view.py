@@ -31,3 +31,5 @@ class View(NamedTuple):
     act: Callable[[StoredCollection, Any], Mapping[str, Any]] | None = None
     """Function that carries out the form, and returns more values for the template."""
     in_menu: bool = True
+    is_shared: bool = False
+    """True if viewers at the same time share what is read: the page moves, so many keep it open."""

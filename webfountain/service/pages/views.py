@@ -44,7 +44,7 @@ from webfountain.service.pages.view import View
 __all__ = ["VIEWS"]
 
 VIEWS: Final = (
-    View("overview", "", "Overview", overview, OverviewQuery, OverviewForm, set_pause),
+    View("overview", "", "Overview", overview, OverviewQuery, OverviewForm, set_pause, is_shared=True),
     View("changes", "/changes", "Changes", changes_page, ChangesPageQuery),
     View("sites", "/sites", "Sites", sites_page, SitesPageQuery),
     View("site", "/site", "Site", site_page, SitePageQuery, SiteForm, act_on_site, in_menu=False),
@@ -56,7 +56,7 @@ VIEWS: Final = (
     View("plan", "/plan", "Plan", plan_page),
     View("policy", "/policy", "Policy", policy_page, Nothing, PolicyForm, edit_policy),
     View("now", "/now", "Now", now_page, Nothing, NowForm, send_now),
-    View("ants", "/ants", "Ants", ants_page, Nothing, DrainForm, drain_ant),
+    View("ants", "/ants", "Ants", ants_page, Nothing, DrainForm, drain_ant, is_shared=True),
     View("checks", "/checks", "Checks", checks_page),
     View("report", "/report", "Reports", report_page),
 )

@@ -1,0 +1,119 @@
+"""What a viewer waits for: milliseconds to the first paint in Chromium, and CPU of ``serve`` with many viewers.
+
+``python -m tests.benchmarks.bench_browser [--pages N] [--sites N] [--viewers N] [--seconds S]``; a viewer is a page of
+the overview that is open: its event stream of the live figures, and the request every 20 s that loads its charts again.
+Bounds of the project: 300 ms on loopback at 10^6 pages on 10^4 sites, and 5 % of a core for 50 viewers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import tempfile
+import time
+from pathlib import Path
+from statistics import median
+from urllib.parse import quote
+
+from tests.benchmarks.bench_pages import enliven
+from tests.benchmarks.bench_service import fill
+from tests.benchmarks.bench_streams import cpu_of
+from tests.service.pages.browser import TIMEOUT_MS, browser
+from tests.service.pages.test_in_chromium import started
+from webfountain.service.pages.views import VIEWS
+
+ROUNDS = 5
+RELOAD_S = 20.0
+PAINT = "performance.getEntriesByType('paint').find(each => each.name == 'first-contentful-paint')?.startTime"
+
+
+def paints(login: str, site: str) -> None:
+    """Open each page several times in one window; print the median time to its first paint."""
+    here = login.split("/login", maxsplit=1)[0] + "/collections/store"
+    page_url = f"?url={quote(site)}/some/page-1"
+    more = dict.fromkeys(("page", "compare", "links"), page_url) | {
+        name: f"?site={quote(site)}" for name in ("site", "pages")
+    }
+    with browser() as chromium:
+        context = chromium.new_context(viewport={"width": 1400, "height": 900})
+        context.set_default_timeout(TIMEOUT_MS)
+        page = context.new_page()
+        page.goto(login)
+        paths = {"home": login.split("/login", maxsplit=1)[0] + "/"}
+        paths |= {each.name: f"{here}{each.path}{more.get(each.name, '')}" for each in VIEWS}
+        for name, address in paths.items():
+            found = []
+            for _ in range(ROUNDS):
+                page.goto(address)
+                while (painted := page.evaluate(PAINT)) is None:
+                    page.wait_for_timeout(20)
+                found.append(float(painted))
+            print(f"{name:12} first paint {median(found):6.0f} ms (at most {max(found):.0f})", flush=True)
+        context.close()
+
+
+async def view(address: str, viewers: int, seconds: float) -> int:
+    """Be so many viewers for a while; the number of reloads."""
+    host, _, port = address.removeprefix("http://").partition(":")
+    reloads = 0
+
+    def request(path: str) -> bytes:
+        return f"GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nAccept-Encoding: gzip\r\n\r\n".encode()
+
+    async def follow() -> None:
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(request("/v1/collections/store/live?feed=sse"))
+        while await reader.read(1 << 16):
+            pass
+
+    async def reload(number: int) -> None:
+        nonlocal reloads
+        await asyncio.sleep(RELOAD_S * number / viewers)
+        while True:
+            reader, writer = await asyncio.open_connection(host, int(port))
+            writer.write(request("/collections/store").replace(b"\r\n\r\n", b"\r\nConnection: close\r\n\r\n"))
+            answer = await reader.read()
+            assert b" 200 " in answer[:20], answer[:200]
+            writer.close()
+            reloads += 1
+            await asyncio.sleep(RELOAD_S)
+
+    tasks = [asyncio.create_task(each) for number in range(viewers) for each in (follow(), reload(number))]
+    done, _ = await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    for task in tasks:
+        task.cancel()
+    assert not done, [task.exception() for task in done]
+    return reloads
+
+
+def service_of(folder: Path) -> int:
+    """The process that serves a store."""
+    found = (each for each in Path("/proc").iterdir() if each.name.isdigit())
+    wanted = f"--store=rocksdb://{folder}".encode()
+    return next(int(each.name) for each in found if wanted in (each / "cmdline").read_bytes())
+
+
+def main() -> None:
+    """Fill, open, view, print."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--pages", type=int, default=1_000_000)
+    parser.add_argument("--sites", type=int, default=10_000)
+    parser.add_argument("--viewers", type=int, default=50)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    given = parser.parse_args()
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name) / "store"
+        site = fill(f"rocksdb://{folder}", sites=given.sites, pages=given.pages)
+        enliven(folder, pages=given.pages, sites=given.sites)
+        arguments = ("serve", f"--store=rocksdb://{folder}", "--listen=127.0.0.1:0")
+        with started(*arguments, errors=Path(name) / "errors") as login:
+            paints(login, site)
+            process = service_of(folder)
+            before, at = cpu_of(process), time.monotonic()
+            reloads = asyncio.run(view(login.split("/login")[0], given.viewers, given.seconds))
+            share = (cpu_of(process) - before) / (time.monotonic() - at)
+            print(f"{given.viewers} viewers, {reloads} reloads: {100 * share:.1f} % of a core")
+
+
+if __name__ == "__main__":
+    main()
