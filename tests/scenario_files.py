@@ -116,6 +116,7 @@ SCENARIOS: dict[str, tuple[str, ...]] = {
         "store/test_provenance",
         "api/test_shared_store",
         "service/test_server_away",
+        "service/test_stores_that_change",
         "store/test_shared_faults",
         "store/test_step_text",
     ),

@@ -40,6 +40,11 @@ def write(body: Any = NOW, path: str = f"{ONE}/now", *, token: str = OPERATE, **
     return "POST", path, {"headers": {"Content-Type": "application/json", **given, **more["headers"]}, **kind}
 
 
+def form(path: str) -> Asked:
+    """The form of a page, by somebody who may read."""
+    return "POST", path, {"headers": {"Authorization": f"Bearer {READ}"}, "data": {"act": "write"}}
+
+
 REQUESTS: Final[dict[str, tuple[set[int], Asked]]] = {
     # foreign pages
     "foreign origin reads": ({403}, read(Origin=EVIL)),
@@ -73,6 +78,10 @@ REQUESTS: Final[dict[str, tuple[set[int], Asked]]] = {
     "no token to drain": ({401}, write({"ant": "test"}, f"{ONE}/drain", token="")),
     "read role blocks": ({403}, write({"prefix": SITES[0]}, f"{ONE}/block", token=READ)),
     "read role writes": ({403}, write(token=READ)),
+    **{
+        f"read role sends the form of {page or 'the overview'}": ({403}, form(f"/collections/one{page}"))
+        for page in ("", "/policy", "/now", "/site", "/page", "/ants")
+    },
     "unknown token": ({401}, read(Authorization="Bearer unknown")),
     "a token that begins like ours": ({401}, read(Authorization=f"Bearer {OPERATE[:-1]}")),
     "a session that is none": ({401, 403}, write(token="", Cookie="webfountain_session=x")),
@@ -96,6 +105,7 @@ REQUESTS: Final[dict[str, tuple[set[int], Asked]]] = {
     "no JSON": ({400}, write(b"{")),
     "deep JSON": ({400}, write(b"[" * 100_000)),
     "an oversized body": ({413}, write(b" " * 1_100_000)),
+    "a policy file that is too long": ({400}, write({"text": "#" * 200_001}, f"{ONE}/policy/check")),
     "too many URLs": ({400}, write({"urls": ["http://a.example/"] * 10_001})),
     "an address that is too long": ({400, 414}, read(f"{ONE}/page?url={'x' * 9000}")),
     "a header that is too large": ({400, 431}, read(X_Large="x" * 20_000)),

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from webfountain.errors import InputError, PolicyError
 from webfountain.report.plurals import counted
+from webfountain.service.answers import MAX_POLICY
 from webfountain.service.pages.charts import Series, lines
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ __all__ = ["NowForm", "PolicyForm", "edit_policy", "now_page", "plan_page", "pol
 class PolicyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """The editor of the policy file."""
 
-    text: Annotated[str, Meta(max_length=1_000_000)]
+    text: Annotated[str, Meta(max_length=2 * MAX_POLICY)]
     digest: Annotated[str, Meta(max_length=64)]
     act: Literal["check", "try", "write"]
 
@@ -52,6 +53,8 @@ def policy_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
 def edit_policy(collection: StoredCollection, form: PolicyForm) -> Mapping[str, Any]:
     """Check an edited policy file, try it on the collection, or write it."""
     text = form.text.replace("\r\n", "\n")
+    if len(text) > MAX_POLICY:
+        raise InputError(f"the file has {len(text):,} characters (allowed here: {MAX_POLICY:,}); use `policy check`")
     more: dict[str, Any] = {"text": text, "act": form.act, "answer": None, "cost": None}
     if form.act == "write":
         try:
