@@ -108,6 +108,7 @@ SCENARIOS: dict[str, tuple[str, ...]] = {
         "ranking/test_damage",
         "ranking/test_rows_after_kills",
         "store/test_changes_killed",
+        "store/shared/test_set_back_commands",
         "store/test_export_beside",
         "store/test_idle_ants",
         "store/test_import_killed",

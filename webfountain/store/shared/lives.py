@@ -140,6 +140,11 @@ class ServerLives:
             if self._is_past() or (self._marks and self._lost(shards)):
                 self._mend(shards, {}, mended)
 
+    @property
+    def repairs(self) -> int:
+        """Return how many losses were repaired. If it changed during a call of several steps, some may be undone."""
+        return self._mended
+
     def is_void(self, site: str, token: int) -> bool:
         """Return whether a site lease ended with a life, as the next `take_set_back` will report."""
         return (site, token) in self._voided

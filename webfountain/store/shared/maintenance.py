@@ -169,6 +169,7 @@ class SharedMaintenance:
 
     def _carry_out(self, meta: SharedMeta) -> SharedMeta:
         """Make the change that the description names. Return the description after it."""
+        servers = self._shards.servers()
         if meta.correction is None:
             self._shards.delete("rows")
             self._connection.ask(self._values, "HDEL", self._values, PLAN)
@@ -179,6 +180,8 @@ class SharedMaintenance:
             correction = ClockCorrection(*meta.correction)
             self._revise(meta, correction)
             self._end_correction(correction, since=period_of(correction.at, meta.period_s) + 1)
+        if servers != self._shards.servers():
+            raise StoreError(f"{self._connection.shown}: its server was replaced during the change; start again")
         done = msgspec.structs.replace(meta, change="", unit=0.0, correction=None)
         self._entry.replace(done)
         return done

@@ -104,8 +104,11 @@ class SharedPages:
         erased after the pages. If a process dies between the two, the next call that forgets the same pages completes
         the work.
         """
-        removed = self._forget_site(site, at) if key is None else self._forget_page(site, key, at)
-        self._changes.erase(site, key)
+        removed, repairs = 0, -1
+        while repairs != self._lives.repairs:  # a loss between two steps undoes the first
+            repairs = self._lives.repairs
+            removed = max(removed, self._forget_site(site, at) if key is None else self._forget_page(site, key, at))
+            self._changes.erase(site, key)
         self._lives.repeat(partial(self.forget, site, key, at=at))
         return removed
 

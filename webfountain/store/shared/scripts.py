@@ -30,7 +30,7 @@ __all__ = ["READING", "Script", "Shards", "packed", "pairs", "step_text"]
 _FOLDER: Final = files("webfountain.store.shared") / "lua"
 _USES: Final = re.compile(rb"^-- Uses +(.+)$", re.MULTILINE)
 
-READING: Final = frozenset({"read", "rows", "log_read"})
+READING: Final = frozenset({"read", "rows", "log_read", "server"})
 """Steps that change nothing. Since they are sent as read-only, they are answered even while writing is paused, and by
 a replica."""
 
@@ -152,6 +152,11 @@ class Shards:
         """Take one step in a site's shard. Return its answer."""
         shard = self.of(site)
         return self.run(step, {shard: arguments})[shard]
+
+    def servers(self) -> list[bytes]:
+        """Return the run id of each shard's server. If it has changed, the server may have lost steps. One round
+        trip."""
+        return list(self.run("server", {shard: [] for shard in range(self.count)}).values())
 
     def keep_era(self) -> None:
         """Let the present server follow the last one without an era of its own (`lua/parts/era.lua`). One round trip.

@@ -66,7 +66,9 @@ class SharedBoard:
     def settle_value(self, name: str, value: bytes) -> bytes:
         """Publish a value unless the name already has one. Two round trips."""
         self._connection.ask(self._key, "HSETNX", self._key, name, value)
-        return self.value(name) or value
+        settled = self.value(name) or value
+        self._lives.repeat(partial(self.settle_value, name, settled), size=len(settled), name=name)
+        return settled
 
 
 class SharedStore:

@@ -61,7 +61,8 @@ def server_rows(
     Raises
     ------
     StoreError
-        if the pause was lost or is not allowed, and a site or the change log changed while it was read.
+        if the pause was lost or is not allowed, and a site or the change log changed while it was read, or the server
+        was replaced meanwhile.
     """
     with WritePause(connection) as pause:
         for row in _rows(connection, shards, head, values, changes):
@@ -72,7 +73,7 @@ def server_rows(
 def _rows(
     connection: ServerConnection, shards: Shards, head: transfer_rows.Head, values: bytes, changes: Iterable[Change]
 ) -> Iterator[Row]:
-    dropped = _dropped(shards)
+    servers, dropped = shards.servers(), _dropped(shards)
     yield msgspec.structs.replace(head, dropped=dropped, latest=int(latest(shards) or 0))
     for name, value in sorted(pairs(connection.ask(values, "HGETALL", values))):
         yield transfer_rows.Value(name.decode(), value)
@@ -86,6 +87,8 @@ def _rows(
     yield from map(transfer_rows.ChangeEntry, changes)
     if dropped != _dropped(shards):
         raise _changed(connection, "the change log")
+    if servers != shards.servers():
+        raise StoreError(f"{connection.shown}: its server was replaced while it was read; export again")
 
 
 def _dropped(shards: Shards) -> int:
@@ -158,12 +161,16 @@ def fill(
 ) -> dict[str, float]:
     """Fill the empty keys of a new store with the rows that follow the first, `head`, but not its orders of sites.
 
-    Return the time of each site's last change.
+    Return the time of each site's last change. Raise StoreError if the server was replaced meanwhile, and so may have
+    lost some of the rows.
     """
+    servers = shards.servers()
     filling = _ShardLoader(connection, shards, values, head)
     while some := list(islice(rows, _AT_ONCE)):
         filling.take(some)
     filling.end()
+    if servers != shards.servers():
+        raise StoreError(f"{connection.shown}: its server was replaced during the import; import again")
     return filling.newest
 
 

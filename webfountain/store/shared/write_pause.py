@@ -83,7 +83,11 @@ class WritePause:
         """Extend the pause. It sends a command to the servers only once per quarter of the pause's duration."""
         if self._named is None or self._now() < self._prolong_at:
             return
-        if self._ask(self._named, "CLIENT", "GETNAME") != NAME.encode() or not self._connection.pause_writes(PAUSE_S):
+        try:
+            is_ours = self._ask(self._named, "CLIENT", "GETNAME") == NAME.encode()
+        except RedisError:
+            is_ours = False
+        if not is_ours or not self._connection.pause_writes(PAUSE_S):
             raise StoreError(f"{self._connection.shown}: the connection was lost while the store was read; try again")
         self._prolong_at = self._now() + PAUSE_S / 4
 
