@@ -55,7 +55,19 @@ MEANING = {
     "network.verify_tls": "Check certificates as browsers do; a site whose certificate fails then has the error "
     "`certificate`. Off by default, as in most crawlers: pages behind expired certificates are pages still, and a "
     "crawl sends no secrets. Switch it on where nobody on the way may change what is kept.",
-    "change.min_change": "A change counts when the resemblance of the texts is below 1 - this; 0 counts every byte.",
+    "content.text": "What is taken from a page, judged for changes and handed on: `all` its visible text, or the "
+    "`main` content without navigation, banners and footers.",
+    "content.metadata": "Keep what a page says of itself (title, description, language, author, times, canonical URL, "
+    "type) with its record and in the WARC files.",
+    "change.min_change": "A change counts when the resemblance of the texts is below 1 - this. 0: every byte counts, "
+    "or every difference in what the next keys and `content.text` leave.",
+    "change.select": "CSS selectors: only these elements count.",
+    "change.ignore": "CSS selectors of elements that do not count.",
+    "change.ignore_text": "Patterns; what they find in a line does not count.",
+    "change.ignore_kinds": "Of `numbers`, `dates` (and times) and `case` (of letters): what does not count.",
+    "change.learn": "Lines that differ at every visit, or between two visits seconds apart, stop counting until they "
+    "rest. At most 2 % of the visits are made to find them.",
+    "change.always": "CSS selectors of elements that are never learned as noise.",
     "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB.",
     "changes.keep": "How long entries of the change log are kept.",
     "changes.max_entries": "Largest number of entries of the change log.",
@@ -114,6 +126,11 @@ MEANING = {
     "`most-trusted` or the `least-trusted` link.",
 }
 """Each key of a policy file in a sentence."""
+MEANING |= {
+    f"policies.default.{key}": f"As `{key}`, for its pages; the collection's unless set."
+    for key in MEANING
+    if key.startswith(("content.", "change."))
+}
 
 _MINIMAL = '[collection]\nname = "x"\nseeds = ["http://127.0.0.1/"]\n[network]\nallow_private = true\n'
 

@@ -194,6 +194,13 @@ class PageRecord(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """How it was discovered and which rule gave it its policy (`policy.provenance`); b"": not recorded."""
     hops: int = 0
     """Number of redirects in a row that led to it."""
+    counted: bytes = b""
+    """The rules by which its newest copy was judged (four bytes) and a digest of what counts in it (eight bytes); b"":
+    the whole page was judged (`policy.counting`)."""
+    noise: bytes = b""
+    """The places that differ at its visits (`core.noise`)."""
+    metadata: bytes = b""
+    """What its newest copy says of itself, as msgpack of `formats.page_metadata`; b"": not requested, or nothing."""
 
 
 class DiscoverResult(msgspec.Struct, frozen=True, gc=False):

@@ -16,6 +16,11 @@ from webfountain.formats.charset import decode, encoding_of
 from webfountain.formats.html_safety import MAX_ORDINARY_BYTES, is_ordinary_markup
 from webfountain.formats.html_text import MAX_TEXT_BYTES, capped, title_of, tree_of, utf8, visible_text
 from webfountain.formats.links import PageLinks
+from webfountain.formats.main_content import main_blocks
+from webfountain.formats.markdown import plain_text_of
+from webfountain.formats.page_blocks import blocks_of
+from webfountain.formats.page_metadata import PageMetadata, metadata_of
+from webfountain.formats.page_units import WHOLE_PAGE, ReadingRules, Unit, units_of_page, units_of_text
 from webfountain.formats.xml_text import xml_text
 
 if TYPE_CHECKING:
@@ -49,16 +54,24 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     """Text of each link, "" for a link without text; empty unless requested."""
     nofollow: list[str] = []
     """Canonical URLs of the nofollow links; empty unless requested."""
+    units: list[Unit] | None = None
+    """The lines from which changes are judged; None: from the text, because the rules do not request any."""
+    metadata: PageMetadata | None = None
+    """What the page says of itself; None unless requested."""
 
 
 class DocumentReader(Protocol):
     """Reads bodies, in this process or in another one."""
 
-    def read(self, body: bytes, kind: ContentType, links: LinkSource | None = None) -> Document:
-        """Return the document of a body; it includes the links if `links` is given."""
+    def read(
+        self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
+    ) -> Document:
+        """Return the document of a body by the rules of its policy; it includes the links if `links` is given."""
         ...
 
-    def read_at_once(self, body: bytes, kind: ContentType, links: LinkSource | None = None) -> Document | None:
+    def read_at_once(
+        self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
+    ) -> Document | None:
         """Do the same as `read` if that is certainly cheap, else return None."""
         ...
 
@@ -71,35 +84,50 @@ class PlainReader:
     def __init__(self, extractor: LinkExtractor) -> None:
         self._extractor = extractor
 
-    def read(self, body: bytes, kind: ContentType, links: LinkSource | None = None) -> Document:
+    def read(
+        self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
+    ) -> Document:
         if not kind.is_html:
-            return text_of(body, kind)
-        return self._said(tree_of(body, kind.charset), links)
+            return _text_by_rules(body, kind, rules)
+        return self._said(tree_of(body, kind.charset), links, rules)
 
-    def read_at_once(self, body: bytes, kind: ContentType, links: LinkSource | None = None) -> Document | None:
+    def read_at_once(
+        self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
+    ) -> Document | None:
         if not kind.is_html:
-            return text_of(body, kind) if len(body) <= (_MAX_XML_BYTES if kind.is_xml else MAX_ORDINARY_BYTES) else None
+            is_short = len(body) <= (_MAX_XML_BYTES if kind.is_xml else MAX_ORDINARY_BYTES)
+            return _text_by_rules(body, kind, rules) if is_short else None
         if not is_ordinary_markup(body):
             return None
         encoding, mark = encoding_of(body, kind.charset)
         if encoding in _SHIFTING:
             return None
-        return self._said(LexborHTMLParser(utf8(body, encoding, mark)), links)
+        return self._said(LexborHTMLParser(utf8(body, encoding, mark)), links, rules)
 
-    def _said(self, tree: LexborHTMLParser, links: LinkSource | None) -> Document:
+    def _said(self, tree: LexborHTMLParser, links: LinkSource | None, rules: ReadingRules) -> Document:
         title = title_of(tree)
-        # Take the links first, because taking the text removes elements from the tree.
+        # Take the links and metadata first, because taking the text removes elements from the tree.
         found = PageLinks([]) if links is None else self._extractor.extract(tree, links)
         language = tree.root.attributes.get("lang") if tree.root is not None else None
+        metadata = metadata_of(tree, "" if links is None else links.url) if rules.metadata else None
+        text = capped(plain_text_of(main_blocks(blocks_of(tree)))) if rules.main else visible_text(tree)
         return Document(
             title,
-            visible_text(tree),
+            text,
             found.links,
             canonical=found.canonical,
             language=language,
             anchors=list(found.anchors),
             nofollow=list(found.nofollow),
+            units=units_of_page(tree, rules) if rules.units else None,
+            metadata=metadata,
         )
+
+
+def _text_by_rules(body: bytes, kind: ContentType, rules: ReadingRules) -> Document:
+    """Return the document of a body that is not HTML: all its lines count."""
+    document = text_of(body, kind)
+    return msgspec.structs.replace(document, units=units_of_text(document.text)) if rules.units else document
 
 
 def text_of(body: bytes, kind: ContentType) -> Document:

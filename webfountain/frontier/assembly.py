@@ -31,9 +31,10 @@ from webfountain.frontier.orders.chores import Chores
 from webfountain.frontier.orders.polls import IdleCheck, Polls, RankTurns
 from webfountain.frontier.orders.share_check import ShareCheck
 from webfountain.frontier.orders.site_supply import SiteSupply
-from webfountain.frontier.pages.examiner import Examiner, old_text
+from webfountain.frontier.pages.examiner import Examiner
 from webfountain.frontier.pages.fixed_size import replacement_of
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
+from webfountain.frontier.pages.page_comparison import comparison_of, old_text
 from webfountain.frontier.pages.policy_review import review_of
 from webfountain.frontier.pages.sitemap_reader import SitemapParser
 from webfountain.frontier.pages.unexamined_ends import unkept
@@ -343,7 +344,7 @@ class FrontierAssembly:
 
     @cached_property
     def _detector(self) -> DuplicateDetector | None:
-        text_of = partial(old_text, self._repository, self._reader)
+        text_of = partial(old_text, self._repository, self._reader, self._judge)
         return detector_of(self._collection, self._duplicates, self._store, text_of)
 
     @cached_property
@@ -352,7 +353,7 @@ class FrontierAssembly:
             collection=self._collection,
             judge=self._judge,
             reader=self._reader,
-            old_text=partial(old_text, self._repository, self._reader),
+            comparison=comparison_of(self._collection, self._repository, self._reader),
             **_examiner_features(self._detector, self._membership, self._importance),
         )
 

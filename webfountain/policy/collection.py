@@ -16,7 +16,7 @@ from webfountain.policy.errors import reason_of
 from webfountain.policy.patterns import Pattern
 from webfountain.policy.rules import RuleBook
 from webfountain.policy.tables import PRESETS, PolicyFile, PolicyTable, SeedTable
-from webfountain.policy.units import Duration, Size, spell_duration, spell_size
+from webfountain.policy.units import Duration, Selector, Size, spell_duration, spell_size
 from webfountain.urls import canonical
 
 if TYPE_CHECKING:
@@ -231,8 +231,8 @@ def _shown(value: object) -> Any:
         return [_shown(item) for item in value]
     if isinstance(value, dict):
         return {name: _shown(item) for name, item in value.items()}
-    if isinstance(value, Duration):
-        return spell_duration(value)
-    if isinstance(value, Size):
-        return spell_size(value)
-    return value.pattern if isinstance(value, Pattern) else value
+    if isinstance(value, (Duration, Size)):
+        return spell_duration(value) if isinstance(value, Duration) else spell_size(value)
+    if isinstance(value, Pattern):
+        return value.pattern
+    return str(value) if isinstance(value, Selector) else value

@@ -23,7 +23,7 @@ from webfountain.policy.examples import example_folder
 from webfountain.policy.patterns import compile_pattern
 from webfountain.policy.rules import host_pattern
 from webfountain.policy.tables import PRESETS, PolicyFile, PolicyTable, WhenTable
-from webfountain.policy.units import Duration, Size, spell_duration
+from webfountain.policy.units import Duration, Selector, Size, spell_duration
 from webfountain.public_addresses import is_private_host
 from webfountain.urls import host_of
 
@@ -96,7 +96,7 @@ def _read_policies(written: object, path: Path) -> dict[str, PolicyTable]:
 
 def _convert(kind: type, value: object) -> object:
     """Convert values of types that msgspec does not know: durations, sizes, patterns."""
-    if isinstance(kind, type) and issubclass(kind, (Duration, Size)):
+    if isinstance(kind, type) and issubclass(kind, (Duration, Selector, Size)):
         return kind.parse(value)
     if not isinstance(value, str):
         raise ValueError("(allowed: a Python regular expression)")

@@ -28,7 +28,6 @@ AT_NEXT_START: Final = (
     "collection.limits.domain_share",
     "politeness",
     "network",
-    "change",
     "repository",
     "changes",
     "cycle",

@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import msgspec
 
+from webfountain.policy.counting import counting_rules
 from webfountain.policy.scope import is_site_form, scope_of
 from webfountain.policy.switches import asked_for, meets
 from webfountain.policy.url_rules import DATED, UrlRules, Verdict
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from webfountain.policy.collection import Collection
+    from webfountain.policy.counting import CountingRules
     from webfountain.policy.rules import PageRule
     from webfountain.policy.switches import PageFacts
     from webfountain.policy.tables import PolicyTable, SwitchTable
@@ -85,6 +87,7 @@ class _CompiledPolicies:
         for url, policy in collection.named_seeds():
             self.site_policy.setdefault(site_of(url), policy)
         domain_of = network_domain if collection.network.allow_private else registered_domain
+        self.counting = {name: counting_rules(collection, name) for name in collection.policies}
         self._rules = {
             name: UrlRules(
                 name,
@@ -225,6 +228,11 @@ class Judge:
     def policy(self, name: str) -> PolicyTable:
         """Return the rules of a policy, or those of the default for an unknown name."""
         return self._law.rules(name).table
+
+    def counting(self, policy: str) -> CountingRules:
+        """Return what counts as a change of a policy's pages; of the default's for an unknown name."""
+        law = self._law
+        return law.counting[law.rules(policy).name]
 
     def bounds_by_policy(self) -> bool:
         """Return whether the revisit bounds of a page depend on its policy.

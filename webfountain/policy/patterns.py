@@ -68,6 +68,23 @@ class Pattern:
             at = last if last > first else last + 1
         return True
 
+    def without(self, text: str) -> str:
+        """Return a text without what the expression finds. Letters beyond ASCII may be spelled in another way, always
+        the same.
+        """
+        expression, spelled = self._prepared(text)
+        kept, at, end = [], 0, len(spelled)
+        while at <= end:
+            first, last = expression.Match(_UNANCHORED, spelled, at, end)[0]
+            if first == _NOWHERE:
+                break
+            kept.append(spelled[at:first])
+            if last == first:
+                kept.append(spelled[first : first + 1])
+                last += 1
+            at = last
+        return b"".join([*kept, spelled[at:]]).decode("utf-8", "replace")
+
     def _prepared(self, text: str) -> tuple[_re2.RE2, bytes]:
         """Return the form of the expression that a text needs, and the text in the spelling of that form."""
         if text.isascii() and not text.endswith("\n"):

@@ -13,7 +13,7 @@ from typing import Annotated, Final, Literal
 import msgspec
 
 from webfountain.policy.patterns import Pattern  # noqa: TC001  # msgspec reads it from the annotations
-from webfountain.policy.units import Duration, PositiveDuration, Size
+from webfountain.policy.units import Duration, PositiveDuration, Selector, Size
 from webfountain.urls import MAX_URL_LENGTH
 
 __all__ = [
@@ -23,12 +23,16 @@ __all__ = [
     "CollectionTable",
     "ConflictRule",
     "ConflictTable",
+    "ContentTable",
     "CycleTable",
     "DiscoveryTable",
     "DuplicatesTable",
+    "IgnoredKind",
     "Language",
     "LimitsTable",
     "NetworkTable",
+    "PolicyChangeTable",
+    "PolicyContentTable",
     "PolicyFile",
     "PolicyTable",
     "PolitenessTable",
@@ -55,6 +59,9 @@ Strategy = Literal[1, 2, 3, "fountain"]
 Text = Annotated[str, msgspec.Meta(min_length=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
+IgnoredKind = Literal["numbers", "dates", "case"]
+MediaType = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9!#$&^.+-]+/[a-z0-9!#$&^.+-]+$")]
+FunctionName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
 Language = Annotated[str, msgspec.Meta(pattern="^[a-z]{2,3}$")]
 """ISO 639, as the primary subtag of the `lang` of HTML."""
 
@@ -139,10 +146,33 @@ class NetworkTable(Table, frozen=True):
     verify_tls: bool = False
 
 
+class ContentTable(Table, frozen=True):
+    """What is taken from a page: its `main` content or `all` its text, and whether its metadata is kept.
+
+    `extractors`: functions of the project, by media type, as ``"package.module:function"``.
+    """
+
+    text: Literal["main", "all"] = "all"
+    metadata: bool = False
+    extractors: dict[MediaType, FunctionName] = {}
+
+
 class ChangeTable(Table, frozen=True):
-    """A change counts if resemblance < 1 - `min_change`; with 0, if any byte differs."""
+    """A change counts if resemblance < 1 - `min_change`; with 0, if any byte differs.
+
+    `select`: only these elements count. `ignore`: these do not. `ignore_text`: what these patterns find does not.
+    `ignore_kinds`: so do numbers, dates or the case of letters. `learn`: what differs at every visit, or between two
+    visits seconds apart, stops counting. `always`: these elements are never learned so. With any of these rules, or
+    with `content.text = "main"`, a `min_change` of 0 means any difference in what counts.
+    """
 
     min_change: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
+    select: tuple[Selector, ...] = ()
+    ignore: tuple[Selector, ...] = ()
+    ignore_text: tuple[Pattern, ...] = ()
+    ignore_kinds: tuple[IgnoredKind, ...] = ()
+    learn: bool = False
+    always: tuple[Selector, ...] = ()
 
 
 class ChangesTable(Table, frozen=True):
@@ -279,6 +309,25 @@ class TopicTable(Table, frozen=True):
     min_similarity: Share = 0.1
 
 
+class PolicyContentTable(Table, frozen=True):
+    """`[content]` for the pages of a policy; a key that is omitted has the collection's value."""
+
+    text: Literal["main", "all"] | None = None
+    metadata: bool | None = None
+
+
+class PolicyChangeTable(Table, frozen=True):
+    """`[change]` for the pages of a policy; a key that is omitted has the collection's value."""
+
+    min_change: Share | None = None
+    select: tuple[Selector, ...] | None = None
+    ignore: tuple[Selector, ...] | None = None
+    ignore_text: tuple[Pattern, ...] | None = None
+    ignore_kinds: tuple[IgnoredKind, ...] | None = None
+    learn: bool | None = None
+    always: tuple[Selector, ...] | None = None
+
+
 class PolicyTable(Table, frozen=True):
     """Rules of the pages under one policy. Patterns are searched in the canonical URL; deny wins over allow, and an
     empty allow means all.
@@ -302,6 +351,8 @@ class PolicyTable(Table, frozen=True):
     score: ScoreTable | None = None
     topic: TopicTable | None = None
     revisit: RevisitTable = RevisitTable()
+    content: PolicyContentTable = PolicyContentTable()
+    change: PolicyChangeTable = PolicyChangeTable()
 
 
 class WhenTable(Table, frozen=True):
@@ -367,6 +418,7 @@ class PolicyFile(Table, frozen=True):
     collection: CollectionTable
     politeness: PolitenessTable = PolitenessTable()
     network: NetworkTable = NetworkTable()
+    content: ContentTable = ContentTable()
     change: ChangeTable = ChangeTable()
     changes: ChangesTable = ChangesTable()
     repository: RepositoryTable = RepositoryTable()

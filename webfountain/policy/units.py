@@ -1,11 +1,22 @@
-"""Durations and sizes as people write them: a number with a unit, parsed and formatted."""
+"""Durations, sizes and CSS selectors as people write them, parsed and formatted."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-__all__ = ["DURATION_FORM", "SIZE_FORM", "Duration", "PositiveDuration", "Size", "spell_duration", "spell_size"]
+from webfountain.formats.page_units import is_selector
+
+__all__ = [
+    "DURATION_FORM",
+    "SIZE_FORM",
+    "Duration",
+    "PositiveDuration",
+    "Selector",
+    "Size",
+    "spell_duration",
+    "spell_size",
+]
 
 DURATION_FORM: Final = 'a number with ms, s, m, h, d or w, as "1.5h"'
 SIZE_FORM: Final = 'a number with kB, MB, GB or TB, powers of 1000, as "10MB"'
@@ -54,6 +65,19 @@ class Size(int):
         if size < 1:
             raise ValueError(f"(allowed: {SIZE_FORM}, at least one byte)")
         return size
+
+
+class Selector(str):
+    """A CSS selector."""
+
+    __slots__ = ()
+
+    @classmethod
+    def parse(cls, value: object) -> Selector:
+        """Check a selector. Raises ValueError if it is invalid."""
+        if not isinstance(value, str) or not is_selector(value):
+            raise ValueError('(allowed: a CSS selector such as "article", ".price" or "#main > table")')
+        return cls(value)
 
 
 def spell_duration(seconds: float) -> str:

@@ -16,6 +16,7 @@ import msgspec
 from webfountain.formats.document import Document, PlainReader, ReadError
 from webfountain.formats.links import LinkExtractor, LinkSource
 from webfountain.formats.media_type import ContentType
+from webfountain.formats.page_units import WHOLE_PAGE, ReadingRules
 from webfountain.formats.robots import binding_part
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
 
@@ -42,6 +43,7 @@ class ReadJob(msgspec.Struct, frozen=True, array_like=True):
     nofollow: bool = True
     robot: str = ""
     is_robots: bool = False
+    rules: ReadingRules = WHOLE_PAGE
 
 
 class JobResult(msgspec.Struct, frozen=True, array_like=True):
@@ -95,7 +97,7 @@ def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: i
             latest = time.process_time() + job.cpu_s / 2
             return JobResult(sitemap=read_sitemap(body, go_on=lambda: time.process_time() < latest))
         kind = ContentType(*job.kind)
-        document = reader.read(body, kind, job.links)
+        document = reader.read(body, kind, job.links, job.rules)
         return JobResult(document=document)
     except MemoryError:
         return JobResult(error="parse-memory")

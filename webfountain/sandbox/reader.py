@@ -34,6 +34,7 @@ from typing import TYPE_CHECKING, Final, TypeVar
 import msgspec
 
 from webfountain.formats.document import Document, PlainReader, ReadError
+from webfountain.formats.page_units import WHOLE_PAGE, ReadingRules
 from webfountain.formats.robots import MAX_ORDINARY_ROBOTS_BYTES, binding_part
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
 from webfountain.sandbox.child import FRAME, JobResult, ReadJob
@@ -89,20 +90,32 @@ class FencedReader:
         self._large = ThreadPoolExecutor(1, thread_name_prefix="webfountain-large")
         self._others = ThreadPoolExecutor(_THREADS, thread_name_prefix="webfountain-reader")
 
-    def read(self, body: bytes, kind: ContentType, links: LinkSource | None = None) -> Document:
+    def read(
+        self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
+    ) -> Document:
         """Return the document of a body, within limits of time and memory. It can block for some seconds."""
-        found = self.read_at_once(body, kind, links)
+        found = self.read_at_once(body, kind, links, rules)
         if found is not None:
             return found
         extractor = self._extractor
         reported = (kind.kind, kind.charset)
-        job = ReadJob(reported, _memory_for(body), CPU_S, links, nofollow=extractor.nofollow, robot=extractor.robot)
+        job = ReadJob(
+            reported,
+            _memory_for(body),
+            CPU_S,
+            links,
+            nofollow=extractor.nofollow,
+            robot=extractor.robot,
+            rules=rules,
+        )
         answer = self._ask(job, body)
         return answer.document or Document(error=answer.error or "parse-crash")
 
-    def read_at_once(self, body: bytes, kind: ContentType, links: LinkSource | None = None) -> Document | None:
+    def read_at_once(
+        self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
+    ) -> Document | None:
         """Do the same as `read` if that is certainly cheap, else return None."""
-        return self._plain.read_at_once(body, kind, links)
+        return self._plain.read_at_once(body, kind, links, rules)
 
     def read_sitemap(self, body: bytes) -> SitemapFile | ReadError:
         """Do the same as `formats.sitemap.read_sitemap`, within limits of time and memory, or return the error."""

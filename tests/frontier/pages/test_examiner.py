@@ -11,13 +11,16 @@ from webfountain.core.buckets import bucket_of
 from webfountain.core.change_rate import Prior, decode
 from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
+from webfountain.formats.media_type import ContentType
 from webfountain.frontier.pages.examiner import Examiner, digest_of
+from webfountain.frontier.pages.noise_learner import NoiseLearner
+from webfountain.frontier.pages.page_comparison import PageComparison
 from webfountain.policy.judge import Judge
 from webfountain.records import Fetch, FetchResult, Lease, LeaseId, OutcomeKind, PageRecord, State
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
+    from webfountain.formats.document import Document
+    from webfountain.formats.page_units import ReadingRules
     from webfountain.frontier.visit import Visit
 
 
@@ -29,13 +32,20 @@ MINOR = BODY.replace(b"word200", b"other")
 CHANGED = b"<title>T</title><p>" + " ".join(f"new{i}" for i in range(400)).encode()
 
 
-def examiner(old_text: Callable[[PageRecord], str | None] = lambda record: WORDS, **policy: object) -> Examiner:
+def examiner(old_body: bytes | None = BODY, **policy: object) -> Examiner:
+    """An examiner whose pages have one stored body, or none."""
     collection = collection_of(["http://one.example/"], **policy)
+    reader = PlainReader(LinkExtractor(nofollow=True, robot="tester"))
+
+    def old_document(record: PageRecord, rules: ReadingRules) -> Document | None:
+        return None if old_body is None else reader.read(old_body, ContentType("text/html", None), None, rules)
+
+    learner = NoiseLearner(collection.cycle.period_s)
     return Examiner(
         collection=collection,
         judge=Judge(collection, year=2026),
-        reader=PlainReader(LinkExtractor(nofollow=True, robot="tester")),
-        old_text=old_text,
+        reader=reader,
+        comparison=PageComparison(old_document, learner, diffs=collection.changes.diff),
     )
 
 
@@ -201,7 +211,7 @@ def test_plain_text_has_text_and_no_links() -> None:
 
 
 def test_without_the_old_text_a_new_digest_counts_as_a_change() -> None:
-    on = examiner(old_text=lambda record: None)
+    on = examiner(None)
     assert visit_of(crawled(), body=MINOR, on=on).kind == "changed"
     exact = examiner(rest="[change]\nmin_change = 0")
     assert visit_of(crawled(), body=MINOR, on=exact).kind == "changed"

@@ -6,7 +6,6 @@ It writes nothing and reads only the text of the old copy, so it may run in any 
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import threading
 from typing import TYPE_CHECKING, Any, Final, Literal, NamedTuple, TypeVar
@@ -16,16 +15,14 @@ import msgspec
 from webfountain import urls
 from webfountain.core import change_rate
 from webfountain.core.buckets import bucket_of
-from webfountain.core.change import verdict
 from webfountain.core.sketch import sketch
-from webfountain.core.text_diff import unified
 from webfountain.core.topics import Topics
-from webfountain.errors import RepositoryError
 from webfountain.formats.document import ReadError
 from webfountain.formats.links import LinkSource
 from webfountain.formats.media_type import content_type
 from webfountain.formats.page_hints import MAX_HINTED_TEXT, hint_of_page, hint_of_redirect
 from webfountain.frontier.pages.link_judge import LinkJudge
+from webfountain.frontier.pages.page_comparison import counted_text
 from webfountain.frontier.pages.policy_switch import PageFactsReader, switched
 from webfountain.frontier.pages.unexamined_ends import page_backoff
 from webfountain.frontier.visit import NOTHING, PageContent, Visit, leased
@@ -35,12 +32,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from webfountain.formats.document import Document, DocumentReader
+    from webfountain.frontier.pages.page_comparison import PageComparison
     from webfountain.policy.collection import Collection
+    from webfountain.policy.counting import CountingRules
     from webfountain.policy.judge import Judge
     from webfountain.records import Fetch, FetchResult, Link, OutcomeKind, PageRecord, State
-    from webfountain.repository.repository import Repository
 
-__all__ = ["MAX_HOPS", "Examiner", "JudgedVisit", "Unreadable", "digest_of", "old_text"]
+__all__ = ["MAX_HOPS", "Examiner", "JudgedVisit", "Unreadable", "digest_of"]
 
 _Read = TypeVar("_Read")
 Unreadable = ReadError | Literal["crashed"]
@@ -66,7 +64,7 @@ class Examiner:
     Parameters
     ----------
     reader : reads bodies, and returns an error for an unreadable body
-    old_text : returns the visible text of a page's newest stored copy, None if there is none
+    comparison : compares a new body with the stored copy
     duplicates : returns the share of a site's pages that repeat others
     sketches : returns whether to store a copy's sketch with its record, for processes that cannot read the copy; called
         for each copy
@@ -80,7 +78,7 @@ class Examiner:
         collection: Collection,
         judge: Judge,
         reader: DocumentReader,
-        old_text: Callable[[PageRecord], str | None],
+        comparison: PageComparison,
         duplicates: Callable[[str], float] = lambda _: 0.0,
         sketches: Callable[[], bool] = lambda: False,
         unlogged: Callable[[PageRecord], bool] = lambda _: False,
@@ -89,14 +87,13 @@ class Examiner:
         topics = Topics(threading.Lock()) if topics is None else topics
         self._judge = judge
         self._reader = reader
-        self._old_text = old_text
+        self._comparison = comparison
         self._sketches = sketches
         self._unlogged = unlogged
         self._facts = PageFactsReader(judge, topics, duplicates)
         self._links = LinkJudge(judge, topics, logs=collection.ranking.every is not None)
         self._period = collection.cycle.period_s
         self._fastest = collection.cycle.fastest_s
-        self._min_change = collection.change.min_change
         self._diffs = collection.changes.diff
         self._logs_links = collection.ranking.every is not None
 
@@ -121,8 +118,9 @@ class Examiner:
         if before == digest:
             visit = self._unchanged(fetched, "same", prior)
             return None if self._lacks(visit) else visit
-        if before is not None and (self._min_change > 0 or self._diffs):
-            return None  # its text must be compared with the old copy
+        rules = self._rules(fetched)
+        if before is not None and (rules.min_change > 0 or rules.by_lines or self._diffs):
+            return None  # it must be compared with the old copy
         document = self._document(fetched, self._reader.read_at_once)
         return None if document is None else self._read(fetched, digest, document, prior)
 
@@ -147,31 +145,36 @@ class Examiner:
             return self._without_copy(fetched, "failed", document.error)
         record = leased(fetched.fetch)
         seen = self._facts.seen(fetched, document, record)
+        rules = self._rules(fetched)
         record = self._facts.scored(switched(self._judge, record, seen, at=fetched.at), document)
         reading = self._links.reading(fetched, document, record)
         if record.digest is None:
             bucket = bucket_of(prior.interval, self._fastest)
-            new = self._copied(record, fetched, digest, reading.text, "new", bucket=bucket)
+            counted = self._comparison.first(fetched, document, rules)
+            new = self._copied(record, fetched, digest, document, "new", bucket=bucket, counted=counted)
             return Visit(fetched, "new", new, reading)
-        old_text = functools.cache(lambda: self._old_text(record))
-        outcome, resemblance = verdict(
-            record.digest,
-            digest,
-            min_change=self._min_change,
-            text=reading.text,
-            old_text=old_text,
-            old_sketch=record.sketch,
+        (outcome, resemblance), diff, counted, noise, due = self._comparison.compare(
+            record, fetched, digest, document, rules
         )
-        before = old_text() if self._diffs else None
-        diff = None if before is None else unified(before, reading.text)
         checked = self._checked(record, fetched.at, prior, changed=outcome == "changed")
-        copied = self._copied(record, fetched, digest, reading.text, outcome, **checked)
+        checked |= {"counted": counted, "noise": noise, "due": due}
+        copied = self._copied(record, fetched, digest, document, outcome, **checked)
         return Visit(fetched, outcome, copied, reading, _since(record, fetched.at), resemblance, diff)
 
+    def _rules(self, fetched: FetchResult) -> CountingRules:
+        return self._judge.counting(leased(fetched.fetch).policy)
+
     def _copied(
-        self, record: PageRecord, fetched: FetchResult, digest: str, text: str, kind: OutcomeKind, **changes: Any
+        self,
+        record: PageRecord,
+        fetched: FetchResult,
+        digest: str,
+        document: Document,
+        kind: OutcomeKind,
+        **changes: Any,
     ) -> PageRecord:
         """Return the record of a page whose copy this fetch replaces."""
+        text, rules = document.text, self._rules(fetched)
         return _crawled(
             record,
             fetched,
@@ -181,7 +184,8 @@ class Examiner:
             last_modified=fetched.header("last-modified"),
             copied=fetched.at,
             hint=hint_of_page(fetched.body, text) if len(text) < MAX_HINTED_TEXT else None,
-            sketch=sketch(text) if self._min_change > 0 and self._sketches() else None,
+            sketch=sketch(counted_text(document, rules)) if rules.min_change > 0 and self._sketches() else None,
+            metadata=b"" if document.metadata is None else msgspec.msgpack.encode(document.metadata),
             **changes,
         )
 
@@ -193,7 +197,8 @@ class Examiner:
             "etag": fetched.header("etag") or record.etag,
             "last_modified": fetched.header("last-modified") or record.last_modified,
         }
-        kept = _crawled(record, fetched, kind, **validators, **checked)
+        noise = self._comparison.unchanged(record, fetched, self._rules(fetched))
+        kept = _crawled(record, fetched, kind, noise=noise, **validators, **checked)
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
 
     def _lacks(self, visit: Visit) -> bool:
@@ -294,24 +299,13 @@ class Examiner:
         """Return the content of a page, read by one of the reader's two methods."""
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
         anchors = self._judge.follows_topics(leased(fetched.fetch).policy)
-        return read(fetched.body, kind, LinkSource(fetched.fetch.url, header, anchors, self._logs_links))
+        source = LinkSource(fetched.fetch.url, header, anchors, self._logs_links)
+        return read(fetched.body, kind, source, self._rules(fetched).reading)
 
 
 def digest_of(body: bytes) -> str:
     """Return the hex SHA-1 of a body after content decoding. It identifies a body and protects nothing."""
     return hashlib.sha1(body, usedforsecurity=False).hexdigest()
-
-
-def old_text(repository: Repository | None, reader: DocumentReader, record: PageRecord) -> str | None:
-    """Return the text of a page's newest stored copy; None if there is none, or it is lost or cannot be read."""
-    if repository is None or record.copy is None:
-        return None
-    try:
-        stored = repository.read(record.copy, record.url)
-    except RepositoryError:
-        return None
-    document = reader.read(stored.body, content_type(stored.headers))
-    return None if document.error is not None else document.text
 
 
 def _is_conditional(fetch: Fetch) -> bool:
@@ -333,8 +327,7 @@ def _crawled(record: PageRecord, fetched: FetchResult, kind: OutcomeKind, **chan
         status=fetched.status,
         error=None,
         failures=0,
-        due=None,
         last_crawled=fetched.at,
         target=None,
-        **changes,
+        **{"due": None, **changes},
     )

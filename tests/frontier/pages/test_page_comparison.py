@@ -1,0 +1,219 @@
+"""What counts as a change: rules of a policy, edits of them, and noise that is learned from a page's own past."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.frontier.drive import collection_of
+from webfountain.core.change_rate import Prior
+from webfountain.core.noise import MAX_PLACES, decode
+from webfountain.formats.document import PlainReader
+from webfountain.formats.links import LinkExtractor
+from webfountain.formats.media_type import ContentType
+from webfountain.frontier.pages.examiner import Examiner
+from webfountain.frontier.pages.noise_learner import NoiseLearner
+from webfountain.frontier.pages.page_comparison import PageComparison
+from webfountain.policy.judge import Judge
+from webfountain.records import Fetch, FetchResult, Lease, LeaseId, PageRecord
+
+if TYPE_CHECKING:
+    from webfountain.formats.document import Document
+    from webfountain.formats.page_units import ReadingRules
+    from webfountain.frontier.visit import Visit
+
+SITE, DAY = "http://one.example", 86_400.0
+HTML = ContentType("text/html", None)
+
+
+class Pages:
+    """Pages that are visited again and again; each keeps its newest body."""
+
+    def __init__(self, rules: str = "") -> None:
+        self._reader = PlainReader(LinkExtractor(nofollow=True, robot="tester"))
+        self._bodies: dict[str, bytes] = {}
+        self._learner = NoiseLearner(DAY)
+        self.records: dict[str, PageRecord] = {}
+        self.diffs: dict[str, str | None] = {}
+        self.at = 0.0
+        self.edit(rules)
+
+    def edit(self, rules: str) -> None:
+        """Go on with another policy file."""
+        collection = collection_of([SITE + "/"], rest=rules)
+        self._examiner = Examiner(
+            collection=collection,
+            judge=Judge(collection, year=2026),
+            reader=self._reader,
+            comparison=PageComparison(self._old_document, self._learner, diffs=collection.changes.diff),
+        )
+
+    def lose(self, name: str) -> None:
+        """Lose the copy of a page."""
+        del self._bodies[SITE + name]
+
+    def visit(self, name: str, html: str, *, later: float = DAY) -> Visit:
+        self.at += later
+        url, body = SITE + name, html.encode()
+        record = self.records.get(url, PageRecord(url))
+        fetch = Fetch(1, "page", url, SITE, "1.2.3.4", Lease(LeaseId(SITE, 1, 1), b"k", record))
+        header = (("content-type", "text/html"),)
+        visit = self._examiner.examine(FetchResult(fetch, self.at, 0.1, 200, header, body), Prior(DAY))
+        self._bodies[url], self.records[url], self.diffs[url] = body, visit.record, visit.diff
+        return visit
+
+    def seen(self, name: str, *bodies: str) -> list[str]:
+        return [self.visit(name, body).kind for body in bodies]
+
+    def _old_document(self, record: PageRecord, rules: ReadingRules) -> Document | None:
+        body = self._bodies.get(record.url)
+        return None if body is None else self._reader.read(body, HTML, None, rules)
+
+
+def page(text: str = "A sentence that stays.", banner: str = "Cookies", extra: str = "") -> str:
+    return f"<body><div class=cookie-banner>{banner}</div><main><p>{text}</p>{extra}<p>An end that stays.</p></main>"
+
+
+EXACT = "[change]\nmin_change = 0\n"
+MAIN = "[content]\ntext = 'main'\n"
+
+
+def test_a_changed_banner_is_no_change_of_the_main_content_and_a_sentence_is() -> None:
+    pages = Pages(MAIN + EXACT)
+    assert pages.seen("/", page(), page(banner="Consent"), page("Another.", "Consent")) == ["new", "minor", "changed"]
+
+
+def test_what_is_judged_is_what_is_handed_on() -> None:
+    assert Pages(MAIN).visit("/", page()).reading.text == ("A sentence that stays.\nAn end that stays.")
+
+
+@pytest.mark.parametrize(
+    ("rules", "kinds"),
+    [
+        ("select = ['.price']", ["new", "minor", "changed"]),
+        ("ignore = ['.clock']", ["new", "minor", "changed"]),
+        (r"ignore_text = ['\d\d:\d\d']", ["new", "minor", "changed"]),
+        ("ignore_kinds = ['dates']", ["new", "minor", "changed"]),
+        ("ignore_kinds = ['numbers']", ["new", "minor", "minor"]),
+        ("", ["new", "changed", "changed"]),
+    ],
+)
+def test_rules_of_a_policy_say_what_counts(rules: str, kinds: list[str]) -> None:
+    pages = Pages(EXACT + rules)
+    bodies = [
+        f"<p class=clock>It is {time}</p><p class=price>12{cents} EUR</p>"
+        for time, cents in (("12:01", ""), ("12:02", ""), ("12:02", ".50"))
+    ]
+    assert pages.seen("/", *bodies) == kinds
+
+
+def test_the_case_of_letters_can_be_left_out() -> None:
+    assert Pages(EXACT + "ignore_kinds = ['case']").seen("/", "<p>Ab", "<p>aB", "<p>aC") == [
+        "new",
+        "minor",
+        "changed",
+    ]
+
+
+def test_each_policy_has_its_own_rules() -> None:
+    pages = Pages(EXACT + "[policies.default.change]\nignore = ['i']")
+    assert pages.seen("/", "<p>a <i>1</i>", "<p>a <i>2</i>") == ["new", "minor"]
+
+
+def test_an_edit_of_the_rules_is_no_change_of_a_page() -> None:
+    pages = Pages(EXACT)
+    pages.visit("/", page())
+    pages.edit(MAIN + EXACT)
+    assert pages.visit("/", page(banner="Consent")).kind == "minor"
+    pages.edit(EXACT + "ignore_kinds = ['numbers']")
+    assert pages.visit("/", page(banner="Consent 2")).kind == "minor"
+
+
+def test_a_page_whose_copy_is_lost_is_judged_anew_after_an_edit_and_changed_without_one() -> None:
+    pages = Pages(EXACT)
+    pages.visit("/", page())
+    pages.lose("/")
+    pages.edit(MAIN + EXACT)
+    assert pages.visit("/", page("Another.")).kind == "minor"
+    pages.lose("/")
+    assert pages.visit("/", page("A third.")).kind == "changed"
+
+
+def test_what_counts_is_compared_by_its_digest_without_the_copy() -> None:
+    pages = Pages(MAIN + EXACT)
+    pages.visit("/", page())
+    pages.lose("/")
+    assert pages.visit("/", page(banner="Consent")).kind == "minor"
+
+
+LEARNING = EXACT + "learn = true\n"
+
+
+def clocked(number: int, text: str = "A text.") -> str:
+    return f"<p class=clock>{number} o'clock</p><p class=text>{text}</p>"
+
+
+def test_a_place_that_differs_at_every_visit_stops_counting_and_is_named() -> None:
+    pages = Pages(LEARNING)
+    assert pages.seen("/", *map(clocked, range(5))) == ["new", "changed", "changed", "minor", "minor"]
+    [noise] = decode(pages.records[SITE + "/"].noise)
+    assert (noise.is_noise, noise.sample) == (True, "4 o'clock")
+
+
+def test_a_change_beside_noise_counts_and_its_diff_has_no_noise() -> None:
+    pages = Pages(LEARNING + "[changes]\ndiff = true")
+    pages.seen("/", *map(clocked, range(4)))
+    assert pages.visit("/", clocked(5, "A new text.")).kind == "changed"
+    assert pages.diffs[SITE + "/"] == "@@ -1 +1 @@\n-A text.\n+A new text.\n"
+
+
+def test_noise_that_rests_counts_again() -> None:
+    pages = Pages(LEARNING)
+    pages.seen("/", *map(clocked, range(4)))
+    assert pages.seen("/", clocked(9), clocked(9), clocked(9, "B"), clocked(10, "B")) == [
+        "minor",
+        "same",
+        "changed",
+        "changed",
+    ]
+
+
+def test_two_visits_seconds_apart_decide_for_all_pages_of_a_site() -> None:
+    pages = Pages(LEARNING)
+    pages.seen("/a", clocked(1), clocked(2))
+    assert pages.visit("/a", clocked(3), later=5).kind == "minor"
+    assert pages.seen("/b", clocked(1), clocked(2)) == ["new", "minor"]
+
+
+def test_what_rests_for_seconds_is_no_noise_however_often_it_changes() -> None:
+    pages = Pages(LEARNING)
+    pages.seen("/", clocked(1), clocked(2))
+    assert pages.visit("/", clocked(2) + " ", later=5).kind == "minor"
+    assert pages.seen("/", *map(clocked, range(3, 9))) == ["changed"] * 6
+
+
+def test_an_extra_visit_is_ordered_seconds_later_for_few_of_the_visits() -> None:
+    pages = Pages(LEARNING)
+    for number in range(60):
+        pages.visit(f"/{number}", clocked(number))
+    assert pages.visit("/0", clocked(70)).record.due == pages.at + 15
+    assert pages.visit("/1", clocked(71)).record.due is None
+
+
+def test_a_person_can_keep_an_element_from_being_learned() -> None:
+    pages = Pages(LEARNING + "always = ['.clock']")
+    assert pages.seen("/", *map(clocked, range(6))) == ["new"] + ["changed"] * 5
+
+
+def test_what_is_remembered_of_a_page_is_bounded() -> None:
+    pages = Pages(LEARNING)
+    for number in range(4):
+        pages.visit("/", "".join(f"<p class={'x' * i}>{number} {'long ' * 50}{i}" for i in range(1, 200)))
+    remembered = pages.records[SITE + "/"].noise
+    assert len(decode(remembered)) == MAX_PLACES
+    assert len(remembered) < 2500
+
+
+def test_remembered_noise_that_cannot_be_read_is_none() -> None:
+    assert decode(b"\xff\x00") == []

@@ -1,0 +1,173 @@
+"""Learn which places of a page are noise: clocks, adverts, counters, lists that rotate.
+
+Place in the walk: with the verdict of a new body (`frontier.pages.noise_stage`). A place is where a line stands in the
+page (`formats.page_units`). Two facts make it noise:
+
+- it differed between two visits seconds apart, on this page or at the same place of another page of the site;
+- it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart.
+
+An element most of whose lines differ is such a place, too: a list that is shuffled differs as a whole, not at each
+line. A place stops being noise when it was the same at `REST` comparisons in a row. Only restless places are
+remembered, so the state of a page stays small: at most `MAX_PLACES` rows.
+
+Source: the idea is that of template detection by comparing versions (Fetterly et al. 2003, section 4.3, who saw that
+most changes of frequently changing pages are markup and adverts). The rules are our own.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from webfountain.core.text_diff import edits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+__all__ = [
+    "MAX_PLACES",
+    "REST",
+    "STREAK",
+    "TRIES",
+    "Differences",
+    "NoisyPlace",
+    "decode",
+    "differences_of",
+    "encode",
+    "noise_of",
+    "observed",
+    "without_noise",
+]
+
+Line = tuple[int, str, int]
+"""Place and text of a line, and the place of its element."""
+MAX_PLACES: Final = 32
+"""Most places that are remembered of a page; the longest streaks stay."""
+STREAK: Final = 3
+REST: Final = 2
+TRIES: Final = 3
+"""Visits seconds apart after which a place that never differed is known to be none."""
+_LIST: Final = 3
+"""Fewest lines of an element that may be noise as a whole."""
+_SAMPLE: Final = 40
+"""Characters of a line that are kept to show it."""
+
+
+class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
+    """A place that differed at the last comparisons.
+
+    `streak`: comparisons in a row at which it differed. `rested`: comparisons in a row at which it did not. `tried`:
+    visits seconds after another; `confirmed`: it differed at one of them. `sample` begins its newest line.
+    """
+
+    place: int
+    streak: int = 0
+    rested: int = 0
+    tried: int = 0
+    confirmed: bool = False
+    sample: str = ""
+
+    @property
+    def is_noise(self) -> bool:
+        """Return whether the place does not count."""
+        return self.confirmed or (not self.tried and self.streak >= STREAK)
+
+    @property
+    def is_decided(self) -> bool:
+        """Return whether further visits seconds apart would prove nothing."""
+        return self.confirmed or self.tried >= TRIES
+
+
+def decode(data: bytes) -> list[NoisyPlace]:
+    """Return the places that a page's record remembers. A record that cannot be read has none."""
+    try:
+        return msgspec.msgpack.decode(data, type=list[NoisyPlace]) if data else []
+    except msgspec.DecodeError:
+        return []
+
+
+def encode(places: Sequence[NoisyPlace]) -> bytes:
+    """Return places in the form for a page's record."""
+    return msgspec.msgpack.encode(places) if places else b""
+
+
+def noise_of(places: Iterable[NoisyPlace]) -> frozenset[int]:
+    """Return the places that do not count."""
+    return frozenset(each.place for each in places if each.is_noise)
+
+
+class Differences(NamedTuple):
+    """What differs between two copies: the numbers of their lines, and the places with their newest lines."""
+
+    old: frozenset[int]
+    new: frozenset[int]
+    places: Mapping[int, str]
+
+
+def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
+    """Compare the lines of two copies, each with its place.
+
+    A line that is only pushed down by another does not differ, though its place is another now.
+    """
+    changed_old: set[int] = set()
+    changed_new: set[int] = set()
+    for edit in edits([each[1] for each in old], [each[1] for each in new]):
+        changed_old.update(range(edit.old_from, edit.old_to))
+        changed_new.update(range(edit.new_from, edit.new_to))
+    places = {old[i][0]: old[i][1] for i in changed_old} | {new[i][0]: new[i][1] for i in changed_new}
+    for lines, changed in ((old, changed_old), (new, changed_new)):
+        sizes = Counter(around for _, _, around in lines)
+        many = Counter(lines[i][2] for i in changed)
+        first = {lines[i][2]: lines[i][1] for i in sorted(changed, reverse=True)}
+        places |= {each: first[each] for each, n in many.items() if n >= _LIST and 2 * n >= sizes[each]}
+    places.pop(0, None)  # lines that always count have no place
+    return Differences(frozenset(changed_old), frozenset(changed_new), places)
+
+
+def without_noise(lines: Sequence[Line], differing: frozenset[int], noise: frozenset[int]) -> list[str]:
+    """Return lines without those that differ at a place that is noise."""
+    return [
+        line
+        for number, (place, line, around) in enumerate(lines)
+        if number not in differing or not place or (place not in noise and around not in noise)
+    ]
+
+
+def observed(
+    places: Sequence[NoisyPlace],
+    differences: Mapping[int, str],
+    *,
+    seconds_apart: bool,
+    of_site: Mapping[int, NoisyPlace],
+) -> list[NoisyPlace]:
+    """Return the places after one more comparison.
+
+    Parameters
+    ----------
+    differences : places that differed, with their newest lines
+    seconds_apart : the two visits were so close that a person would have written nothing between them
+    of_site : places of the site's pages that were tried by visits seconds apart
+    """
+    known = {each.place: each for each in places}
+    found = [_rested(each, seconds_apart) for place, each in known.items() if place not in differences]
+    for place, line in differences.items():
+        before, other = known.get(place, NoisyPlace(place)), of_site.get(place, NoisyPlace(place))
+        tried = min(max(before.tried, other.tried) + seconds_apart, TRIES)
+        confirmed = seconds_apart or before.confirmed or other.confirmed
+        found.append(NoisyPlace(place, min(before.streak + 1, 255), 0, tried, confirmed, line[:_SAMPLE]))
+    return sorted(found, key=_worth, reverse=True)[:MAX_PLACES]
+
+
+def _rested(place: NoisyPlace, seconds_apart: bool) -> NoisyPlace:
+    """Return a place that was the same at this comparison."""
+    if seconds_apart and not place.confirmed:
+        # It proves only that the place is no clock; it is no rest.
+        return msgspec.structs.replace(place, tried=min(place.tried + 1, TRIES))
+    return msgspec.structs.replace(place, streak=0, rested=place.rested + 1)
+
+
+def _worth(place: NoisyPlace) -> tuple[bool, int, int]:
+    """Return a sort key: what does not count is kept first."""
+    return place.is_noise, place.streak, -place.rested

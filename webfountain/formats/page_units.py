@@ -1,0 +1,142 @@
+"""The parts of a page from which changes are judged: its lines, each with the place in the page where it stands.
+
+Place in the walk: after the links are taken. A policy says which elements count (`ReadingRules`); `core.noise` learns
+which places differ at each visit. A line is a block, a row of a table or a line of code.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
+
+import msgspec
+from selectolax.lexbor import LexborHTMLParser, SelectolaxError
+
+from webfountain.formats.main_content import main_blocks
+from webfountain.formats.page_blocks import attributes_of, blocks_of, blocks_of_html
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from selectolax.lexbor import LexborNode
+
+    from webfountain.formats.page_blocks import Block, Region
+
+__all__ = ["ALWAYS_COUNTS", "WHOLE_PAGE", "ReadingRules", "Unit", "is_selector", "units_of_page", "units_of_text"]
+
+ALWAYS_COUNTS: Final = 0
+"""Place of the lines that a policy's `change.always` names."""
+_MARK: Final = "data-webfountain-always"
+_WITH_DIGITS: Final = re.compile(r"\S*\d\S*")
+
+
+class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
+    """What is read from a page besides its links.
+
+    `main`: the text is the main content, one line a block. `units`: the lines are returned, too, from which changes
+    are judged. Of these only the elements of `select`, without those of `ignore`; `always` are never noise.
+    `metadata`: with the metadata that the page gives. `extractor`: function that reads this media type.
+    """
+
+    main: bool = False
+    units: bool = False
+    select: tuple[str, ...] = ()
+    ignore: tuple[str, ...] = ()
+    always: tuple[str, ...] = ()
+    metadata: bool = False
+    extractor: str = ""
+
+
+WHOLE_PAGE: Final = ReadingRules()
+
+
+class Unit(NamedTuple):
+    """A line with its place, and the place of its element: numbers of 32 bits, the same while the template stays."""
+
+    place: int
+    line: str
+    around: int = 0
+
+
+def is_selector(text: str) -> bool:
+    """Return whether a text is a CSS selector that the parser knows."""
+    try:
+        LexborHTMLParser("<p>").css(text)
+    except SelectolaxError:
+        return False
+    return True
+
+
+def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
+    """Return the lines of a page that the rules select. The tree loses the elements that they ignore."""
+    for selector in rules.always:
+        for node in tree.css(selector):
+            node.attrs[_MARK] = ""
+    for selector in rules.ignore:
+        _remove(tree, selector)
+    if rules.select:
+        return _units(_selected(tree, rules.select))
+    blocks = blocks_of(tree)
+    return _units(main_blocks(blocks) if rules.main else blocks)
+
+
+def units_of_text(text: str) -> list[Unit]:
+    """Return the lines of a text that has no elements. Their places are their numbers."""
+    lines = (line for line in text.split("\n") if line and not line.isspace())
+    return [Unit(number, line) for number, line in enumerate(lines, start=1)]
+
+
+def _remove(tree: LexborHTMLParser, selector: str) -> None:
+    """Remove the elements that a selector finds, the inner ones first: the parser frees what is in a removed one."""
+    found = {node.mem_id: node for node in tree.css(selector) if node.tag not in ("html", "body")}
+    for node in reversed(found.values()):
+        node.decompose()
+
+
+def _selected(tree: LexborHTMLParser, selectors: Sequence[str]) -> list[Block]:
+    """Return the blocks of the selected elements in document order, each element once."""
+    found = {node.mem_id: node for node in tree.css(", ".join(selectors))}
+    outermost = [node for node in found.values() if not _is_inside(node, found)]
+    return [block for node in outermost for block in blocks_of_html(node.html or "")]
+
+
+def _is_inside(node: LexborNode, found: Mapping[int, LexborNode]) -> bool:
+    around = node.parent
+    while around is not None and around.mem_id not in found:
+        around = around.parent
+    return around is not None
+
+
+def _units(blocks: Sequence[Block]) -> list[Unit]:
+    paths: dict[int, str] = {}
+    counts: dict[str, int] = {}
+    found: list[Unit] = []
+    for block in blocks:
+        path = _path(block.region, paths)
+        around = crc32(path.encode())
+        for line in block.text.split("\n"):
+            if not line or line.isspace():
+                continue
+            number = counts[path] = counts.get(path, 0) + 1
+            place = ALWAYS_COUNTS if _MARK in path else crc32(f"{path}#{number}".encode()) or 1
+            found.append(Unit(place, line, around))
+    return found
+
+
+def _path(region: Region, known: dict[int, str]) -> str:
+    """Return the path to a region by tags, classes and ids."""
+    path = known.get(region.number)
+    if path is None:
+        around = "" if region.parent is None else _path(region.parent, known)
+        path = known[region.number] = around + _step(region.tag, region.attributes)
+    return path
+
+
+@lru_cache(4096)
+def _step(tag: str, attributes: str) -> str:
+    """Return a step of a path. Names with digits are left out, because many of them are new in each answer."""
+    said = attributes_of(attributes)
+    names = _WITH_DIGITS.sub("", f"{said.get('class', '')} {said.get('id', '')}")
+    return f">{_MARK if _MARK in said else ''}{tag}.{'.'.join(names.split())}"

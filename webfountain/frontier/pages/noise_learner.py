@@ -1,0 +1,126 @@
+"""Learn which places of pages are noise, from their own visits and from those of their site.
+
+Place in the walk: at the comparison of a new body with the old copy (`page_comparison`), for policies with
+`change.learn`. What is known of a page is stored with its record, so kills lose nothing. What is known of a site is
+taken from the records of its pages as they come by, for the latest `MAX_SITES` sites.
+
+A visit a few seconds after another is the best evidence. It is ordered by the record's due time, where a place is
+undecided on the whole site, and for at most `EXTRA_SHARE` of the visits.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, OrderedDict
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import msgspec
+
+from webfountain.core.noise import REST, NoisyPlace, decode, encode, noise_of, observed
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from webfountain.core.noise import Differences
+    from webfountain.records import PageRecord
+
+__all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseFound", "NoiseLearner"]
+
+EXTRA_SHARE: Final = 0.02
+CLOSE_S: Final = 60.0
+"""Longest time between two visits that counts as seconds apart; less where a period is shorter than a day."""
+MAX_SITES: Final = 1000
+_ALL: Final = ""
+"""Name under which the visits of all sites are counted."""
+MAX_PLACES_OF_SITE: Final = 256
+REST_OF_SITE: Final = 10
+"""Pages in a row at which a place of a site must rest until the site forgets it."""
+
+
+class NoiseFound(NamedTuple):
+    """The places of a page after a visit, those that are noise here or on the site, and the time of an extra visit."""
+
+    places: list[NoisyPlace]
+    noise: frozenset[int]
+    due: float | None
+
+
+class NoiseLearner:
+    """Learns for one crawling process; any thread may call it. `period_s` is the length of a time period."""
+
+    def __init__(self, period_s: float) -> None:
+        self._close_s = min(CLOSE_S, period_s / 1000)
+        self._sites: OrderedDict[str, dict[int, NoisyPlace]] = OrderedDict()
+        self._guard = threading.Lock()
+        self._visits: Counter[str] = Counter()
+        self._extra: Counter[str] = Counter()
+
+    def count_visit(self, site: str) -> None:
+        """Count a visit, of which extra ones may be a share."""
+        with self._guard:
+            for each in (site, _ALL):
+                self._visits[each] += 1
+            if len(self._visits) > MAX_SITES:
+                for each in list(self._visits)[: MAX_SITES // 2]:
+                    if each != _ALL:
+                        del self._visits[each], self._extra[each]
+
+    def compare(self, record: PageRecord, site: str, at: float, differences: Differences) -> NoiseFound:
+        """Learn from a new body of a page."""
+        return self._learn(record, site, at, differences.places)
+
+    def rest(self, record: PageRecord, site: str, at: float) -> bytes:
+        """Return the new `PageRecord.noise` of a page whose body did not change."""
+        return encode(self._learn(record, site, at, {}).places) if record.noise else b""
+
+    def _learn(self, record: PageRecord, site: str, at: float, differences: Mapping[int, str]) -> NoiseFound:
+        is_close = record.last_crawled is not None and at - record.last_crawled <= self._close_s
+        before = decode(record.noise)
+        with self._guard:
+            known = self._of_site(site, before)
+            found = observed(before, differences, seconds_apart=is_close, of_site=known)
+            for each in found:
+                _update(known, each, is_close=is_close)
+            places = [each for each in found if each.rested < REST]
+            noise = noise_of(places) | noise_of(known.values())
+            return NoiseFound(places, noise, None if is_close else self._extra_visit(site, at, places, known))
+
+    def _of_site(self, site: str, places: Sequence[NoisyPlace]) -> dict[int, NoisyPlace]:
+        """Return what is known of a site's places, with what a page's record adds."""
+        known = self._sites.setdefault(site, {})
+        self._sites.move_to_end(site)
+        if len(self._sites) > MAX_SITES:
+            self._sites.popitem(last=False)
+        for each in places:
+            if each.tried and len(known) < MAX_PLACES_OF_SITE:
+                known.setdefault(each.place, each)
+        return known
+
+    def _extra_visit(
+        self, site: str, at: float, places: Sequence[NoisyPlace], known: Mapping[int, NoisyPlace]
+    ) -> float | None:
+        """Return the time of an extra visit, if some place that differed now is undecided on the whole site."""
+        is_wanted = any(not each.rested and not known.get(each.place, each).is_decided for each in places)
+        # The first of a site goes before further ones of other sites.
+        is_over = self._extra[site] and self._extra[site] + 1 > EXTRA_SHARE * self._visits[site]
+        if not is_wanted or is_over or self._extra[_ALL] + 1 > EXTRA_SHARE * self._visits[_ALL]:
+            return None
+        for each in (site, _ALL):
+            self._extra[each] += 1
+        return at + self._close_s / 4
+
+
+def _update(known: dict[int, NoisyPlace], seen: NoisyPlace, *, is_close: bool) -> None:
+    """Add what a page showed to what is known of its site."""
+    before = known.get(seen.place)
+    if is_close and (before is not None or len(known) < MAX_PLACES_OF_SITE):
+        tried, confirmed = seen.tried, seen.confirmed
+        if before is not None:
+            tried, confirmed = max(tried, before.tried), confirmed or before.confirmed
+        known[seen.place] = msgspec.structs.replace(seen, rested=0, tried=tried, confirmed=confirmed)
+    elif before is not None and not seen.rested:
+        known[seen.place] = msgspec.structs.replace(before, rested=0)
+    elif before is not None and before.rested + 1 < REST_OF_SITE:
+        known[seen.place] = msgspec.structs.replace(before, rested=before.rested + 1)
+    elif before is not None:
+        del known[seen.place]

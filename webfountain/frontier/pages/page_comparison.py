@@ -1,0 +1,194 @@
+"""Compare a new body of a page with its old copy, by the rules of its policy.
+
+Place in the walk: in the examiner, after the body is read. Without rules the whole visible text is compared. With
+rules (`policy.counting`) the lines that count are: of both copies, as the rules are now. So a page does not count as
+changed because its rules were edited. What counts is stored as a digest with the rules' stamp; if the stamp is another
+and the old copy cannot be read, the digest is made anew without a change.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import logging
+from functools import partial
+from typing import TYPE_CHECKING, NamedTuple
+
+from webfountain.core.change import Comparison, verdict
+from webfountain.core.noise import differences_of, encode, without_noise
+from webfountain.core.shingles import exact_resemblance
+from webfountain.core.text_diff import unified
+from webfountain.errors import RepositoryError
+from webfountain.formats.media_type import content_type
+from webfountain.frontier.pages.noise_learner import NoiseLearner
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from webfountain.formats.document import Document, DocumentReader
+    from webfountain.formats.page_units import ReadingRules
+    from webfountain.policy.collection import Collection
+    from webfountain.policy.counting import CountingRules
+    from webfountain.policy.judge import Judge
+    from webfountain.records import FetchResult, PageRecord
+    from webfountain.repository.repository import Repository
+
+__all__ = ["ComparisonResult", "PageComparison", "comparison_of", "counted_text", "old_text"]
+
+logger = logging.getLogger(__name__)
+
+
+class ComparisonResult(NamedTuple):
+    """Result of a comparison. `counted` and `noise` are for the record; `due` is the time of an extra visit."""
+
+    verdict: Comparison
+    diff: str | None
+    counted: bytes
+    noise: bytes = b""
+    due: float | None = None
+
+
+class PageComparison:
+    """Compares the copies of one collection's pages.
+
+    `old_document` reads a page's newest stored copy by the given rules; None if there is none. `diffs`: changes get a
+    diff of their lines.
+    """
+
+    def __init__(
+        self,
+        old_document: Callable[[PageRecord, ReadingRules], Document | None],
+        learner: NoiseLearner,
+        *,
+        diffs: bool,
+    ) -> None:
+        self._old_document = old_document
+        self._learner = learner
+        self._diffs = diffs
+        self._has_reported = False
+
+    def first(self, fetched: FetchResult, document: Document, rules: CountingRules) -> bytes:
+        """Return the `PageRecord.counted` of a first copy."""
+        self._learner.count_visit(fetched.fetch.site)
+        return rules.stamp + _digest(counted_text(document, rules)) if rules.by_lines else b""
+
+    def compare(
+        self, record: PageRecord, fetched: FetchResult, digest: str, document: Document, rules: CountingRules
+    ) -> ComparisonResult:
+        """Compare the copy of a page with a new body, whose digest differs."""
+        self._learner.count_visit(fetched.fetch.site)
+        old = functools.cache(lambda: self._old_document(record, rules.reading))
+        if not rules.by_lines:
+            found = self._by_text(record, digest, document, rules, old)
+            return ComparisonResult(found, self._diff(old, document), b"")
+        counted = rules.stamp + _digest(counted_text(document, rules))
+        if record.counted == counted and not rules.learns:
+            return ComparisonResult(Comparison("minor", 1.0), "" if self._diffs else None, counted)
+        copy = old()
+        if copy is None:
+            return ComparisonResult(self._without_copy(record, document, rules), None, counted, record.noise)
+        if not rules.learns:
+            before, now = (rules.counted(_lines(each)) for each in (copy, document))
+            return ComparisonResult(_by_lines(before, now, rules.min_change), self._diff(old, document), counted)
+        return self._learned(record, fetched, copy, document, rules)._replace(counted=counted)
+
+    def _learned(
+        self, record: PageRecord, fetched: FetchResult, copy: Document, document: Document, rules: CountingRules
+    ) -> ComparisonResult:
+        """Return the result without the places that are noise, and what was learned of them."""
+        old, new = copy.units or (), document.units or ()
+        differences = differences_of(old, new)
+        places, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
+        lines = without_noise(old, differences.old, noise), without_noise(new, differences.new, noise)
+        found = _by_lines(rules.counted(lines[0]), rules.counted(lines[1]), rules.min_change)
+        diff = unified(*map("\n".join, lines)) if self._diffs else None
+        return ComparisonResult(found, diff, b"", encode(places), due)
+
+    def unchanged(self, record: PageRecord, fetched: FetchResult, rules: CountingRules) -> bytes:
+        """Return the `noise` of a page whose body did not change."""
+        self._learner.count_visit(fetched.fetch.site)
+        return self._learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
+
+    def _by_text(
+        self,
+        record: PageRecord,
+        digest: str,
+        document: Document,
+        rules: CountingRules,
+        old: Callable[[], Document | None],
+    ) -> Comparison:
+        assert record.digest is not None
+        return verdict(
+            record.digest,
+            digest,
+            min_change=rules.min_change,
+            text=document.text,
+            old_text=lambda: None if (copy := old()) is None else copy.text,
+            old_sketch=record.sketch,
+        )
+
+    def _without_copy(self, record: PageRecord, document: Document, rules: CountingRules) -> Comparison:
+        """Return the verdict if the old copy cannot be read."""
+        if record.counted[:4] != rules.stamp:
+            if not self._has_reported:
+                self._has_reported = True
+                logger.info("What counts as a change was edited: digests of pages are made anew at their next visit")
+            return Comparison("minor")
+        if rules.min_change <= 0:
+            return Comparison("changed")
+        text = counted_text(document, rules)
+        return verdict("", ".", min_change=rules.min_change, text=text, old_text=lambda: None, old_sketch=record.sketch)
+
+    def _diff(self, old: Callable[[], Document | None], document: Document) -> str | None:
+        """Return the diff of the lines; None if none is kept."""
+        if not self._diffs or (copy := old()) is None:
+            return None
+        return unified("\n".join(_lines(copy)), "\n".join(_lines(document)))
+
+
+def comparison_of(collection: Collection, repository: Repository | None, reader: DocumentReader) -> PageComparison:
+    """Return the comparison of a crawl, with the copies of its repository."""
+    learner = NoiseLearner(collection.cycle.period_s)
+    return PageComparison(partial(old_document, repository, reader), learner, diffs=collection.changes.diff)
+
+
+def counted_text(document: Document, rules: CountingRules) -> str:
+    """Return what counts in a page, noise included."""
+    return rules.counted(_lines(document)) if rules.by_lines else document.text
+
+
+def _lines(document: Document) -> list[str]:
+    return [unit.line for unit in document.units or ()]
+
+
+def _by_lines(before: str, now: str, min_change: float) -> Comparison:
+    """Return the verdict on what counts of two copies."""
+    if before == now:
+        return Comparison("minor", 1.0)
+    resemblance = exact_resemblance(before, now)
+    is_change = min_change <= 0 or resemblance < 1 - min_change
+    return Comparison("changed" if is_change else "minor", resemblance)
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=8).digest()
+
+
+def old_document(
+    repository: Repository | None, reader: DocumentReader, record: PageRecord, rules: ReadingRules
+) -> Document | None:
+    """Return a page's newest stored copy as the rules read it; None if there is none or it cannot be read."""
+    if repository is None or record.copy is None:
+        return None
+    try:
+        stored = repository.read(record.copy, record.url)
+    except RepositoryError:
+        return None
+    document = reader.read(stored.body, content_type(stored.headers), None, rules)
+    return None if document.error is not None else document
+
+
+def old_text(repository: Repository | None, reader: DocumentReader, judge: Judge, record: PageRecord) -> str | None:
+    """Return the text of a page's newest stored copy by the rules of its policy; None if it cannot be read."""
+    found = old_document(repository, reader, record, judge.counting(record.policy).reading)
+    return None if found is None else found.text
