@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.core import text_diff
-from webfountain.core.text_diff import DIFF_BYTES, MAX_LINES, WORK, edits, unified
+from webfountain.core.text_diff import DIFF_BYTES, MAX_LINES, WORK, blocks_of_diff, edits, unified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -80,7 +80,7 @@ def test_what_unique_tokens_do_not_divide_has_the_shortest_edits(old: list[str],
 def test_a_diff_of_an_ordinary_page_is_that_of_difflib() -> None:
     old = [f"Line {n} of the page, with its own words." for n in range(300)] + [""] * 5
     new = [*old[:40], "A new one.", *old[40:100], *old[103:200], "Changed.", *old[201:]]
-    expected = list(difflib.unified_diff(old, new, lineterm=""))[2:]
+    expected = list(difflib.unified_diff(old, new, lineterm="", n=1))[2:]
     assert unified("\n".join(old), "\n".join(new)).splitlines() == expected
 
 
@@ -135,3 +135,22 @@ def test_no_text_takes_long_to_compare_and_each_diff_is_right() -> None:
         assert seconds < 0.25, name  # some 20 ms on a quiet machine; difflib takes minutes
         assert found, name
         assert edited(old, new) == new, name
+
+
+def test_a_changed_price_is_a_diff_of_five_lines_and_its_words_are_marked() -> None:
+    before = "\n".join([f"item {i}\t{i}.00 EUR" for i in range(20)])
+    diff = unified(before, before.replace("7.00", "7.50", 1))
+    assert diff.count("\n") == 5
+    found = blocks_of_diff(diff)
+    assert (found.removed, found.added) == (("item 7\t7.00 EUR",), ("item 7\t7.50 EUR",))
+    assert found.words == ("item 7\t7.[-00-]{+50+} EUR",)
+
+
+def test_blocks_that_only_came_or_went_are_marked_as_a_whole() -> None:
+    assert blocks_of_diff(unified("a\nb", "b\nc d")).words == ("[-a-]", "{+c d+}")
+    assert blocks_of_diff("") == ((), (), ())
+
+
+def test_the_words_of_hostile_lines_take_bounded_time() -> None:
+    diff = "-" + "a b " * 5000 + "\n+" + "b a " * 5000 + "\n"
+    assert len(blocks_of_diff(diff).words) == 1

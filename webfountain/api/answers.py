@@ -168,6 +168,10 @@ class PageAnswer(msgspec.Struct, frozen=True):
     scores: dict[str, Any] | None
     found_by: str
     policy_by: str | None
+    noise: list[str] = []
+    """The lines of the page that do not count as changes, because they differ at every visit."""
+    metadata: dict[str, Any] | None = None
+    """What the newest copy says of itself, and who said it. None if `content.metadata` is off."""
 
 
 class CopyAnswer(msgspec.Struct, frozen=True):

@@ -20,6 +20,8 @@ from typing import TYPE_CHECKING, Final, Union
 
 import msgspec
 
+from webfountain.core.text_diff import DiffBlocks, blocks_of_diff
+
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
@@ -61,7 +63,13 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
     target: str | None = None
     """Target of a redirect, or the page that a duplicate repeats."""
     diff: str | None = None
-    """Unified diff of the texts, if the collection requests it."""
+    """Unified diff of the texts, if the collection requests it. A line is a block of the page."""
+    removed: tuple[str, ...] = ()
+    """The blocks that the diff removes."""
+    added: tuple[str, ...] = ()
+    """The blocks that the diff adds."""
+    words: tuple[str, ...] = ()
+    """The changed blocks with their changed words marked: ``[-old-]{+new+}``."""
 
     def done(self) -> Awaitable[None]:
         """Store this entry as the reader's place. With an async collection, await the result.
@@ -150,6 +158,7 @@ _CLASSES: Final[dict[str, type[PageChange]]] = {
 
 def change_of(entry: Change, cursor: str) -> PageChange:
     """Return the entry of a change log as an instance of its class."""
+    blocks = DiffBlocks((), (), ()) if entry.diff is None else blocks_of_diff(entry.diff)
     return _CLASSES.get(entry.verdict, OtherChange)(
         url=entry.url,
         site=entry.site,
@@ -162,4 +171,7 @@ def change_of(entry: Change, cursor: str) -> PageChange:
         title=entry.title,
         target=entry.target,
         diff=entry.diff,
+        removed=blocks.removed,
+        added=blocks.added,
+        words=blocks.words,
     )

@@ -11,6 +11,7 @@ Source: Myers 1986, "An O(ND) Difference Algorithm and Its Variations", section 
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_left
 from collections import Counter
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -18,7 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["DIFF_BYTES", "TextEdit", "edits", "unified"]
+__all__ = ["DIFF_BYTES", "DiffBlocks", "TextEdit", "blocks_of_diff", "edits", "unified"]
 
 DIFF_BYTES: Final = 20_000
 """Largest size of a stored diff, UTF-8."""
@@ -31,7 +32,11 @@ WORK: Final = 25_000
 """
 DEPTH: Final = 4
 """Largest depth of nested divisions by unique tokens."""
-_CONTEXT: Final = 3
+_CONTEXT: Final = 1
+"""Equal lines shown before and after a change: a line is a whole block of a page, and one of them names the place."""
+_WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
+_WORD_STEPS: Final = 5000
+"""Largest number of steps for the words of one line, about 1 ms."""
 _Pair = tuple[int, int]
 """Positions of an equal token in the old text and in the new one."""
 
@@ -246,3 +251,58 @@ def _range(begin: int, end: int) -> str:
     if many == 1:
         return str(begin + 1)
     return f"{begin + 1 if many else begin},{many}"
+
+
+class DiffBlocks(NamedTuple):
+    """What a unified diff says: the removed and the added blocks, and each changed block with its changed words
+    marked, ``a price of [-12-]{+13+} EUR``.
+    """
+
+    removed: tuple[str, ...]
+    added: tuple[str, ...]
+    words: tuple[str, ...]
+
+
+def blocks_of_diff(diff: str) -> DiffBlocks:
+    """Return the blocks of a unified diff. It takes bounded time, whatever the diff contains."""
+    removed: list[str] = []
+    added: list[str] = []
+    words: list[str] = []
+    old: list[str] = []
+    new: list[str] = []
+    for line in [*diff.split("\n"), ""]:
+        if line.startswith("-"):
+            if new:
+                words += _marked_words(old, new)
+                old, new = [], []
+            old.append(line[1:])
+            removed.append(line[1:])
+        elif line.startswith("+"):
+            new.append(line[1:])
+            added.append(line[1:])
+        else:
+            words += _marked_words(old, new)
+            old, new = [], []
+    return DiffBlocks(tuple(removed), tuple(added), tuple(words))
+
+
+def _marked_words(old: Sequence[str], new: Sequence[str]) -> list[str]:
+    """Return the replaced lines with their words marked, and lines that were only removed or added as a whole."""
+    both = min(len(old), len(new))
+    found = [_marked_line(before, after) for before, after in zip(old[:both], new[:both], strict=True)]
+    found += [f"[-{line}-]" for line in old[both:]]
+    return found + [f"{{+{line}+}}" for line in new[both:]]
+
+
+def _marked_line(before: str, after: str) -> str:
+    old, new = _WORDS.findall(before), _WORDS.findall(after)
+    parts: list[str] = []
+    at = 0
+    for edit in edits(old, new, work=_WORD_STEPS):
+        parts.append("".join(old[at : edit.old_from]))
+        if gone := "".join(old[edit.old_from : edit.old_to]):
+            parts.append(f"[-{gone}-]")
+        if came := "".join(new[edit.new_from : edit.new_to]):
+            parts.append(f"{{+{came}+}}")
+        at = edit.old_to
+    return "".join([*parts, *old[at:]])

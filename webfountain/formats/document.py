@@ -13,15 +13,17 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from webfountain.formats.charset import decode, encoding_of
+from webfountain.formats.extractors import extractor_named
 from webfountain.formats.html_safety import MAX_ORDINARY_BYTES, is_ordinary_markup
 from webfountain.formats.html_text import MAX_TEXT_BYTES, capped, title_of, tree_of, utf8, visible_text
-from webfountain.formats.links import PageLinks
+from webfountain.formats.links import MAX_LINKS, PageLinks
 from webfountain.formats.main_content import main_blocks
 from webfountain.formats.markdown import plain_text_of
 from webfountain.formats.page_blocks import blocks_of
 from webfountain.formats.page_metadata import PageMetadata, metadata_of
-from webfountain.formats.page_units import WHOLE_PAGE, ReadingRules, Unit, units_of_page, units_of_text
+from webfountain.formats.page_units import WHOLE_PAGE, ReadingRules, Unit, units_of_blocks, units_of_page, units_of_text
 from webfountain.formats.xml_text import xml_text
+from webfountain.urls import join
 
 if TYPE_CHECKING:
     from webfountain.formats.links import LinkExtractor, LinkSource
@@ -87,6 +89,8 @@ class PlainReader:
     def read(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document:
+        if kind.kind in rules.extractors:
+            return _extracted(body, kind, links, rules)
         if not kind.is_html:
             return _text_by_rules(body, kind, rules)
         return self._said(tree_of(body, kind.charset), links, rules)
@@ -94,6 +98,8 @@ class PlainReader:
     def read_at_once(
         self, body: bytes, kind: ContentType, links: LinkSource | None = None, rules: ReadingRules = WHOLE_PAGE
     ) -> Document | None:
+        if kind.kind in rules.extractors:
+            return None  # a project's own code runs in a process that can be killed
         if not kind.is_html:
             is_short = len(body) <= (_MAX_XML_BYTES if kind.is_xml else MAX_ORDINARY_BYTES)
             return _text_by_rules(body, kind, rules) if is_short else None
@@ -110,7 +116,16 @@ class PlainReader:
         found = PageLinks([]) if links is None else self._extractor.extract(tree, links)
         language = tree.root.attributes.get("lang") if tree.root is not None else None
         metadata = metadata_of(tree, "" if links is None else links.url) if rules.metadata else None
-        text = capped(plain_text_of(main_blocks(blocks_of(tree)))) if rules.main else visible_text(tree)
+        if rules.main:
+            blocks = main_blocks(blocks_of(tree))
+            text = capped(plain_text_of(blocks))
+            # Without selectors the lines are those of the text, so the page is cut once.
+            is_whole = not (rules.select or rules.ignore or rules.always)
+            units = units_of_blocks(blocks) if rules.units and is_whole else None
+        else:
+            text, units = visible_text(tree), None
+        if rules.units and units is None:
+            units = units_of_page(tree, rules)
         return Document(
             title,
             text,
@@ -119,9 +134,19 @@ class PlainReader:
             language=language,
             anchors=list(found.anchors),
             nofollow=list(found.nofollow),
-            units=units_of_page(tree, rules) if rules.units else None,
+            units=units,
             metadata=metadata,
         )
+
+
+def _extracted(body: bytes, kind: ContentType, links: LinkSource | None, rules: ReadingRules) -> Document:
+    """Return the document that a project's own extractor reads."""
+    found = extractor_named(rules.extractors[kind.kind])(body, kind)
+    joined = [] if links is None else [join(links.url, link) for link in found.links[:MAX_LINKS]]
+    text = capped(found.text)
+    units = units_of_text(text) if rules.units else None
+    own = links.url if links is not None else ""
+    return Document(found.title, text, [url for url in dict.fromkeys(joined) if url and url != own], units=units)
 
 
 def _text_by_rules(body: bytes, kind: ContentType, rules: ReadingRules) -> Document:

@@ -8,6 +8,7 @@ trust: JSON-LD, OpenGraph, meta elements, ``time`` elements, the document itself
 from __future__ import annotations
 
 import re
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
     from selectolax.lexbor import LexborHTMLParser
 
-__all__ = ["PageMetadata", "metadata_of"]
+__all__ = ["PageMetadata", "kept_metadata", "metadata_of", "warc_fields"]
 
 Source = str
 _MAX_JSON_BYTES: Final = 200_000
@@ -61,6 +62,34 @@ class PageMetadata(msgspec.Struct, frozen=True, omit_defaults=True):
     kind: str | None = None
     canonical: str | None = None
     sources: dict[str, Source] = {}
+
+
+def kept_metadata(data: bytes) -> PageMetadata | None:
+    """Return the metadata that a page's record keeps; None if it keeps none, or it cannot be read."""
+    try:
+        return msgspec.msgpack.decode(data, type=PageMetadata) if data else None
+    except msgspec.DecodeError:
+        return None
+
+
+def warc_fields(data: bytes) -> list[tuple[str, str]]:
+    """Return the metadata of a page's record as fields of a WARC metadata record, and who gave each."""
+    found = kept_metadata(data)
+    if found is None:
+        return []
+    values = {name: value for name in found.sources if (value := getattr(found, name, None)) is not None}
+    fields = [(f"page-{name}", _spelled(value)) for name, value in values.items()]
+    return [*fields, ("page-sources", ", ".join(f"{name} {source}" for name, source in found.sources.items()))]
+
+
+def _spelled(value: str | float) -> str:
+    """Return a value as text; times in ISO 8601."""
+    if isinstance(value, str):
+        return value
+    try:
+        return datetime.fromtimestamp(value, UTC).isoformat(timespec="seconds")
+    except (OverflowError, ValueError, OSError):
+        return str(value)
 
 
 def metadata_of(tree: LexborHTMLParser, url: str) -> PageMetadata:

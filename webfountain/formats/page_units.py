@@ -24,7 +24,16 @@ if TYPE_CHECKING:
 
     from webfountain.formats.page_blocks import Block, Region
 
-__all__ = ["ALWAYS_COUNTS", "WHOLE_PAGE", "ReadingRules", "Unit", "is_selector", "units_of_page", "units_of_text"]
+__all__ = [
+    "ALWAYS_COUNTS",
+    "WHOLE_PAGE",
+    "ReadingRules",
+    "Unit",
+    "is_selector",
+    "units_of_blocks",
+    "units_of_page",
+    "units_of_text",
+]
 
 ALWAYS_COUNTS: Final = 0
 """Place of the lines that a policy's `change.always` names."""
@@ -37,7 +46,7 @@ class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
 
     `main`: the text is the main content, one line a block. `units`: the lines are returned, too, from which changes
     are judged. Of these only the elements of `select`, without those of `ignore`; `always` are never noise.
-    `metadata`: with the metadata that the page gives. `extractor`: function that reads this media type.
+    `metadata`: with the metadata that the page gives. `extractors`: functions of the project, by media type.
     """
 
     main: bool = False
@@ -46,7 +55,7 @@ class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
     ignore: tuple[str, ...] = ()
     always: tuple[str, ...] = ()
     metadata: bool = False
-    extractor: str = ""
+    extractors: dict[str, str] = {}
 
 
 WHOLE_PAGE: Final = ReadingRules()
@@ -77,9 +86,9 @@ def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
     for selector in rules.ignore:
         _remove(tree, selector)
     if rules.select:
-        return _units(_selected(tree, rules.select))
+        return units_of_blocks(_selected(tree, rules.select))
     blocks = blocks_of(tree)
-    return _units(main_blocks(blocks) if rules.main else blocks)
+    return units_of_blocks(main_blocks(blocks) if rules.main else blocks)
 
 
 def units_of_text(text: str) -> list[Unit]:
@@ -109,7 +118,8 @@ def _is_inside(node: LexborNode, found: Mapping[int, LexborNode]) -> bool:
     return around is not None
 
 
-def _units(blocks: Sequence[Block]) -> list[Unit]:
+def units_of_blocks(blocks: Sequence[Block]) -> list[Unit]:
+    """Return the lines of blocks with their places."""
     paths: dict[int, str] = {}
     counts: dict[str, int] = {}
     found: list[Unit] = []

@@ -89,6 +89,7 @@ def counting_rules(collection: Collection, policy: str) -> CountingRules:
         ignore=tuple(map(str, rules["ignore"])),
         always=tuple(map(str, rules["always"])),
         metadata=_first(table.content.metadata, content.metadata),
+        extractors=content.extractors,
     )
     kinds = tuple(kind for kind in _KINDS if kind in rules["ignore_kinds"])
     named = (reading.main, reading.select, reading.ignore, [each.pattern for each in rules["ignore_text"]], kinds)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from webfountain.core.text_diff import blocks_of_diff
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -31,6 +33,7 @@ def changes(store: FrontierStore, cursor: str | None, *, site: str | None = None
     for end, entry in _entries(store, cursor):
         reported = site is None or entry.site == site
         if reported:
+            blocks = None if entry.diff is None else blocks_of_diff(entry.diff)
             yield {
                 "cursor": end,
                 "sequence": entry.sequence,
@@ -44,6 +47,9 @@ def changes(store: FrontierStore, cursor: str | None, *, site: str | None = None
                 "title": entry.title,
                 "target": entry.target,
                 "diff": entry.diff,
+                "removed": [] if blocks is None else list(blocks.removed),
+                "added": [] if blocks is None else list(blocks.added),
+                "words": [] if blocks is None else list(blocks.words),
             }
     if not reported:
         yield {"cursor": end}

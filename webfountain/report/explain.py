@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 import numpy as np
 
 from webfountain.core.buckets import interval_of
+from webfountain.core.noise import decode
 from webfountain.core.topics import NEAR, Topics, is_hot, links_from_hot
 from webfountain.errors import InputError, PolicyError, UrlError
 from webfountain.frontier.planning.plan_follower import PlanFollower
@@ -111,6 +112,18 @@ def _known_page(store: FrontierStore, given: str) -> PageRecord:
     return record
 
 
+def _noise_words(record: PageRecord) -> Iterator[str]:
+    """Yield a sentence about the lines that do not count as changes."""
+    samples = [repr(each.sample) for each in decode(record.noise) if each.is_noise]
+    if samples:
+        more = f" and {len(samples) - _SHOWN} more" if len(samples) > _SHOWN else ""
+        verb = "does" if len(samples) == 1 else "do"
+        yield (
+            f"{counted(len(samples), 'line')} {verb} not count as a change, because they differ at every visit: "
+            f"{', '.join(samples[:_SHOWN])}{more}. `change.always` in the policy file makes an element count."
+        )
+
+
 class KnownPage:
     """A page that the store has."""
 
@@ -135,6 +148,7 @@ class KnownPage:
                 *self._worth_words(record),
                 *self._importance_words(record, scores),
                 *self._topic_words(record),
+                *_noise_words(record),
                 *self._state_words(record, verdict, robots),
                 *self._visit_words(record, due),
             ),

@@ -6,7 +6,11 @@ import math
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import to_builtins
+
+from webfountain.core.noise import decode
 from webfountain.errors import InputError
+from webfountain.formats.page_metadata import kept_metadata
 from webfountain.frontier.batch import remembered
 from webfountain.policy.provenance import Provenance
 from webfountain.records import STATES
@@ -96,6 +100,8 @@ def page_of(site: str, record: PageRecord) -> dict[str, Any]:
         "scores": topic,
         "found_by": recorded.arrival,
         "policy_by": recorded.cause if record.provenance else None,
+        "noise": [each.sample for each in decode(record.noise) if each.is_noise],
+        "metadata": None if (metadata := kept_metadata(record.metadata)) is None else to_builtins(metadata),
     }
 
 

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Capture", "Kind", "Member", "WarcWriter", "date_of", "target_uri"]
 
-Kind = Literal["warcinfo", "response", "request", "revisit"]
+Kind = Literal["warcinfo", "response", "request", "revisit", "metadata"]
 
 _LEVEL: Final = 1
 _PROFILE: Final = "http://netpreserve.org/warc/1.1/revisit/"
@@ -69,6 +69,8 @@ class Capture(msgspec.Struct, frozen=True):
     repeats: float | None = None
     method: str = "GET"
     before: Copy | None = None
+    metadata: Sequence[tuple[str, str]] = ()
+    """Names and values for a metadata record, such as the title that the page gives itself."""
 
     @property
     def is_revisit(self) -> bool:
@@ -116,6 +118,11 @@ class WarcWriter:
             head = f"{self._begin(fetched.at)}{target}WARC-Concurrent-To: {answer_id}\r\n"
             head += "Content-Type: application/http; msgtype=request\r\n"
             members.append(_member("request", head, _request_head(capture)))
+        if capture.metadata and not capture.is_revisit:
+            head = f"{self._begin(fetched.at)}{target}WARC-Concurrent-To: {answer_id}\r\n"
+            head += "Content-Type: application/warc-fields\r\n"
+            fields = "".join(f"{name}: {_text(value)}\r\n" for name, value in capture.metadata)
+            members.append(_member("metadata", head, fields.encode("utf-8", "replace")))
         return members
 
     def _begin(self, at: float) -> str:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from webfountain.formats.page_metadata import warc_fields
 from webfountain.frontier.inbox.notes import erase
 from webfountain.frontier.worker.stage import Stage
 from webfountain.records import ANSWERED
@@ -128,7 +129,9 @@ def _capture(visit: Visit) -> Capture:
     """Return what the repository archives of a visit. A body that repeats the known copy becomes a revisit record."""
     record = visit.record
     repeats = record.copied if visit.kind in ("same", "not_modified") and record.copy is not None else None
-    return Capture(visit.fetched, digest=record.digest, repeats=repeats, before=None if repeats else record.copy)
+    before = None if repeats else record.copy
+    fields = () if repeats else warc_fields(record.metadata)
+    return Capture(visit.fetched, digest=record.digest, repeats=repeats, before=before, metadata=fields)
 
 
 def _without_copy(lease: Lease) -> Lease:

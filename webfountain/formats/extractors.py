@@ -1,0 +1,60 @@
+"""The extractor of each media type: the function that reads title, text and links of a body.
+
+Place in the walk: in the reader, in a child process if the function is a project's own. HTML, other XML and plain text
+have built-in extractors (`document`). A policy file names further ones by media type (`content.extractors`)::
+
+    [content.extractors]
+    "application/pdf" = "my_project.pdf:extract"
+
+The function gets the body and its Content-Type and returns an `ExtractedText`. It runs in a child process within
+limits of time and memory, like every body that may be hostile, so the module must be importable there (installed, or
+in PYTHONPATH). What it raises costs its page only.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import lru_cache
+from typing import TYPE_CHECKING, Protocol, cast
+
+import msgspec
+
+if TYPE_CHECKING:
+    from webfountain.formats.media_type import ContentType
+
+__all__ = ["ExtractedText", "Extractor", "extractor_named"]
+
+
+class ExtractedText(msgspec.Struct, frozen=True):
+    """What an extractor finds in a body: its title, its text with a line a block, and the URLs that it links.
+
+    URLs may be relative to the page's.
+    """
+
+    title: str | None = None
+    text: str = ""
+    links: list[str] = []
+
+
+class Extractor(Protocol):
+    """Reads the bodies of a media type, without side effects."""
+
+    def __call__(self, body: bytes, kind: ContentType) -> ExtractedText:
+        """Return what is in a body. Any exception makes the page unreadable."""
+        ...
+
+
+@lru_cache(64)
+def extractor_named(name: str) -> Extractor:
+    """Return the extractor that a policy file names, ``package.module:function``.
+
+    Raises
+    ------
+    ImportError
+        if there is none of this name, or it cannot be called.
+    """
+    module, _, function = name.partition(":")
+    found = getattr(importlib.import_module(module), function, None)
+    if not callable(found):
+        raise ImportError(f"{module} has no function {function}")
+    return cast("Extractor", found)
