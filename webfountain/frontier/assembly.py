@@ -21,8 +21,8 @@ from webfountain.formats.links import LinkExtractor
 from webfountain.formats.robots import RobotsRules
 from webfountain.frontier.batch import OpenBatch
 from webfountain.frontier.cluster.heart import Heart
-from webfountain.frontier.cluster.lone_ant import LoneAnt
 from webfountain.frontier.cluster.membership import join_ants
+from webfountain.frontier.cluster.others import LoneAnt
 from webfountain.frontier.cluster.term import steady_clock
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox.seeds import Entrance

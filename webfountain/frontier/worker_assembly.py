@@ -9,8 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from webfountain.duplicates.detector_stage import DetectorStage
-from webfountain.frontier.cluster.ant_stage import AntStage
-from webfountain.frontier.cluster.guest_claims import ClaimedGuests, OwnGuests
+from webfountain.frontier.cluster.ant_stage import AntStage, ClaimedGuests, OwnGuests
 from webfountain.frontier.inbox.inbox_stage import InboxStage
 from webfountain.frontier.loss_recovery import loss_recovery_of
 from webfountain.frontier.pages.guarded_examiner import SuspectStage

@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.frontier.batch import Batch
+from webfountain.frontier.cluster.loans import LOAN_PAUSE_S, Loans
 from webfountain.frontier.pages.unexamined_ends import page_backoff
 from webfountain.frontier.sites.addresses import AddressGroup
 from webfountain.frontier.sites.gate import Gate
-from webfountain.frontier.sites.loans import LOAN_PAUSE_S, Loans
 from webfountain.frontier.sites.politeness import (
     LONGEST_BACKOFF_S,
     SitePace,

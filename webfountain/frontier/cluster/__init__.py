@@ -4,16 +4,16 @@ Life of an ant
 --------------
 1. It opens the shared store under its own name and *claims* ``ant/NAME`` for nearly two heartbeats (`membership`,
    `claim_names`). The claim carries a note with what other ants need: how many sites the ant has, its metrics, how busy
-   its core is (`core_load`), whether it is idle (`ant_notes`). If there are few ants, each reads the notes of all. If
+   its core is, whether it is idle (`ant_notes`). If there are few ants, each reads the notes of all. If
    there are many, one ant reads them, by a claim on that role, and stores their sum beside the claim. Otherwise the
    cost for the server would grow with the square of the number of ants.
 2. It takes sites by *site leases* of the same length. It claims their addresses separately (`address_claims`). Only the
    ant that holds an address sends requests there, so politeness per address needs no round trip for a fetch. If
    another ant holds a site's address, the site is given back, and a letter makes the other ant take it (`ant_stage`):
-   sites follow their address. A site from which an ant only requests a file is claimed as a guest (`guest_claims`).
+   sites follow their address. A site from which an ant only requests a file is claimed as a guest.
 3. At each *heartbeat* all leases and claims are renewed at once. This happens beside the worker thread, so that a long
    batch costs no lease (`heartbeats`). The loop applies the result (`heart`): it drops sites and addresses that other
-   ants have taken over. The heartbeat also checks whether the ant can read the copies of all other ants (`copy_reach`).
+   ants have taken over. The heartbeat also checks whether the ant can read the copies of all other ants.
 4. Before each request it checks its *term* (`term`): the time until which all its leases and claims are valid. The term
    is measured by a clock that runs on while the process is stopped. The term ends if the store does not answer or
    the process was stopped. Then the ant sends nothing more, cuts its transfers and gives its leased URLs back.
@@ -28,5 +28,5 @@ Life of an ant
    two heartbeats. Other ants take its sites over with all their URLs. They wait the delay of each site before the first
    request, because the time of the last request is unknown.
 
-A process that has its store to itself is a `lone_ant`. To the rest of the frontier both are the `others`.
+A process that has its store to itself is a lone ant. To the rest of the frontier both are the `others`.
 """

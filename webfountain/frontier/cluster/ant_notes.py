@@ -1,24 +1,30 @@
 """The notes that ants write about themselves, and the sum of all notes.
 
-Each ant stores an `AntNote` beside its claim at every heartbeat. If there are few ants, each reads the notes of all. If
-there are many, one ant reads them and stores the sum (`Colony`) beside the claim of its role (`heartbeats`).
+Each ant stores an `AntNote` beside its claim at every heartbeat, with the load of its CPU core since the last one. If
+there are few ants, each reads the notes of all. If there are many, one ant reads them and stores the sum (`Colony`)
+beside the claim of its role (`heartbeats`).
 """
 
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from webfountain.frontier.sites.domain_shares import FetchCounts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["AntNote", "Colony", "ants_of"]
+__all__ = ["BUSY", "FREE", "AntNote", "Colony", "CoreLoad", "ants_of"]
+
+BUSY: Final = 0.7
+"""An ant is overloaded if it used more than this share of a core since its last heartbeat."""
+FREE: Final = 0.3
+"""An ant has spare time if it used less than this share of a core."""
 
 
 class AntNote(msgspec.Struct, frozen=True, array_like=True):
@@ -94,3 +100,19 @@ def ants_of(claims: Claims, at: float) -> dict[str, AntNote]:
         for claim in claims.claims("ant")
         if claim.until > at
     }
+
+
+class CoreLoad:
+    """CPU seconds per second of this process, between the last two measurements."""
+
+    def __init__(self, steady: Callable[[], float], cpu: Callable[[], float]) -> None:
+        self._steady = steady
+        self._cpu = cpu
+        self._measured = (steady(), cpu())
+        self.share = 1.0
+
+    def measure(self) -> None:
+        """Measure the load since the last call."""
+        (steady, cpu), self._measured = self._measured, (self._steady(), self._cpu())
+        if (seconds := self._measured[0] - steady) > 0.0:
+            self.share = (self._measured[1] - cpu) / seconds

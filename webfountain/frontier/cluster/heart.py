@@ -1,19 +1,21 @@
 """The heart of one ant: it gathers what a heartbeat reports, and applies what the heartbeat found.
 
 Place in the walk: in the loop thread, around each heartbeat. What other ants now hold is dropped first. Only then does
-the next term begin (`membership`).
+the next term begin (`membership`). Each ant reports a digest of its policy file. The counting ant compares them, and a
+difference is logged once; it does not know which file is the right one.
 """
 
 from __future__ import annotations
 
 import logging
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import xxhash
 
 from webfountain.frontier.cluster.heartbeats import ControllerState
-from webfountain.frontier.fair_share import surplus
+from webfountain.frontier.cluster.membership import surplus
 from webfountain.frontier.order import Order
-from webfountain.frontier.policy_files import PolicyFiles, digest_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +30,13 @@ if TYPE_CHECKING:
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection
 
-__all__ = ["Heart"]
+__all__ = ["Heart", "PolicyFiles", "digest_of"]
 
 logger = logging.getLogger(__name__)
+BEATS: Final = 2
+"""Number of heartbeats for which a difference must last. An edit reaches the ants within seconds of each other, which
+does not count.
+"""
 
 
 class Heart(Order):
@@ -127,3 +133,25 @@ class Heart(Order):
 
     def adopt(self, collection: Collection) -> None:
         self._policy = digest_of(collection)
+
+
+def digest_of(collection: Collection) -> str:
+    """Return a digest of a policy file; "" for a collection without a file."""
+    return xxhash.xxh3_64_hexdigest(collection.text.encode()) if collection.text else ""
+
+
+class PolicyFiles:
+    """The state of the comparison on the counting ant."""
+
+    def __init__(self) -> None:
+        self._beats = 0
+
+    def compare(self, many: int) -> None:
+        """Log once that the ants have `many` different files, after this was so for `BEATS` heartbeats."""
+        self._beats = self._beats + 1 if many > 1 else 0
+        if self._beats == BEATS:
+            logger.warning(
+                "The ants of this store use %d different policy files. Each page is fetched by the rules of the ant "
+                "that holds its site. Give all ants the same file",
+                many,
+            )

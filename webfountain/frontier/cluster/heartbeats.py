@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.frontier.cluster.ant_notes import AntNote, Colony
+from webfountain.frontier.cluster.ant_notes import FREE, AntNote, Colony
 from webfountain.frontier.cluster.claim_names import ANT, COUNTING, ROLE, strike_off
-from webfountain.frontier.cluster.core_load import FREE
 from webfountain.frontier.cluster.loans import LoanClaims
 from webfountain.store.contract import PLAN
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from webfountain.frontier.cluster.copy_reach import CopyReach
     from webfountain.frontier.cluster.loans import BorrowedSlots, Loan
     from webfountain.frontier.sites.domain_shares import FetchCounts
     from webfountain.records import SiteLease
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["FEW", "ControllerState", "HeartbeatRequest", "HeartbeatResult", "Heartbeats"]
+__all__ = ["FEW", "ControllerState", "CopyReach", "HeartbeatRequest", "HeartbeatResult", "Heartbeats"]
 
 FEW: Final = 16
 """Up to this number of ants, each reads the notes of all, and learns within a heartbeat that all are idle. With more
@@ -162,3 +160,31 @@ class Heartbeats:
     def end_within(self, seconds: float) -> None:
         """Wait for the store at most this many seconds, because the ant is ending."""
         self._claims.end_within(seconds)
+
+
+class CopyReach:
+    """The last result of the check, with the number of ants for which it was made.
+
+    `reaches` returns whether this ant can read the copies of the ant with a number; None: this ant stores no copies.
+    """
+
+    def __init__(self, claims: Claims, reaches: Callable[[int], bool] | None) -> None:
+        self._claims = claims
+        self._reaches = reaches
+        self._ants = 0
+        self._is_apart = False
+
+    def is_apart(self) -> bool:
+        """Return whether the copies of some ant cannot be read here. Any thread may call this."""
+        return self._is_apart
+
+    def check(self, ants: int) -> None:
+        """Check again if the number of ants has changed. Once copies could not be read, the result stays so. It runs
+        in the heartbeat's thread.
+        """
+        if self._reaches is not None and not self._is_apart and ants != self._ants:
+            places = {int(claim.name.partition("/")[2]): claim.owner for claim in self._claims.claims("repository")}
+            # An ant that claimed a number in a folder of this machine may not have created its own folder yet.
+            here = {place for number, place in places.items() if self._reaches(number)}
+            self._is_apart = not here.issuperset(places.values())
+        self._ants = ants

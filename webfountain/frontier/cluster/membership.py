@@ -1,24 +1,24 @@
-"""Return the loans of other ants to this ant, with the records of sites that are not in `known` yet.
+"""The membership of one ant among the ants of a store: its term, its roles, its part of the sites and of the budget.
 
 Place in the walk: the loop thread makes a request when a heartbeat is due (`request`). A separate thread carries it out
 (`heartbeats`). The loop thread drops what was lost (`heart`) and then applies the result (`take_in`). Only then does a
-new term begin. This module fetches nothing and owns no site. `lone_ant` is its counterpart for a single process.
+new term begin. Each ant has the mean number of sites, within a quarter (`most_sites`, `surplus`). Sites move with their
+address, so an address with many sites limits this balance. This module fetches nothing and owns no site. `LoneAnt` is
+its counterpart for a single process (`others`).
 """
 
 from __future__ import annotations
 
 import time
+from math import ceil
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.cluster.ant_notes import AntNote, Colony
+from webfountain.frontier.cluster.ant_notes import AntNote, Colony, CoreLoad
 from webfountain.frontier.cluster.claim_names import ANT, COUNTING, ROLE
-from webfountain.frontier.cluster.copy_reach import CopyReach
-from webfountain.frontier.cluster.core_load import CoreLoad
-from webfountain.frontier.cluster.heartbeats import HeartbeatRequest, Heartbeats
+from webfountain.frontier.cluster.heartbeats import CopyReach, HeartbeatRequest, Heartbeats
 from webfountain.frontier.cluster.term import Term, steady_clock
-from webfountain.frontier.fair_share import most_sites
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -30,10 +30,13 @@ if TYPE_CHECKING:
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["Membership", "join_ants"]
+__all__ = ["Membership", "join_ants", "most_sites", "surplus"]
 
 _SOON: Final = 0.1
 """Share of a heartbeat after which an ant that became idle reports it."""
+UNEVEN: Final = 0.25
+"""Share of the mean by which an ant may have more or fewer sites, plus a site or two."""
+FEW: Final = 2
 
 
 class Membership:
@@ -221,3 +224,22 @@ def join_ants(
         start=start,
         plans=plans,
     )
+
+
+def most_sites(mean: float, fewest: int) -> int:
+    """Return the maximum number of sites of an ant. If another ant has too few, the maximum is the mean."""
+    return ceil(mean) if _is_short(mean, fewest) else int(mean * (1.0 + UNEVEN)) + FEW
+
+
+def surplus(mine: int, mean: float, fewest: int) -> int:
+    """Return how many of its sites an ant should give up. `fewest` is the smallest number of sites of an ant."""
+    if mine > mean * (1.0 + UNEVEN) + FEW:
+        return mine - int(mean)
+    if _is_short(mean, fewest):
+        return max(mine - ceil(mean), 0)
+    return 0
+
+
+def _is_short(mean: float, fewest: int) -> bool:
+    """Return whether an ant has so few sites that the others must give some of theirs, even if none has too many."""
+    return fewest < mean * (1.0 - UNEVEN) - 0.5

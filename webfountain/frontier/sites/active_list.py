@@ -19,7 +19,7 @@ from webfountain.core.topics import HOT
 from webfountain.frontier.batch import remembered
 from webfountain.frontier.cluster.address_claims import AddressClaims
 from webfountain.frontier.cluster.claim_names import GUEST
-from webfountain.frontier.cluster.lone_ant import NoClaims
+from webfountain.frontier.cluster.others import NoClaims
 from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.departures import Departures
 from webfountain.frontier.sites.file_requests import FileRequests

@@ -29,9 +29,9 @@ import msgspec
 
 from webfountain.core.change_rate import Prior
 from webfountain.frontier.batch import remembered
+from webfountain.frontier.cluster.loans import Loans
 from webfountain.frontier.sites.addresses import Place
 from webfountain.frontier.sites.hand import Hand
-from webfountain.frontier.sites.loans import Loans
 from webfountain.frontier.sites.politeness import SITE_ERRORS, SitePoliteness
 from webfountain.frontier.sites.ring import GatedSequencer
 from webfountain.frontier.sites.site_files import DISALLOWED, FileRequest, SiteFiles

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.frontier.batch import remembered
-from webfountain.frontier.cluster.core_load import BUSY
+from webfountain.frontier.cluster.ant_notes import BUSY
 from webfountain.frontier.cluster.loans import Loan
 from webfountain.frontier.inbox.letters import SlotReturn
 from webfountain.frontier.sites.site import ActiveSite

@@ -8,9 +8,8 @@ from typing import get_type_hints
 from tests.frontier.drive import Drive, collection_of
 from tests.store.local_claims import LocalClaims
 from webfountain.frontier.cluster.address_claims import AddressClaims
-from webfountain.frontier.cluster.lone_ant import LoneAnt, NoClaims
 from webfountain.frontier.cluster.membership import Membership, join_ants
-from webfountain.frontier.cluster.others import Others
+from webfountain.frontier.cluster.others import LoneAnt, NoClaims, Others
 from webfountain.store.memory.store import MemoryStore
 
 HOME = "http://home.example/"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from tests.frontier.drive import collection_of
 from webfountain.frontier.cluster.ant_notes import AntNote, Colony
-from webfountain.frontier.policy_files import PolicyFiles, digest_of
+from webfountain.frontier.cluster.heart import PolicyFiles, digest_of
 
 if TYPE_CHECKING:
     import pytest
