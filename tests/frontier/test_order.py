@@ -30,7 +30,7 @@ class Absorbing(Named):
 def test_each_point_calls_those_that_define_it_in_the_order_of_the_list() -> None:
     done: list[str] = []
     orders = Orders([Named("first", done), Order(), Absorbing("second", done), Named("third", done)])
-    for add in orders.add:
+    for _, add in orders.add:
         add(Batch(0.0))
     assert done == ["first", "second", "third"]
     for absorb in orders.absorb:
@@ -39,10 +39,34 @@ def test_each_point_calls_those_that_define_it_in_the_order_of_the_list() -> Non
     assert (orders.before_send, orders.absorbed, orders.adopt) == ([], [], [])
 
 
+class Seldom(Order):
+    """It adds to a batch every ten seconds."""
+
+    def __init__(self) -> None:
+        self.added: list[float] = []
+
+    def add(self, batch: Batch) -> None:
+        self.added.append(batch.at)
+        self.due = batch.at + 10.0
+
+
+def test_an_order_that_acts_from_time_to_time_is_not_called_before_it_is_due() -> None:
+    seldom = Seldom()
+    drive = Drive(collection_of([HOME]), lambda fetch, at: "dns")
+    drive.frontier.work._orders.add.append((seldom, seldom.add))
+    begun = drive.clock.now()
+    for seconds in (0.0, 9.0, 11.0, 12.0, 21.5):
+        drive.clock.set(begun + seconds)
+        if (batch := drive.frontier.work.take()) is not None:
+            drive.frontier.work.absorb(drive.frontier.worker.run(batch))
+    assert [at - begun for at in seldom.added] == [0.0, 11.0, 21.5]
+
+
 def test_what_happens_while_a_batch_is_out_waits_for_the_next_one() -> None:
     clock = ManualClock(1.0)
     batches = OpenBatch(clock)
     gathered = batches.gather()
+    gathered.tidy = True
     assert batches.send() is gathered
     clock.set(2.0)
     assert batches.gather() is not gathered

@@ -227,9 +227,9 @@ class FrontierAssembly:
         orders.append(sites.claims)
         orders.append(polls)
         if self._importance is not None:
-            orders.append(RankTurns(self._importance.weights, polls, start=start))
+            orders.append(RankTurns(self._importance.weights, polls))
         if self._config.until_idle:
-            orders.append(IdleCheck(progress, sites, others, start=start))
+            orders.append(IdleCheck(progress, sites, others))
         orders.append(EarlierDueTimes(follower, sites, others, every_s=period_s, start=start))
         if self._heart is not None:
             orders.append(self._heart)

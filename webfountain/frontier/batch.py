@@ -134,17 +134,9 @@ class Batch:
         """Add the end of a leased page that was not requested."""
         self.ended.append(LeaseEnd(lease, outcome, asked=False))
 
-    def offer(self, link: Link) -> None:
-        """Add another project's request, to be discovered."""
-        self.offers.append(link)
-
     def read_sitemap(self, fetched: FetchResult, *, of: str) -> None:
         """Add a sitemap to be read. The site `of` named it."""
         self.sitemaps.append(NamedSitemap(of, fetched))
-
-    def record(self, fetched: FetchResult) -> None:
-        """Add an answer that is archived but is not a page's copy."""
-        self.answers.append(fetched)
 
     def remember(self, lease: SiteLease, state: SiteState) -> None:
         """Add the state of an active site that must survive a kill."""
@@ -158,10 +150,6 @@ class Batch:
         """Add a site that leaves the active list."""
         self.learned.pop(parked.lease.site, None)
         self.parked.append(parked)
-
-    def refill(self, refill: Refill) -> None:
-        """Add a refill for a site whose hand is nearly empty."""
-        self.refills.append(refill)
 
     def has_ends(self) -> bool:
         """Return whether the batch has anything to settle, discover or read."""
@@ -198,8 +186,10 @@ class OpenBatch:
         self._batch.at = self.now()
         return self._batch
 
-    def send(self) -> Batch:
-        """Return the gathered batch, which goes to the worker, and begin the next one."""
+    def send(self) -> Batch | None:
+        """Return the gathered batch and begin the next one; None if there is nothing to do for the worker."""
+        if not self._batch.is_needed():
+            return None
         sent, self._batch = self._batch, Batch(self._batch.at)
         return sent
 

@@ -116,7 +116,7 @@ class Frontier:
     def offer(self, link: Link) -> None:
         """Queue another project's request for the store. Less important pages of its site wait for it."""
         batch = self._batches.gather()
-        batch.offer(link)
+        batch.offers.append(link)
         self.sites.outrank({link.site: link.importance}, batch)
 
     def stop(self) -> None:

@@ -6,6 +6,7 @@ Place in the walk: in the loop thread, around the way of a batch to the worker t
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeVar
 
 if TYPE_CHECKING:
@@ -24,8 +25,11 @@ _R = TypeVar("_R")
 class Order:
     """An order that does nothing. A feature overrides the points at which it acts. They are listed in order of time."""
 
+    due = -inf
+    """Time from which `add` is called, UTC seconds. An order that acts from time to time sets it."""
+
     def add(self, batch: Batch) -> None:
-        """Add to a batch what the store must do. Not called once the crawl stops, or after the end of the term."""
+        """Add to a batch what the store must do. Not called before `due`, once the crawl stops, or after the term."""
 
     def before_send(self, batch: Batch) -> None:
         """Add what must not be missing from any batch."""
@@ -44,7 +48,8 @@ class Orders:
     """The orders of one process. For each point it lists, in order, the methods of those that define that point."""
 
     def __init__(self, orders: Sequence[Order]) -> None:
-        self.add = methods_at(orders, Order.add)
+        self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
+        """Those that add to a batch; each is called if it is due."""
         self.before_send = methods_at(orders, Order.before_send)
         self.absorb = methods_at(orders, Order.absorb)
         self.absorbed = methods_at(orders, Order.absorbed)

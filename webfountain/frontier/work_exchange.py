@@ -54,14 +54,14 @@ class WorkExchange:
         if not self._progress.stopped and self._others.term.left_s() > 0.0:
             self._sites.process_timers(batch)
             batch.review = self._is_reviewing
-            for add in self._orders.add:
-                add(batch)
+            for order, add in self._orders.add:
+                if order.due <= batch.at:
+                    add(batch)
         for before_send in self._orders.before_send:
             before_send(batch)
-        if not batch.is_needed():
-            return None
-        self._progress.working = True
-        return self.batches.send()
+        sent = self.batches.send()
+        self._progress.working = sent is not None
+        return sent
 
     def absorb(self, result: BatchResult) -> None:
         """Apply the result of a batch."""

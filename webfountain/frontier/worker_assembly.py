@@ -104,7 +104,7 @@ class WorkerAssembly:
             stages.append(self._inbox(on.inbox, among_ants[0]))
         stages.append(SuspectStage(suspects, store))
         if on.review is not None:
-            stages.append(ReviewStage(on.review, store, self._entrance.due))
+            stages.append(ReviewStage(on.review, store, self._entrance.judge, self._entrance.due))
         if repository is not None:
             stages.append(LostCopies(repository))
             stages.append(DiskRoom(repository, store, least_free=config.least_free_bytes))

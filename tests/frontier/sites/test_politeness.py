@@ -50,7 +50,7 @@ class Visit:
         self.standing.gate.take()
         self.group.gate.take()
         self.standing.landed(FetchResult(fetch, 100.0, 0.25, **answer), self.group)
-        return self.standing.opens_at() - 100.0
+        return self.standing.gate.opens_at - 100.0
 
 
 @pytest.mark.parametrize(("keeps_delay", "delay"), [(True, 5.0), (False, 0.0)])

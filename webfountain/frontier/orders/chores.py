@@ -16,25 +16,20 @@ __all__ = ["ChoreTimer", "Chores"]
 
 
 class Chores(Order):
-    """The chores of one process, each with its interval in seconds. All are due at `start` first.
-
-    Between two chores a batch costs one comparison.
-    """
+    """The chores of one process, each with its interval in seconds. All are due at `start` first."""
 
     def __init__(self, chores: Sequence[tuple[float, Callable[[Batch], None]]], *, start: float) -> None:
         self._chores = tuple(chores)
         self._due = [start] * len(self._chores)
-        self._soonest = start
+        self.due = start
 
     def add(self, batch: Batch) -> None:
         at = batch.at
-        if self._soonest > at:
-            return
         for i, (every_s, act) in enumerate(self._chores):
             if self._due[i] <= at:
                 self._due[i] = at + every_s
                 act(batch)
-        self._soonest = min(self._due, default=inf)
+        self.due = min(self._due, default=inf)
 
 
 class ChoreTimer:

@@ -9,7 +9,6 @@ from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webfountain.frontier.order import Order
-from webfountain.frontier.orders.chores import ChoreTimer
 
 if TYPE_CHECKING:
     import random
@@ -106,13 +105,14 @@ class RankTurns(Order):
     An idle ant ranks only when it reads its inbox. `weights` follow the policy file.
     """
 
-    def __init__(self, weights: PolicyWeights, polls: Polls, *, start: float) -> None:
+    def __init__(self, weights: PolicyWeights, polls: Polls) -> None:
         self._weights = weights
         self._polls = polls
-        self._timer = ChoreTimer(_RANKS_EVERY_S, start=start)
 
     def add(self, batch: Batch) -> None:
-        batch.rank = (batch.inbox or not self._polls.is_idle) and self._timer.take(batch.at)
+        if batch.inbox or not self._polls.is_idle:
+            batch.rank = True
+            self.due = batch.at + _RANKS_EVERY_S
 
     def adopt(self, collection: Collection) -> None:
         self._weights.adopt(collection)
@@ -121,12 +121,12 @@ class RankTurns(Order):
 class IdleCheck(Order):
     """The count of what waits, by which a crawl with `--until-idle` finds its end, while all processes are idle."""
 
-    def __init__(self, progress: Progress, sites: ActiveList, others: Others, *, start: float) -> None:
+    def __init__(self, progress: Progress, sites: ActiveList, others: Others) -> None:
         self._progress = progress
         self._sites = sites
         self._others = others
-        self._timer = ChoreTimer(_IDLE_CHECK_EVERY_S, start=start)
 
     def add(self, batch: Batch) -> None:
         if self._progress.is_resting(batch.at, self._sites, batch) and self._others.idle_since() is not None:
-            batch.count_waiting = self._timer.take(batch.at)
+            batch.count_waiting = True
+            self.due = batch.at + _IDLE_CHECK_EVERY_S

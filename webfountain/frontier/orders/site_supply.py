@@ -34,7 +34,7 @@ class SiteSupply(Order):
         if not self._progress.congested():
             self._sites.sites.refill(batch)
         batch.holds_sites = bool(self._sites.sites.by_name)
-        batch.guests = self._sites.file_requests.hosts()
+        batch.guests = [*self._sites.file_requests.by_host]
         if self._due <= batch.at:
             batch.room = self._room()
 

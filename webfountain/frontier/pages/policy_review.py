@@ -139,10 +139,6 @@ class Review:
             self._keep(self._progress)
         self._derivation = Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
-    def bounds_by_policy(self) -> bool:
-        """Return whether the revisit bounds of a page depend on its policy."""
-        return self._judge.bounds_by_policy()
-
     def place_anew(self) -> None:
         """Read all crawled pages to set earlier visits, after the present round.
 
@@ -154,12 +150,6 @@ class Review:
             return
         self._begin_round(self._progress.waiting)
         self._keep(self._progress)
-
-    def reaches_back(self, policy: str) -> bool:
-        """Return whether a switch to this policy also moves the pages that were discovered through the switched
-        page.
-        """
-        return self._judge.reaches_back(policy)
 
     def follow(self, switched: Sequence[PageRecord]) -> None:
         """Move the pages that were discovered through switched pages to their policy, too.

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.policy_review import Review
     from webfountain.frontier.visit import Visit
     from webfountain.policy.collection import Collection
+    from webfountain.policy.judge import Judge
     from webfountain.store.answers import LeaseBatch
     from webfountain.store.contract import FrontierStore
 
@@ -31,8 +32,9 @@ __all__ = ["ReviewStage"]
 class ReviewStage(Stage):
     """Reviews known pages, some with each batch."""
 
-    def __init__(self, review: Review, store: FrontierStore, due: DuplicateEliminator) -> None:
+    def __init__(self, review: Review, store: FrontierStore, judge: Judge, due: DuplicateEliminator) -> None:
         self._review = review
+        self._judge = judge
         self._store = store
         self._due = due
         self._slower = SlowerSchedule()
@@ -44,7 +46,7 @@ class ReviewStage(Stage):
         switched = [new for old, new in pairs if new.policy != old.policy]
         switched += review.note([(old.policy, new) for old, new in pairs if old.state == "never-crawled"], at=at)
         if switched:
-            review.follow([record for record in switched if review.reaches_back(record.policy)])
+            review.follow([record for record in switched if self._judge.reaches_back(record.policy)])
 
     def adopt(self, collection: Collection) -> None:
         self._review.begin(collection)
@@ -53,7 +55,7 @@ class ReviewStage(Stage):
         """Judge the next pages by the present policy file. Refused pages become due, so that they end."""
         review = self._review
         # One ant reads the pages for all: the controller, whose plan the others follow.
-        if batch.rules and review.bounds_by_policy() and self._slower.follow(batch.schedule):
+        if batch.rules and self._judge.bounds_by_policy() and self._slower.follow(batch.schedule):
             review.place_anew()
         if review.is_done:
             return

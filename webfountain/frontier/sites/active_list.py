@@ -239,7 +239,8 @@ class ActiveList:
         """Process the sites whose timer is due, and remove addresses that no site needs any more."""
         for site in self.sites.due(batch.at):
             self.file_requests.route(site.on_timer(batch), batch)
-        self.addresses.sweep(batch.at)
+        if self.addresses.empty:
+            self.addresses.sweep(batch.at)
 
     def divide(self, shares: DomainShares, at: float) -> None:
         """Compare the number of blocked domains with that of busy ones, and change the shares if needed."""
@@ -269,7 +270,7 @@ class ActiveList:
 
     def has_before(self, until: float) -> bool:
         """Return whether any site has something that may be requested before a time."""
-        return bool(self.file_requests.hosts()) or any(_has_before(site, until) for site in self.sites)
+        return bool(self.file_requests.by_host) or any(_has_before(site, until) for site in self.sites)
 
     def statistics(self) -> ActiveListStatistics:
         """Return a frozen snapshot."""

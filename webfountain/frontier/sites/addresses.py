@@ -110,7 +110,8 @@ class Addresses:
         self._shared = shared and rules.per_ip
         self.ring: RoundRobin[Fetch] = ByWorth() if by_worth else RoundRobin()
         self._groups: dict[str, AddressGroup] = {}
-        self._empty: list[AddressGroup] = []
+        self.empty: list[AddressGroup] = []
+        """Addresses without sites, until `sweep` removes them."""
         self._waiting: dict[str, list[Place]] = {}
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []
@@ -173,7 +174,7 @@ class Addresses:
                 self.ring.add(group.turns)
             else:
                 self._unclaimed.append(key)
-            self._empty.append(group)  # `sweep` removes it from this list if the group has a site.
+            self.empty.append(group)  # `sweep` removes it from this list if the group has a site.
         elif group.is_leaving and not group.places:
             group.is_leaving = False  # No other ant has claimed the address.
             self.ring.add(group.turns)
@@ -212,7 +213,7 @@ class Addresses:
             group.turns.remove(place.sequencer)
             del group.places[place]
             if not group.places:
-                self._empty.append(group)
+                self.empty.append(group)
             return
         waiting = self._waiting.get(host_of(place.name), [])
         if place in waiting:
@@ -223,7 +224,7 @@ class Addresses:
         too.
         """
         kept = []
-        for group in self._empty:
+        for group in self.empty:
             if group.places or self._groups.get(group.key) is not group:
                 continue
             if max(group.gate.opens_at, group.gate.next_for_others(at, 0.0)) > at:
@@ -232,7 +233,7 @@ class Addresses:
                 self._remove(group)
                 if self._shared and group.is_ours and not group.is_lent:
                     self._freed.append(group.key)
-        self._empty = kept
+        self.empty = kept
 
     def _remove(self, group: AddressGroup) -> None:
         if group.is_ours and not group.is_leaving:

@@ -68,8 +68,10 @@ class Departures:
         too.
         """
         at = batch.at
-        leaving = {site: site.pages.wake_at for site in self._sites.quiet() if _is_done(site, at)}
-        leaving = self._resting(batch) | leaving
+        quiet, resting = self._sites.idle(at)
+        leaving = {site: site.pages.wake_at for site in quiet if _is_done(site, at)}
+        if resting:
+            leaving = self._resting(resting, batch) | leaving
         if is_full:
             leaving = {site: self._back_at(site, at) for site in self._sites if _may_go(site, at)} | leaving
         for group in self._addresses.leaving() if self._shared else ():
@@ -85,13 +87,12 @@ class Departures:
         for site in list(self._sites):
             self.leave(site, batch.at, batch)
 
-    def _resting(self, batch: Batch) -> dict[ActiveSite, float]:
+    def _resting(self, resting: list[ActiveSite], batch: Batch) -> dict[ActiveSite, float]:
         """Return the sites that must be left alone for long. Parked in the store, this time survives a kill.
 
         A guest stays until its gate is open, because only its gate remembers the time. Sites that wait for its files
         receive the error "busy".
         """
-        resting = self._sites.resting(batch.at)
         for site in [site for site in resting if site.lease is None]:
             self._file_requests.route(site.files.give_up("busy"), batch)
         return {site: batch.at for site in resting if _may_go(site, batch.at)}
@@ -159,7 +160,7 @@ class Departures:
 def _is_done(site: ActiveSite, at: float) -> bool:
     """Return whether a site will have nothing due for so long that parking pays. A guest stays until its gate opens."""
     if site.lease is None:
-        return site.standing.opens_at() <= at
+        return site.standing.gate.opens_at <= at
     return site.state is State.SHUT or site.pages.wake_at > at + _PATIENCE_S
 
 

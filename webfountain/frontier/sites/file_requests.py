@@ -29,19 +29,16 @@ class FileRequests:
     def __init__(self, sites: SiteTable) -> None:
         self._sites = sites
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
-        self._by_host: dict[str, list[FileRequest]] = {}  # by site: requests, until its state comes from the store
+        self.by_host: dict[str, list[FileRequest]] = {}
+        """Requests by site, until the state of the site comes from the store. Then it can be a guest."""
 
     def __len__(self) -> int:
         """Return how many files sites wait for."""
         return len(self._requesters)
 
-    def hosts(self) -> list[str]:
-        """Return the sites whose state must come from the store before they can be guests."""
-        return list(self._by_host)
-
     def take_host(self, name: str) -> list[FileRequest]:
         """Return the requests that wait for a site to become a guest, once."""
-        return self._by_host.pop(name, [])
+        return self.by_host.pop(name, [])
 
     def route(self, requests: Iterable[FileRequest], batch: Batch) -> None:
         """Pass each request to the site that has the file. Deliver the requests that came back with an error."""
@@ -58,7 +55,7 @@ class FileRequests:
             if host in self._sites.by_name:
                 self.ask(request, batch)
             else:
-                self._by_host.setdefault(host, []).append(request)
+                self.by_host.setdefault(host, []).append(request)
 
     def ask(self, request: FileRequest, batch: Batch) -> None:
         """Make the active site that has the file fetch it in its turn."""

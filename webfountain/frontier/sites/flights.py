@@ -100,7 +100,7 @@ class Flights:
         """End a fetch, exactly once for each that `next` returned. Drop the answer if the site was lost."""
         fetch = fetched.fetch
         if fetch.kind != "page" and self._context.keeps_answers:
-            batch.record(fetched)
+            batch.answers.append(fetched)
         site, group = self._in_flight.pop(fetch.id)
         is_plain = site.landed(fetched, group, batch)
         if fetch.id in self._apart:

@@ -114,10 +114,6 @@ class SitePoliteness:
         self.rests_until = 0.0
         """Until when the site must be left alone, because it refused or could not be reached, UTC seconds."""
 
-    def opens_at(self) -> float:
-        """Return when the site may receive the next request; inf while all its slots are used."""
-        return self.gate.opens_at
-
     def next_at(self, at: float) -> float:
         """Return when another process may send a request, if this one ends at `at`."""
         return self.gate.next_for_others(at, self.delay_s())

@@ -149,7 +149,7 @@ class ActiveSite:
             is_guest=self.lease is None,
             barred=self.pages.barred,
             address=None if group is None else group.address,
-            opens_at=self.standing.opens_at(),
+            opens_at=self.standing.gate.opens_at,
             failures=self.standing.failures,
             robots_failures=self.files.robots.failures,
             hand=hand.pages(),
@@ -265,7 +265,7 @@ class ActiveSite:
             self.standing.slow_page(batch.at)
         else:
             self.standing.ordinary_page()
-        if self.standing.opens_at() > batch.at + _KEPT_S:
+        if self.standing.gate.opens_at > batch.at + _KEPT_S:
             self.keep(batch)
         return True
 

@@ -130,7 +130,7 @@ class SitePages:
         self.wake_at = inf  # It is computed again from the leases, and from the pages that are settled meanwhile.
         never, recrawl = self._hand.room()
         horizon = self._context.follower.schedule.horizon(self._place.name, batch.at)
-        batch.refill(Refill(lease, never_crawled=never, recrawl=recrawl, horizon=horizon))
+        batch.refills.append(Refill(lease, never_crawled=never, recrawl=recrawl, horizon=horizon))
 
     def dealt(self, dealt: LeaseBatch, batch: Batch) -> None:
         """Take the requested leases into the hand. End pages at once that policy or robots.txt now refuse."""
@@ -226,7 +226,8 @@ class SitePages:
             record = within_policy(visit.record, revisit, context.follower.schedule, site=self._place.name, at=batch.at)
             visit = visit if record is visit.record else msgspec.structs.replace(visit, record=record)
         self._note_due(visit.record, batch.at)
-        context.metrics.add(_lag(lease.record, context.follower.schedule, site=self._place.name, at=visit.fetched.at))
+        if lease.record.state != "never-crawled" and lease.record.immediate is None:
+            context.metrics.add(_lag(lease.record, context.follower.schedule, self._place.name, visit.fetched.at))
         batch.settle(lease, visit.outcome, visit)
 
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
@@ -280,9 +281,7 @@ class SitePages:
         )
 
 
-def _lag(record: PageRecord, schedule: Schedule, *, site: str, at: float) -> dict[str, float]:
+def _lag(record: PageRecord, schedule: Schedule, site: str, at: float) -> dict[str, float]:
     """Return the count of how long a known page was due before it was fetched."""
-    if record.state == "never-crawled" or record.immediate is not None:
-        return {}
     [due] = schedule.due_times(site, [recrawl_place(record)], at)
     return observed("due/lag", at - due) if 0.0 < due <= at else {}

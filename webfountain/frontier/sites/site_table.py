@@ -103,18 +103,19 @@ class SiteTable:
         quiet = (site for site in self if _is_quiet(site, site.state))
         self.refresh([site.name for site in heapq.nsmallest(many, quiet, key=lambda site: site.pages.wake_at)], at)
 
-    def quiet(self) -> list[ActiveSite]:
-        """Return the quiet sites: nothing is in flight, and no page is due before `wake_at`."""
-        self._quiet = {name: site for name, site in self._quiet.items() if _is_quiet(site, site.state)}
-        return list(self._quiet.values())
+    def idle(self, at: float) -> tuple[list[ActiveSite], list[ActiveSite]]:
+        """Return the quiet sites and the resting ones.
 
-    def resting(self, at: float) -> list[ActiveSite]:
-        """Return the sites that must be left alone for long."""
+        At a quiet site nothing is in flight, and no page is due before `wake_at`. A resting site must be left alone for
+        long.
+        """
+        if self._quiet:
+            self._quiet = {name: site for name, site in self._quiet.items() if _is_quiet(site, site.state)}
         if self._resting:
             self._resting = {
-                name: site for name, site in self._resting.items() if site.standing.opens_at() > at + BLOCKED_S
+                name: site for name, site in self._resting.items() if site.standing.gate.opens_at > at + BLOCKED_S
             }
-        return list(self._resting.values())
+        return list(self._quiet.values()), list(self._resting.values())
 
     def counts(self) -> tuple[int, int, int]:
         """Return the numbers of hungry sites, quiet sites and timers."""
@@ -153,7 +154,7 @@ class SiteTable:
 def is_busy(site: ActiveSite, until: float) -> bool:
     """Return whether a fetch of a site is in flight, or its domain and politeness allow one before a time."""
     is_capped = site.domain is not None and not site.domain.is_open
-    return bool(site.pages.under_way) or (not is_capped and site.standing.opens_at() <= until)
+    return bool(site.pages.under_way) or (not is_capped and site.standing.gate.opens_at <= until)
 
 
 def _is_quiet(site: ActiveSite, state: State) -> bool:

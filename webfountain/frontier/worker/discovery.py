@@ -54,7 +54,8 @@ class Discovery(Stage):
         return outcome if record is outcome.record else msgspec.structs.replace(outcome, record=record)
 
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
-        act_on(batch.offers, partial(self._offer, result), result)
+        if batch.offers:
+            act_on(batch.offers, partial(self._offer, result), result)
 
     def adopt(self, collection: Collection) -> None:
         self._due.adopt(collection)

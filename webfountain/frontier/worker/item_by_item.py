@@ -34,8 +34,6 @@ def act_on(
 
     Errors of the store and the disk (`WebfountainError`) are not caused by an item, and are raised.
     """
-    if not items:
-        return
     try:
         act(items)
     except WebfountainError:

@@ -63,12 +63,11 @@ class Leasing:
         """Renew site leases. This comes first, because pages of a lost site must not be settled as if the site were
         still held.
         """
-        if batch.renewals:
-            result.renewed = self._store.sites.renew(batch.renewals, until=batch.at + self._lease_s)
-            kept = {lease.site for lease in result.renewed}
-            result.lost = [lease.site for lease in batch.renewals if lease.site not in kept]
-            for lost in self._stages.lost:
-                lost(result.lost)
+        result.renewed = self._store.sites.renew(batch.renewals, until=batch.at + self._lease_s)
+        kept = {lease.site for lease in result.renewed}
+        result.lost = [lease.site for lease in batch.renewals if lease.site not in kept]
+        for lost in self._stages.lost:
+            lost(result.lost)
 
     def activate(self, batch: Batch, result: BatchResult) -> bool:
         """Activate sites. Sites with new immediate URLs are activated even if there is no room, other sites only if

@@ -62,12 +62,13 @@ class Settlement:
 
         If a page was forgotten while it was fetched, its body is not written to the disk.
         """
-        act_on(batch.answers, self._copies.record, result)
+        if batch.answers:
+            act_on(batch.answers, self._copies.record, result)
         kept = [ended for ended in batch.ended if ended.visit is None or not self._takedowns.holds(ended.lease)]
         if kept:
             act_on(kept, partial(self._settle, batch, result), result, partial(self._fail, batch, result))
         else:
-            self._settle(batch, result, kept)
+            self._end_leases(batch, result, (), ())
         result.settled.update((ended.lease.site, ended.lease.id.token) for ended in batch.ended)
 
     def _fail(self, batch: Batch, result: BatchResult, ended: LeaseEnd) -> None:

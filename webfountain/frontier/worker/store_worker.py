@@ -69,7 +69,8 @@ class StoreWorker:
         """
         result = BatchResult(batch)
         self._recovery.apply(result)
-        self._leasing.renew(batch, result)
+        if batch.renewals:
+            self._leasing.renew(batch, result)
         self._settlement.settle(batch, result)
         for after_settle in self._stages.after_settle:
             after_settle(batch, result)
