@@ -40,9 +40,9 @@ from webfountain.frontier.batch import CensusSnapshot, SavedSiteData
 from webfountain.frontier.planning import site_windows
 from webfountain.frontier.planning.begin_site import begin_site
 from webfountain.frontier.planning.collection_forecast import CollectionForecast
-from webfountain.frontier.planning.controller import Controller
 from webfountain.frontier.planning.page_supply import PageSupply
 from webfountain.frontier.planning.plan import encode_plan
+from webfountain.frontier.planning.planner import Controller
 from webfountain.frontier.planning.urgency_pace import UrgencyPace
 from webfountain.frontier.planning.urgent_pages import UrgentPages, urgent_pages_of
 from webfountain.frontier.visit import Visit

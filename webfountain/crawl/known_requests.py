@@ -15,7 +15,7 @@ from scrapy.signals import request_dropped
 from webfountain.crawl import engine
 from webfountain.crawl.memory_requests import is_placeholder
 from webfountain.crawl.revisits import ALWAYS, NEVER, revisit_of
-from webfountain.frontier.repeated_requests import made_before, make_again
+from webfountain.frontier.requests_by_url import made_before, make_again
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Sequence

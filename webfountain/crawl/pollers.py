@@ -12,7 +12,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from webfountain.errors import WebfountainError
-from webfountain.frontier.repeated_requests import put_first
+from webfountain.frontier.requests_by_url import put_first
 from webfountain.policy.edits import PolicyPoll
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from webfountain.crawl.project_requests import ProjectRequests
 from webfountain.crawl.requests import RequestStore
 from webfountain.crawl.scrapy_redis import EARLIER_SEEN, SeenFingerprints
 from webfountain.crawl.start_urls import StartUrls
-from webfountain.frontier.repeated_requests import make_failed_again
+from webfountain.frontier.requests_by_url import make_failed_again
 from webfountain.records import Fetch
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ robots.txt and sitemaps have no lease. They pass steps 2 and 3, and then belong 
 
 Other modules
 -------------
-`rate_limit` names what limits the rate. `server_clock` corrects the clock. `requests_by_url` finds the keys of a URL,
-`repeated_requests` puts requests first. `loss_recovery` drops what is out of date after the store lost data. The other
+`rate_limit` names what limits the rate. `server_clock` corrects the clock. `requests_by_url` finds the keys of a URL
+and puts requests first. `loss_recovery` drops what is out of date after the store lost data. The other
 packages are `cluster` (many ants), `inbox`, `orders`, `pages`, `planning`, `sites` and `worker`.
 """

@@ -38,12 +38,11 @@ from webfountain.frontier.pages.page_comparison import comparison_of, old_text
 from webfountain.frontier.pages.policy_review import review_of
 from webfountain.frontier.pages.sitemap_reader import SitemapParser
 from webfountain.frontier.pages.unexamined_ends import unkept
-from webfountain.frontier.planning.controller import Controller, NoController
 from webfountain.frontier.planning.earlier_due_times import EarlierDueTimes
 from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
 from webfountain.frontier.planning.plan import plan_number
 from webfountain.frontier.planning.plan_follower import PlanFollower, plans
-from webfountain.frontier.planning.planner import Planner
+from webfountain.frontier.planning.planner import Controller, NoController, Planner
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of
 from webfountain.frontier.progress import Progress
 from webfountain.frontier.rate_limit import RateLimit

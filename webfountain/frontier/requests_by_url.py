@@ -17,16 +17,25 @@ from webfountain.records import Link
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
-    from webfountain.store.contract import PageRecords
+    from webfountain.store.contract import FrontierStore, PageRecords
 
-__all__ = ["REPLACED", "failed_requests", "holds_requests", "keys_of_url", "requests_of"]
+__all__ = [
+    "REPLACED",
+    "failed_requests",
+    "holds_requests",
+    "keys_of_url",
+    "made_before",
+    "make_again",
+    "make_failed_again",
+    "put_first",
+    "requests_of",
+]
 
 REPLACED: Final = "replaced"
 """Error of a request that a middleware replaced by another."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
-
 _SAMPLE: Final = 20
 """Number of a site's records that are read to find out the kind of store: `now` may have added a URL without a
 request."""
@@ -62,3 +71,35 @@ def failed_requests(store: PageRecords) -> Iterator[Link]:
             continue
         if record.state == "failed" or record.status in _TRY_AGAIN:
             yield Link(url=record.url, site=site, key=key)
+
+
+def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
+    """Return those of the known requests that will not be made again."""
+    return [
+        link
+        for link in links
+        if (record := store.pages.get(link.site, link.key)) is None or record.state != "never-crawled"
+    ]
+
+
+def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
+    """Put known requests first if last made at the given time or before. Return them."""
+    found = [
+        link
+        for link, latest in links
+        if (record := store.pages.get(link.site, link.key)) is not None
+        and record.last_crawled is not None
+        and record.last_crawled <= latest
+    ]
+    put_first(store, found, now=now)
+    return found
+
+
+def make_failed_again(store: FrontierStore, *, now: Callable[[], float]) -> int:
+    """Put all requests first that failed when last made. Return their number."""
+    return store.queues.immediate(list(failed_requests(store.pages)), at=now())
+
+
+def put_first(store: FrontierStore, links: Sequence[Link], *, now: Callable[[], float]) -> None:
+    """Put requests on the immediate queues of their sites."""
+    store.queues.immediate(links, at=now())

@@ -16,8 +16,8 @@ from webfountain.frontier.pages.guarded_examiner import SuspectStage
 from webfountain.frontier.pages.review_stage import ReviewStage
 from webfountain.frontier.pages.seed_forms import SeedForms, SharedSeedForms
 from webfountain.frontier.pages.sitemap_reader import SitemapStage
+from webfountain.frontier.planning.earlier_due_times import ParkedSites
 from webfountain.frontier.planning.urgency_stage import UrgencyStage
-from webfountain.frontier.sites.parked_sites import ParkedSites
 from webfountain.frontier.worker.copies import CopyWriter, LostCopies, RepositoryCopyWriter, Takedowns
 from webfountain.frontier.worker.discovery import Discovery
 from webfountain.frontier.worker.housekeeping import ChangeLogTrim, DiskRoom

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.frontier.drive import Answer, Drive, collection_of
-from webfountain.frontier.sites.parked_sites import SITES_PER_STEP
+from webfountain.frontier.planning.earlier_due_times import SITES_PER_STEP
 from webfountain.records import FetchResult
 from webfountain.store.memory.sites import MemorySiteList
 from webfountain.store.memory.store import MemoryStore

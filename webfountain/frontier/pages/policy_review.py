@@ -16,7 +16,7 @@ these, until no page is left. Pages that are leased meanwhile are checked later 
 leads to distrusted pages is switched long after its fetch.
 
 If policies differ in how often pages are fetched, the same pass also sets explicit due times when the schedule became
-slower (`planning.slower_schedule`).
+slower (`review_stage`).
 
 The progress is stored by site, with the edit that it belongs to. So a killed crawl continues where it was, an edit
 made while no crawl ran is reviewed at the next start, and a second edit starts again. Reviewing a page a second time
@@ -35,7 +35,7 @@ import xxhash
 
 from webfountain.frontier.pages.derivation import Derivation
 from webfountain.frontier.pages.policy_switch import switched
-from webfountain.frontier.planning.earlier_visits import earlier_visits
+from webfountain.frontier.planning.schedule import earlier_visits
 from webfountain.policy.edits import CollectionInForce
 from webfountain.policy.judge import Origin, judge_again
 from webfountain.policy.lineage import parent_of, spreading

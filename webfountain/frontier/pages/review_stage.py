@@ -1,15 +1,18 @@
 """Policy review in the store worker: known pages follow an edited policy file, a switched page or a slower schedule.
 
-Place in the walk: a stage of the store worker; `policy_review` decides.
+Place in the walk: a stage of the store worker; `policy_review` decides. A page stays in the lane of its bucket if the
+lane comes due within the bounds of the page's policy; otherwise it has an explicit time (`within_policy`). This is
+decided at its visit, by the schedule at that time. A later plan or a higher price may make the lane slower than the
+longest interval of the policy, and the page would be late once. So the pages are read again whenever the schedule
+became slower (`SlowerSchedule`).
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.planning.slower_schedule import SlowerSchedule
 from webfountain.frontier.visit import leased
 from webfountain.frontier.worker.stage import Stage
 
@@ -20,13 +23,17 @@ if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.pages.examiner import JudgedVisit
     from webfountain.frontier.pages.policy_review import Review
+    from webfountain.frontier.planning.schedule import Schedule
     from webfountain.frontier.visit import Visit
     from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge
     from webfountain.store.answers import LeaseBatch
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["ReviewStage"]
+__all__ = ["SLOWER", "ReviewStage", "SlowerSchedule"]
+
+SLOWER: Final = 1.02
+"""Factor on the intervals above which pages are read again. A page may be late by this share of an interval."""
 
 
 class ReviewStage(Stage):
@@ -80,3 +87,25 @@ class ReviewStage(Stage):
             self._due.forget(dealt.site, lease.key)
         left = [lease for lease in dealt.never_crawled if lease.record.url not in overruled]
         return msgspec.structs.replace(dealt, never_crawled=left)
+
+
+class SlowerSchedule:
+    """Compares each schedule with the fastest one that decided about pages."""
+
+    def __init__(self) -> None:
+        self._schedule: Schedule | None = None
+        self._fastest = 0.0
+
+    def follow(self, schedule: Schedule | None) -> bool:
+        """Follow a schedule from now on. Return whether pages must be read again because of it.
+
+        The first schedule counts as slower, because an earlier process decided by a schedule that is not known.
+        """
+        if schedule is None:
+            return False
+        pace, is_other = schedule.pace, schedule is not self._schedule
+        if is_other or pace > SLOWER * self._fastest:
+            self._schedule, self._fastest = schedule, pace
+            return True
+        self._fastest = min(self._fastest, pace)
+        return False

@@ -1,23 +1,45 @@
-"""Due times of sites after the schedule made pages due earlier.
+"""Compute new due times of sites after a change that makes pages due earlier.
 
-Place in the walk: in the loop thread, with each batch. Active sites are updated at once; parked ones by the worker,
-some with each batch.
+A parked site is due when its first page is due by the schedule at the time of parking. A later plan, a lower price, an
+edited policy file or a restart may make the page due earlier, but the store has only the old time. So after each such
+change active sites request leases again at once, and a pass visits the parked sites, in order of name, a few with each
+batch. It leases a site, reads the first order of each recrawl lane, and parks the site again, with an earlier time if
+the schedule now gives one. The pass never delays a site, uses no network and moves no page. If there is a change during
+a pass, another pass follows. So every site is checked after every change, however often changes come.
+
+Place in the walk: an order of the loop thread (`EarlierDueTimes`) and a stage of the worker thread (`ParkedSites`),
+after sites were parked and before others are activated.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from math import inf
+from typing import TYPE_CHECKING, Final
 
+from webfountain.frontier.batch import remembered
 from webfountain.frontier.order import Order
 from webfountain.frontier.orders.chores import ChoreTimer
+from webfountain.frontier.worker.stage import Stage
+from webfountain.records import STATES
+from webfountain.store.answers import ParkRequest, Refill
+from webfountain.store.lanes import LANES
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.cluster.others import Others
     from webfountain.frontier.planning.plan_follower import PlanFollower
+    from webfountain.frontier.planning.schedule import Schedule
     from webfountain.frontier.sites.active_list import ActiveList
+    from webfountain.records import SiteLease, SiteRecord
+    from webfountain.store.answers import LeaseBatch
+    from webfountain.store.contract import FrontierStore
 
-__all__ = ["EarlierDueTimes"]
+__all__ = ["SITES_PER_STEP", "EarlierDueTimes", "ParkedSites"]
+
+SITES_PER_STEP: Final = 256
+"""Number of sites that one batch checks, in about 20 ms."""
+_NEVER_CRAWLED: Final = STATES.index("never-crawled")
+_NOTHING_DUE: Final = (-inf,) * LANES
 
 
 class EarlierDueTimes(Order):
@@ -49,3 +71,80 @@ class EarlierDueTimes(Order):
     def absorb(self, result: BatchResult) -> None:
         self._hastening = result.hastening
         self._is_settled_in = True
+
+
+class ParkedSites(Stage):
+    """The passes over the parked sites of one crawl. Only one process of a crawl makes them."""
+
+    def __init__(self, store: FrontierStore, *, owner: str, lease_s: float) -> None:
+        self._store = store
+        self._owner = owner
+        self._lease_s = lease_s
+        self._after: str | None = None  # the last site of this pass; None: there is no pass
+        self._again = False
+
+    def before_activate(self, batch: Batch, result: BatchResult) -> None:
+        """Check some parked sites whose pages may now be due earlier than when the site was parked."""
+        if batch.hastened:
+            self.restart()
+        if batch.schedule is not None:
+            result.activated += self.step(batch.schedule, at=batch.at)
+        result.hastening = not self.is_done
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether all parked sites were checked since the last change."""
+        return self._after is None
+
+    def restart(self) -> None:
+        """Begin a pass, after the present one if there is one."""
+        if self._after is None:
+            self._after = ""
+        else:
+            self._again = True
+
+    def step(self, schedule: Schedule, *, at: float) -> list[SiteLease]:
+        """Check the next parked sites.
+
+        Return the sites that were taken over from a dead process, which are active now.
+        """
+        if self._after is None:
+            return []
+        found = self._store.sites.after(self._after, SITES_PER_STEP)
+        if len(found) == SITES_PER_STEP:
+            self._after = found[-1].site
+        else:
+            self._after = "" if self._again else None
+            self._again = False
+        return self._activate_earlier({site.site: site for site in found if _may_be_earlier(site, at)}, schedule, at)
+
+    def _activate_earlier(self, sites: dict[str, SiteRecord], schedule: Schedule, at: float) -> list[SiteLease]:
+        if not sites:
+            return []
+        leases = self._store.sites.enlist(list(sites), owner=self._owner, until=at + self._lease_s, at=at)
+        lost = [lease for lease in leases if lease.lost_by is not None]
+        taken = [lease for lease in leases if lease.lost_by is None]
+        heads = self._store.queues.lease([Refill(lease, recrawl=1, horizon=_NOTHING_DUE) for lease in taken])
+        self._store.sites.park(
+            [
+                ParkRequest(lease, _due(lease, sites[lease.site], dealt, schedule, at), remembered(lease.record))
+                for lease, dealt in zip(taken, heads, strict=True)
+                if dealt is not None
+            ],
+            at=at,
+        )
+        return lost
+
+
+def _may_be_earlier(site: SiteRecord, at: float) -> bool:
+    """Return whether a site is parked because its pages are due later, not because it must be left alone until then."""
+    has_known = sum(site.pages) > site.pages[_NEVER_CRAWLED]
+    return site.owner is None and site.due > at and has_known and remembered(site).next_at < site.due
+
+
+def _due(lease: SiteLease, parked: SiteRecord, dealt: LeaseBatch, schedule: Schedule, at: float) -> float:
+    """Return when a parked site is due by this schedule, or its old time if that is earlier."""
+    if lease.record.pages[_NEVER_CRAWLED] > parked.pages[_NEVER_CRAWLED] or lease.record.immediate > parked.immediate:
+        return at  # The site got new pages between the two calls.
+    due = min(schedule.due_times(lease.site, dealt.lanes, at), default=inf)
+    return min(parked.due, max(due, remembered(lease.record).next_at))

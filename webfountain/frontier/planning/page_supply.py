@@ -1,14 +1,16 @@
-"""Count how many pages are worth the price, and find the urgency of the next ones. The price is adjusted by these
-figures.
+"""Count how many pages of the sites in memory are worth the price, and find the urgency of the next ones.
 
-They cover the sites in memory: pages that wait or are worth the price (`demand`), and the most urgent of the others
-(`best`). If few pages are due, it makes pages due of sites that are not being computed now, because the price may have
-fallen since (`call`). Each of these is done once between two checks of the price.
+The price is adjusted by these figures. The sites in memory are the active ones, and some that were parked recently,
+because many become active again in the same step. What these learned is in the store, but they need not be read again,
+and their pages can be made due when the price falls. Counted are pages that wait or are worth the price (`demand`), and
+the most urgent of the others (`best`). If few pages are due, pages of sites that are not being computed now are made
+due, because the price may have fallen since (`call`). Each is done once between two checks of the price.
 """
 
 from __future__ import annotations
 
 from heapq import nlargest
+from itertools import chain
 from math import ceil, inf
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
@@ -18,19 +20,21 @@ import numpy as np
 from webfountain.frontier.planning.urgency_pace import LESSONS, NEARLY
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from webfountain.frontier.planning.reckoning import Reckoner
-    from webfountain.frontier.planning.sites_in_memory import SitesInMemory
     from webfountain.frontier.planning.urgency_pace import UrgencyPace
     from webfountain.frontier.planning.urgent_site import UrgentSite
+    from webfountain.records import SiteLease
 
-__all__ = ["PageSupply"]
+__all__ = ["PageSupply", "SitesInMemory"]
 
 SAMPLE: Final = 500
 """Number of sites whose pages are counted at each check. With fewer sites, chance would move the price."""
 RECALLED: Final = 2.0
 """If fewer pages are due than are fetched in this many checks, pages of resting sites are made due."""
+RESTED: Final = 200_000
+"""Largest number of pages of all parked sites together that stay in memory."""
 
 
 class PageSupply:
@@ -110,6 +114,44 @@ class PageSupply:
             self._reckoner.reckon([site for _, site in perhaps], price, at)
             due |= _make_due(perhaps, price, room, at)
         return due
+
+
+class SitesInMemory:
+    """Sites by name."""
+
+    def __init__(self) -> None:
+        self.active: dict[str, UrgentSite] = {}
+        self.leases: dict[str, SiteLease] = {}
+        """Leases of the active sites."""
+        self.rested: dict[str, UrgentSite] = {}
+        """Parked sites, the newest last."""
+        self._rested_pages = 0
+
+    def items(self) -> Iterator[tuple[str, UrgentSite]]:
+        """Return all sites by name, the active ones first."""
+        return chain(self.active.items(), self.rested.items())
+
+    def put(self, lease: SiteLease, site: UrgentSite) -> None:
+        """Make a site active, and replace its earlier state."""
+        self.active[lease.site], self.leases[lease.site] = site, lease
+
+    def wake(self, name: str) -> UrgentSite | None:
+        """Remove and return a parked site that becomes active; None if it is not in memory."""
+        found = self.rested.pop(name, None)
+        if found is not None:
+            self._rested_pages -= len(found)
+        return found or self.active.get(name)
+
+    def rest(self, name: str) -> None:
+        """Record that a site was parked. If there is no room, the sites that were parked first are dropped."""
+        site = self.active.pop(name)
+        self.leases.pop(name, None)
+        site.rest()
+        self.wake(name)
+        self.rested[name] = site
+        self._rested_pages += len(site)
+        while self._rested_pages > RESTED:
+            self.wake(next(iter(self.rested)))
 
 
 def _make_due(sites: Iterable[tuple[str, UrgentSite]], price: float, room: int, at: float) -> dict[str, list[bytes]]:

@@ -1,16 +1,18 @@
-"""The plan between the threads: what it demands of each batch, its making, its adoption.
+"""Plan the budget: when a plan is made, from which census, and what it demands of each batch.
 
-Place in the walk: in the loop thread. With each batch the planner names the price and the missing pages. When a plan is
-due it orders a census (`controller`). From the census the plan is made, in a separate thread. Then it is followed
-(`plan_follower`), and stored with the next batch.
+One ant is the controller; if nothing is planned, none is. Place in the walk: in the loop thread. With each batch the
+planner names the price and the missing pages. At the end of each cycle the controller requests the store's census.
+`make_plan` turns it into a plan, in a separate thread, while the crawl continues. Then it is followed
+(`plan_follower`), and stored with the next batch. If planning fails, the last plan stays.
 """
 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.order import Order
+from webfountain.frontier.planning.make_plan import census_of, make_plan
 from webfountain.frontier.planning.plan import bounds_of, encode_plan, plan_number
 
 if TYPE_CHECKING:
@@ -18,13 +20,15 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.batch import Batch, BatchResult, CensusSnapshot, OpenBatch
     from webfountain.frontier.cluster.others import Others
-    from webfountain.frontier.planning.controller import Controller, NoController
     from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.planning.plan_follower import PlanFollower
     from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.policy.collection import Collection
 
-__all__ = ["Planner"]
+__all__ = ["FEWEST_PAGES", "Controller", "NoController", "Planner"]
+
+FEWEST_PAGES: Final = 20
+"""With fewer copies than this, the first plan waits another period."""
 
 
 class Planner(Order):
@@ -85,3 +89,71 @@ class Planner(Order):
         if plan is not None:
             self.number = plan_number(plan)
         self.follower.obey(plan, price)
+
+
+class Controller:
+    """Decides when to plan. `start` is now, UTC seconds; `last` is the plan of an earlier crawl, which continues."""
+
+    def __init__(self, collection: Collection, *, start: float, last: Plan | None = None) -> None:
+        self._cycle = collection.cycle
+        self._bounds = bounds_of(collection)
+        self._asked_at = start  # time of the last request for a census, or the start of the crawl
+        self._asked = False
+        self._last = last
+        # Periods until the next plan. The first plans rest on few observations, so this doubles up to a cycle.
+        self._lasts = 1 if last is None else self._cycle.periods
+
+    def census_since(self, at: float) -> int | None:
+        """Return the first period whose counts the next plan needs, one cycle back, or None before it is time to plan.
+
+        It returns a period once, until `planned` is called.
+        """
+        period, last = self._cycle.period_s, self._last
+        if self._asked or at < self._asked_at + period:
+            return None
+        if last is not None and at < last.start + self._lasts * period:
+            return None
+        self._asked, self._asked_at = True, at
+        return int(at // period) - self._cycle.periods
+
+    def plan_from(self, taken: CensusSnapshot) -> Plan | None:
+        """Return the next plan, or None while there are too few pages. Run it in a thread, and pass the result to
+        `planned`.
+
+        Raises
+        ------
+        NotConverged
+            as `make_plan` does.
+        """
+        if sum(each.pages for each in taken.buckets.values()) < FEWEST_PAGES:
+            return None
+        clocks = None if self._last is None else self._last.clocks()
+        census = census_of(taken, self._cycle)
+        return make_plan(census, at=taken.at, cycle=self._cycle, bounds=self._bounds, clocks=clocks)
+
+    def planned(self, plan: Plan | None) -> None:
+        """Receive a plan; None: no plan could be made."""
+        self._asked = False
+        if plan is None:
+            return
+        if self._last is not None:
+            self._lasts = min(2 * self._lasts, self._cycle.periods)
+        self._last = plan
+
+
+class NoController:
+    """The counterpart of a controller where nothing is planned."""
+
+    def census_since(self, at: float) -> int | None:
+        """Return None: no census is needed."""
+        del at
+        return None
+
+    def plan_from(self, taken: CensusSnapshot) -> Plan | None:
+        """Return None."""
+        del taken
+        return None
+
+    def planned(self, plan: Plan | None) -> None:
+        """Do nothing."""
+        del plan

@@ -9,7 +9,7 @@ its own (`urgency_schedule`). It is used in the loop thread only.
 
 from __future__ import annotations
 
-from math import inf
+from math import ceil, inf
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import msgspec
@@ -18,10 +18,11 @@ import numpy as np
 from webfountain.core.buckets import BUCKETS, interval_of
 from webfountain.core.fetch_price import TOLERANCE
 from webfountain.frontier.planning.plan import Bounds
-from webfountain.store.lanes import ADVANCED, LANES
+from webfountain.store.lanes import ADVANCED, LANES, recrawl_place
+from webfountain.urls import fingerprint
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from webfountain.frontier.planning.plan import Plan
     from webfountain.policy.tables import RevisitTable
@@ -39,6 +40,7 @@ __all__ = [
     "PlanSchedule",
     "Schedule",
     "Spending",
+    "earlier_visits",
     "within_policy",
 ]
 
@@ -56,6 +58,9 @@ FASTER: Final = 0.95
 REFRESH: float = 0.02
 """Share of a period for which a horizon is reused: it costs 2 % of a visit's precision and saves most of the
 computation."""
+_ROUND_S: Final = 60.0
+"""Times more than an hour away are rounded up to multiples of this, seconds, so that pages can be moved together."""
+_HOUR_S: Final = 3600.0
 
 
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule, *, site: str, at: float) -> PageRecord:
@@ -249,3 +254,44 @@ class PlanSchedule:
     def correct(self, spending: Spending) -> None:
         self._gain = float(np.clip(self._gain * (SOONER if spending.short else LATER), 1 / 64, 4.0))
         self._read_at = -inf
+
+
+def earlier_visits(
+    records: Iterable[PageRecord],
+    revisit_of: Callable[[str], RevisitTable],
+    schedule: Schedule,
+    *,
+    site: str,
+    at: float,
+) -> dict[float, list[bytes]]:
+    """Return the keys of a site's pages to make due earlier, grouped by their new time.
+
+    `revisit_of` returns the bounds of a policy by its name. Duplicates have a time of their own and stay.
+    """
+    found: dict[float, list[bytes]] = {}
+    for record in records:
+        if record.state != "crawled" or record.failures or record.duplicate_of is not None:
+            continue
+        stands_at, wanted_at = (
+            _due(each, schedule, site, at)
+            for each in (record, _placed_anew(record, revisit_of(record.policy), schedule, site, at))
+        )
+        if wanted_at < stands_at and stands_at > at:
+            found.setdefault(_rounded(wanted_at, at), []).append(fingerprint(record.url))
+    return found
+
+
+def _placed_anew(record: PageRecord, revisit: RevisitTable, schedule: Schedule, site: str, at: float) -> PageRecord:
+    """Return the record as a fetch at its last visit would leave it under these bounds."""
+    return within_policy(msgspec.structs.replace(record, due=None), revisit, schedule, site=site, at=at)
+
+
+def _due(record: PageRecord, schedule: Schedule, site: str, at: float) -> float:
+    [due] = schedule.due_times(site, [recrawl_place(record)], at)
+    return due
+
+
+def _rounded(due: float, at: float) -> float:
+    if due <= at:
+        return at
+    return due if due - at < _HOUR_S else ceil(due / _ROUND_S) * _ROUND_S

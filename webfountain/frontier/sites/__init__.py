@@ -8,13 +8,14 @@ Life of a site
 2. Its robots.txt is fetched unless it is known (`robots_state`), then its sitemaps (`site_files`). A file on another
    host is fetched by the site there, in its turn (`file_requests`): that site is active, or a guest for files alone.
 3. Its pages are leased (`site_pages`) into its hand (`hand`, made of `sequencers`). Two tiers of rings choose the next
-   fetch (`ring`), as its politeness allows (`politeness`, `gate`). Its domain may have only a share of
-   all fetches (`domain_shares`), and few of its bodies may wait to be read. Each fetch is in flight
-   until it lands (`flights`), and its result improves the estimate of the site's change rate. Another
-   ant may borrow slots of a very large site (`slot_lending`, `loans`).
+   fetch (`ring`), as its politeness allows (`politeness`, `gate`). Its domain may have only a share of all fetches
+   (`domain_shares`), and few of its bodies may wait to be read. Each fetch is in flight until it lands (`flights`), and
+   its result improves the estimate of the site's change rate. Another ant may borrow slots of a very large site
+   (`slot_lending`, `cluster.loans`).
 4. When the store has nothing due, the site waits for new URLs or for the time when a known page comes due. It is parked
    (`departures`) if that time is far away, if it must be left alone for long, or after a number of fetches while others
-   wait. The store keeps what was learned. After a change of plan, its due time is computed again (`parked_sites`).
+   wait. The store keeps what was learned. After a change of plan, its due time is computed again
+   (`planning.earlier_due_times`).
 5. A process that was paused for longer than its lease may find that another took the site over. It stops at once, and
    its fetches in flight have no effect.
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
+from webfountain.frontier.pages.review_stage import SLOWER, SlowerSchedule
 from webfountain.frontier.planning.plan import Bounds
 from webfountain.frontier.planning.schedule import BucketSchedule
-from webfountain.frontier.planning.slower_schedule import SLOWER, SlowerSchedule
 
 
 class Paced(BucketSchedule):

@@ -13,10 +13,10 @@ from tests.frontier.drive import Answer, Drive, Web, collection_of
 from tests.frontier.plans import DAY, census, cycle_of, plan_of
 from webfountain.core.buckets import bucket_of, interval_of
 from webfountain.core.census import change_rates
-from webfountain.frontier.planning.controller import Controller
 from webfountain.frontier.planning.make_plan import census_of
 from webfountain.frontier.planning.plan import Plan, decode_plan, encode_plan
 from webfountain.frontier.planning.plan_follower import PlanFollower, plans
+from webfountain.frontier.planning.planner import Controller
 from webfountain.frontier.planning.schedule import (
     CHECKS_PER_PERIOD,
     BucketSchedule,
