@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webfountain.formats.document import Document
-    from webfountain.records import FetchResult
+    from webfountain.records import FetchResult, PageRecord
 
 __all__ = ["DEADLY", "Dying"]
 
@@ -29,10 +29,12 @@ class Dying:
     def from_crawler(cls, crawler: Crawler) -> Self:
         document = Examiner._document
 
-        def read(examiner: Examiner, fetched: FetchResult, how: Callable[..., Document]) -> Document:
+        def read(
+            examiner: Examiner, fetched: FetchResult, record: PageRecord, how: Callable[..., Document]
+        ) -> Document:
             if DEADLY in fetched.body:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return document(examiner, fetched, how)
+            return document(examiner, fetched, record, how)
 
         Examiner._document = read  # type: ignore[method-assign,assignment]
         return cls()

@@ -26,10 +26,6 @@ class RateLimit(msgspec.Struct, frozen=True, array_like=True):
     at: float
     words: str
 
-    def publish(self, board: Board) -> None:
-        """Write the limit to the store, for `status`."""
-        board.put_value(LIMIT, msgspec.msgpack.encode(self))
-
 
 def published_limit(board: Board) -> RateLimit | None:
     """Return the last published limit of a crawl; None before the first."""

@@ -187,8 +187,8 @@ def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
 def measured_census(store: FrontierStore, *, at: float) -> MeasuredCensus | None:
     """Return the census of the last cycle, or None if too little was measured."""
     from webfountain.frontier.batch import CensusSnapshot  # noqa: PLC0415  numpy, 0.1 s
-    from webfountain.frontier.planning.planner import FEWEST_PAGES  # noqa: PLC0415
     from webfountain.frontier.planning.make_plan import census_of  # noqa: PLC0415
+    from webfountain.frontier.planning.planner import FEWEST_PAGES  # noqa: PLC0415
 
     cycle, buckets = _cycle(store), store.census.buckets()
     if cycle is None or sum(each.pages for each in buckets.values()) < FEWEST_PAGES:

@@ -104,25 +104,26 @@ class Examiner:
         """
         if fetched.status != 200:
             return self._unread(fetched, prior)
-        digest = digest_of(fetched.body)
-        if leased(fetched.fetch).digest == digest:
-            visit = self._unchanged(fetched, "same", prior)
-            return self._with_links(visit, self._document(fetched, self._reader.read)) if self._lacks(visit) else visit
-        return self._read(fetched, digest, self._document(fetched, self._reader.read), prior)
+        digest, record = digest_of(fetched.body), leased(fetched.fetch)
+        if record.digest != digest:
+            return self._read(fetched, record, digest, self._document(fetched, record, self._reader.read), prior)
+        visit = self._unchanged(fetched, "same", prior)
+        if self._unlogged(record):
+            return self._with_links(visit, self._document(fetched, record, self._reader.read))
+        return visit
 
     def examine_at_once(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit | None:
         """Return the same as `examine` if that certainly takes only milliseconds, otherwise None."""
         if fetched.status != 200:
             return self._unread(fetched, prior)
-        digest, before = digest_of(fetched.body), leased(fetched.fetch).digest
-        if before == digest:
-            visit = self._unchanged(fetched, "same", prior)
-            return None if self._lacks(visit) else visit
+        digest, record = digest_of(fetched.body), leased(fetched.fetch)
+        if record.digest == digest:
+            return None if self._unlogged(record) else self._unchanged(fetched, "same", prior)
         rules = self._rules(fetched)
-        if before is not None and (rules.min_change > 0 or rules.by_lines or self._diffs):
+        if record.digest is not None and (rules.min_change > 0 or rules.by_lines or self._diffs):
             return None  # it must be compared with the old copy
-        document = self._document(fetched, self._reader.read_at_once)
-        return None if document is None else self._read(fetched, digest, document, prior)
+        document = self._document(fetched, record, self._reader.read_at_once)
+        return None if document is None else self._read(fetched, record, digest, document, prior)
 
     def unreadable(self, fetched: FetchResult, error: Unreadable) -> Visit:
         """Return the visit of a fetched page that could not be examined."""
@@ -139,11 +140,12 @@ class Examiner:
             return self._without_copy(fetched, "gone", None)
         return self._without_copy(fetched, "failed", fetched.error or f"status {status}")
 
-    def _read(self, fetched: FetchResult, digest: str, document: Document, prior: change_rate.Prior) -> Visit:
+    def _read(
+        self, fetched: FetchResult, record: PageRecord, digest: str, document: Document, prior: change_rate.Prior
+    ) -> Visit:
         """Return the visit of a new body that was read."""
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
-        record = leased(fetched.fetch)
         seen = self._facts.seen(fetched, document, record)
         rules = self._rules(fetched)
         record = self._facts.scored(switched(self._judge, record, seen, at=fetched.at), document)
@@ -200,9 +202,6 @@ class Examiner:
         noise = self._comparison.unchanged(record, fetched, self._rules(fetched))
         kept = _crawled(record, fetched, kind, noise=noise, **validators, **checked)
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
-
-    def _lacks(self, visit: Visit) -> bool:
-        return self._unlogged(leased(visit.fetch))
 
     def _with_links(self, visit: Visit, document: Document) -> Visit:
         """Return the visit of an unchanged page with its links. Those of a duplicate are not followed."""
@@ -295,10 +294,10 @@ class Examiner:
         )
         return Visit(fetched, kind, settled, reading, target=target)
 
-    def _document(self, fetched: FetchResult, read: Callable[..., _Read]) -> _Read:
+    def _document(self, fetched: FetchResult, record: PageRecord, read: Callable[..., _Read]) -> _Read:
         """Return the content of a page, read by one of the reader's two methods."""
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
-        anchors = self._judge.follows_topics(leased(fetched.fetch).policy)
+        anchors = self._judge.follows_topics(record.policy)
         source = LinkSource(fetched.fetch.url, header, anchors, self._logs_links)
         return read(fetched.body, kind, source, self._rules(fetched).reading)
 

@@ -266,7 +266,7 @@ class ActiveList:
 
     def is_starved(self) -> bool:
         """Return whether the hands have room but the store has no due page."""
-        return all(site.hand.is_short for site in self.sites)
+        return all(site.hand.is_short for site in self.sites.by_name.values())
 
     def has_before(self, until: float) -> bool:
         """Return whether any site has something that may be requested before a time."""

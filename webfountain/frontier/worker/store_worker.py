@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 import msgspec
 
 from webfountain.frontier.batch import BatchResult
+from webfountain.frontier.rate_limit import LIMIT
 from webfountain.frontier.sites.domain_shares import SHARES
 from webfountain.policy.edits import CollectionInForce
 from webfountain.store.contract import COLLECTION, PLAN, PRICE
@@ -143,6 +144,6 @@ class Publisher:
             self._board.put_value(PRICE, msgspec.msgpack.encode(batch.price))
         if batch.limit is not None and batch.limit.words != self._limit:
             self._limit = batch.limit.words
-            batch.limit.publish(self._board)
+            self._board.put_value(LIMIT, msgspec.msgpack.encode(batch.limit))
         if batch.shares is not None:
             self._board.put_value(SHARES, msgspec.msgpack.encode(batch.shares))
