@@ -27,9 +27,8 @@ from webfountain.frontier.cluster.term import steady_clock
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox.seeds import Entrance
 from webfountain.frontier.order import Order, Orders
-from webfountain.frontier.orders.chores import Chores
+from webfountain.frontier.orders.chores import Chores, chores_of
 from webfountain.frontier.orders.polls import IdleCheck, Polls, RankTurns
-from webfountain.frontier.orders.share_check import ShareCheck
 from webfountain.frontier.orders.site_supply import SiteSupply
 from webfountain.frontier.pages.examiner import Examiner
 from webfountain.frontier.pages.fixed_size import replacement_of
@@ -45,12 +44,10 @@ from webfountain.frontier.planning.plan_follower import PlanFollower, plans
 from webfountain.frontier.planning.planner import Controller, NoController, Planner
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of
 from webfountain.frontier.progress import Progress
-from webfountain.frontier.rate_limit import RateLimit
 from webfountain.frontier.sites.active_list import ActiveList
 from webfountain.frontier.sites.domain_shares import shares_of
 from webfountain.frontier.sites.hand import largest_hand
 from webfountain.frontier.sites.politeness import BY_POLICY
-from webfountain.frontier.sites.robots_state import ROBOTS_LIFE_S
 from webfountain.frontier.sites.site import PRIOR_PERIODS
 from webfountain.frontier.sites.site_context import SiteContext
 from webfountain.frontier.work_exchange import WorkExchange
@@ -70,9 +67,7 @@ if TYPE_CHECKING:
     from webfountain.config import FountainConfig
     from webfountain.duplicates.detector import DuplicateDetector
     from webfountain.duplicates.index import DuplicateIndex
-    from webfountain.frontier.batch import Batch
     from webfountain.frontier.cluster.membership import Membership
-    from webfountain.frontier.cluster.others import Others
     from webfountain.frontier.inbox.notes import Notes
     from webfountain.frontier.pages.fixed_size import Replacement
     from webfountain.frontier.pages.policy_review import Review
@@ -93,7 +88,6 @@ logger = logging.getLogger(__name__)
 _ROBOTS_MEMO: Final = 1024
 """Largest number of parsed robots.txt files in memory. Many sites have the same file."""
 _SHORTEST_CHORE_S: Final = 60.0
-_LIMIT_EVERY_S: Final = 10.0
 
 
 class FrontierAssembly:
@@ -219,12 +213,13 @@ class FrontierAssembly:
         sites, progress, others, start = self._sites, self._progress, self._others, self._start
         period_s = max(self._collection.cycle.period_s, _SHORTEST_CHORE_S)
         follower, polls = self._planner.follower, Polls(others, sites, progress, rng=self._rng, start=start)
-        orders: list[Order] = [] if self._shares is None else [ShareCheck(self._shares, sites, start=start)]
-        orders.append(Chores(_chores_of(sites, progress, others, period_s), start=start))
-        orders.append(self._planner)
-        orders.append(SiteSupply(sites, progress, others))
-        orders.append(sites.claims)
-        orders.append(polls)
+        orders: list[Order] = [
+            Chores(chores_of(sites, progress, others, self._shares, period_s), start=start),
+            self._planner,
+            SiteSupply(sites, progress, others),
+            sites.claims,
+            polls,
+        ]
         if self._importance is not None:
             orders.append(RankTurns(self._importance.weights, polls))
         if self._config.until_idle:
@@ -421,28 +416,3 @@ def _examiner_features(
 
 def _no_outlook() -> None:
     """Return None: nothing is learned of urgencies."""
-
-
-def _chores_of(
-    sites: ActiveList, progress: Progress, others: Others, period_s: float
-) -> list[tuple[float, Callable[[Batch], None]]]:
-    """Return what is ordered from time to time, with the seconds between two times. Members renew with heartbeats."""
-    renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
-    return [
-        *renewals,
-        (ROBOTS_LIFE_S / 100, sites.renew_robots),
-        (period_s, _tidy),
-        (_LIMIT_EVERY_S, partial(_report_limit, progress, sites)),
-    ]
-
-
-def _renew_leases(sites: ActiveList, batch: Batch) -> None:
-    batch.renewals = sites.leases()
-
-
-def _tidy(batch: Batch) -> None:
-    batch.tidy = True
-
-
-def _report_limit(progress: Progress, sites: ActiveList, batch: Batch) -> None:
-    batch.limit = RateLimit(batch.at, progress.limit(sites, batch.at))

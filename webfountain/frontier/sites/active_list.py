@@ -236,13 +236,17 @@ class ActiveList:
     # ------------------------------------------------------------------- chores
 
     def process_timers(self, batch: Batch) -> None:
-        """Process the sites whose timer is due, and remove addresses that no site needs any more."""
+        """Process the sites whose timer is due, remove addresses that no site needs any more, check the shares of
+        domains.
+        """
         for site in self.sites.due(batch.at):
             self.file_requests.route(site.on_timer(batch), batch)
         if self.addresses.empty:
             self.addresses.sweep(batch.at)
+        if self._context.shares is not None:
+            self._compare(self._context.shares, batch.at)
 
-    def divide(self, shares: DomainShares, at: float) -> None:
+    def _compare(self, shares: DomainShares, at: float) -> None:
         """Compare the number of blocked domains with that of busy ones, and change the shares if needed."""
         idle = not len(self.flights) and self.addresses.ring.wake_at() == inf
         found = (
