@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from webfountain.frontier.batch import Batch
 from webfountain.frontier.cluster.loans import LOAN_PAUSE_S, Loans
-from webfountain.frontier.pages.unexamined_ends import page_backoff
+from webfountain.frontier.planning.schedule import page_backoff
 from webfountain.frontier.sites.addresses import AddressGroup
 from webfountain.frontier.sites.gate import Gate
 from webfountain.frontier.sites.politeness import (

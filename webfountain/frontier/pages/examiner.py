@@ -24,7 +24,7 @@ from webfountain.formats.page_hints import MAX_HINTED_TEXT, hint_of_page, hint_o
 from webfountain.frontier.pages.link_judge import LinkJudge
 from webfountain.frontier.pages.page_comparison import counted_text
 from webfountain.frontier.pages.policy_switch import PageFactsReader, switched
-from webfountain.frontier.pages.unexamined_ends import page_backoff
+from webfountain.frontier.planning.schedule import page_backoff
 from webfountain.frontier.visit import NOTHING, PageContent, Visit, leased
 from webfountain.policy.switches import PageFacts
 

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from webfountain.frontier.planning.schedule import page_backoff
 from webfountain.frontier.requests_by_url import REPLACED
 from webfountain.records import Outcome
 
 if TYPE_CHECKING:
     from webfountain.records import Lease, OutcomeKind, State
 
-__all__ = ["acknowledged", "deferred", "page_backoff", "refused", "unkept"]
+__all__ = ["acknowledged", "deferred", "refused", "unkept"]
 
 
 def refused(lease: Lease, kind: OutcomeKind, error: str, *, period_s: float, at: float) -> Outcome:
@@ -60,10 +61,3 @@ def acknowledged(lease: Lease, *, status: int | None, error: str | None, at: flo
         due=None if error is None else inf,
     )
     return Outcome(lease.id, "new" if error is None else "failed", record, seconds)
-
-
-def page_backoff(failures: int, *, period: float) -> float:
-    """Return the seconds until a gone or failed page is requested again: 1 period, doubled each time, up to 180
-    periods.
-    """
-    return period * min(2.0 ** min(failures - 1, 40), 180.0)

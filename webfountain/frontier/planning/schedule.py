@@ -41,6 +41,7 @@ __all__ = [
     "Schedule",
     "Spending",
     "earlier_visits",
+    "page_backoff",
     "within_policy",
 ]
 
@@ -295,3 +296,10 @@ def _rounded(due: float, at: float) -> float:
     if due <= at:
         return at
     return due if due - at < _HOUR_S else ceil(due / _ROUND_S) * _ROUND_S
+
+
+def page_backoff(failures: int, *, period: float) -> float:
+    """Return the seconds until a gone or failed page is requested again: 1 period, doubled each time, up to 180
+    periods.
+    """
+    return period * min(2.0 ** min(failures - 1, 40), 180.0)
