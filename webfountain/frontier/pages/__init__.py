@@ -9,7 +9,7 @@ a title, a text and judged links (`link_judge`). Facts about the page can switch
 further sitemaps (`sitemap_reader`).
 
 Parts of the store worker do the rest: they read sitemaps (`sitemap_reader`), delay pages that killed a process, store
-the redirects of seeds (`seed_forms`), settle conflicts between policies (`conflicts`) and count failing pages
-(`failing_pages`). After an edit of the policies they review known pages (`review_stage`, `policy_review`,
-`derivation`). In a collection of a fixed size they replace pages (`fixed_size`).
+the redirects of seeds (`seed_forms`) and settle conflicts between policies (`conflicts`). After an edit of the policies
+they review known pages (`review_stage`, `policy_review`, `derivation`). In a collection of a fixed size they replace
+pages (`fixed_size`).
 """

@@ -1,20 +1,30 @@
-"""The estimate of how much of the collection is fresh, for the display of a crawl."""
+"""Estimate how much of the collection is fresh, for the display of a crawl.
+
+The copies of pages whose last fetch failed may be obsolete, and no check can show it, so they are counted apart: the
+store counts such a page as crawled. The worker counts after each settle. If several ants settle at the same moment, one
+may overwrite the other's update, so the number is an estimate, like the freshness that it corrects.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
+
+import msgspec
 
 from webfountain.core.change_rate import freshness
-from webfountain.frontier.pages.failing_pages import failing_pages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from webfountain.core.forecast import Outlook
+    from webfountain.records import PageRecord
     from webfountain.store.answers import Statistics
-    from webfountain.store.contract import FrontierStore
+    from webfountain.store.contract import Board, FrontierStore
 
-__all__ = ["FreshnessEstimate"]
+__all__ = ["FAILING", "FreshnessEstimate", "count_failing", "failing_pages"]
+
+FAILING: Final = "failing-pages"
+"""Name of the published value."""
 
 
 class FreshnessEstimate:
@@ -50,3 +60,22 @@ class FreshnessEstimate:
         census = self._store.census
         found = freshness(census.buckets(), never_crawled=missing, at=self._now(), fastest_s=census.fastest_s)
         return None if found is None else max(0.0, found - failing)
+
+
+def failing_pages(board: Board) -> int:
+    """Return how many held pages failed at their last fetch."""
+    value = board.value(FAILING)
+    return 0 if value is None else msgspec.msgpack.decode(value, type=int)
+
+
+def count_failing(board: Board, settled: Iterable[tuple[PageRecord, PageRecord]]) -> None:
+    """Count settled pages, each given as its record before and after. It costs a get and a put if the number
+    changes.
+    """
+    change = sum(_is_failing(after) - _is_failing(before) for before, after in settled)
+    if change:
+        board.put_value(FAILING, msgspec.msgpack.encode(max(0, failing_pages(board) + change)))
+
+
+def _is_failing(record: PageRecord) -> bool:
+    return record.state == "crawled" and record.failures > 0

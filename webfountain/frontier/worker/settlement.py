@@ -14,7 +14,7 @@ import msgspec
 
 from webfountain.frontier.batch import LeaseEnd
 from webfountain.frontier.pages.examiner import JudgedVisit
-from webfountain.frontier.pages.failing_pages import count_failing
+from webfountain.frontier.planning.freshness_estimate import count_failing
 from webfountain.frontier.worker.item_by_item import act_on
 
 if TYPE_CHECKING:
