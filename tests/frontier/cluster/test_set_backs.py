@@ -188,6 +188,33 @@ def test_twenty_set_backs_of_2400_pages(
         crawl.close()
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(int(os.environ.get("CHAOS_SEEDS", "20"))))
+@pytest.mark.parametrize("way", ["snapshot", "failover"])
+def test_two_losses_in_a_row_beside_paused_ants_and_one_that_joins(way: Way, seed: int) -> None:
+    """Those that are paused go on as they were between two losses, and who joins knows of neither."""
+    rng = random.Random(seed)
+    with TimeMachine(way) as machine:
+        crawl = SetBacks(machine, 150, seed)
+        ants = crawl.ants
+        for turn in range(4):
+            crawl.run_on(20)
+            crawl.go_back()
+            paused = set(ants.all if turn == 1 else rng.sample(ants.all, rng.randint(1, len(ants.all) - 1)))
+            if turn == 1:
+                ants.join()
+            ants.stopped |= paused
+            ants.run(rng.uniform(0.0, 2.0))
+            if way == "failover":
+                machine.remember()
+            machine.go_back()
+            ants.run(rng.uniform(0.0, 1.0))
+            ants.stopped -= paused
+        crawl.finish()
+        crawl.check()
+        crawl.close()
+
+
 def test_ants_of_a_server_that_was_emptied_end_with_one_line() -> None:
     with TimeMachine("snapshot") as machine:
         crawl = SetBacks(machine, 60, seed=1)
