@@ -375,6 +375,14 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     error: str = ""
     """The reason why the last try to reach it failed: an error word, or the status of its robots.txt; "" if it
     answered."""
+    revived: int = 0
+    """Number of pages that had a copy, were gone, and came back."""
+    dead_time: float = 0.0
+    """Seconds for which such pages were gone, from check to check, summed."""
+    born: int = 0
+    """Number of URLs that were gone at their first fetch and had a page later."""
+    unborn_time: float = 0.0
+    """Seconds for which such URLs had no page, from check to check, summed."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-__all__ = ["Bursty", "Generated", "Judge", "Recorded", "Web", "open_web"]
+__all__ = ["Bursty", "DeadLinks", "Generated", "Judge", "Recorded", "Web", "open_web"]
 
 
 class Web(Protocol):
@@ -122,6 +122,58 @@ class Bursty:
         return (f"<title>{path}</title><p>{text}</p>" + "".join(f'<a href="{link}">x</a>' for link in links)).encode()
 
 
+class DeadLinks:
+    """A site whose home names three dead URLs for each live page. Every tenth page goes away for a time; a few of the
+    dead URLs get a page in the end.
+    """
+
+    _LIVE, _DEAD_PER_LIVE = 150, 3
+    _SLOWEST, _FASTEST = 1 / 500, 1 / 5  # changes a day
+
+    def __init__(self, seed: int, *, births: bool = True, days: int = 1000) -> None:
+        """`births`: one of fifty dead URLs gets a page."""
+        self.bases = ["http://dead.example"]
+        rng = random.Random(seed)
+        self._changes: dict[str, list[float]] = {"/": []}
+        self.absent: dict[str, tuple[float, float]] = {}
+        """Path and days from which and until which a page is away."""
+        for number in range(self._LIVE):
+            rate = self._SLOWEST * (self._FASTEST / self._SLOWEST) ** rng.random()
+            self._changes[f"/part{number % 6}/page{number}.html"] = _poisson(rng, rate, days)
+            if number % 10 == 0:
+                gone = rng.uniform(20, 60)
+                self.absent[f"/part{number % 6}/page{number}.html"] = (gone, gone + rng.uniform(3, 40))
+        for number in range(self._LIVE * self._DEAD_PER_LIVE):
+            path = f"/part{number % 6}/dead{number}.html"
+            self._changes[path] = []
+            self.absent[path] = (-1.0, rng.uniform(10, 80) if births and number % 50 == 0 else float("inf"))
+
+    def _is_away(self, path: str, day: float) -> bool:
+        begin, end = self.absent.get(path, (0.0, 0.0))
+        return begin <= day < end
+
+    def respond(self, site: int, path: str, day: float) -> Answer:
+        changes = self._changes.get(path)
+        if changes is None or self._is_away(path, day):
+            return Answer(404, b"Not Found")
+        version = bisect_right(changes, day)
+        since = changes[version - 1] if version else -50.0
+        return Answer(200, self._body(path, version), f"{path} {version}", since)
+
+    def truth(self, day: float) -> dict[str, str]:
+        return {
+            self.bases[0] + path: sha1(self._body(path, bisect_right(changes, day)), usedforsecurity=False).hexdigest()
+            for path, changes in self._changes.items()
+            if not self._is_away(path, day)
+        }
+
+    def _body(self, path: str, version: int) -> bytes:
+        links = self._changes if path == "/" else ()
+        return (
+            f"<title>{path}</title><p>{path} {version}</p>" + "".join(f'<a href="{a}">x</a>' for a in links)
+        ).encode()
+
+
 def _poisson(rng: random.Random, rate: float, days: int) -> list[float]:
     """Times of a Poisson process."""
     times, at = [], rng.expovariate(rate)
@@ -135,6 +187,8 @@ def open_web(name: str, *, archive: Path, seed: int, offset: float) -> Web:
     """The web of a name."""
     if name == "timeweb":
         return Recorded(archive, offset=offset)
+    if name == "dead":
+        return DeadLinks(seed)
     return Generated(seed) if name == "generated" else Bursty(seed)
 
 

@@ -112,11 +112,16 @@ def test_costs_and_finds_per_fetch_converge_to_what_was_counted_and_start_from_a
 
 
 def test_in_pages_every_fetch_costs_one_and_finds_are_bounded() -> None:
-    flood = built(nothing_counted(new_fetches=1000.0, new_links=50_000.0))
+    flood = built(nothing_counted(new_fetches=1000.0, new_links=50_000.0, births=np.full(3, 1000 / 3)))
     assert np.all(flood.c == 1.0)
     assert np.all(flood.d == 1.0)
     assert np.all(flood.w == MOST_FINDS)
     assert flood.newwt[-1] == pytest.approx(1 / (1 - MOST_FINDS)), "a first copy is worth one obsolete page"
+
+
+def test_a_url_that_was_never_fetched_is_worth_the_chance_that_it_has_a_page() -> None:
+    alive, dead = (built(nothing_counted(new_fetches=980.0, births=np.full(3, each))) for each in (980 / 3, 0.0))
+    assert dead.newwt == pytest.approx(0.02 * alive.newwt)
 
 
 def test_no_period_weighs_nothing_so_that_what_is_free_is_done_early() -> None:

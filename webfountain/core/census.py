@@ -121,7 +121,7 @@ def instance_from(
     A reachable page without a copy is obsolete whether it is known or not (DESIGN.md section 1), but the model's n
     counts only known pages. Without a correction, crawling a new page that leads to another new page would gain
     nothing. So the weight of n is divided by 1 - newnwt: then a first copy is worth one obsolete page. oldnwt is
-    scaled accordingly.
+    scaled accordingly. A never-crawled URL is worth the chance that it has a page, as measured: many links are dead.
 
     Parameters
     ----------
@@ -133,6 +133,7 @@ def instance_from(
     new_links = (census.new_links + PRIOR_LINKS * PRIOR_FETCHES) / (census.new_fetches + PRIOR_FETCHES)
     finds = min(new_links, MOST_FINDS)
     mean_s = (census.seconds.sum() + census.new_seconds + 1.0) / (census.fetches.sum() + census.new_fetches + 1.0)
+    chance = min((census.births.sum() + PRIOR_FETCHES) / (census.new_fetches + PRIOR_FETCHES), 1.0)
     births = census.births + PRIOR_FETCHES * census.pages / max(census.pages.sum(), 1.0)
     return make_instance(
         a=-np.expm1(-rates * period),
@@ -147,7 +148,7 @@ def instance_from(
         nconst=census.arrivals,
         p=births,
         oldwt=weights[:, None],
-        newwt=weights / (1.0 - finds),
+        newwt=weights * chance / (1.0 - finds),
         periods=periods,
     )
 

@@ -48,7 +48,7 @@ from webfountain.frontier.sites.active_list import ActiveList
 from webfountain.frontier.sites.domain_shares import shares_of
 from webfountain.frontier.sites.hand import largest_hand
 from webfountain.frontier.sites.politeness import BY_POLICY
-from webfountain.frontier.sites.site import PRIOR_PERIODS
+from webfountain.frontier.sites.site_changes import PRIOR_PERIODS
 from webfountain.frontier.sites.site_context import SiteContext
 from webfountain.frontier.work_exchange import WorkExchange
 from webfountain.frontier.worker_assembly import WorkerAssembly, WorkerFeatures

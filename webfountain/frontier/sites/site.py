@@ -27,13 +27,13 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.core.change_rate import Prior
 from webfountain.frontier.batch import remembered
 from webfountain.frontier.cluster.loans import Loans
 from webfountain.frontier.sites.addresses import Place
 from webfountain.frontier.sites.hand import Hand
 from webfountain.frontier.sites.politeness import SITE_ERRORS, SitePoliteness
 from webfountain.frontier.sites.ring import GatedSequencer
+from webfountain.frontier.sites.site_changes import SiteChanges
 from webfountain.frontier.sites.site_files import DISALLOWED, FileRequest, SiteFiles
 from webfountain.frontier.sites.site_pages import PRIVATE, SitePages
 from webfountain.frontier.sites.statistics import SiteStatistics, State
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from webfountain.policy.tables import PolitenessTable
     from webfountain.records import FetchKind, FetchResult, Lease, SiteLease
 
-__all__ = ["PRIOR_PERIODS", "ActiveSite", "SiteChanges", "state_of"]
+__all__ = ["ActiveSite", "state_of"]
 
 TRIES: Final = 5
 """Number of requests in a row without an answer, each after a longer back-off, after which an impatient crawl gives a
@@ -59,10 +59,6 @@ _KEPT_S: Final = 5.0
 """Times of more than this, s, for which a site is left alone are written to the store at once. A kill loses only
 shorter ones."""
 _TOO_SLOW_TO_READ: Final = "parse-time"
-PRIOR_PERIODS: Final = 10.0
-"""Assumed mean change interval, in periods, of the pages of a site without observations."""
-PRIOR_CHANGES: Final = 2.0
-"""Weight of this assumption, as a number of observed changes."""
 
 
 class ActiveSite:
@@ -212,7 +208,7 @@ class ActiveSite:
     def remember(self, at: float) -> SiteState:
         """Return the state that must survive the activation."""
         body, asked_at, is_known, failures = self.files.robots.remember()
-        return SiteState(
+        known = SiteState(
             next_at=self.standing.next_at(at),
             failures=self.standing.failures,
             robots=body,
@@ -221,10 +217,9 @@ class ActiveSite:
             robots_failures=failures,
             crawl_delay=self.standing.crawl_delay,
             sitemaps=self.files.sitemaps(),
-            changes=self.changes.count,
-            observed_time=self.changes.observed_s,
             error=self.standing.site_error,
         )
+        return self.changes.stored(known)
 
     # ------------------------------------------------------ events: its fetches
 
@@ -258,8 +253,8 @@ class ActiveSite:
         assert lease is not None
         if self.lease is None or lease.id.token != self.lease.token:
             return False
-        if visit.record.checks > lease.record.checks:
-            self.changes.add(visit)
+        price = self._context.follower.schedule.price
+        visit = self.changes.add(lease.record, visit, price=price, believed=self._context.believed)
         self.pages.settle(lease, visit, batch)
         if visit.record.error == _TOO_SLOW_TO_READ:
             self.standing.slow_page(batch.at)
@@ -384,26 +379,3 @@ def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     delay = max(rules.min_delay, min(state.crawl_delay, rules.max_delay))
     next_at = max(state.next_at, lease.until + delay) if in_lost_life else at + delay
     return msgspec.structs.replace(state, next_at=next_at)
-
-
-class SiteChanges:
-    """Number of changes found on one site, and the time during which its pages were observed."""
-
-    __slots__ = ("count", "observed_s")
-
-    def __init__(self, state: SiteState) -> None:
-        self.count = state.changes
-        self.observed_s = state.observed_time
-
-    def restore(self, state: SiteState) -> None:
-        """Continue from the counts of an earlier activation of the site."""
-        self.count, self.observed_s = state.changes, state.observed_time
-
-    def add(self, visit: Visit) -> None:
-        """Count a check of a page that had been crawled before."""
-        self.count += visit.kind == "changed"
-        self.observed_s += visit.observed_time
-
-    def prior(self, believed: Prior) -> Prior:
-        """Return the mean change interval so far, drawn towards the assumption if few changes were observed."""
-        return Prior((self.observed_s + PRIOR_CHANGES * believed.interval) / (self.count + PRIOR_CHANGES))

@@ -1,0 +1,57 @@
+"""What dead links cost: ``python -m tests.benchmarks.bench_dead_links``, half a minute of CPU.
+
+`live_webs.DeadLinks` has three dead URLs for each live page; every tenth page goes away and comes back, and one dead
+URL of fifty gets a page. The crawler's own frontier runs under a manual clock for 88 days, with `fountain` and with all
+pages in turn (`bench_live`'s `uniform`). Printed: obsolete share after day 28, the part of the fetches after day 28
+that asked for a page that was not there (goal: at most 10 %), and the median of the days until a page that came back
+was fetched (goal: not above that of in turn).
+"""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+from pathlib import Path
+from statistics import median
+
+from tests.benchmarks.live_runs import Setting, offline
+from tests.benchmarks.live_webs import DeadLinks
+
+WARM_UP, DAYS = 28, 60
+
+
+def main() -> None:
+    """Print a row for each policy and part."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--parts", default="3,7", help="fetches a day are live pages over these")
+    parser.add_argument("--policies", default="uniform,fountain")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--no-births", dest="births", action="store_false", help="no dead URL ever gets a page")
+    options = parser.parse_args()
+    for part in options.parts.split(","):
+        for policy in options.policies.split(","):
+            _tell(policy, int(part), options.seed, births=options.births)
+
+
+def _tell(policy: str, part: int, seed: int, *, births: bool) -> None:
+    web = DeadLinks(seed, births=births)
+    with tempfile.TemporaryDirectory(prefix="webfountain-dead-") as folder:
+        ran = offline(Setting(policy, 0.0, WARM_UP + DAYS, 1 / part, seed), web, Path(folder))
+    late = [look for look in ran.looks if look.day > WARM_UP]
+    share = sum(look.obsolete for look in late) / sum(look.pages for look in late)
+    fetched = [(day, url) for day, url in ran.fetched if day > WARM_UP]
+    dead = sum(url not in web.truth(day) for day, url in fetched)
+    waits = []
+    for path, (_, back) in web.absent.items():
+        if WARM_UP < back < WARM_UP + DAYS - 20:
+            at = [day for day, url in ran.fetched if url == web.bases[0] + path and day >= back]
+            waits.append((at[0] if at else WARM_UP + DAYS) - back)
+    print(
+        f"/{part} {policy:9} obsolete {share:.4f}; of {len(fetched)} fetches {dead / len(fetched):.1%} found nothing; "
+        f"{len(waits)} pages came back, found after {median(waits):.1f} days",
+        flush=True,
+    )
+
+
+if __name__ == "__main__":
+    main()

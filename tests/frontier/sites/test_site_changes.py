@@ -1,0 +1,69 @@
+"""A crawl requests dead links by what it learned of dead links, and pages that came and went sooner."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.frontier.drive import Drive, collection_of
+from webfountain.frontier.batch import remembered
+from webfountain.urls import fingerprint
+
+if TYPE_CHECKING:
+    from tests.frontier.drive import Answer
+    from webfountain.records import Fetch
+
+HOME = "http://home.example"
+DAY = 86_400.0
+DEAD = [f"{HOME}/dead{number}" for number in range(40)]
+COMING = f"{HOME}/coming"
+
+
+@pytest.fixture(scope="module")
+def drive() -> Drive:
+    """A hundred days of a site of one page with forty dead links, and of a page that is gone for three weeks of six."""
+    begin: list[float] = []
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        begin[:] = begin or [at]
+        if fetch.url == f"{HOME}/":
+            links = "".join(f"<a href='{url}'>x</a>" for url in (*DEAD, COMING))
+            return 200, {"content-type": "text/html"}, links.encode(), 0.01
+        if fetch.url == COMING and (at - begin[0]) // (21 * DAY) % 2 == 0:
+            return 200, {"content-type": "text/html"}, b"here", 0.01
+        return 404, {}, b"", 0.01
+
+    driven = Drive(collection_of([f"{HOME}/"], delay_factor=0), web)
+    driven.run(seconds=100 * DAY)
+    return driven
+
+
+def test_dead_links_are_requested_ever_more_rarely(drive: Drive) -> None:
+    start = drive.log[0][0]
+    days = [(at - start) / DAY for at, _, url in drive.log if url in DEAD]
+    early, late = (sum(low <= day < high for day in days) for low, high in ((0, 25), (75, 100)))
+    assert early >= 80  # the first time, and soon after that
+    assert late < early / 2
+
+
+def test_a_page_that_had_a_copy_is_found_within_days_of_its_return(drive: Drive) -> None:
+    start = drive.log[0][0]
+    days = [(at - start) / DAY for at, _, url in drive.log if url == COMING]
+    for back in (42, 84):
+        assert any(back <= day < back + 10 for day in days), f"from day {back} on"
+
+
+def test_what_was_learned_of_dead_links_is_stored_with_the_site(drive: Drive) -> None:
+    drive.frontier.close()
+    record = drive.store.sites.get(HOME)
+    assert record is not None
+    state = remembered(record)
+    assert state.revived == 2
+    assert state.born == 0
+    assert state.unborn_time > 40 * 50 * DAY
+    gone = drive.store.pages.get(HOME, fingerprint(DEAD[0]))
+    assert gone is not None
+    assert gone.due is not None
+    assert gone.last_crawled is not None
+    assert DAY <= gone.due - gone.last_crawled <= 1000 * DAY

@@ -1,0 +1,103 @@
+"""What the fetches of one site have shown of its pages as a whole: how often they change, and whether dead ones return.
+
+Place in the walk: the examiner uses the change rate as the prior of a page whose own history is short. The time of the
+next request of a gone page follows from the returns so far and the price of a fetch (`core.return_time`).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from webfountain.core.change_rate import Prior
+from webfountain.core.return_time import (
+    CAME_BACK,
+    LONGEST,
+    NEVER_LIVED,
+    Returns,
+    price_of_interval,
+    time_to_return,
+)
+from webfountain.frontier.planning.schedule import VISITS_PER_CHANGE
+
+if TYPE_CHECKING:
+    from webfountain.frontier.visit import Visit
+    from webfountain.records import PageRecord, SiteState
+
+__all__ = ["PRIOR_PERIODS", "SiteChanges"]
+
+PRIOR_PERIODS: Final = 10.0
+"""Assumed mean change interval, in periods, of the pages of a site without observations."""
+PRIOR_CHANGES: Final = 2.0
+"""Weight of this assumption, as a number of observed changes."""
+
+
+class SiteChanges:
+    """Counts of one site: changes found, returns of gone pages, and the time during which pages were observed."""
+
+    __slots__ = ("count", "observed_s", "returned", "revived")
+
+    def __init__(self, state: SiteState) -> None:
+        self.restore(state)
+
+    def restore(self, state: SiteState) -> None:
+        """Continue from the counts of an earlier activation of the site."""
+        self.count, self.observed_s = state.changes, state.observed_time
+        self.revived = Returns(state.revived, state.dead_time)
+        """Pages that had a copy before they were gone."""
+        self.returned = Returns(state.born, state.unborn_time)
+        """URLs that never had a copy."""
+
+    def stored(self, state: SiteState) -> SiteState:
+        """Return the state of a site with these counts."""
+        return msgspec.structs.replace(
+            state,
+            changes=self.count,
+            observed_time=self.observed_s,
+            revived=self.revived.found,
+            dead_time=self.revived.gone_s,
+            born=self.returned.found,
+            unborn_time=self.returned.gone_s,
+        )
+
+    def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
+        """Count the fetch of a page with this record before it. Return the visit; if the page was gone, with the time
+        of its next request.
+
+        `price` is the obsolete time, s, that a fetch must save. None: pages are not chosen by a price; then it is that
+        of an average page of the site. `believed` is the assumed change interval of pages without observations.
+        """
+        if visit.record.checks > before.checks:
+            self.count += visit.kind == "changed"
+            self.observed_s += visit.observed_time
+        if before.state == "gone" and visit.record.state in ("gone", "crawled") and before.last_crawled is not None:
+            came, waited = visit.record.state == "crawled", max(visit.fetched.at - before.last_crawled, 0.0)
+            if before.digest is not None:
+                self.revived = Returns(self.revived.found + came, self.revived.gone_s + waited)
+            else:
+                self.returned = Returns(self.returned.found + came, self.returned.gone_s + waited)
+        if visit.kind != "gone":
+            return visit
+        at = visit.fetched.at
+        due = at + self._wait_of_gone(before, at=at, price=price, believed=believed)
+        return msgspec.structs.replace(visit, record=msgspec.structs.replace(visit.record, due=due))
+
+    def prior(self, believed: Prior) -> Prior:
+        """Return the mean change interval so far, drawn towards the assumption if few changes were observed."""
+        return Prior((self.observed_s + PRIOR_CHANGES * believed.interval) / (self.count + PRIOR_CHANGES))
+
+    def _wait_of_gone(self, before: PageRecord, *, at: float, price: float | None, believed: Prior) -> float:
+        """Return the seconds until a gone page is worth a request: at least 1 period, at most `LONGEST`."""
+        period = believed.interval / PRIOR_PERIODS
+        change_s = self.prior(believed).interval
+        if price is None:
+            price = price_of_interval(change_s / VISITS_PER_CHANGE, change_s)
+        lived = before.digest is not None
+        returns, usual = (self.revived, CAME_BACK) if lived else (self.returned, NEVER_LIVED)
+        rate = returns.rate(usual_s=usual * period)
+        # The waits of a gone page grow about evenly, so it has been gone for half of the last one times their number.
+        gone_s = 0.0
+        if before.state == "gone" and before.last_crawled is not None:
+            gone_s = (at - before.last_crawled) * (before.failures + 1) / 2
+        return min(max(time_to_return(rate, gone_s=gone_s, price_s=price), period), LONGEST * period)
