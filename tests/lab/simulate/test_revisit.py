@@ -266,7 +266,8 @@ def test_the_document_has_the_promised_keys(files: tuple[Path, Path]) -> None:
     document = simulate_revisit(
         *files, start="2020-01-01", days=20, fetches_per_day=1, policies=["uniform", "fountain"]
     )
-    assert list(document) == ["start", "days", "pages", "fetches_per_day", "policies"]
+    assert list(document) == ["start", "days", "pages", "fetches_per_day", "bound", "policies"]
+    assert 0.0 <= document["bound"] <= document["policies"]["uniform"]["obsolete"]
     assert list(document["policies"]) == ["uniform", "fountain"]
     assert set(document["policies"]["uniform"]) == {"obsolete", "fetches", "changes_found"}
     assert (document["pages"], document["policies"]["uniform"]["fetches"]) == (4, 20)

@@ -63,6 +63,7 @@ def revisit(*, policies: str, as_json: bool, **given: Any) -> None:
         ">changes found": lambda row: f"{row['changes_found']:,}",
     }
     printing.print_table(({"name": name, **row} for name, row in found["policies"].items()), columns)
+    print(f"no policy can go below {found['bound']:.4f}")
 
 
 @simulate.command(epilog="Example: webfountain simulate ordering --graph cnr-2000.npz --start 217849 --plot figures")

@@ -32,6 +32,7 @@ from webfountain.lab.simulate.at_a_price import (
     SitemapReader,
     UrgencyPolicy,
 )
+from webfountain.lab.simulate.bound import least_obsolete_share
 from webfountain.lab.simulate.greedy import GreedyBayes
 from webfountain.lab.simulate.planned import PERIOD, PlannedPolicy
 from webfountain.lab.simulate.rivals import (
@@ -139,6 +140,8 @@ def simulate_revisit(
 ) -> dict[str, Any]:
     """Replay a trace under each policy, and return the JSON document of `simulate revisit` (DESIGN section 7).
 
+    `bound` in it is an obsolete share that no policy with these fetches can go below, whatever it knows.
+
     Parameters
     ----------
     events, pages, start, days, served, min_change, exclude : see `trace.load_trace`
@@ -164,6 +167,7 @@ def simulate_revisit(
         "days": days,
         "pages": len(trace.urls),
         "fetches_per_day": fetches_per_day,
+        "bound": least_obsolete_share(trace, fetches_per_day, float(replays[names[0]].alive.sum())),
         "policies": {
             name: {
                 "obsolete": one.obsolete_share,
