@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.core.downloader.handlers.base import BaseDownloadHandler
 
+from webfountain.crawl.download_handler import FountainResponse
 from webfountain.crawl.flight import flight_of
-from webfountain.crawl.fountain_response import FountainResponse
 from webfountain.crawl.scheduler import FountainScheduler
 from webfountain.records import FetchResult
 

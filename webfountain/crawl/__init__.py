@@ -26,8 +26,8 @@ Other modules
 -------------
 Politeness and robots.txt of a project: `project_pace`, `project_robots`, `reactor_names`, `certificate_names`. Requests
 that were already made: `known_requests`, `revisits`, `scrapy_redis` with `plain_pickle`. Options: `new_items` with
-`item_digests`, `session_cookies`, `start_urls`, `item_safety`. Answers: `streamed_answer`, `fountain_response`,
-`error_words`. Logs and figures: `reporter`, `recording`, `metrics_server`, `json_log`, `log_formatter`, `first_period`.
-The rest: `spider`, `command`, `seed_loading`, `pollers`, `wake_timer`, `lease_term`, `engine` (private parts of
+`item_digests`, `session_cookies`, `start_urls`, `item_safety`. Answers: `streamed_answer`,
+`error_words`. Logs and figures: `reporter`, `recording`, `metrics_server`, `json_log`, `log_formatter`.
+The rest: `spider`, `command`, `pollers`, `wake_timer`, `lease_term`, `engine` (private parts of
 Scrapy), `process_memory`, `scrapyd_door` and `scrapyd_runner`.
 """

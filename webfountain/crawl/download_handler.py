@@ -34,7 +34,6 @@ from scrapy.utils.ssl import _log_sslobj_debug_info, _make_ssl_context
 from webfountain.crawl.certificate_names import CertificateNames
 from webfountain.crawl.error_words import download_error
 from webfountain.crawl.flight import flight_of
-from webfountain.crawl.fountain_response import FountainResponse
 from webfountain.crawl.reactor_names import reactor_addresses
 from webfountain.crawl.session import Session
 from webfountain.crawl.streamed_answer import StreamedAnswer
@@ -53,8 +52,9 @@ if TYPE_CHECKING:
 
     from webfountain.crawl.flight import Flight
     from webfountain.download.connection import Endpoint
+    from webfountain.records import FetchResult
 
-__all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler"]
+__all__ = ["ABORT", "ABORT_SITES", "FountainDownloadHandler", "FountainResponse"]
 
 ABORT: Final = object()
 """Signal that ends all downloads at once with the error word `word`. It is "cut" when the crawl stops, and "lapsed"
@@ -256,3 +256,25 @@ def _wire(request: Request, parts: Any, authority: str) -> bytes:
     if request.body or request.method in ("POST", "PUT", "PATCH"):
         lines.append(b"Content-Length: %d" % len(request.body))
     return b"\r\n".join(lines) + b"\r\n\r\n" + request.body
+
+
+class FountainResponse(Response):
+    """The response of one of our own fetches. Its `headers` are made only when they are read."""
+
+    __slots__ = ("fetched",)
+
+    def __init__(self, url: str, *, fetched: FetchResult | None = None, **kwargs: Any) -> None:
+        self.fetched = fetched
+        super().__init__(url, **kwargs)
+
+    @property
+    def headers(self) -> Headers:
+        if self._headers is None:
+            self._headers = Headers()
+            for name, value in self.fetched.headers if self.fetched is not None else ():
+                self._headers.appendlist(name, value.encode("latin-1"))
+        return self._headers
+
+    @headers.setter
+    def headers(self, value: Any) -> None:
+        self._headers = Headers(value)

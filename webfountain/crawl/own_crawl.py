@@ -5,15 +5,14 @@ Place in the walk: called by the scheduler if the fountain spider runs. `project
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
 from webfountain.crawl import engine
-from webfountain.crawl.first_period import FirstPeriod
 from webfountain.crawl.flight import origin_of
 from webfountain.crawl.own_requests import no_output, own_request
-from webfountain.crawl.pollers import PolicyPoller
-from webfountain.crawl.seed_loading import load_seeds_of
+from webfountain.crawl.pollers import FirstPeriod, PolicyPoller
 
 if TYPE_CHECKING:
     from scrapy import Request, Spider
@@ -24,9 +23,12 @@ if TYPE_CHECKING:
     from webfountain.crawl.landings import Landings
     from webfountain.crawl.worker_thread import Worker
     from webfountain.frontier.batch import Batch, LeaseEnd
+    from webfountain.policy.collection import Collection
     from webfountain.records import Fetch
 
 __all__ = ["OwnCrawl"]
+
+logger = logging.getLogger(__name__)
 
 
 class OwnCrawl:
@@ -47,7 +49,7 @@ class OwnCrawl:
         self._spider = spider
         self._landings = landings
         self._direct = direct
-        self._policy = PolicyPoller(built.collection, built.frontier, worker, partial(load_seeds_of, built))
+        self._policy = PolicyPoller(built.collection, built.frontier, worker, self._load_seeds)
         self._first_period = FirstPeriod(
             lambda function: worker.call(partial(built.frontier.worker.on_store, function)),
             ends_at=built.clock.now() + built.collection.cycle.period_s,
@@ -58,7 +60,7 @@ class OwnCrawl:
 
     def begin(self) -> None:
         """Load the seeds, before anything else in the worker thread."""
-        load_seeds_of(self._built, self._built.collection)
+        self._load_seeds(self._built.collection)
 
     def request_of(self, fetch: Fetch) -> Request:
         """Return the request of a fetch."""
@@ -104,3 +106,17 @@ class OwnCrawl:
     async def close(self, reason: str) -> None:
         """Close nothing more."""
         del reason
+
+    def _load_seeds(self, collection: Collection) -> None:
+        """Load the seeds of a collection, count them, and log the refused ones. It runs in the worker thread."""
+        loaded, metrics = self._built.seeds(collection), self._built.metrics
+        metrics.inc("seeds/read", loaded.read)
+        metrics.inc("seeds/new", loaded.new)
+        for reason, (many, first) in loaded.refused.items():
+            logger.warning(
+                "%d seeds are refused by the collection's own rules (%s): %s",
+                many,
+                reason,
+                first,
+                extra={"event": f"judge/{reason}"},
+            )

@@ -1,4 +1,4 @@
-"""Polls beside a crawl: for an edited policy file, and for start URLs that other programs push.
+"""Polls beside a crawl: for an edited policy file, start URLs that other programs push, and seeds without a page.
 
 Place in the walk: the scheduler's tick calls `poll`, which returns at once. The worker thread does the work.
 """
@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Final
 from webfountain.errors import WebfountainError
 from webfountain.frontier.requests_by_url import put_first
 from webfountain.policy.edits import PolicyPoll
+from webfountain.report.troubles import seed_lines, seeds_in_force
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from scrapy import Request
 
@@ -25,8 +26,10 @@ if TYPE_CHECKING:
     from webfountain.frontier.frontier import Frontier
     from webfountain.policy.collection import Collection
     from webfountain.records import Link
+    from webfountain.report.troubles import SeedWithoutPage
+    from webfountain.store.contract import FrontierStore
 
-__all__ = ["POLICY_POLL_S", "PolicyPoller", "StartUrlPoller"]
+__all__ = ["POLICY_POLL_S", "FirstPeriod", "PolicyPoller", "StartUrlPoller"]
 
 logger = logging.getLogger(__name__)
 
@@ -125,3 +128,37 @@ class StartUrlPoller:
             self._failed(error)
         finally:
             self._task = None
+
+
+class FirstPeriod:
+    """Logs once, at the end of a crawl's first period, which seeds have brought no page: a crawl may run for months.
+
+    `read` calls a function with the store in the worker thread; `ends_at` is UTC seconds. The summary at the end of
+    each crawl also reports it (`report.troubles`).
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Callable[[FrontierStore], list[SeedWithoutPage]]], Awaitable[list[SeedWithoutPage]]],
+        *,
+        ends_at: float,
+    ) -> None:
+        self._read = read
+        self._ends_at = ends_at
+        self._task: asyncio.Task[None] | None = None
+
+    def poll(self, at: float) -> None:
+        """Log the seeds without a page once the period is over. Return at once."""
+        if self._task is None and at >= self._ends_at:
+            self._task = asyncio.get_running_loop().create_task(self._report(at))
+
+    def close(self) -> None:
+        """Cancel a check in progress."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _report(self, at: float) -> None:
+        year = time.gmtime(at).tm_year
+        found = await self._read(lambda store: seeds_in_force(store, year=year))
+        for line in seed_lines(found):
+            logger.warning("After the first period a seed has brought no page: %s", line)
