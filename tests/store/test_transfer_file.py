@@ -330,7 +330,7 @@ def test_export_replaces_no_file_without_a_word(tmp_path: Path, capsys: pytest.C
     file, store = tmp_path / "thesis.txt", f"rocksdb://{tmp_path}/a"
     file.write_text("mine")
     assert main(["export", str(file), "--store", store]) == 2
-    assert capsys.readouterr().err.count("is there already; --force replaces it\n") == 1
+    assert capsys.readouterr().err.count("exists already; --force replaces it\n") == 1
     assert file.read_text() == "mine"
     assert main(["export", str(file), "--store", store, "--force"]) == 0
     assert sum(isinstance(row, Page) for row in read_rows(file)) == 5
