@@ -116,6 +116,24 @@ def test_a_segment_that_was_deleted_is_missed(
     assert damaged_files(url) == []
 
 
+def test_a_manifest_that_was_deleted_is_missed_and_its_shards_are_used_again(tmp_path: Path) -> None:
+    """The log was called whole, and the rows of all shards were ignored."""
+    url = log(tmp_path)
+    every = rows_of(url)
+    (Path(url) / "manifest.json").unlink()
+    assert "manifest.json" in damaged_files(url)[0]
+    mend(url, at=1.0)
+    assert damaged_files(url) == []
+    assert rows_of(url) == every
+    for number in range(2):
+        compact(url)
+        assert damaged_files(url) == []
+        writer = LinkLog(url, writer="ant")
+        writer.append(f"http://1.example/new-{number}", "http://1.example", at=200.0, links=[])
+        writer.close()
+    assert damaged_files(url) == []
+
+
 def test_segments_in_the_shards_are_not_missed(tmp_path: Path) -> None:
     """They are deleted by the second compaction after them."""
     url = log(tmp_path)

@@ -19,7 +19,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Final
 
 from webfountain.ranking.link_files import MANIFEST, NAME, ROW, DamagedFile, LogFiles, Manifest
-from webfountain.ranking.segment_register import damaged_registers
+from webfountain.ranking.segment_register import damaged_registers, newest_generation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,7 +80,7 @@ def damaged_files(url: str) -> list[str]:
     """Return a line for each damaged file of a log. It reads the whole log."""
     files = LogFiles(url)
     try:
-        manifest = files.manifest()
+        manifest = _last_manifest(files)
     except DamagedFile as error:
         return [str(error), *(str(each) for each in _damaged(files, _in_force(files)))]
     return [str(each) for each in _damaged(files, manifest)]
@@ -102,7 +102,7 @@ def mend(url: str, *, at: float) -> list[str]:
     mended: list[str] = []
     with files.lock():
         try:
-            manifest = files.manifest()
+            manifest = _last_manifest(files)
         except DamagedFile as error:
             manifest = _in_force(files)
             files.set_aside(MANIFEST)
@@ -117,6 +117,14 @@ def mend(url: str, *, at: float) -> list[str]:
         if mended:
             incomplete_until(files, at)
     return mended
+
+
+def _last_manifest(files: LogFiles) -> Manifest:
+    """Return the manifest. Raise DamagedFile if it is not the last one: without it, the shards would be ignored."""
+    manifest = files.manifest()
+    if manifest.generation < newest_generation(files):
+        raise files.damaged(MANIFEST, FileNotFoundError("it is missing"))
+    return manifest
 
 
 def _damaged(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:

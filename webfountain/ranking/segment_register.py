@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from webfountain.ranking.link_files import LogFiles, Manifest
 
-__all__ = ["SegmentRegister", "damaged_registers", "drop_old_registers"]
+__all__ = ["SegmentRegister", "damaged_registers", "drop_old_registers", "newest_generation"]
 
 _FOLDER: Final = "written"
 _SUFFIX: Final = ".txt"
@@ -38,7 +38,7 @@ class SegmentRegister:
             present = self._files.manifest().generation
         except DamagedFile:
             return  # the repair reads all segments, and finds out which are in the shards
-        self._lines = [(generation, name) for generation, name in self._lines if generation + 1 >= present]
+        self._lines = [(generation, name) for generation, name in self._lines if present - 1 <= generation <= present]
         self._lines += [(present, name) for name in segments]
         self._files.replace_text(self._file, "".join(f"{generation} {name}\n" for generation, name in self._lines))
 
@@ -53,10 +53,24 @@ def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFi
             yield error
     # Read after the registers, because a segment is written before it is listed.
     known = {*files.listed("segments"), *manifest.contained, *files.aside()}
-    for lines in found.values():
+    for register, lines in found.items():
+        if any(generation > manifest.generation for generation, _ in lines):
+            yield files.damaged(register, ValueError("it is newer than the manifest"))
+            continue
         for generation, name in lines:
             if generation + 1 >= manifest.generation and name not in known:
                 yield files.damaged(name, FileNotFoundError("it is missing"))
+
+
+def newest_generation(files: LogFiles) -> int:
+    """Return the newest generation in a readable register. An older manifest is not the last one."""
+    newest = 0
+    for register in files.listed(_FOLDER, suffix=_SUFFIX):
+        try:
+            newest = max([newest, *(generation for generation, _ in _lines(files, register))])
+        except DamagedFile:
+            continue
+    return newest
 
 
 def drop_old_registers(files: LogFiles, manifest: Manifest) -> None:
