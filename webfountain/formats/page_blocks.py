@@ -54,6 +54,7 @@ _INLINE_MARKS: Final = {
     "code": "code", "kbd": "code", "samp": "code", "tt": "code",
 }  # fmt: skip
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
+_STATEFUL: Final = frozenset({"li", "blockquote", *_LISTS, *_HEADINGS})
 _CODE_CLASS: Final = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:|sourceCode)[-:\s]+([\w+#-]+)")
 _NO_LANGUAGE: Final = frozenset({"notranslate", "default", "none", "text", "plaintext"})
 _IMAGE_WITH_TEXT: Final = re.compile(rf'<img\b(?=[^>]*?\salt="\s*[^"\s]){_ATTRIBUTES}>')
@@ -120,7 +121,7 @@ def blocks_of(tree: LexborHTMLParser) -> list[Block]:
 def blocks_of_html(html: str) -> list[Block]:
     """Return the blocks of well-formed HTML, as the parser writes it."""
     html = _SKIPPED.sub("", html)
-    if "hidden" in html or "none" in html:
+    if " hidden" in html or "display:" in html or "visibility:" in html:
         html = _HIDDEN_INLINE.sub(_unless_container, html)
     return _Cutter(_TAG.split(html)).blocks
 
@@ -156,7 +157,8 @@ class _Cutter:
             if ends[at]:
                 if regions:
                     self._region = regions.pop()
-                self._leave(tag)
+                if tag in _STATEFUL:
+                    self._leave(tag)
             elif tag == "hr":
                 self.blocks.append(Block("rule", "", "", self._region))
             else:
@@ -164,12 +166,12 @@ class _Cutter:
                 if said or tag in _SEMANTIC:
                     self._number += 1
                     self._region = Region(tag, said, self._region, self._number)
-                if tag == "pre":
+                if tag in _STATEFUL:
+                    self._enter(tag)
+                elif tag == "pre":
                     at = self._take_code(at)
                 elif tag == "table" and (end := self._end_of_data(at)):
                     at = self._take_table(at, end)
-                else:
-                    self._enter(tag)
             at += 1
             text = texts[at]
             if text and not text.isspace():
