@@ -47,7 +47,7 @@ from webfountain.report.copy import cat, versions
 from webfountain.report.policy_check import described, effect_on
 from webfountain.report.status import status
 from webfountain.report.store_reading import link_log, places_of
-from webfountain.report.texts import ListPlace, is_list_cursor, text_of_copy, texts, texts_since
+from webfountain.report.texts import ListPlace, form_of_page, is_list_cursor, text_of_copy, texts, texts_since
 from webfountain.repository.repository import Pages
 from webfountain.store.contract import PLAN
 from webfountain.store.locations import folder_of, is_held, without_password
@@ -188,8 +188,12 @@ class StoredCollection(CollectionNotes):
         return CopyAnswer(found.url, found.at, found.status, list(found.headers), found.body)
 
     def text(self, url: str, *, fetched: float | None = None) -> str:
-        """Return the visible text of the newest copy of a page, or of a version. It raises the errors of `copy`."""
-        return text_of_copy(cat(self._store, self._copies(), url, fetched=fetched)).text
+        """Return the text of the newest copy of a page, or of a version: what its policy takes (`content.text`).
+
+        It raises the errors of `copy`.
+        """
+        form = form_of_page(self._store, canonical(url))
+        return text_of_copy(cat(self._store, self._copies(), url, fetched=fetched), form).text
 
     def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
         """Return the newest kept versions of a page, the newest first. It raises the errors of `copy`.

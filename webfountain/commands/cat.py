@@ -11,7 +11,7 @@ from msgspec import to_builtins
 from webfountain.commands import options, printing
 from webfountain.report import copy as report_copy
 from webfountain.report.store_reading import copies, places_of, reading
-from webfountain.report.texts import TextForm, text_of_copy
+from webfountain.report.texts import TextForm, form_of_page, text_of_copy
 from webfountain.terminal_text import shown, shown_lines
 
 if TYPE_CHECKING:
@@ -36,10 +36,11 @@ def cat(url: str, *, store: str, repository: str | None, part: str | None, main:
         copies(store, repository, places=places_of(opened)) as kept,
     ):
         copy = report_copy.cat(opened, kept, url)
+        is_main = main or form_of_page(opened, copy.url).main
     if as_json:
-        printing.print_json(_copy_document(copy, TextForm("markdown" if part == "markdown" else "text", main)))
+        printing.print_json(_copy_document(copy, TextForm("markdown" if part == "markdown" else "text", is_main)))
     elif part in ("text", "markdown") or main:
-        print(shown_lines(text_of_copy(copy, TextForm("markdown" if part == "markdown" else "text", main)).text))
+        print(shown_lines(text_of_copy(copy, TextForm("markdown" if part == "markdown" else "text", is_main)).text))
     elif part == "headers":
         print("\n".join([str(copy.status), *(shown(f"{name}: {value}") for name, value in copy.headers)]))
     elif sys.stdout.isatty():  # untrusted bytes could move the cursor of the terminal

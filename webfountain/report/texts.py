@@ -9,15 +9,19 @@ until it can be read. This module changes nothing.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import to_builtins
 
-from webfountain.errors import InputError, RepositoryError
+from webfountain.errors import InputError, PolicyError, RepositoryError
 from webfountain.formats.media_type import content_type
 from webfountain.formats.page_reading import read_page
+from webfountain.policy.counting import counting_rules
+from webfountain.policy.edits import CollectionInForce
 from webfountain.records import COPIED
 from webfountain.store.change_log import KEPT, is_cursor, is_held
+from webfountain.store.contract import COLLECTION
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
@@ -29,7 +33,7 @@ if TYPE_CHECKING:
     from webfountain.repository.warc_reader import StoredCopy
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["ListPlace", "TextForm", "is_list_cursor", "text_of_copy", "texts", "texts_since"]
+__all__ = ["ListPlace", "TextForm", "form_of_page", "is_list_cursor", "text_of_copy", "texts", "texts_since"]
 
 _SITES_AT_ONCE: Final = 1000
 _PAGES_AT_ONCE: Final = 500
@@ -81,11 +85,13 @@ class _Copies(NamedTuple):
 
     repository: Pages
     form: TextForm
+    main_policies: frozenset[str]
 
     def line(self, record: PageRecord) -> dict[str, Any]:
         """Return the line of a page that has a copy. Raise RepositoryError if it cannot be read."""
         assert record.copy is not None
-        found = text_of_copy(self.repository.read(record.copy, record.url), self.form)
+        form = self.form._replace(main=self.form.main or record.policy in self.main_policies)
+        found = text_of_copy(self.repository.read(record.copy, record.url), form)
         verdict = record.verdict if record.verdict in COPIED else "changed" if record.changes else "new"
         line = {
             "url": record.url,
@@ -123,7 +129,10 @@ def texts(
     # Read the end of the log before the list, so that changes during the list are reported again.
     place = ListPlace(store.changes.end()) if behind is None else behind
     return _with_cursors(
-        _listed(store, _Copies(repository, form), place), str(place), end=place.log, unreadable=unreadable
+        _listed(store, _Copies(repository, form, main_policies(store)), place),
+        str(place),
+        end=place.log,
+        unreadable=unreadable,
     )
 
 
@@ -153,13 +162,37 @@ def texts_since(
         before = found.pop(name, None)  # it follows the previous line
         found[name] = end, entry, entry.verdict == "new" or (before is not None and before[2])
     return _with_cursors(
-        _changed(store, _Copies(repository, form), found.values()), cursor, end=end, unreadable=unreadable
+        _changed(store, _Copies(repository, form, main_policies(store)), found.values()),
+        cursor,
+        end=end,
+        unreadable=unreadable,
     )
 
 
 def text_of_copy(copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
     """Return title, text and metadata of a copy."""
     return read_page(copy.body, content_type(copy.headers), copy.url, form=form.form, main=form.main)
+
+
+def main_policies(store: FrontierStore) -> frozenset[str]:
+    """Return the policies of a store whose text is the main content: what is judged is what is handed on."""
+    kept = store.board.value(COLLECTION)
+    return frozenset() if kept is None else _main_policies(kept)
+
+
+@lru_cache(8)
+def _main_policies(kept: bytes) -> frozenset[str]:
+    try:
+        collection = CollectionInForce.decode(kept).read()
+    except PolicyError:  # a file that it names is gone
+        return frozenset()
+    return frozenset(name for name in collection.policies if counting_rules(collection, name).reading.main)
+
+
+def form_of_page(store: FrontierStore, url: str) -> TextForm:
+    """Return the form in which a page's text is judged and handed on."""
+    record = store.pages.get(site_of(url), fingerprint(url))
+    return TextForm(main=record is not None and record.policy in main_policies(store))
 
 
 def _with_cursors(
