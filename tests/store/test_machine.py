@@ -311,7 +311,7 @@ class Race(RuleBasedStateMachine):
         left = self.root / str(self.openings)
         self.openings += 1
         assert isinstance(self.store, EmbeddedStore)
-        self.store._disk._db.cancel_all_background(True)  # a compaction would change the folder under the copy
+        self.store._steps.disk._db.cancel_all_background(True)  # a compaction would change the folder under the copy
         shutil.copytree(left, self.root / str(self.openings))
         self.store = self.opened()
         for home in self.reference._table:

@@ -328,7 +328,7 @@ def test_a_full_disk_fails_the_step_with_one_line_and_keeps_the_steps_before(tmp
 
 def test_a_disk_that_is_gone_gives_one_clear_line(tmp_path: Path) -> None:
     store = opened(tmp_path)
-    store._disk._db.close()
+    store._steps.disk._db.close()
     for step in (
         lambda: store.queues.discover(links(1), at=1.0),
         lambda: store.pages.get(SITE, b"x"),

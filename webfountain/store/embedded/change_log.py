@@ -14,14 +14,13 @@ import msgspec
 from webfountain.errors import CursorLost
 from webfountain.records import Change
 from webfountain.store.change_log import BEGIN_ANEW, cursor_at, entry_of, is_held, parting, sequence_of, without_text
-from webfountain.store.embedded.counts import Counts, log_bounds
+from webfountain.store.embedded.counts import log_bounds
 from webfountain.store.embedded.keys import CHANGE, after, number
 
 if TYPE_CHECKING:
     from webfountain.records import ChangeVerdict, Outcome, PageRecord
-    from webfountain.store.embedded.disk import Disk, WriteBatch
+    from webfountain.store.embedded.disk import WriteBatch
     from webfountain.store.embedded.page_rows import PagePlace
-    from webfountain.store.embedded.site_ranks import SiteRanks
     from webfountain.store.embedded.steps import Steps
 
 __all__ = ["LocalChangeLog"]
@@ -33,58 +32,55 @@ _entry = msgspec.msgpack.Decoder(Change)
 class LocalChangeLog:
     """The `Changes` of the embedded store; it also writes the entries of a step. `log` names the log in its cursors."""
 
-    def __init__(self, disk: Disk, steps: Steps, counts: Counts, ranks: SiteRanks, log: str) -> None:
-        self._disk = disk
+    def __init__(self, steps: Steps, log: str) -> None:
         self._steps = steps
-        self._counts = counts
-        self._ranks = ranks
         self._log = log
 
     def note_outcome(
         self, batch: WriteBatch, before: PageRecord, outcome: Outcome, *, site: str, key: bytes, at: float
     ) -> None:
         """Write the entry of a settled fetch, if consumers need one."""
-        entry = entry_of(before, outcome, site=site, key=key, at=at, sequence=self._counts.changes + 1)
+        entry = entry_of(before, outcome, site=site, key=key, at=at, sequence=self._steps.counts.changes + 1)
         if entry is not None:
             self._put(batch, entry)
 
     def note_parting(self, batch: WriteBatch, place: PagePlace, verdict: ChangeVerdict, at: float) -> None:
         """Write the entry of a page that is removed, if it was held."""
         if is_held(place.record):
-            sequence = self._counts.changes + 1
+            sequence = self._steps.counts.changes + 1
             self._put(batch, parting(place.record, verdict, site=place.site, key=place.key, at=at, sequence=sequence))
 
     def erase(self, batch: WriteBatch, site: str, key: bytes | None = None) -> None:
         """Remove the content of a page, or of all pages of a site, from its entries. It scans the log; forgetting is
         rare.
         """
-        for name, value in self._disk.scan(CHANGE, after(CHANGE)):
+        for name, value in self._steps.disk.scan(CHANGE, after(CHANGE)):
             entry = _entry.decode(value)
             if entry.site == site and key in (None, entry.key):
                 batch.put(name, _encode(without_text(entry)))
 
     def after(self, cursor: str | None, n: int) -> list[tuple[str, Change]]:
         """Return up to `n` entries after a cursor. One get and a scan of `n` entries."""
-        self._disk.refresh()
-        dropped, last = log_bounds(self._disk)
+        self._steps.disk.refresh()
+        dropped, last = log_bounds(self._steps.disk)
         behind = dropped
         if cursor is not None:
             behind = sequence_of(cursor, self._log, first=dropped + 1, last=last, time_of=self._time_of)
-        found = islice(self._disk.scan(CHANGE + number(behind + 1), after(CHANGE)), n)
+        found = islice(self._steps.disk.scan(CHANGE + number(behind + 1), after(CHANGE)), n)
         entries = [_entry.decode(value) for _, value in found]
         return [(cursor_at(self._log, entry.sequence, entry.at), entry) for entry in entries]
 
     def end(self) -> str:
         """Return the cursor after the newest entry. Two gets."""
-        self._disk.refresh()
-        return self._cursor(log_bounds(self._disk)[1])
+        self._steps.disk.refresh()
+        return self._cursor(log_bounds(self._steps.disk)[1])
 
     def since(self, at: float) -> str:
         """Return the cursor before the first entry at or after a time. A binary search: one get for each halving of
         the log.
         """
-        self._disk.refresh()
-        dropped, last = log_bounds(self._disk)
+        self._steps.disk.refresh()
+        dropped, last = log_bounds(self._steps.disk)
         earlier = self._last_before(at, dropped, last)
         if earlier == dropped > 0:
             raise CursorLost(f"the change log does not reach back so far; {BEGIN_ANEW}")
@@ -92,13 +88,13 @@ class LocalChangeLog:
 
     def trim(self, *, before: float, most: int) -> int:
         """Drop old entries. A binary search, and one range delete if entries are dropped."""
-        dropped, newest = self._counts.dropped, self._counts.changes
+        dropped, newest = self._steps.counts.dropped, self._steps.counts.changes
         last = max(self._last_before(before, dropped, newest), newest - most)
         if last <= dropped:
             return 0
         with self._steps.begin() as batch:
             batch.delete_range(CHANGE + number(dropped), CHANGE + number(last + 1))
-            self._counts.dropped = last
+            self._steps.counts.dropped = last
         return last - dropped
 
     def _cursor(self, sequence: int) -> str:
@@ -106,14 +102,14 @@ class LocalChangeLog:
 
     def _time_of(self, sequence: int) -> float | None:
         """Return the time of an entry, or None if it is no longer kept."""
-        value = self._disk.get(CHANGE + number(sequence))
+        value = self._steps.disk.get(CHANGE + number(sequence))
         return None if value is None else _entry.decode(value).at
 
     def _last_before(self, at: float, low: int, high: int) -> int:
         """Return the newest entry after `low` and up to `high` that is older than a time; `low` if there is none."""
         while low < high:
             middle = (low + high + 1) // 2
-            value = self._disk.get(CHANGE + number(middle))
+            value = self._steps.disk.get(CHANGE + number(middle))
             if value is not None and _entry.decode(value).at < at:
                 low = middle
             else:
@@ -121,6 +117,6 @@ class LocalChangeLog:
         return low
 
     def _put(self, batch: WriteBatch, entry: Change) -> None:
-        self._counts.changes = entry.sequence
-        self._ranks.note(entry.site, entry.at)
+        self._steps.counts.changes = entry.sequence
+        self._steps.sites.ranks.note(entry.site, entry.at)
         batch.put(CHANGE + number(entry.sequence), _encode(entry))

@@ -12,28 +12,24 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.records import STATES
-from webfountain.store.answers import BucketCensus, Statistics
+from webfountain.store.answers import BucketCensus
 from webfountain.store.census_counting import (
     MILLISECONDS,
     CensusEntry,
-    count_arrivals,
-    count_outcome,
     last_crawled_ms,
-    period_of,
     rows_of,
 )
 from webfountain.store.embedded.keys import BUCKET, COPY, COUNTS, ROW, after, number, place_of
 from webfountain.store.embedded.site_rows import IMMEDIATE_AT, site_row_codec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
-    from webfountain.records import CensusRow, Copy, Outcome, PageRecord
+    from webfountain.records import CensusRow, Copy, PageRecord
     from webfountain.store.embedded.disk import Disk, WriteBatch
-    from webfountain.store.embedded.leases import Leases
-    from webfountain.store.embedded.site_rows import SiteRow, SiteRows
+    from webfountain.store.embedded.site_rows import SiteRow
 
-__all__ = ["Counts", "EmbeddedCensus", "counted_rows", "log_bounds", "site_row"]
+__all__ = ["Counts", "counted_rows", "log_bounds", "site_row"]
 
 _COUNTED_KEPT: Final = 1024
 """Largest number of census rows in memory; one period has at most 257 rows."""
@@ -67,6 +63,13 @@ class Counts:
         self._copies = {_file.unpack(key[1:]): place_of(value) for key, value in self._all(COPY)}
         self._counted: CensusEntry = {}
         self._clean()
+
+    def present(self) -> Counts:
+        """Return these counts or, for a store opened for reading, those that the writing process last wrote."""
+        if not self._disk.read_only:
+            return self
+        self._disk.refresh()
+        return Counts(self._disk)
 
     def clear(self) -> None:
         """Reset the counts to zero; the census rows of periods stay."""
@@ -221,61 +224,3 @@ def log_bounds(disk: Disk) -> tuple[int, int]:
         return 0, 0
     *_, changes, dropped = _counts.decode(value)
     return dropped, changes
-
-
-class EmbeddedCensus:
-    """The `CensusReader` of the embedded store."""
-
-    def __init__(
-        self, disk: Disk, *, counts: Counts, sites: SiteRows, leases: Leases, period_s: float, fastest_s: float
-    ) -> None:
-        self.period_s = period_s
-        self.fastest_s = fastest_s
-        self._disk = disk
-        self._counts = counts
-        self._sites = sites
-        self._leases = leases
-
-    def count_arrivals(self, births: int, at: float) -> None:
-        """Count new URLs that came from outside, not from links."""
-        counted: CensusEntry = {}
-        count_arrivals(counted, period_of(at, self.period_s), births)
-        self._counts.count(counted)
-
-    def count_outcomes(self, settled: Iterable[tuple[PageRecord, Outcome]], at: float) -> None:
-        """Count settled fetches, each with the record before it."""
-        counted: CensusEntry = {}
-        period = period_of(at, self.period_s)
-        for before, outcome in settled:
-            count_outcome(counted, period, before, outcome)
-        self._counts.count(counted)
-
-    def counts(self) -> Counts:
-        """Return the counts: those in memory or, in a store opened for reading, those that the writing process last
-        wrote."""
-        if not self._disk.read_only:
-            return self._counts
-        self._disk.refresh()
-        return Counts(self._disk)
-
-    def buckets(self) -> dict[int, BucketCensus]:
-        """Return the crawled pages by bucket."""
-        return self.counts().census()
-
-    def rows(self, *, since: int) -> list[CensusRow]:
-        """Return the census rows of the periods from `since`. One short scan."""
-        return self.counts().census_rows(since)
-
-    def statistics(self) -> Statistics:
-        """Return the counts. Only the writing process can count leases; a reader reports 0."""
-        counts = self.counts()
-        active = len(self._sites.active_on_disk()) if self._disk.read_only else len(self._leases.active)
-        return Statistics(
-            pages=dict(zip(STATES, counts.pages, strict=True)),
-            sites=counts.sites,
-            active_sites=active,
-            leased=len(self._leases),
-            immediate=counts.immediate - self._leases.immediate_out,
-            settle_lost=self._leases.settle_lost,
-            fenced=self._leases.fenced,
-        )

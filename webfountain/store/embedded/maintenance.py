@@ -37,12 +37,12 @@ from webfountain.store.lanes import AT_ONCE
 from webfountain.store.revision import ClockCorrection, UnitConversion, revise, seconds_ahead
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
     from webfountain.records import PageRecord, SiteRecord
     from webfountain.store.embedded.disk import Disk
     from webfountain.store.embedded.keys import Meta
-    from webfountain.store.embedded.site_rows import SiteRow
+    from webfountain.store.embedded.steps import Steps
     from webfountain.store.revision import Revision
 
 __all__ = ["in_units_and_time", "latest", "put_meta", "read_every_entry", "recount", "recover"]
@@ -202,30 +202,26 @@ class RevisedDisk:
             self.write()
 
 
-def recount(disk: Disk, *, sites: SiteRows, pages: PageRows, counts: Counts) -> None:
+def recount(steps: Steps) -> None:
     """Compute the number of pages by state, site, bucket and WARC file again."""
+    disk, sites, counts = steps.disk, steps.sites, steps.counts
     counts.clear()
     batch = WriteBatch(raw_mode=True)
     batch.delete_range(BUCKET, keys_after(BUCKET))
     batch.delete_range(COPY, keys_after(COPY))
     disk.write(batch)
-    for found in _in_groups(sites):
-        batch = WriteBatch(raw_mode=True)
-        for name, row in found:
-            row[: len(STATES)] = [0] * len(STATES)
-            row[IMMEDIATE_AT] = 0
-            counts.add_sites(1)
-            for place in pages.listed(name, None):
-                counts.add(row, place.record)
-            sites.touch(name, row)
-        sites.stage(batch)
-        counts.stage(batch)
-        disk.write(batch)
-
-
-def _in_groups(sites: SiteRows) -> Iterator[list[tuple[str, SiteRow]]]:
-    """Yield all sites with their rows, in groups."""
     name = ""
     while found := sites.after(name, _AT_ONCE):
         name = found[-1].site
-        yield [(record.site, row) for record in found if (row := sites.row(record.site))]
+        batch = WriteBatch(raw_mode=True)
+        for site in [record.site for record in found]:
+            row = steps.site_row(site)
+            row[: len(STATES)] = [0] * len(STATES)
+            row[IMMEDIATE_AT] = 0
+            counts.add_sites(1)
+            for place in steps.pages.listed(site, None):
+                counts.add(row, place.record)
+            sites.touch(site, row)
+        sites.stage(batch)
+        counts.stage(batch)
+        disk.write(batch)

@@ -14,12 +14,9 @@ if TYPE_CHECKING:
 
     from webfountain.records import Move, PageRecord, SiteLease, State
     from webfountain.store.embedded.change_log import LocalChangeLog
-    from webfountain.store.embedded.counts import Counts, EmbeddedCensus
     from webfountain.store.embedded.disk import WriteBatch
-    from webfountain.store.embedded.leases import Leases
-    from webfountain.store.embedded.page_rows import PagePlace, PageRows
-    from webfountain.store.embedded.site_rows import SiteRows
-    from webfountain.store.embedded.steps import QueuedPages, Steps
+    from webfountain.store.embedded.page_rows import PagePlace
+    from webfountain.store.embedded.steps import Steps
 
 __all__ = ["EmbeddedPages"]
 
@@ -27,25 +24,8 @@ __all__ = ["EmbeddedPages"]
 class EmbeddedPages:
     """The `PageRecords` of the embedded store."""
 
-    def __init__(
-        self,
-        steps: Steps,
-        queued: QueuedPages,
-        *,
-        pages: PageRows,
-        sites: SiteRows,
-        counts: Counts,
-        leases: Leases,
-        census: EmbeddedCensus,
-        changes: LocalChangeLog,
-    ) -> None:
+    def __init__(self, steps: Steps, changes: LocalChangeLog) -> None:
         self._steps = steps
-        self._queued = queued
-        self._pages = pages
-        self._sites = sites
-        self._counts = counts
-        self._leases = leases
-        self._census = census
         self._changes = changes
 
     def get(self, site: str, key: bytes) -> PageRecord | None:
@@ -54,29 +34,29 @@ class EmbeddedPages:
 
     def get_many(self, site: str, keys: Sequence[bytes]) -> list[PageRecord | None]:
         """Return the records of URLs of one site. One or two multi-gets."""
-        self._sites.refresh()
-        return [None if place is None else place.record for place in self._pages.places(site, keys)]
+        self._steps.sites.refresh()
+        return [None if place is None else place.record for place in self._steps.pages.places(site, keys)]
 
     def records(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, PageRecord]]:
         """List the records. One scan."""
-        self._sites.refresh()
-        return ((place.site, place.record) for place in self._pages.listed(site, state))
+        self._steps.sites.refresh()
+        return ((place.site, place.record) for place in self._steps.pages.listed(site, state))
 
     def keyed(self, *, site: str | None = None, state: State | None = None) -> Iterator[tuple[str, bytes, PageRecord]]:
         """List the records with their keys. One scan."""
-        self._sites.refresh()
-        return ((place.site, place.key, place.record) for place in self._pages.listed(site, state))
+        self._steps.sites.refresh()
+        return ((place.site, place.key, place.record) for place in self._steps.pages.listed(site, state))
 
     def part_of(self, site: str, cursor: bytes, n: int) -> tuple[list[PageRecord], bytes]:
         """Return a part of a site's pages, in order of key. A scan of `n` entries."""
-        self._sites.refresh()
-        found, behind = self._pages.part_of(site, cursor, n)
+        self._steps.sites.refresh()
+        found, behind = self._steps.pages.part_of(site, cursor, n)
         return [place.record for place in found], behind
 
     def waiting(self, site: str, n: int) -> list[PageRecord]:
         """Return the first never-crawled URLs of a site. Two scans of up to `n` entries."""
-        self._sites.refresh()
-        return self._pages.waiting(site, n)
+        self._steps.sites.refresh()
+        return self._steps.pages.waiting(site, n)
 
     def forget(self, site: str, key: bytes | None = None, *, at: float) -> int:
         """Remove a page or a site permanently. The pages of a site are read once, and deleted with three range
@@ -84,28 +64,28 @@ class EmbeddedPages:
         with self._steps.begin() as batch:
             removed = self._forget_site(batch, site, at) if key is None else self._forget_page(batch, site, key, at)
         if key is None:
-            self._leases.leave(site)
+            self._steps.leases.leave(site)
         else:
-            for lease in self._leases.of_page(site, key):
-                self._leases.end(lease)
+            for lease in self._steps.leases.of_page(site, key):
+                self._steps.leases.end(lease)
         return removed
 
     def evict(self, lease: SiteLease, keys: Sequence[bytes], *, at: float) -> int | None:
         """Remove pages from the collection. One multi-get, four writes per page."""
-        if self._leases.under(lease) is None:
+        if self._steps.leases.under(lease) is None:
             return None
         if not keys:
             return 0
         with self._steps.begin() as batch:
-            tried = [p for p in self._queued.free(lease.site, keys) if p.record.state != "never-crawled"]
+            tried = [p for p in self._steps.free(lease.site, keys) if p.record.state != "never-crawled"]
             for place in tried:
                 self._changes.note_parting(batch, place, "evicted", at)
-                self._queued.replace(batch, place, evicted(place.record), arrival=self._counts.next_arrival())
+                self._steps.replace(batch, place, evicted(place.record), arrival=self._steps.counts.next_arrival())
         return len(tried)
 
     def copies(self, *, repository: int = 0) -> dict[int, int]:
         """Count the records that name each WARC file, from memory."""
-        return self._census.counts().copies(repository)
+        return self._steps.counts.present().copies(repository)
 
     def relocate(self, moves: Sequence[Move]) -> int:
         """Update the records of pages whose copies moved. One get and one put per move."""
@@ -115,42 +95,42 @@ class EmbeddedPages:
         count = 0
         with self._steps.begin() as batch:
             for move in moves:
-                place = followed.get((move.site, move.key)) or self._pages.place(move.site, move.key)
+                place = followed.get((move.site, move.key)) or self._steps.pages.place(move.site, move.key)
                 if place is not None and place.record.copy == move.old:
                     record = msgspec.structs.replace(place.record, copy=move.new)
-                    followed[move.site, move.key] = self._queued.replace(batch, place, record)
+                    followed[move.site, move.key] = self._steps.replace(batch, place, record)
                     count += 1
         for place in followed.values():
-            self._leases.follow(place.entry, place.record)
+            self._steps.leases.follow(place.entry, place.record)
         return count
 
     def _forget_page(self, batch: WriteBatch, site: str, key: bytes, at: float) -> int:
         """Bar a page, and remove its record and the content of its log entries; return the number of removed
         records.
         """
-        place = self._pages.place(site, key)
+        place = self._steps.pages.place(site, key)
         if place is not None:
-            row = self._queued.site_row(site)
-            self._pages.remove(batch, place)
+            row = self._steps.site_row(site)
+            self._steps.pages.remove(batch, place)
             self._changes.erase(batch, site, key)
             self._changes.note_parting(batch, place, "forgotten", at)
-            self._counts.remove(row, place.record)
-            self._sites.touch(site, row)
-        self._pages.bar(batch, site, key)
+            self._steps.counts.remove(row, place.record)
+            self._steps.sites.touch(site, row)
+        self._steps.pages.bar(batch, site, key)
         return int(place is not None)
 
     def _forget_site(self, batch: WriteBatch, site: str, at: float) -> int:
         """Bar a site and remove its pages; return the number of removed records."""
-        row, removed = self._sites.row(site), 0
+        row, removed = self._steps.sites.row(site), 0
         if row:
             self._changes.erase(batch, site)
-            for place in self._pages.listed(site, None):
-                self._counts.remove(row, place.record)
+            for place in self._steps.pages.listed(site, None):
+                self._steps.counts.remove(row, place.record)
                 self._changes.note_parting(batch, place, "forgotten", at)
                 removed += 1
-            self._sites.drop(batch, site, row)
-            self._counts.add_sites(-1)
+            self._steps.sites.drop(batch, site, row)
+            self._steps.counts.add_sites(-1)
         for family in (PAGE, NEVER, RECRAWL):
             batch.delete_range(family + site_id(site), after(family + site_id(site)))
-        self._sites.bar(batch, site)
+        self._steps.sites.bar(batch, site)
         return removed

@@ -21,14 +21,13 @@ if TYPE_CHECKING:
 
     from webfountain.records import Lease, LeaseId, Link, Outcome, PageRecord, SiteLease
     from webfountain.store.answers import Refill
+    from webfountain.store.embedded.census import EmbeddedCensus
     from webfountain.store.embedded.change_log import LocalChangeLog
-    from webfountain.store.embedded.counts import Counts, EmbeddedCensus
     from webfountain.store.embedded.disk import WriteBatch
-    from webfountain.store.embedded.leases import LeasedSite, Leases
-    from webfountain.store.embedded.page_rows import PageRows
+    from webfountain.store.embedded.leases import LeasedSite
     from webfountain.store.embedded.site_queues import Entry
-    from webfountain.store.embedded.site_rows import SiteRow, SiteRows
-    from webfountain.store.embedded.steps import QueuedPages, Steps
+    from webfountain.store.embedded.site_rows import SiteRow
+    from webfountain.store.embedded.steps import Steps
 
 __all__ = ["Arrivals", "EmbeddedQueues"]
 
@@ -36,21 +35,8 @@ __all__ = ["Arrivals", "EmbeddedQueues"]
 class Arrivals:
     """Adds new URLs to a write batch."""
 
-    def __init__(
-        self,
-        queued: QueuedPages,
-        *,
-        pages: PageRows,
-        sites: SiteRows,
-        counts: Counts,
-        leases: Leases,
-        census: EmbeddedCensus,
-    ) -> None:
-        self._queued = queued
-        self._pages = pages
-        self._sites = sites
-        self._counts = counts
-        self._leases = leases
+    def __init__(self, steps: Steps, census: EmbeddedCensus) -> None:
+        self._steps = steps
         self._census = census
 
     def discover(
@@ -61,10 +47,10 @@ class Arrivals:
         Return the new links by page key, as (link, queue entry), and the positions of the others.
         """
         sids = {site: site_id(site) for site in {link.site for link in links}}
-        rows = {site: self._sites.row(site) for site in sids}
+        rows = {site: self._steps.sites.row(site) for site in sids}
         fresh: dict[bytes, Link] = {}
         repeated: list[int] = []
-        for nth, (link, (key, value)) in enumerate(zip(links, self._pages.values(links, sids), strict=True)):
+        for nth, (link, (key, value)) in enumerate(zip(links, self._steps.pages.values(links, sids), strict=True)):
             if value is None and key not in fresh and rows[link.site] is not BARRED_SITE:
                 fresh[key] = link
             else:
@@ -89,13 +75,13 @@ class Arrivals:
         overtaken: list[PagePlace] = []
         for link in links:
             name = link.site, link.key
-            place = new.get(name) or self._pages.place(*name)
+            place = new.get(name) or self._steps.pages.place(*name)
             if place is not None and name not in put and place.record.immediate is None:
                 put.add(name)
-                leased = self._queued.is_leased(place)
-                turn = self._counts.next_arrival()
+                leased = self._steps.is_leased(place)
+                turn = self._steps.counts.next_arrival()
                 record = msgspec.structs.replace(place.record, immediate=turn)
-                place = self._queued.replace(batch, place, record, arrival=turn)
+                place = self._steps.replace(batch, place, record, arrival=turn)
                 if leased:
                     overtaken.append(place)
                 else:
@@ -103,9 +89,9 @@ class Arrivals:
         return len(put), overtaken
 
     def _put_new(self, batch: WriteBatch, fresh: dict[bytes, Link], at: float) -> dict[bytes, tuple[Link, bytes]]:
-        entries = self._pages.put_new(batch, fresh, arrival=self._counts.skip_arrivals(len(fresh)), at=at)
+        entries = self._steps.pages.put_new(batch, fresh, arrival=self._steps.counts.skip_arrivals(len(fresh)), at=at)
         staged = dict(zip(fresh, zip(fresh.values(), entries, strict=True), strict=True))
-        active = self._leases.active
+        active = self._steps.leases.active
         for link, entry in staged.values():
             if link.site in active:
                 active[link.site].queues.note(entry)
@@ -113,21 +99,21 @@ class Arrivals:
 
     def _count_new(self, batch: WriteBatch, site: str, row: SiteRow | None, pages: int, at: float) -> None:
         if row is None:
-            row = self._sites.add(batch, site, at)
-            self._counts.add_sites(1)
-        self._counts.add_new(row, pages)
-        self._sites.touch(site, row)
-        active = self._leases.active.get(site)
+            row = self._steps.sites.add(batch, site, at)
+            self._steps.counts.add_sites(1)
+        self._steps.counts.add_new(row, pages)
+        self._steps.sites.touch(site, row)
+        active = self._steps.leases.active.get(site)
         if active is None:
-            self._sites.due_sooner(batch, site, row, at)
+            self._steps.sites.due_sooner(batch, site, row, at)
         else:
             active.note_new(at)
 
     def _call_site(self, batch: WriteBatch, site: str) -> None:
         """Make the site of an immediate URL due at once, or if it is active, mark it for its ant."""
-        active = self._leases.active.get(site)
+        active = self._steps.leases.active.get(site)
         if active is None:
-            self._sites.due_sooner(batch, site, self._queued.site_row(site), AT_ONCE)
+            self._steps.sites.due_sooner(batch, site, self._steps.site_row(site), AT_ONCE)
         else:
             active.note_immediate()
 
@@ -135,24 +121,9 @@ class Arrivals:
 class EmbeddedQueues:
     """The `UrlQueues` of the embedded store."""
 
-    def __init__(
-        self,
-        steps: Steps,
-        arrivals: Arrivals,
-        queued: QueuedPages,
-        *,
-        pages: PageRows,
-        sites: SiteRows,
-        leases: Leases,
-        census: EmbeddedCensus,
-        changes: LocalChangeLog,
-    ) -> None:
+    def __init__(self, steps: Steps, *, census: EmbeddedCensus, changes: LocalChangeLog) -> None:
         self._steps = steps
-        self._arrivals = arrivals
-        self._queued = queued
-        self._pages = pages
-        self._sites = sites
-        self._leases = leases
+        self._arrivals = Arrivals(steps, census)
         self._census = census
         self._changes = changes
 
@@ -171,7 +142,7 @@ class EmbeddedQueues:
         with self._steps.begin() as batch:
             put, overtaken = self._arrivals.immediate(batch, links, at)
         for place in overtaken:
-            self._leases.overtake(place)
+            self._steps.leases.overtake(place)
         return put
 
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
@@ -188,24 +159,24 @@ class EmbeddedQueues:
     ) -> SettleResult:
         """End leases with the outcomes of their fetches. It reads nothing; one delete and two puts per page."""
         check_settled(outcomes)
-        kept = [(lease.site, state) for lease, state in learned if self._leases.under(lease) is not None]
-        pieces = [(lease.site, of, part) for lease, of, part in parts if self._leases.under(lease) is not None]
+        kept = [(lease.site, state) for lease, state in learned if self._steps.leases.under(lease) is not None]
+        pieces = [(lease.site, of, part) for lease, of, part in parts if self._steps.leases.under(lease) is not None]
         if not outcomes and not kept and not pieces:
             return SettleResult(0, 0)
         with self._steps.begin() as batch:
             batch.put(CLOCK, pack_time(at))
             ended = self._settle_all(batch, outcomes, at)
             for site, state in kept:
-                self._sites.notes.put_learned(batch, site, state)
+                self._steps.sites.notes.put_learned(batch, site, state)
             for site, of, part in pieces:
-                self._sites.notes.put_part(batch, site, of, part)
+                self._steps.sites.notes.put_part(batch, site, of, part)
         for lease in ended:
-            self._leases.end(lease)
-        return SettleResult(len(ended), self._leases.count_lost(len(outcomes) - len(ended)))
+            self._steps.leases.end(lease)
+        return SettleResult(len(ended), self._steps.leases.count_lost(len(outcomes) - len(ended)))
 
     def release(self, leases: Sequence[LeaseId]) -> int:
         """Give leases back unused. It does not use the disk."""
-        return sum(self._leases.end(one) for one in leases)
+        return sum(self._steps.leases.end(one) for one in leases)
 
     def advance(self, site: str, keys: Sequence[bytes], *, due: float, at: float) -> int:
         """Make crawled pages due. One multi-get; one delete and two puts per page that moves."""
@@ -213,12 +184,12 @@ class EmbeddedQueues:
             return 0
         moved = 0
         with self._steps.begin() as batch:
-            for place in self._queued.free(site, keys):
+            for place in self._steps.free(site, keys):
                 if _is_later(place.record, due):
-                    self._queued.move(batch, place, msgspec.structs.replace(place.record, due=due))
+                    self._steps.move(batch, place, msgspec.structs.replace(place.record, due=due))
                     moved += 1
-            if moved and site not in self._leases.active:
-                self._sites.due_sooner(batch, site, self._queued.site_row(site), due)
+            if moved and site not in self._steps.leases.active:
+                self._steps.sites.due_sooner(batch, site, self._steps.site_row(site), due)
         return moved
 
     def reassign(
@@ -229,14 +200,14 @@ class EmbeddedQueues:
             return ReassignResult()
         put, leased = 0, []
         with self._steps.begin() as batch:
-            for place in self._pages.places(site, list(dict.fromkeys(keys))):
+            for place in self._steps.pages.places(site, list(dict.fromkeys(keys))):
                 record = None if place is None else revised(place.record)
                 if place is None or record is None:
                     continue
-                if self._queued.is_leased(place):
+                if self._steps.is_leased(place):
                     leased.append(place.key)
                 else:
-                    self._queued.move(batch, place, record, arrival=_turn_of(place))
+                    self._steps.move(batch, place, record, arrival=_turn_of(place))
                     put += 1
         return ReassignResult(put, tuple(leased))
 
@@ -244,33 +215,33 @@ class EmbeddedQueues:
         self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
     ) -> RegradeResult | None:
         """Apply a ranking to the next never-crawled URLs of a site. One scan, three writes per URL that moves."""
-        active, site = self._leases.under(lease), lease.site
+        active, site = self._steps.leases.under(lease), lease.site
         if active is None:
             return None
-        row = self._queued.site_row(site)
+        row = self._steps.site_row(site)
         if row[EPOCH_AT] == epoch:
             return RegradeResult(0, 0, done=True)
         with self._steps.begin() as batch:
-            entries = active.queues.after(self._sites.notes.regraded(site, epoch), n)
+            entries = active.queues.after(self._steps.sites.notes.regraded(site, epoch), n)
             places = [PagePlace(site, one.key, one.entry, one.record) for one in entries if one.record is not None]
             moved = self._reweigh(batch, places, importance)
             done = len(entries) < n
             if done:
-                self._sites.end_regrade(batch, site, row, epoch)
+                self._steps.sites.end_regrade(batch, site, row, epoch)
             else:
-                self._sites.notes.put_regraded(batch, site, epoch, entries[-1].entry)
+                self._steps.sites.notes.put_regraded(batch, site, epoch, entries[-1].entry)
         return RegradeResult(len(entries), moved, done)
 
     def reweigh(
         self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
     ) -> int | None:
         """Move never-crawled URLs to the lanes of their classes. Two multi-gets, three writes per URL that moves."""
-        if self._leases.under(lease) is None:
+        if self._steps.leases.under(lease) is None:
             return None
         with self._steps.begin() as batch:
             places = [
                 place
-                for place in self._queued.free(lease.site, keys)
+                for place in self._steps.free(lease.site, keys)
                 if place.record.state == "never-crawled" and place.record.immediate is None
             ]
             return self._reweigh(batch, places, importance)
@@ -278,7 +249,7 @@ class EmbeddedQueues:
     # ---------------------------------------------------------------- private
 
     def _deal(self, refill: Refill) -> LeaseBatch | None:
-        active = self._leases.under(refill.lease)
+        active = self._steps.leases.under(refill.lease)
         if active is None:
             return None
         site, queues = refill.lease.site, active.queues
@@ -297,9 +268,9 @@ class EmbeddedQueues:
     def _hold(self, site: str, active: LeasedSite, waiting: Sequence[Entry]) -> list[Lease]:
         """Lease queue entries. The records of pages that were fetched before are read together."""
         tried = [one.key for one in waiting if one.record is None]
-        records = {place.key: place.record for place in self._pages.places(site, tried) if place is not None}
+        records = {place.key: place.record for place in self._steps.pages.places(site, tried) if place is not None}
         return [
-            self._leases.hold(active, PagePlace(site, one.key, one.entry, one.record or records[one.key]))
+            self._steps.leases.hold(active, PagePlace(site, one.key, one.entry, one.record or records[one.key]))
             for one in waiting
         ]
 
@@ -308,7 +279,7 @@ class EmbeddedQueues:
         ended: dict[int, LeaseId] = {}
         settled: list[tuple[PageRecord, Outcome]] = []
         for outcome in outcomes:
-            held = None if outcome.lease.number in ended else self._leases.get(outcome.lease)
+            held = None if outcome.lease.number in ended else self._steps.leases.get(outcome.lease)
             if held is not None:
                 place, record = held.place, outcome.record
                 settled.append((place.record, outcome))
@@ -316,7 +287,7 @@ class EmbeddedQueues:
                 if record.copy == held.handed.copy != place.record.copy:
                     # The fetch did not change the copy, so if the copy moved meanwhile, its new location stays.
                     record = msgspec.structs.replace(record, copy=place.record.copy)
-                self._queued.replace(batch, place, record)
+                self._steps.replace(batch, place, record)
                 ended[outcome.lease.number] = outcome.lease
         self._census.count_outcomes(settled, at)
         return list(ended.values())
@@ -331,7 +302,7 @@ class EmbeddedQueues:
         for place, value in zip(places, importance([place.record for place in places]), strict=True):
             if class_of(value) != class_of(place.record.importance):
                 record = msgspec.structs.replace(place.record, importance=value)
-                self._queued.move(batch, place, record, arrival=_turn_of(place))
+                self._steps.move(batch, place, record, arrival=_turn_of(place))
                 moved += 1
         return moved
 

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
 
     from webfountain.records import SiteRecord
     from webfountain.store.answers import ParkRequest
-    from webfountain.store.embedded.counts import Counts
     from webfountain.store.embedded.disk import Disk
-    from webfountain.store.embedded.leases import LeasedSite, Leases
-    from webfountain.store.embedded.site_rows import SiteRow, SiteRows
+    from webfountain.store.embedded.leases import LeasedSite
     from webfountain.store.embedded.steps import Steps
     from webfountain.store.site_orders import SiteOrder
 
@@ -34,27 +32,23 @@ __all__ = ["EmbeddedSites"]
 class EmbeddedSites:
     """The `SiteList` of the embedded store."""
 
-    def __init__(self, disk: Disk, steps: Steps, *, sites: SiteRows, counts: Counts, leases: Leases) -> None:
-        self._disk = disk
+    def __init__(self, steps: Steps) -> None:
         self._steps = steps
-        self._sites = sites
-        self._counts = counts
-        self._leases = leases
 
     def activate(self, n: int, *, owner: str, until: float, at: float) -> list[SiteLease]:
         """Give an owner the sites that are due. One short scan; two writes and three gets per site."""
-        available = heapq.merge(self._sites.due.first(n, at), sorted(self._leases.ran_out(at)))
+        available = heapq.merge(self._steps.sites.due.first(n, at), sorted(self._steps.leases.ran_out(at)))
         return self._take([site for _, site in available][:n], owner, until, at)
 
     def enlist(self, sites: Sequence[str], *, owner: str, until: float, at: float) -> list[SiteLease]:
         """Give an owner those of these sites that have none. Two writes and three gets per site."""
-        active = self._leases.active
-        known = [site for site in dict.fromkeys(sites) if self._sites.row(site)]
+        active = self._steps.leases.active
+        known = [site for site in dict.fromkeys(sites) if self._steps.sites.row(site)]
         return self._take([s for s in known if s not in active or active[s].until <= at], owner, until, at)
 
     def renew(self, leases: Sequence[SiteLease], *, until: float) -> list[SiteLease]:
         """Extend site leases. It does not use the disk."""
-        held = [(lease, active) for lease in leases if (active := self._leases.under(lease)) is not None]
+        held = [(lease, active) for lease in leases if (active := self._steps.leases.under(lease)) is not None]
         for _, active in held:
             active.until = until
         return [msgspec.structs.replace(lease, until=until) for lease, _ in held]
@@ -64,8 +58,8 @@ class EmbeddedSites:
         leaving: dict[str, tuple[ParkRequest, LeasedSite]] = {}
         for one in parked:
             if one.lease.site in leaving:
-                self._leases.fenced += 1
-            elif (active := self._leases.under(one.lease)) is not None:
+                self._steps.leases.fenced += 1
+            elif (active := self._steps.leases.under(one.lease)) is not None:
                 leaving[one.lease.site] = one, active
         if not leaving:
             return 0
@@ -74,77 +68,74 @@ class EmbeddedSites:
             for site, (one, active) in leaving.items():
                 returned = at if active.out else math.inf
                 due = AT_ONCE if active.hurried else min(one.due, active.fresh, returned)
-                self._sites.sleep(batch, site, self._row(site), due)
-                self._sites.notes.put_state(batch, site, one.state)
+                self._steps.sites.sleep(batch, site, self._steps.site_row(site), due)
+                self._steps.sites.notes.put_state(batch, site, one.state)
         for site in leaving:
-            self._leases.leave(site)
+            self._steps.leases.leave(site)
         return len(leaving)
 
     def next_due(self) -> float | None:
         """Return the earliest time at which `activate` may return a site. One seek, and a check of each active site."""
-        self._sites.refresh()
-        until = min((active.until for active in self._leases.active.values()), default=math.inf)
-        due = min(self._sites.due.next(), until)
+        self._steps.sites.refresh()
+        until = min((active.until for active in self._steps.leases.active.values()), default=math.inf)
+        due = min(self._steps.sites.due.next(), until)
         return None if due == math.inf else due
 
     def urgent(self, owner: str) -> list[SiteLease]:
         """Return the owner's sites with immediate URLs. One check of each active site."""
-        waits = self._counts.immediate > self._leases.immediate_out
+        waits = self._steps.counts.immediate > self._steps.leases.immediate_out
         return [
             self._lease_of(site)
-            for site, active in sorted(self._leases.active.items())
+            for site, active in sorted(self._steps.leases.active.items())
             if active.owner == owner
-            and (active.overtaken or (waits and self._row(site)[IMMEDIATE_AT] > active.immediate_out))
+            and (active.overtaken or (waits and self._steps.site_row(site)[IMMEDIATE_AT] > active.immediate_out))
         ]
 
     def get(self, site: str) -> SiteRecord | None:
         """Return one site. Two multi-gets."""
-        self._sites.refresh()
-        row = self._sites.read_row(site)
-        return self._sites.record(site, row) if row else None
+        self._steps.sites.refresh()
+        row = self._steps.sites.read_row(site)
+        return self._steps.sites.record(site, row) if row else None
 
     def part(self, site: str, number: int) -> bytes | None:
         """Return a part of what was learned of a site. One get."""
-        self._sites.refresh()
-        return self._sites.notes.part(site, number)
+        self._steps.sites.refresh()
+        return self._steps.sites.notes.part(site, number)
 
     def after(self, name: str, n: int) -> list[SiteRecord]:
         """Return sites in order of name. One scan, and a multi-get per site."""
-        self._sites.refresh()
-        return self._sites.after(name, n)
+        self._steps.sites.refresh()
+        return self._steps.sites.after(name, n)
 
     def ranked(self, order: SiteOrder, cursor: str, n: int) -> list[tuple[str, SiteRecord]]:
         """Return sites in an order. One scan of as many entries, and two multi-gets per site."""
-        self._sites.refresh()
+        self._steps.sites.refresh()
         rank, name = place_of(cursor)
         if order == "name":
-            return [(cursor_of(bytes(8), record.site), record) for record in self._sites.after(name, n)]
-        if self._disk.read_only and not is_ranked(self._disk):
+            return [(cursor_of(bytes(8), record.site), record) for record in self._steps.sites.after(name, n)]
+        if self._steps.disk.read_only and not is_ranked(self._steps.disk):
             raise InputError(UNRANKED)
-        places = self._sites.ranks.places(order, rank, name, n)
-        rows = ((place, self._sites.read_row(place[1])) for place in places)
-        return [(cursor_of(*place), self._sites.record(place[1], row)) for place, row in rows if row]
-
-    def _row(self, site: str) -> SiteRow:
-        row = self._sites.row(site)
-        assert row, f"{site} is in use and has no row"
-        return row
+        places = self._steps.sites.ranks.places(order, rank, name, n)
+        rows = ((place, self._steps.sites.read_row(place[1])) for place in places)
+        return [(cursor_of(*place), self._steps.sites.record(place[1], row)) for place, row in rows if row]
 
     def _take(self, names: Sequence[str], owner: str, until: float, at: float) -> list[SiteLease]:
         """Put sites on the owner's active list."""
         if not names:
             return []
-        lost_by = {site: active.owner for site in names if (active := self._leases.active.get(site)) is not None}
+        lost_by = {site: active.owner for site in names if (active := self._steps.leases.active.get(site)) is not None}
         with self._steps.begin() as batch:
             for site in names:
-                self._sites.wake(batch, site, self._row(site), at, owner)
+                self._steps.sites.wake(batch, site, self._steps.site_row(site), at, owner)
         for site in names:
-            self._leases.enter(site, owner, until, SiteQueues(self._disk, site, site_id(site), self._leases.hidden))
+            self._steps.leases.enter(
+                site, owner, until, SiteQueues(self._steps.disk, site, site_id(site), self._steps.leases.hidden)
+            )
         return [msgspec.structs.replace(self._lease_of(site), lost_by=lost_by.get(site)) for site in names]
 
     def _lease_of(self, site: str) -> SiteLease:
-        active = self._leases.active[site]
-        return SiteLease(site, active.token, active.until, self._sites.record(site, self._row(site)))
+        active = self._steps.leases.active[site]
+        return SiteLease(site, active.token, active.until, self._steps.sites.record(site, self._steps.site_row(site)))
 
 
 def is_ranked(disk: Disk) -> bool:

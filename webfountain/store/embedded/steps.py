@@ -1,7 +1,6 @@
 """Atomic steps on an embedded store: the writes of a step and the changed counts are on disk together, or not at all.
 
-`Steps` begins a step and writes its batch. `QueuedPages` adds a change of a page to the batch, with all that follows
-from it.
+The parts of the store (`queues`, `sites`, `pages`, `board`) take their steps here.
 """
 
 from __future__ import annotations
@@ -9,30 +8,37 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from webfountain.store.embedded.counts import Counts
 from webfountain.store.embedded.disk import WriteBatch
-from webfountain.store.embedded.page_rows import PagePlace
+from webfountain.store.embedded.leases import Leases
+from webfountain.store.embedded.page_rows import PagePlace, PageRows
+from webfountain.store.embedded.site_rows import SiteRows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from webfountain.records import PageRecord
-    from webfountain.store.embedded.counts import Counts
     from webfountain.store.embedded.disk import Disk
-    from webfountain.store.embedded.leases import Leases
-    from webfountain.store.embedded.page_rows import PageRows
     from webfountain.store.embedded.side_files import NoLogEnd
-    from webfountain.store.embedded.site_rows import SiteRow, SiteRows
+    from webfountain.store.embedded.site_rows import SiteRow
 
-__all__ = ["QueuedPages", "Steps"]
+__all__ = ["Steps"]
 
 
 class Steps:
-    """The write batches, one per step. After a failed write, rows and counts are read again."""
+    """The tables of an open store, with one write batch per step. After a failed write, rows and counts are read again.
 
-    def __init__(self, disk: Disk, *, sites: SiteRows, counts: Counts, log_end: NoLogEnd) -> None:
-        self._disk = disk
-        self._sites = sites
-        self._counts = counts
+    A change of a page in a queue adds all that follows from it to the batch: the row of the record, its queue entry,
+    the counts of its site and of the store. The fronts of active sites move before the batch is written. If the write
+    fails, the fronts are too early, which does no harm. `generation` is the number of this opening.
+    """
+
+    def __init__(self, disk: Disk, *, generation: int, log_end: NoLogEnd) -> None:
+        self.disk = disk
+        self.pages = PageRows(disk)
+        self.sites = SiteRows(disk)
+        self.counts = Counts(disk)
+        self.leases = Leases(generation)
         self._log_end = log_end
 
     @contextmanager
@@ -41,42 +47,28 @@ class Steps:
         batch = WriteBatch(raw_mode=True)
         try:
             yield batch
-            self._sites.stage(batch)
-            self._counts.stage(batch)
-            self._disk.write(batch)
+            self.sites.stage(batch)
+            self.counts.stage(batch)
+            self.disk.write(batch)
         except BaseException:
-            self._sites.load()
-            self._counts.load()
+            self.sites.load()
+            self.counts.load()
             raise
-        self._log_end.note(self._counts.changes)
-
-
-class QueuedPages:
-    """Adds such changes to a batch.
-
-    The fronts of active sites move before the batch is written. If the write fails, the fronts are too early, which
-    does no harm.
-    """
-
-    def __init__(self, pages: PageRows, sites: SiteRows, counts: Counts, leases: Leases) -> None:
-        self._pages = pages
-        self._sites = sites
-        self._counts = counts
-        self._leases = leases
+        self._log_end.note(self.counts.changes)
 
     def site_row(self, site: str) -> SiteRow:
         """Return the row of a known site."""
-        row = self._sites.row(site)
+        row = self.sites.row(site)
         assert row, f"{site} is in use and has no row"
         return row
 
     def is_leased(self, place: PagePlace) -> bool:
         """Return whether a page is leased."""
-        return place.entry in self._leases.hidden
+        return place.entry in self.leases.hidden
 
     def free(self, site: str, keys: Sequence[bytes]) -> list[PagePlace]:
         """Return the pages with these keys that are known and not leased. One or two multi-gets."""
-        places = self._pages.places(site, list(dict.fromkeys(keys)))
+        places = self.pages.places(site, list(dict.fromkeys(keys)))
         return [place for place in places if place is not None and not self.is_leased(place)]
 
     def replace(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
@@ -84,22 +76,17 @@ class QueuedPages:
         never-crawled.
         """
         row = self.site_row(place.site)
-        self._counts.remove(row, place.record)
-        self._counts.add(row, record)
-        self._sites.touch(place.site, row)
+        self.counts.remove(row, place.record)
+        self.counts.add(row, record)
+        self.sites.touch(place.site, row)
         return self.move(batch, place, record, arrival=arrival)
 
     def move(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
         """Give a page another record that counts in the same way; return its new place."""
         if record.state == "never-crawled":
-            entry = self._pages.replace_waiting(batch, place, record, arrival)
+            entry = self.pages.replace_waiting(batch, place, record, arrival)
         else:
-            entry = self._pages.replace(batch, place, record)
-        self.note(place.site, entry)
-        return PagePlace(place.site, place.key, entry, record)
-
-    def note(self, site: str, entry: bytes) -> None:
-        """Move the front of an active site back if a new queue entry is before it."""
-        active = self._leases.active.get(site)
-        if active is not None:
+            entry = self.pages.replace(batch, place, record)
+        if (active := self.leases.active.get(place.site)) is not None:
             active.queues.note(entry)
+        return PagePlace(place.site, place.key, entry, record)

@@ -11,18 +11,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from webfountain.store.embedded.census import EmbeddedCensus
 from webfountain.store.embedded.change_log import LocalChangeLog
-from webfountain.store.embedded.counts import Counts, EmbeddedCensus
 from webfountain.store.embedded.invariants import check_disk
 from webfountain.store.embedded.keys import VALUE
-from webfountain.store.embedded.leases import Leases
 from webfountain.store.embedded.maintenance import recount
-from webfountain.store.embedded.page_rows import PageRows
 from webfountain.store.embedded.pages import EmbeddedPages
-from webfountain.store.embedded.queues import Arrivals, EmbeddedQueues
-from webfountain.store.embedded.site_rows import SiteRows
+from webfountain.store.embedded.queues import EmbeddedQueues
 from webfountain.store.embedded.sites import EmbeddedSites
-from webfountain.store.embedded.steps import QueuedPages, Steps
+from webfountain.store.embedded.steps import Steps
 from webfountain.store.embedded.transfer import disk_rows
 from webfountain.store.shared_contract import NoLives
 
@@ -41,14 +38,13 @@ __all__ = ["EmbeddedBoard", "EmbeddedStore"]
 class EmbeddedBoard:
     """The `Board` of the embedded store."""
 
-    def __init__(self, disk: Disk, steps: Steps) -> None:
-        self._disk = disk
+    def __init__(self, steps: Steps) -> None:
         self._steps = steps
 
     def value(self, name: str) -> bytes | None:
         """Return the present value of a name. One get."""
-        self._disk.refresh()
-        return self._disk.get(VALUE + name.encode())
+        self._steps.disk.refresh()
+        return self._steps.disk.get(VALUE + name.encode())
 
     def put_value(self, name: str, value: bytes) -> None:
         """Publish a value. One put."""
@@ -71,51 +67,32 @@ class EmbeddedStore:
     def __init__(self, disk: Disk, meta: Meta, log_end: NoLogEnd) -> None:
         self.claims = None  # for one process only
         self.lives = NoLives()  # its disk is read once, when it is opened
-        self._disk = disk
         self._log_end = log_end
-        self._counts, self._pages = counts, pages = Counts(disk), PageRows(disk)
-        self._rows = sites = SiteRows(disk)
-        self._leases = leases = Leases(meta.generation)
-        steps = Steps(disk, sites=sites, counts=counts, log_end=log_end)
-        queued = QueuedPages(pages, sites, counts, leases)
-        self.census = EmbeddedCensus(
-            disk, counts=counts, sites=sites, leases=leases, period_s=meta.period_s, fastest_s=meta.fastest_s
-        )
-        self.changes = LocalChangeLog(disk, steps, counts, sites.ranks, meta.log)
-        arrivals = Arrivals(queued, pages=pages, sites=sites, counts=counts, leases=leases, census=self.census)
-        self.queues = EmbeddedQueues(
-            steps, arrivals, queued, pages=pages, sites=sites, leases=leases, census=self.census, changes=self.changes
-        )
-        self.sites = EmbeddedSites(disk, steps, sites=sites, counts=counts, leases=leases)
-        self.pages = EmbeddedPages(
-            steps,
-            queued,
-            pages=pages,
-            sites=sites,
-            counts=counts,
-            leases=leases,
-            census=self.census,
-            changes=self.changes,
-        )
-        self.board = EmbeddedBoard(disk, steps)
+        self._steps = steps = Steps(disk, generation=meta.generation, log_end=log_end)
+        self.census = EmbeddedCensus(steps, period_s=meta.period_s, fastest_s=meta.fastest_s)
+        self.changes = LocalChangeLog(steps, meta.log)
+        self.queues = EmbeddedQueues(steps, census=self.census, changes=self.changes)
+        self.sites = EmbeddedSites(steps)
+        self.pages = EmbeddedPages(steps, self.changes)
+        self.board = EmbeddedBoard(steps)
 
     def feed(self, key: str | None = None, form: FeedForm = "list") -> None:
         """Return None: there is no server."""
 
     def rows(self) -> Iterator[Row]:
         """Yield the content of the store. One scan; a store opened for reading yields its view as of the beginning."""
-        self._rows.refresh()
-        return disk_rows(self._disk)
+        self._steps.sites.refresh()
+        return disk_rows(self._steps.disk)
 
     def recount(self) -> None:
         """Compute the counts again. It reads every page."""
-        recount(self._disk, sites=self._rows, pages=self._pages, counts=self._counts)
+        recount(self._steps)
 
     def close(self) -> None:
         """Close the disk. After that, a power failure loses nothing."""
-        self._disk.close()
+        self._steps.disk.close()
         self._log_end.close()
 
     def check_valid(self) -> None:
         """Assert the invariants between two steps (`invariants`)."""
-        check_disk(self._disk, self._rows, self._leases)
+        check_disk(self._steps.disk, self._steps.sites, self._steps.leases)

@@ -1,0 +1,63 @@
+"""The counts of the embedded store in the form of the contract, with the counting of census rows."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from webfountain.records import STATES
+from webfountain.store.answers import Statistics
+from webfountain.store.census_counting import CensusEntry, count_arrivals, count_outcome, period_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from webfountain.records import CensusRow, Outcome, PageRecord
+    from webfountain.store.answers import BucketCensus
+    from webfountain.store.embedded.steps import Steps
+
+__all__ = ["EmbeddedCensus"]
+
+
+class EmbeddedCensus:
+    """The `CensusReader` of the embedded store."""
+
+    def __init__(self, steps: Steps, *, period_s: float, fastest_s: float) -> None:
+        self.period_s = period_s
+        self.fastest_s = fastest_s
+        self._steps = steps
+
+    def count_arrivals(self, births: int, at: float) -> None:
+        """Count new URLs that came from outside, not from links."""
+        counted: CensusEntry = {}
+        count_arrivals(counted, period_of(at, self.period_s), births)
+        self._steps.counts.count(counted)
+
+    def count_outcomes(self, settled: Iterable[tuple[PageRecord, Outcome]], at: float) -> None:
+        """Count settled fetches, each with the record before it."""
+        counted: CensusEntry = {}
+        period = period_of(at, self.period_s)
+        for before, outcome in settled:
+            count_outcome(counted, period, before, outcome)
+        self._steps.counts.count(counted)
+
+    def buckets(self) -> dict[int, BucketCensus]:
+        """Return the crawled pages by bucket."""
+        return self._steps.counts.present().census()
+
+    def rows(self, *, since: int) -> list[CensusRow]:
+        """Return the census rows of the periods from `since`. One short scan."""
+        return self._steps.counts.present().census_rows(since)
+
+    def statistics(self) -> Statistics:
+        """Return the counts. Only the writing process can count leases; a reader reports 0."""
+        steps, counts = self._steps, self._steps.counts.present()
+        active = len(steps.sites.active_on_disk()) if steps.disk.read_only else len(steps.leases.active)
+        return Statistics(
+            pages=dict(zip(STATES, counts.pages, strict=True)),
+            sites=counts.sites,
+            active_sites=active,
+            leased=len(self._steps.leases),
+            immediate=counts.immediate - self._steps.leases.immediate_out,
+            settle_lost=self._steps.leases.settle_lost,
+            fenced=self._steps.leases.fenced,
+        )
