@@ -2,28 +2,37 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
 
+from webfountain.records import PageRecord
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
     from webfountain.records import Lease, SiteLease, SiteState, State
 
 __all__ = [
     "BucketCensus",
     "Claim",
+    "ImportanceOf",
     "LeaseBatch",
     "ParkRequest",
     "ReassignResult",
     "Refill",
     "RegradeResult",
+    "RevisedBy",
     "SetBack",
     "SiteOrder",
     "Statistics",
 ]
 
+ImportanceOf = Callable[[Sequence[PageRecord]], Sequence[float]]
+"""Returns the importances for a list of records, in order."""
+RevisedBy = Callable[[PageRecord], PageRecord | None]
+"""Returns the record that replaces another one, or None to leave the page unchanged."""
 SiteOrder = Literal["name", "pages", "due", "failed", "changed"]
 """Order of a list of sites: by name, most known URLs first, first due first (active sites before all), most failed URLs
 first, latest change first.

@@ -22,7 +22,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
     from webfountain.records import (
         CensusRow,
@@ -40,11 +40,13 @@ if TYPE_CHECKING:
     )
     from webfountain.store.answers import (
         BucketCensus,
+        ImportanceOf,
         LeaseBatch,
         ParkRequest,
         ReassignResult,
         Refill,
         RegradeResult,
+        RevisedBy,
         SiteOrder,
         Statistics,
     )
@@ -147,9 +149,7 @@ class UrlQueues(Protocol):
         """
         ...
 
-    def reassign(
-        self, site: str, keys: Sequence[bytes], revised: Callable[[PageRecord], PageRecord | None]
-    ) -> ReassignResult:
+    def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
         """Put known pages under other policies.
 
         `revised` returns a record with another policy, trust, depth, importance, source and provenance, or None to
@@ -158,9 +158,7 @@ class UrlQueues(Protocol):
         """
         ...
 
-    def regrade(
-        self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
-    ) -> RegradeResult | None:
+    def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
         """Apply a ranking to the next `n` never-crawled URLs of a site: move those whose class changed.
 
         Each URL keeps its number of arrival. Publishing a ranking does not move any entry. Instead, the owner of a
@@ -171,9 +169,7 @@ class UrlQueues(Protocol):
         """
         ...
 
-    def reweigh(
-        self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
-    ) -> int | None:
+    def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
         """Move those never-crawled URLs among `keys` whose class changed; return how many moved.
 
         This applies importances that changed between two rankings. Each key may occur only once. Leased and immediate

@@ -33,6 +33,7 @@ __all__ = [
     "RETRY",
     "RETRY_SHARE",
     "Candidate",
+    "check_horizon",
     "choose",
     "class_of",
     "recrawl_place",
@@ -118,3 +119,9 @@ def choose(due: Iterable[Candidate], n: int, horizon: Sequence[float]) -> list[C
     retried = dead[:places]
     live.sort()
     return [entry[-1] for entry in live[: n - len(retried)]] + retried
+
+
+def check_horizon(horizon: Sequence[float], lanes: int) -> None:
+    """Raise ValueError if a horizon does not have one time for each lane of its queue."""
+    if len(horizon) != lanes:
+        raise ValueError(f"a lease of this queue needs a horizon of {lanes} times, not {len(horizon)}")

@@ -17,10 +17,10 @@ from webfountain.store.embedded.site_rows import BARRED_SITE, EPOCH_AT
 from webfountain.store.lanes import AT_ONCE, class_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from webfountain.records import Lease, LeaseId, Link, Outcome, PageRecord, SiteLease
-    from webfountain.store.answers import Refill
+    from webfountain.store.answers import ImportanceOf, Refill, RevisedBy
     from webfountain.store.embedded.census import EmbeddedCensus
     from webfountain.store.embedded.change_log import LocalChangeLog
     from webfountain.store.embedded.disk import WriteBatch
@@ -192,9 +192,7 @@ class EmbeddedQueues:
                 self._steps.sites.due_sooner(batch, site, self._steps.site_row(site), due)
         return moved
 
-    def reassign(
-        self, site: str, keys: Sequence[bytes], revised: Callable[[PageRecord], PageRecord | None]
-    ) -> ReassignResult:
+    def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
         """Put known pages under other policies. One or two multi-gets, up to three writes per changed page."""
         if not keys:
             return ReassignResult()
@@ -211,9 +209,7 @@ class EmbeddedQueues:
                     put += 1
         return ReassignResult(put, tuple(leased))
 
-    def regrade(
-        self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
-    ) -> RegradeResult | None:
+    def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
         """Apply a ranking to the next never-crawled URLs of a site. One scan, three writes per URL that moves."""
         active, site = self._steps.leases.under(lease), lease.site
         if active is None:
@@ -232,9 +228,7 @@ class EmbeddedQueues:
                 self._steps.sites.notes.put_regraded(batch, site, epoch, entries[-1].entry)
         return RegradeResult(len(entries), moved, done)
 
-    def reweigh(
-        self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
-    ) -> int | None:
+    def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
         """Move never-crawled URLs to the lanes of their classes. Two multi-gets, three writes per URL that moves."""
         if self._steps.leases.under(lease) is None:
             return None
@@ -296,7 +290,7 @@ class EmbeddedQueues:
         self,
         batch: WriteBatch,
         places: Sequence[PagePlace],
-        importance: Callable[[Sequence[PageRecord]], Sequence[float]],
+        importance: ImportanceOf,
     ) -> int:
         moved = 0
         for place, value in zip(places, importance([place.record for place in places]), strict=True):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webfountain.store.codec import from_sortable, to_sortable
 from webfountain.store.embedded.keys import IMMEDIATE_NEVER, NEVER, RECRAWL, after, arrival_of, waiting_record
-from webfountain.store.lanes import CLASSES, IMMEDIATE, LANES, Candidate, choose
+from webfountain.store.lanes import CLASSES, IMMEDIATE, LANES, Candidate, check_horizon, choose
 
 if TYPE_CHECKING:
     from collections.abc import Container, Sequence
@@ -69,7 +69,7 @@ class SiteQueues:
         """Return up to `n` due entries of the never-crawled lanes, chosen by `choose`."""
         if horizon is None:
             return [self._waiting(item) for item in self._never.in_order(CLASSES, n)]
-        _check(horizon, CLASSES)
+        check_horizon(horizon, CLASSES)
         offered: dict[bytes, Entry] = {}
         due: list[Candidate] = []
         for lane in self._never.lanes(CLASSES):
@@ -83,7 +83,7 @@ class SiteQueues:
         """Return up to `n` due entries of the recrawl lanes, chosen by `choose`, and the next order of each lane after
         them.
         """
-        _check(horizon, LANES)
+        check_horizon(horizon, LANES)
         entries: dict[Candidate, bytes] = {}
         for lane in self._recrawl.lanes(LANES):
             # One more than can be chosen is read, or up to the first that is not due; so one entry is left over if
@@ -215,8 +215,3 @@ def _lane(one: Entry) -> int:
 
 def _first_seen(one: Entry) -> float:
     return 0.0 if one.record is None else one.record.first_seen
-
-
-def _check(horizon: Sequence[float], lanes: int) -> None:
-    if len(horizon) != lanes:
-        raise ValueError(f"a lease needs a horizon of {lanes} times here, not {len(horizon)}")

@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from webfountain.records import DiscoverResult, Lease, LeaseId, PageRecord, SettleResult, SiteLease
+from webfountain.records import DiscoverResult, Lease, LeaseId, SettleResult, SiteLease
 from webfountain.store.answers import LeaseBatch, ReassignResult, RegradeResult
 from webfountain.store.change_log import check_settled
 from webfountain.store.codec import first_record
 from webfountain.store.lanes import AT_ONCE
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
     from webfountain.records import Link, Outcome
-    from webfountain.store.answers import Refill
+    from webfountain.store.answers import ImportanceOf, Refill, RevisedBy
     from webfountain.store.memory.census import MemoryCensus
     from webfountain.store.memory.change_log import MemoryChangeLog
     from webfountain.store.memory.site import MemorySite
@@ -92,9 +92,7 @@ class MemoryQueues:
         home = self._sites.get(site)
         return 0 if home is None else sum(_advance(home, key, due) for key in dict.fromkeys(keys))
 
-    def reassign(
-        self, site: str, keys: Sequence[bytes], revised: Callable[[PageRecord], PageRecord | None]
-    ) -> ReassignResult:
+    def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
         """Put known pages under other policies."""
         put, leased = 0, []
         home = self._sites.get(site)
@@ -110,9 +108,7 @@ class MemoryQueues:
                 put += 1
         return ReassignResult(put, tuple(leased))
 
-    def regrade(
-        self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
-    ) -> RegradeResult | None:
+    def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
         """Apply a ranking to the next never-crawled URLs of a site."""
         home = self._sites.held(lease)
         if home is None:
@@ -127,9 +123,7 @@ class MemoryQueues:
         home.epoch = epoch if done else home.epoch
         return RegradeResult(len(entries), moved, done)
 
-    def reweigh(
-        self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
-    ) -> int | None:
+    def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
         """Move never-crawled URLs to the lanes of their classes."""
         home = self._sites.held(lease)
         if home is None:

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Final, Literal
 import msgspec
 
 from webfountain.records import STATES, Lease, LeaseId, PageRecord, SiteLease, SiteRecord, SiteState
-from webfountain.store.lanes import CLASSES, LANES, Candidate, choose, class_of, recrawl_place
+from webfountain.store.lanes import CLASSES, LANES, Candidate, check_horizon, choose, class_of, recrawl_place
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
+
+    from webfountain.store.answers import ImportanceOf
 
 __all__ = ["Holder", "MemorySite", "Queue"]
 
@@ -94,7 +96,7 @@ class MemorySite:
         """Return whether a page is leased."""
         return key in self._leased
 
-    def reweigh(self, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]) -> int:
+    def reweigh(self, keys: Sequence[bytes], importance: ImportanceOf) -> int:
         """Move the queued URLs among `keys` whose class changed; return how many."""
         moved = 0
         for key, value in zip(keys, importance([self.pages[key] for key in keys]), strict=True):
@@ -114,8 +116,7 @@ class MemorySite:
         """Return up to `n` keys of a queue that are due."""
         lanes = CLASSES if queue == "never-crawled" else LANES
         horizon = [math.inf] * lanes if horizon is None else horizon
-        if len(horizon) != lanes:
-            raise ValueError(f"a lease of the {queue} queue needs a horizon of {lanes} times, not {len(horizon)}")
+        check_horizon(horizon, lanes)
         due: list[Candidate] = []
         for (of, lane), entries in self.lanes.items():
             if of == queue:

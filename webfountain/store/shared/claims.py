@@ -107,8 +107,7 @@ class SharedClaims:
         """Leave letters for a process. One round trip."""
         if letters:
             key = self._letters(owner)
-            for answer in self._connection.send([(key, ("RPUSH", key, *letters)), (key, ("EXPIRE", key, _LETTERS_S))]):
-                self._connection.checked(answer)
+            self._connection.ask_all([(key, ("RPUSH", key, *letters)), (key, ("EXPIRE", key, _LETTERS_S))])
 
     def collect(self, owner: str) -> list[bytes]:
         """Return and delete the letters of a process. One round trip if there are none, else one for each thousand."""

@@ -193,9 +193,13 @@ class ServerConnection:
             raise StoreError(f"{self.shown}: {_one_line(answer)}")
         return answer
 
+    def ask_all(self, commands: Sequence[tuple[bytes, Command]]) -> list[Any]:
+        """Run (key, command) pairs in one round trip per server. Return the answers; raise StoreError for an error."""
+        return [self.checked(answer) for answer in self.send(commands)]
+
     def ask(self, key: bytes, *command: Any) -> Any:
         """Run one command on one key."""
-        return self.checked(self.send([(key, command)])[0])
+        return self.ask_all([(key, command)])[0]
 
     def info(self) -> Mapping[str, Any]:
         """Return the INFO of a server (in a cluster, of one primary)."""

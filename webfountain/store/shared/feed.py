@@ -60,4 +60,4 @@ class ServerFeed:
     def waiting(self) -> int:
         """Return the number of entries that are not done. One round trip."""
         size = (self._key, (_SIZE[self._form], self._key)), (self._key, ("ZCARD", self._taken))
-        return sum(int(self._connection.checked(answer)) for answer in self._connection.send(size))
+        return sum(int(answer) for answer in self._connection.ask_all(size))

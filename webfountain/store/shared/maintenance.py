@@ -203,8 +203,7 @@ class SharedMaintenance:
         self._claims.end_sooner(at=at, ahead=correction.ahead, latest=self._time() + LOCK_S)
         keys = [self._shards.key(shard, "counts") for shard in range(self._shards.count)]
         sent += [(key, ("HSET", key, "latest", int(at))) for key in keys]
-        for answer in self._connection.send(sent):
-            self._connection.checked(answer)
+        self._connection.ask_all(sent)
         logger.warning(
             "%s: the clock was %.0f s ahead when the store was last written; later times are set to now",
             self._connection.shown,

@@ -15,15 +15,15 @@ from webfountain.store.answers import LeaseBatch, ReassignResult, RegradeResult
 from webfountain.store.census_counting import CensusEntry, count_outcome, period_of
 from webfountain.store.change_log import check_settled, entry_of
 from webfountain.store.codec import first_record
-from webfountain.store.lanes import CLASSES, LANES
+from webfountain.store.lanes import CLASSES, LANES, check_horizon
 from webfountain.store.shared.change_log import encode_entry
 from webfountain.store.shared.codec import decode_value, encode_body, encode_page, never_lane
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from webfountain.records import Link, Outcome, PageRecord, SiteLease
-    from webfountain.store.answers import Refill
+    from webfountain.store.answers import ImportanceOf, Refill, RevisedBy
     from webfountain.store.shared.due_times import DueTimes
     from webfountain.store.shared.lives import GuardedShards, ServerLives
 
@@ -55,10 +55,10 @@ class SharedQueues:
     def lease(self, refills: Sequence[Refill]) -> list[LeaseBatch | None]:
         """Lease URLs of active sites. One round trip."""
         for refill in refills:
-            if refill.classes is not None and len(refill.classes) != CLASSES:
-                raise ValueError(f"a lease of the never-crawled queue needs a horizon of {CLASSES} times")
-            if refill.recrawl and len(refill.horizon) != LANES:
-                raise ValueError(f"a lease of the recrawl queue needs a horizon of {LANES} times")
+            if refill.classes is not None:
+                check_horizon(refill.classes, CLASSES)
+            if refill.recrawl:
+                check_horizon(refill.horizon, LANES)
         dealt: list[LeaseBatch | None] = [None] * len(refills)
         sent = {}
         parts = self._shards.by_shard([(refill.lease.site, refill) for refill in refills])
@@ -116,9 +116,7 @@ class SharedQueues:
         self._due_times.ring([self._shards.of(site)] if is_sooner else [])
         return int(moved)
 
-    def reassign(
-        self, site: str, keys: Sequence[bytes], revised: Callable[[PageRecord], PageRecord | None]
-    ) -> ReassignResult:
+    def reassign(self, site: str, keys: Sequence[bytes], revised: RevisedBy) -> ReassignResult:
         """Put known pages under other policies. Two round trips, one if no page changes."""
         names = list(dict.fromkeys(keys))
         values = self._shards.step(site, "read", ["page", site, *names]) if names else []
@@ -134,9 +132,7 @@ class SharedQueues:
         put, leased = self._shards.step(site, "reassign", [site, *entries])
         return ReassignResult(int(put), tuple(leased))
 
-    def regrade(
-        self, lease: SiteLease, importance: Callable[[Sequence[PageRecord]], Sequence[float]], *, epoch: int, n: int
-    ) -> RegradeResult | None:
+    def regrade(self, lease: SiteLease, importance: ImportanceOf, *, epoch: int, n: int) -> RegradeResult | None:
         """Update the next never-crawled URLs of a site from a ranking. Two round trips."""
         site = lease.site
         entries = self._shards.step(site, "regrade_read", [site, lease.token, epoch, n])
@@ -148,9 +144,7 @@ class SharedQueues:
         moved = self._shards.step(site, "regrade_move", [site, lease.token, epoch, done, last_lane, last_order, *moves])
         return None if moved is None else RegradeResult(len(entries), moved, done)
 
-    def reweigh(
-        self, lease: SiteLease, keys: Sequence[bytes], importance: Callable[[Sequence[PageRecord]], Sequence[float]]
-    ) -> int | None:
+    def reweigh(self, lease: SiteLease, keys: Sequence[bytes], importance: ImportanceOf) -> int | None:
         """Move some never-crawled URLs to the lanes of their classes. Two round trips."""
         site = lease.site
         values = self._shards.step(site, "read", ["page", site, *keys]) if keys else []
@@ -215,7 +209,7 @@ class SharedQueues:
 def _moves(
     site: str,
     found: Sequence[tuple[bytes, bytes]],
-    importance: Callable[[Sequence[PageRecord]], Sequence[float]],
+    importance: ImportanceOf,
 ) -> list[list[Any]]:
     """Return the waiting pages whose class changed: key, old value, new lane, new body."""
     records = [(key, value, decode_value(site, value)) for key, value in found]

@@ -176,7 +176,7 @@ class Shards:
         """Return, for each of some shards, the first entry of its sites by due time, with its score."""
         keys = [self.key(shard, "due") for shard in shards]
         sent = [(key, ("ZRANGE", key, 0, 0, "WITHSCORES")) for key in keys]
-        return [self._connection.checked(answer) for answer in self._connection.send(sent)]
+        return self._connection.ask_all(sent)
 
     def barred(self, pages: Mapping[int, Sequence[tuple[bytes, bytes]]]) -> dict[int, list[bool]]:
         """Return, by shard, whether each page (site, key) or its site was forgotten. One round trip."""
@@ -185,7 +185,7 @@ class Shards:
             key = self.key(shard, "barred")
             names = [name for site, page in some for name in (site, site + b"\0" + page)]
             sent.append((key, ("SMISMEMBER", key, *names)))
-        answers = map(self._connection.checked, self._connection.send(sent))
+        answers = self._connection.ask_all(sent)
         return {
             shard: [bool(site or page) for site, page in zip(answer[::2], answer[1::2], strict=True)]
             for shard, answer in zip(pages, answers, strict=True)
@@ -193,19 +193,18 @@ class Shards:
 
     def answers(self, sent: Sequence[tuple[bytes, tuple[Any, ...]]]) -> list[Any]:
         """Return the answers to some commands, each with the key that names its server. One round trip."""
-        return [self._connection.checked(answer) for answer in self._connection.send(sent)] if sent else []
+        return self._connection.ask_all(sent)
 
     def exist(self, name: str, shards: Sequence[int]) -> list[bool]:
         """Return whether some shards have one of their keys. One round trip."""
         sent = [(key, ("EXISTS", key)) for key in (self.key(shard, name) for shard in shards)]
-        return [bool(self._connection.checked(answer)) for answer in self._connection.send(sent)]
+        return [bool(answer) for answer in self._connection.ask_all(sent)]
 
     def delete(self, name: str) -> None:
         """Delete the same key of every shard."""
-        for answer in self._connection.send([((key := self.key(s, name)), ("UNLINK", key)) for s in range(self.count)]):
-            self._connection.checked(answer)
+        self._connection.ask_all([((key := self.key(s, name)), ("UNLINK", key)) for s in range(self.count)])
 
     def read(self, command: str, name: str, *arguments: Any) -> list[Any]:
         """Run one read command on the same key of every shard. Return the answers in order of shard."""
         sent = [(self.key(shard, name), (command, self.key(shard, name), *arguments)) for shard in range(self.count)]
-        return [self._connection.checked(answer) for answer in self._connection.send(sent)]
+        return self._connection.ask_all(sent)

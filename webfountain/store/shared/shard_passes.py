@@ -156,5 +156,4 @@ def _write(connection: ServerConnection, shards: Shards, shard: int, counts: _Co
         sent.append((key, ("UNLINK", key)))
         if found:
             sent.append((key, ("HSET", key, *(each for pair in found.items() for each in pair))))
-    for answer in connection.send(sent):
-        connection.checked(answer)
+    connection.ask_all(sent)

@@ -330,8 +330,7 @@ class _ShardLoader:
 
     def _send(self) -> None:
         sent = [(key, (command, key, *arguments)) for (command, key), arguments in self._writes.items()]
-        for answer in self._connection.send(sent):
-            self._connection.checked(answer)
+        self._connection.ask_all(sent)
         self._writes.clear()
 
 
