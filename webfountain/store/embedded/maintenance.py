@@ -182,10 +182,8 @@ class RevisedDisk:
                 continue
             self._counts.remove(ignored, place.record)
             self._counts.add(ignored, now)
-            if now.state == "never-crawled":
-                self._pages.replace_waiting(self._batch, place, now, arrival_of(place.entry))
-            else:
-                self._pages.replace(self._batch, place, now)
+            arrival = arrival_of(place.entry) if now.state == "never-crawled" else 0
+            self._pages.put(self._batch, site, place.key, now, arrival=arrival, before=place.entry)
         self._note(site, keys[-1], len(keys))
 
     def write(self) -> None:

@@ -116,27 +116,25 @@ class PageRows:
         self._disk.expect_new(batch.size_in_bytes() - before)
         return [entry for entry, _ in entries]
 
-    def replace(self, batch: WriteBatch, place: PagePlace, record: PageRecord) -> bytes:
-        """Write the new record of a page that was fetched, and move its queue entry; return the entry."""
-        sid = site_id(place.site)
-        entry = recrawl_key(sid, *recrawl_place(record), place.key)
-        if entry != place.entry:
-            batch.delete(place.entry)
-            batch.put(entry, b"")
-        batch.put(PAGE + sid + place.key, encode_page(record))
-        return entry
-
-    def replace_waiting(self, batch: WriteBatch, place: PagePlace, record: PageRecord, arrival: int) -> bytes:
-        """Write the new record of a never-crawled page, and move its queue entry to the number `arrival`; return the
-        entry.
+    def put(
+        self, batch: WriteBatch, site: str, key: bytes, record: PageRecord, *, arrival: int, before: bytes | None = None
+    ) -> bytes:
+        """Write the record of a page with its queue entry, in place of the entry `before`; return the entry. `arrival`
+        is its number of arrival, if it is never-crawled.
         """
-        sid = site_id(place.site)
-        lane = class_of(record.importance) if record.immediate is None else IMMEDIATE_NEVER
-        suffix = never_suffix(lane, arrival)
-        batch.delete(place.entry)
-        batch.put(NEVER + sid + suffix, pack_waiting(place.site, place.key, record))
-        batch.put(PAGE + sid + place.key, pointer(suffix))
-        return NEVER + sid + suffix
+        sid = site_id(site)
+        if record.state == "never-crawled":
+            lane = class_of(record.importance) if record.immediate is None else IMMEDIATE_NEVER
+            suffix = never_suffix(lane, arrival)
+            entry, value, waiting = NEVER + sid + suffix, pointer(suffix), pack_waiting(site, key, record)
+        else:
+            entry, value, waiting = recrawl_key(sid, *recrawl_place(record), key), encode_page(record), b""
+        if before is not None and before != entry:
+            batch.delete(before)
+        if before != entry or waiting:
+            batch.put(entry, waiting)
+        batch.put(PAGE + sid + key, value)
+        return entry
 
     def remove(self, batch: WriteBatch, place: PagePlace) -> None:
         """Delete a page and its queue entry."""

@@ -83,10 +83,7 @@ class Steps:
 
     def move(self, batch: WriteBatch, place: PagePlace, record: PageRecord, *, arrival: int = 0) -> PagePlace:
         """Give a page another record that counts in the same way; return its new place."""
-        if record.state == "never-crawled":
-            entry = self.pages.replace_waiting(batch, place, record, arrival)
-        else:
-            entry = self.pages.replace(batch, place, record)
+        entry = self.pages.put(batch, place.site, place.key, record, arrival=arrival, before=place.entry)
         if (active := self.leases.active.get(place.site)) is not None:
             active.queues.note(entry)
         return PagePlace(place.site, place.key, entry, record)

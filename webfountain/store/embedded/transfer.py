@@ -12,7 +12,7 @@ import msgspec
 from webfountain.errors import InputError
 from webfountain.records import STATES, Change
 from webfountain.store import transfer_rows
-from webfountain.store.codec import encode_page, encode_state
+from webfountain.store.codec import encode_state
 from webfountain.store.embedded.counts import Counts, counted_rows, log_bounds
 from webfountain.store.embedded.disk import WriteBatch, open_writing
 from webfountain.store.embedded.keys import (
@@ -21,12 +21,10 @@ from webfountain.store.embedded.keys import (
     CHANGE,
     CLOCK,
     FORMAT,
-    IMMEDIATE_NEVER,
     IMPORTING,
     LEARNED,
     META,
     NAME,
-    NEVER,
     PAGE,
     REGRADE,
     STATE,
@@ -38,16 +36,13 @@ from webfountain.store.embedded.keys import (
     never_suffix,
     number,
     pack_time,
-    pack_waiting,
     place_of,
-    pointer,
-    recrawl_key,
     site_id,
 )
 from webfountain.store.embedded.maintenance import latest
 from webfountain.store.embedded.page_rows import PageRows
 from webfountain.store.embedded.site_rows import SiteRows
-from webfountain.store.lanes import AT_ONCE, class_of, recrawl_place
+from webfountain.store.lanes import AT_ONCE
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -162,11 +157,11 @@ class _StoreLoader:
     def __init__(self, disk: Disk, dropped: int) -> None:
         self._disk = disk
         self._sites = SiteRows(disk)
+        self._pages = PageRows(disk)
         self._counts = Counts(disk)
         self._counts.changes = self._counts.dropped = dropped
         self._is_dated = False  # sites contain the times of their last changes, which only newer versions export
         self._row: SiteRow = []
-        self._sid = b""
 
     def take(self, rows: Sequence[Row]) -> None:
         """Write some rows and their counts."""
@@ -197,33 +192,26 @@ class _StoreLoader:
         self._disk.write(batch)
 
     def _put_site(self, batch: WriteBatch, site: transfer_rows.Site) -> None:
-        name, self._sid = site.site, site_id(site.site)
+        name, sid = site.site, site_id(site.site)
         self._row = [0] * len(STATES) + [site.due, site.first_seen, 0, site.epoch]
         self._sites.touch(name, self._row)
         self._counts.add_sites(1)
-        batch.put(NAME + self._sid, name.encode())
+        batch.put(NAME + sid, name.encode())
         batch.put(due_key(site.due, name), b"")
-        batch.put(STATE + self._sid, encode_state(site.state))
+        batch.put(STATE + sid, encode_state(site.state))
         if site.changed:
             self._is_dated = True
             self._sites.ranks.note(name, site.changed)
         if site.learned:
-            batch.put(LEARNED + self._sid, site.learned)
+            batch.put(LEARNED + sid, site.learned)
         if site.regrading is not None:
             epoch, lane, arrival = site.regrading
-            batch.put(REGRADE + self._sid, number(epoch) + never_suffix(lane, arrival))
+            batch.put(REGRADE + sid, number(epoch) + never_suffix(lane, arrival))
 
     def _put_page(self, batch: WriteBatch, page: transfer_rows.Page) -> None:
         record, key = page.record, page.key
         self._counts.add(self._row, record)
         self._sites.touch(page.site, self._row)
         self._counts.arrivals = max(self._counts.arrivals, page.arrival or 0, record.immediate or 0)
-        if record.state == "never-crawled":
-            hurries = record.immediate is not None
-            turn = record.immediate if hurries else page.arrival
-            suffix = never_suffix(IMMEDIATE_NEVER if hurries else class_of(record.importance), turn or 0)
-            batch.put(PAGE + self._sid + key, pointer(suffix))
-            batch.put(NEVER + self._sid + suffix, pack_waiting(page.site, key, record))
-        else:
-            batch.put(PAGE + self._sid + key, encode_page(record))
-            batch.put(recrawl_key(self._sid, *recrawl_place(record), key), b"")
+        arrival = record.immediate or page.arrival or 0
+        self._pages.put(batch, page.site, key, record, arrival=arrival)
