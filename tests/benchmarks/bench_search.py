@@ -75,8 +75,6 @@ def indexed(folder: Path, texts: Iterable[str]) -> tuple[SearchIndex, float]:
             index.apply(batch, str(number))
             batch = []
     index.apply(batch, "end")
-    while index.merge():  # as the follower does when nothing is new
-        pass
     index.close()  # moves the write-ahead log into the file
     return SearchIndex(folder / "index"), sum(path.stat().st_size for path in folder.iterdir()) / size
 

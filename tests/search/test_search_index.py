@@ -112,21 +112,6 @@ def test_a_phrase_is_found_among_pages_with_its_words(tmp_path: Path) -> None:
     assert found('"new bad"') == set()
 
 
-def test_merging_ends_and_changes_no_answer(tmp_path: Path) -> None:
-    index = SearchIndex(tmp_path / "index")
-    for part in range(30):
-        texts = [f"word{n % 7} of part {part}" for n in range(20)]
-        index.apply(
-            [IndexedText(f"http://a.example/{part}/{n}", "new", 1.0, None, text) for n, text in enumerate(texts)], "1"
-        )
-    before = {each.url for each in index.find("word3 part", SearchFilter(), limit=100)}
-    for _ in range(1000):
-        if not index.merge():
-            break
-    assert not index.merge()
-    assert {each.url for each in index.find("word3 part", SearchFilter(), limit=100)} == before
-
-
 def test_an_index_of_an_older_version_is_built_again(tmp_path: Path) -> None:
     path = tmp_path / "index"
     index = SearchIndex(path)

@@ -60,7 +60,7 @@ class Follower:
     def follow(self, *, until: Callable[[], bool]) -> None:
         """Catch up repeatedly, until told to end."""
         while not until():
-            if not self.catch_up() and not self._index.merge():
+            if not self.catch_up():
                 time.sleep(POLL_S)
 
     def _follow(self, cursor: str | None) -> int:

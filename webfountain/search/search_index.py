@@ -32,8 +32,6 @@ MAX_FOUND: Final = 100
 _RANKED: Final = 5_000
 """Number of newest pages among which the best are chosen, for words that occur in more pages."""
 _FORMAT: Final = 2
-_MERGED: Final = 200
-"""Number of pages of the file that one merge writes at most."""
 _BUSY_S: Final = 30.0
 _NEWEST: Final = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
 _SCHEMA: Final = """
@@ -124,17 +122,6 @@ class SearchIndex:
             self._base.execute("DELETE FROM pages")
             self._base.execute("INSERT INTO words(words) VALUES('delete-all')")
             self._base.execute("DELETE FROM state WHERE name IN ('cursor', 'inserted')")
-
-    def merge(self) -> bool:
-        """Merge segments of the index, which makes it smaller and faster. Return False when nothing is left to do."""
-        with self._step():
-            before = self._base.total_changes
-            # A negative number begins to merge everything into one segment; a positive one goes on with it.
-            rank = _MERGED if self._text("merging") else -_MERGED
-            self._base.execute("INSERT INTO words(words, rank) VALUES('merge', ?)", (rank,))
-            is_working = self._base.total_changes - before >= 2
-            self._put("merging", "1" if is_working else "")
-        return is_working
 
     def close(self) -> None:
         """Close the file. A second call has no effect."""

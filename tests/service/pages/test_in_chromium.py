@@ -46,7 +46,8 @@ class Live(NamedTuple):
     @property
     def paths(self) -> dict[str, str]:
         """Name of each page -> its address."""
-        more = {"site": f"?site={quote(self.seed.rstrip('/'))}", "pages": f"?site={quote(self.seed.rstrip('/'))}"}
+        more = {name: f"?site={quote(self.seed.rstrip('/'))}" for name in ("site", "pages")}
+        more |= {name: f"?url={quote(self.seed)}" for name in ("compare", "links")}
         found = {view.name: self.here + view.path + more.get(view.name, "") for view in VIEWS}
         return found | {
             "home": self.here.split("/collections")[0] + "/",
@@ -91,8 +92,9 @@ def live(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Live]:
     folder = tmp_path_factory.mktemp("live")
     with DemoServer(seed=3, sites=4, pages=120, period=3, latency=0.002) as web:
         file = policy(
-            folder, web.urls, changes={"diff": True}, cycle={"period": "5s"}, politeness={"min_delay": "50ms"}
-        )
+            folder, web.urls, changes={"diff": True}, cycle={"period": "5s"}, politeness={"min_delay": "50ms"},
+            repository={"keep": "all"}, ranking={"every": "1h"},
+        )  # fmt: skip
         line = ["crawl", str(file), f"--store=rocksdb://{folder}/store", "--serve=127.0.0.1:0", "--max-seconds=3600"]
         with started(*line, errors=folder / "errors") as login:
             here = login.split("/login")[0] + "/collections/store"
@@ -210,6 +212,30 @@ def test_a_change_is_found_and_its_difference_read_by_keyboard(chromium: Any, li
         page.keyboard.press("Enter")
         page.wait_for_url("**verdict=changed**")
         assert page.locator("ins").first.is_visible()
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_two_versions_of_a_page_are_compared(chromium: Any, live: Live, session: str, by: str) -> None:
+    with opened(chromium, session) as page:
+        page.goto(f"{live.here}/changes?verdict=changed")
+        page.locator(".change h2 a").first.click()
+        if by == "mouse":
+            page.get_by_role("link", name="Versions of this page, compared").click()
+        else:
+            press_until(page, "Versions of this page, compared")
+            page.keyboard.press("Enter")
+        page.wait_for_url("**/compare?**")
+        assert page.locator("ins, del").count()
+        if by == "mouse":
+            page.get_by_label("Differences").select_option("side")
+            page.get_by_role("button", name="Compare").click()
+        else:
+            press_until(page, "view")
+            page.keyboard.type("side")
+            press_until(page, "Compare")
+            page.keyboard.press("Enter")
+        page.wait_for_url("**view=side**")
+        assert page.locator(".side ins, .side del").count()
 
 
 @pytest.mark.parametrize("by", ["mouse", "keyboard"])
@@ -337,8 +363,9 @@ def test_no_text_of_a_stranger_runs_or_leaves_its_frame(chromium: Any, tmp_path:
         here = login.split("/login")[0] + "/collections/one"
         parts = json.loads(page.evaluate(f"fetch('{here}/tables/pages?format=json&site={SITE}').then(a => a.text())"))
         paths = ["", "/changes", "/changes?view=side", "/sites", f"/site?site={SITE}", f"/pages?site={SITE}", "/policy"]
+        paths += ["/checks", f"/links?url={SITE}/", f"/compare?url={SITE}/1", f"/compare?url={SITE}/1&view=side"]
         paths += [f"/page?url={quote(each['url'])}" for each in parts] + [
-            f"/page?url={quote(each)}" for each in PAYLOADS
+            f"/{name}?url={quote(each)}" for each in PAYLOADS for name in ("page", "compare", "links")
         ]
         for path in paths:
             page.goto(here + path)
