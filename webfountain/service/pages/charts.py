@@ -112,7 +112,7 @@ def histogram(title: str, counts: Sequence[tuple[str, int]]) -> Markup:
                 round(max(height, 0.5), 1),
                 round(middle, 1),
                 round(top - 6, 1),
-                _short(many),
+                f"{many:,}",
                 round(middle, 1),
                 HEIGHT - 6,
                 name,
