@@ -53,8 +53,8 @@ MEANING = {
     "sheets and scripts that a page embeds are not fetched.",
     "network.allow_private": "Allow loopback and private addresses.",
     "network.verify_tls": "Check certificates as browsers do; a site whose certificate fails then has the error "
-    "`certificate`. Off by default, as in most crawlers: pages behind expired certificates are pages still, and a "
-    "crawl sends no secrets. Switch it on where nobody on the way may change what is kept.",
+    "`certificate`. Off by default, as in most crawlers, because pages behind expired certificates are still "
+    "pages. Switch it on if nobody on the network path may change a copy.",
     "content.text": "What is taken from a page, judged for changes and handed on: `all` its visible text, or the "
     "`main` content without navigation, banners and footers.",
     "content.metadata": "Keep what a page says of itself (title, description, language, author, times, canonical URL, "
@@ -111,9 +111,11 @@ MEANING = {
     "Without it importance is trust, where policies tell pages apart by it.",
     "policies.default.topic": "`{ query, min_similarity }`: a page with this similarity (`0.1` unless set) is on "
     "topic. Pages that are on topic by a link's text or their URL, and those within three links of one, go first.",
-    "policies.default.revisit.min_interval": "A page is not fetched again sooner, unless `now` or a sitemap asks.",
-    "policies.default.revisit.max_interval": "A page with a copy is fetched again at the latest then.",
-    "rule": "`[[rule]]`: pages that `match` get this `policy`, this `trust`, or both, whoever links them. `match` is a "
+    "policies.default.revisit.min_interval": "Shortest time until a page is fetched again, except by `now` or a "
+    "sitemap.",
+    "policies.default.revisit.max_interval": "Longest time until a page with a copy is fetched again.",
+    "rule": "`[[rule]]`: pages that `match` get this `policy`, this `trust`, or both, whichever page links to "
+    "them. `match` is a "
     "host (`example.org` that one alone, `*.example.org` with all below it), a regular expression searched in the URL, "
     "or a list of them. The first rule that matches counts. Without `trust` the policy's holds; without `policy` the "
     "inherited one stays.",
@@ -122,7 +124,7 @@ MEANING = {
     "times, `status`, `language` or `language_not` (lists), `similarity` or `similarity_below`, `duplicates` (share of "
     "its site's pages); or `discovered` alone: the share, and `count`, of the pages discovered through it that were "
     "switched to the same policy.",
-    "conflict.rule": "Which policy and trust a page has that several links find: those of the `first`, the "
+    "conflict.rule": "Policy and trust of a page that several links lead to: those of the `first`, the "
     "`most-trusted` or the `least-trusted` link.",
 }
 """Each key of a policy file in a sentence."""

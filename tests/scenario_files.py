@@ -21,6 +21,7 @@ ROOMS = {
 SCENARIOS: dict[str, tuple[str, ...]] = {
     "rules of the code, the documents and the tests": (
         "test_dependencies",
+        "test_documented_commands",
         "test_documents",
         "test_floors",
         "test_house",

@@ -49,7 +49,7 @@ def test_bytes_that_are_no_text_are_one_line(url: str, capfd: pytest.CaptureFixt
 
 @pytest.mark.parametrize("text", ["nan", "inf", "-inf", "1_000", "1e9", "0x10", "\uff11", "", " 1", "\udcff"])
 def test_what_python_takes_for_a_number_is_not_yet_a_time(text: str) -> None:
-    with pytest.raises(InputError, match="is no time"):
+    with pytest.raises(InputError, match="is not a time"):
         options.time_of(text)
 
 

@@ -69,7 +69,7 @@ def write_policy(folder: Path, web: DemoServer, *, name: str = "cli") -> Path:
     return path
 
 
-class Crawled:
+class CrawledStore:
     """A store that a real crawl filled, and what that crawl printed."""
 
     def __init__(self, folder: Path, web: DemoServer) -> None:
@@ -85,8 +85,8 @@ class Crawled:
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory, web: DemoServer) -> Crawled:
-    return Crawled(tmp_path_factory.mktemp("crawled"), web)
+def crawled(tmp_path_factory: pytest.TempPathFactory, web: DemoServer) -> CrawledStore:
+    return CrawledStore(tmp_path_factory.mktemp("crawled"), web)
 
 
 def printed(capfd: pytest.CaptureFixture[str], *arguments: object) -> str:
@@ -107,14 +107,14 @@ def refused(capfd: pytest.CaptureFixture[str], *arguments: object) -> tuple[int,
 
 
 def test_a_crawl_until_idle_holds_every_page_exactly_as_the_server_has_it(
-    crawled: Crawled, capfd: pytest.CaptureFixture[str]
+    crawled: CrawledStore, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rows = [json.loads(row) for row in printed(capfd, "pages", "--store", crawled.url, "--jsonl").splitlines()]
     held = {row["url"]: row["digest"] for row in rows if row["state"] == "crawled"}
     assert held.items() >= crawled.truth.items()
 
 
-def test_the_report_has_the_promised_fields_and_its_sums_agree(crawled: Crawled) -> None:
+def test_the_report_has_the_promised_fields_and_its_sums_agree(crawled: CrawledStore) -> None:
     """DESIGN.md section 7, "Outcomes"."""
     promised = set(outcomes := ("new", "changed", "minor", "same", "not_modified", "redirected", "gone", "failed"))
     promised |= {"pages_fetched", "refused_by_robots", "by_status", "links_seen", "links_out_of_scope", "waiting"}
@@ -129,13 +129,15 @@ def test_the_report_has_the_promised_fields_and_its_sums_agree(crawled: Crawled)
     assert report["url_cache_hit_rate"] == pytest.approx(1 - asked / (asked + report["duplicates_by_cache"]))
 
 
-def test_a_crawl_ends_with_words_that_say_where_the_pages_lie(crawled: Crawled) -> None:
+def test_a_crawl_ends_with_words_that_say_where_the_pages_lie(crawled: CrawledStore) -> None:
     assert "nothing is left to fetch" in crawled.ended.stdout
     assert f"webfountain status --store {crawled.url}" in crawled.ended.stdout
     assert "Traceback" not in crawled.ended.stderr
 
 
-def test_cat_prints_the_bytes_whose_digest_the_record_has(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:
+def test_cat_prints_the_bytes_whose_digest_the_record_has(
+    crawled: CrawledStore, capfd: pytest.CaptureFixture[str]
+) -> None:
     url, digest = next(iter(crawled.truth.items()))
     body = printed(capfd, "cat", url, "--store", crawled.url)
     assert hashlib.sha1(body.encode()).hexdigest() == digest
@@ -146,7 +148,7 @@ def test_cat_prints_the_bytes_whose_digest_the_record_has(crawled: Crawled, capf
     assert document["title"]
 
 
-def test_status_counts_what_the_crawl_found(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:
+def test_status_counts_what_the_crawl_found(crawled: CrawledStore, capfd: pytest.CaptureFixture[str]) -> None:
     document = json.loads(printed(capfd, "status", "--store", crawled.url, "--json"))
     assert document["pages"]["crawled"] == crawled.report["new"]
     assert document["sites"] == 2
@@ -157,7 +159,7 @@ def test_status_counts_what_the_crawl_found(crawled: Crawled, capfd: pytest.Capt
     assert "no crawl is running" in text, "the estimate is of nobody's care"
 
 
-def test_sites_and_pages_are_tables_for_people(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:
+def test_sites_and_pages_are_tables_for_people(crawled: CrawledStore, capfd: pytest.CaptureFixture[str]) -> None:
     sites = printed(capfd, "sites", "--store", crawled.url).splitlines()
     assert len(sites) == 3
     document = json.loads(printed(capfd, "sites", "--store", crawled.url, "--json"))
@@ -166,7 +168,7 @@ def test_sites_and_pages_are_tables_for_people(crawled: Crawled, capfd: pytest.C
     assert len(rows.splitlines()) == 1 + document[0]["pages"]["crawled"]
 
 
-def test_texts_since_a_time_are_what_came_after_it(crawled: Crawled, capfd: pytest.CaptureFixture[str]) -> None:
+def test_texts_since_a_time_are_what_came_after_it(crawled: CrawledStore, capfd: pytest.CaptureFixture[str]) -> None:
     rows = [json.loads(row) for row in printed(capfd, "texts", "--store", crawled.url, "--jsonl").splitlines()]
     texts = {row["url"]: row for row in rows if row["text"] is not None}
     assert texts.keys() >= crawled.truth.keys()
@@ -180,8 +182,8 @@ def test_texts_since_a_time_are_what_came_after_it(crawled: Crawled, capfd: pyte
     assert [json.loads(row) for row in rest] == rows[len(rows) // 2 + 1 :]
 
 
-def test_changes_are_told_once_to_who_goes_on_with_their_cursor(
-    crawled: Crawled, capfd: pytest.CaptureFixture[str]
+def test_changes_are_reported_once_to_who_goes_on_with_their_cursor(
+    crawled: CrawledStore, capfd: pytest.CaptureFixture[str]
 ) -> None:
     rows = [json.loads(row) for row in printed(capfd, "changes", "--store", crawled.url, "--jsonl").splitlines()]
     assert {row["url"] for row in rows} >= crawled.truth.keys()
@@ -202,7 +204,7 @@ def test_changes_are_told_once_to_who_goes_on_with_their_cursor(
     "listing",
     [("pages", "--jsonl"), ("texts",), ("texts", "--jsonl"), ("changes",), ("sites",), ("status",), ("--help",)],
 )
-def test_a_closed_pipe_ends_a_listing_quietly(crawled: Crawled, listing: tuple[str, ...]) -> None:
+def test_a_closed_pipe_ends_a_listing_quietly(crawled: CrawledStore, listing: tuple[str, ...]) -> None:
     """`webfountain pages | head -1`."""
     process = subprocess.Popen(
         command(*listing),
@@ -219,7 +221,7 @@ def test_a_closed_pipe_ends_a_listing_quietly(crawled: Crawled, listing: tuple[s
 
 
 def test_evolution_reads_a_store_that_was_crawled_once_and_says_so(
-    crawled: Crawled, capfd: pytest.CaptureFixture[str]
+    crawled: CrawledStore, capfd: pytest.CaptureFixture[str]
 ) -> None:
     status, line = refused(capfd, "evolution", "--store", crawled.url)
     assert status == 2
@@ -313,7 +315,7 @@ def test_a_running_crawl_takes_now_and_forget_is_seen_and_ends_well(
 def test_without_a_crawl_now_waits_and_forget_acts_at_once(
     tmp_path: Path, web: DemoServer, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    crawled = Crawled(tmp_path, web)
+    crawled = CrawledStore(tmp_path, web)
     url, other = list(crawled.truth)[:2]
     assert "waiting for the next crawl" in printed(capfd, "now", url, "--store", crawled.url)
     assert len(Inbox(crawled.folder / "inbox").waiting()) == 1
@@ -326,7 +328,7 @@ def test_without_a_crawl_now_waits_and_forget_acts_at_once(
     assert refused(capfd, "pages", "--site", f"http://{site}", "--store", crawled.url)[0] == 2
 
 
-def test_a_store_of_another_collection_is_refused(crawled: Crawled, web: DemoServer, tmp_path: Path) -> None:
+def test_a_store_of_another_collection_is_refused(crawled: CrawledStore, web: DemoServer, tmp_path: Path) -> None:
     other = write_policy(tmp_path, web, name="other")
     ended = call("crawl", other, "--store", crawled.url, cwd=tmp_path)
     assert ended.returncode == 2
@@ -421,7 +423,7 @@ def test_a_mistake_is_one_line_that_names_it_and_status_two(
     assert words in line
 
 
-def test_looking_into_a_folder_without_a_store_makes_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+def test_reading_a_folder_without_a_store_makes_none(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     status, line = refused(capfd, "status", "--store", f"rocksdb://{tmp_path}")
     assert status
     assert str(tmp_path) in line
@@ -465,7 +467,7 @@ def test_evolution_of_a_trace_is_a_document_a_table_and_figures(
     assert "4" in printed(capfd, *two, "--start", "2020-01-01", "--days", "100").splitlines()[2]
 
 
-def test_policy_check_tells_good_from_bad_in_one_go(
+def test_policy_check_separates_good_from_bad_in_one_go(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -603,7 +605,7 @@ def test_a_crawl_imports_nothing_for_what_it_does_not_use(tmp_path: Path) -> Non
     }
 
 
-def test_looking_needs_neither_scrapy_nor_numpy() -> None:
+def test_reading_needs_neither_scrapy_nor_numpy() -> None:
     """`status` must answer at once: what it imports is what it costs."""
     code = (
         "import sys; from webfountain.cli import main; main(['status', '--store', 'rocksdb://x']); print(*sys.modules)"

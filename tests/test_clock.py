@@ -11,7 +11,7 @@ import pytest
 from webfountain.clock import Clock, ManualClock, SystemClock
 
 
-def test_the_system_clock_tells_utc_seconds_and_never_runs_backwards() -> None:
+def test_the_system_clock_returns_utc_seconds_and_never_runs_backwards() -> None:
     clock: Clock = SystemClock()
     times = [clock.now() for _ in range(1000)]
     assert times == sorted(times)
@@ -110,7 +110,7 @@ def test_small_differences_are_no_steps(machine: Machine, caplog: pytest.LogCapt
     assert not caplog.messages
 
 
-def test_a_manual_clock_moves_only_when_told() -> None:
+def test_a_manual_clock_moves_only_when_set() -> None:
     clock = ManualClock(10.0)
     assert clock.now() == clock.now() == 10.0
     assert clock.advance(2.5) == clock.now() == 12.5

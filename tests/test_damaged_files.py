@@ -141,7 +141,7 @@ def test_a_crawl_with_everything_on_is_whole(kept: Path, capfd: pytest.CaptureFi
 
 
 @pytest.mark.parametrize(("seeds", "every"), [(range(1), 12), pytest.param(range(TURNS), 1, marks=pytest.mark.soak)])
-def test_damage_is_told_mended_and_gone_on_without(
+def test_damage_is_reported_repaired_and_survived(
     kept: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], seeds: range, every: int
 ) -> None:
     """Status 0 or 1, a repair makes it whole, and so does a crawl that goes on without one."""

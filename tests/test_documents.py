@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 DOCUMENTS = [README, ROOT / "CHANGELOG.md", ROOT / "tests" / "benchmarks" / "README.md", *sorted(DOCS.rglob("*.md"))]
 PAGES_FOR_USERS = [README, *sorted(DOCS.glob("*.md"))]
-FENCE = re.compile(r"^```(\w*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
+FENCE = re.compile(r"^```([\w -]*)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 MINIMAL = """
 [collection]
 name = "x"
@@ -42,7 +42,7 @@ def prose(text: str) -> str:
 
 def typed(text: str) -> list[str]:
     """Command lines of a document that begin with `webfountain`."""
-    blocks = "\n".join(block for language, block in FENCE.findall(text) if not language)
+    blocks = "\n".join(block for language, block in FENCE.findall(text) if language in ("", "sh"))
     lines = [re.split(r"\s{2,}#", line.replace("\\\n", " "))[0] for line in blocks.splitlines()]
     inline = [" ".join(each.split()) for each in re.findall(r"`(webfountain [^`]+)`", FENCE.sub("", text))]
     return [line.strip() for line in (*lines, *inline) if line.strip().startswith("webfountain ")]

@@ -188,7 +188,9 @@ LINES: dict[str, Mistake] = {
     "a folder without a store": Mistake("status --store rocksdb://folder", "there is no store here", 1),
     "a store in memory": Mistake("pages --store memory:", "nothing to read"),
     "a server that is not there": Mistake("status --store redis://127.0.0.1:1/0", "127.0.0.1:1", 1),
-    "a server's parameter of no kind": Mistake("status --store redis://127.0.0.1:1/0?shard=3", "shard is no parameter"),
+    "a server's parameter of no kind": Mistake(
+        "status --store redis://127.0.0.1:1/0?shard=3", "shard is not a parameter"
+    ),
     "a state of no kind": Mistake("pages --state done", "'done' is not one of"),
     "a site that is not known": Mistake("pages --site https://example.net", "webfountain sites"),
     "a site without a scheme": Mistake("forget --site example.org", "did you mean https://example.org/?"),
@@ -202,9 +204,9 @@ LINES: dict[str, Mistake] = {
     "now by mail": Mistake("now mailto:me@example.org", "is not an absolute"),
     "a time in words": Mistake("texts --since yesterday", "'yesterday' is no time"),
     "a day that is none": Mistake("texts --since 2026-02-30", "'2026-02-30' is no time"),
-    "a cursor of another store": Mistake("texts --since 00000000-1", "is no cursor of this store's change log"),
-    "a list's cursor of another store": Mistake("changes --since 0000000x-1", "is no time"),
-    "changes of no cursor": Mistake("changes --since 00000000-1", "is no cursor of this store's change log"),
+    "a cursor of another store": Mistake("texts --since 00000000-1", "is not a cursor of this store's change log"),
+    "a list's cursor of another store": Mistake("changes --since 0000000x-1", "is not a time"),
+    "changes of no cursor": Mistake("changes --since 00000000-1", "is not a cursor of this store's change log"),
     "explain from an unknown page": Mistake(
         "explain https://example.org/y --from https://example.org/never --collection good.toml",
         "the page is not known here",

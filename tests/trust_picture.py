@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from tests.frontier.drive import Answer
     from webfountain.records import Fetch
 
-__all__ = ["PICTURE", "RULES", "WEB", "Shown", "crawled", "draw"]
+__all__ = ["PICTURE", "RULES", "WEB", "HeldPage", "crawled", "draw"]
 
 PICTURE = Path(__file__).resolve().parents[1] / "docs" / "trust.svg"
 
@@ -59,7 +59,7 @@ allow_private = true
 """
 
 
-class Shown(NamedTuple):
+class HeldPage(NamedTuple):
     """What the crawl holds of a page."""
 
     policy: str
@@ -67,7 +67,7 @@ class Shown(NamedTuple):
     depth: int
 
 
-def crawled() -> dict[str, Shown]:
+def crawled() -> dict[str, HeldPage]:
     """Host and path of each known page -> its policy and trust, when the crawl has come to rest."""
 
     def answer(fetch: Fetch, at: float) -> Answer:
@@ -81,12 +81,12 @@ def crawled() -> dict[str, Shown]:
     drive = Drive(parse_collection(RULES + _MORE, Path("example.toml")), answer, recrawl=False)
     drive.run()
     return {
-        record.url.removeprefix("http://"): Shown(record.policy, record.trust, record.depth)
+        record.url.removeprefix("http://"): HeldPage(record.policy, record.trust, record.depth)
         for _, record in drive.store.pages.records()
     }
 
 
-def draw(pages: dict[str, Shown], file: Path) -> None:
+def draw(pages: dict[str, HeldPage], file: Path) -> None:
     """A column for each hop, a disc for each page: its area is its trust, its colour its policy."""
     from webfountain.lab.figures import COLOURS, figure
 

@@ -88,8 +88,8 @@ class NextRequestTimes:
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
         """Put a watch around the scheduler's method."""
-        watch = cls(Path(crawler.settings["TEST_TIMES"]))
-        plain, seconds, clock = FountainScheduler.next_request, watch._seconds, time.thread_time
+        observed = cls(Path(crawler.settings["TEST_TIMES"]))
+        plain, seconds, clock = FountainScheduler.next_request, observed._seconds, time.thread_time
 
         def next_request(self: FountainScheduler) -> Request | None:
             before = clock()
@@ -98,8 +98,8 @@ class NextRequestTimes:
             return request
 
         FountainScheduler.next_request = next_request  # type: ignore[method-assign]
-        crawler.signals.connect(watch.write, signals.engine_stopped)
-        return watch
+        crawler.signals.connect(observed.write, signals.engine_stopped)
+        return observed
 
     def write(self) -> None:
         """Median, 99th percentile and number of calls."""

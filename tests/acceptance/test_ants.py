@@ -193,9 +193,9 @@ def test_a_signal_ends_a_crawl_though_one_of_its_ants_hangs_and_the_others_end_w
 
 
 def test_a_signal_goes_to_each_ant_and_to_who_waits_for_the_store(tmp_path: Path) -> None:
-    told: list[str] = []
+    printed: list[str] = []
     command = [sys.executable, "-c", "import time; time.sleep(600)"]
-    with AntProcesses(command, tmp_path, [None, None], on_stop=lambda: told.append("told")) as troop:
+    with AntProcesses(command, tmp_path, [None, None], on_stop=lambda: printed.append("stopped")) as troop:
         os.kill(os.getpid(), signal.SIGINT)
         for _ in troop.until_ended(60.0):
             pass
@@ -203,7 +203,7 @@ def test_a_signal_goes_to_each_ant_and_to_who_waits_for_the_store(tmp_path: Path
         with pytest.raises(SystemExit) as ended:
             troop.require_begun()
         assert ended.value.code == 0
-    assert told == ["told"]
+    assert printed == ["stopped"]
 
 
 @pytest.mark.parametrize("child", ["", "valkey", "--repository"], ids=["at once", "with its server", "with its ants"])

@@ -61,18 +61,18 @@ def entries_of(store: Path) -> list[Change]:
         opened.close()
 
 
-def check_page(record: PageRecord | None, told: list[Change]) -> bool:
+def check_page(record: PageRecord | None, printed: list[Change]) -> bool:
     """What the log tells of one page follows from copy to copy to what its record says; False where it has left."""
-    for before, entry in zip([None, *told], told, strict=False):
+    for before, entry in zip([None, *printed], printed, strict=False):
         if before is not None and entry.before is not None:
             assert entry.before == before.digest or before.digest is None, (entry.url, before, entry)
-    if {entry.verdict for entry in told} > {"new", *CHANGES}:
+    if {entry.verdict for entry in printed} > {"new", *CHANGES}:
         return False
     assert record is not None
-    assert told[0].verdict == "new", record.url
-    assert all(entry.verdict in CHANGES for entry in told[1:]), record.url
-    assert sum(entry.verdict == "changed" for entry in told) == record.changes, record.url
-    assert told[-1].digest == record.digest, record.url
+    assert printed[0].verdict == "new", record.url
+    assert all(entry.verdict in CHANGES for entry in printed[1:]), record.url
+    assert sum(entry.verdict == "changed" for entry in printed) == record.changes, record.url
+    assert printed[-1].digest == record.digest, record.url
     return True
 
 
@@ -80,13 +80,13 @@ def check_log(store: Path) -> list[Change]:
     """Every change that a record tells is an entry, once, and no entry tells of anything else."""
     entries = entries_of(store)
     assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1))
-    told: dict[str, list[Change]] = defaultdict(list)
+    printed: dict[str, list[Change]] = defaultdict(list)
     for entry in entries:
-        told[entry.url].append(entry)
+        printed[entry.url].append(entry)
     known = {record.url: record for record in records(store)}
     held = {record.url for record in known.values() if record.state == "crawled" and record.duplicate_of is None}
-    assert held <= told.keys()
-    stayed = sum(check_page(known.get(url), entries) for url, entries in told.items())
+    assert held <= printed.keys()
+    stayed = sum(check_page(known.get(url), entries) for url, entries in printed.items())
     assert stayed > 0.9 * len(held)
     return entries
 

@@ -60,9 +60,9 @@ def catches_sigterm(process: int) -> bool:
 
 def ended(process: subprocess.Popen[bytes]) -> tuple[int, float]:
     """Its status after SIGTERM, and after how long."""
-    told = time.monotonic()
+    printed = time.monotonic()
     process.send_signal(signal.SIGTERM)
-    return process.wait(90.0), time.monotonic() - told
+    return process.wait(90.0), time.monotonic() - printed
 
 
 @pytest.mark.parametrize(("options", "page_s"), [((), 0.1), ((), 30.0), (("--ants=2",), 0.1)], ids=str)

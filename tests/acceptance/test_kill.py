@@ -61,7 +61,7 @@ def check_copies(store: Path) -> None:
     assert checked.returncode == 0, checked.stdout[-2000:] + checked.stderr[-2000:]
 
 
-class Disturbed:
+class KilledCrawl:
     """One crawl that is killed `kills` times, each time after a random number of further visits."""
 
     def __init__(self, server: DemoServer, collection: Path, store: Path, rng: random.Random, *, pages: int) -> None:
@@ -103,7 +103,7 @@ class Disturbed:
         crawl.kill()
 
 
-def compare(folder: Path, *, runs: int, pages: int, kills: int, seed: int) -> list[Disturbed]:
+def compare(folder: Path, *, runs: int, pages: int, kills: int, seed: int) -> list[KilledCrawl]:
     """One undisturbed crawl, and `runs` crawls that are killed; raises where they differ."""
     with DemoServer(seed=seed, sites=8, pages=pages, period=0, latency=0.001) as server:
         collection = policy(folder, server.urls, policies__default={"revisit": {"min_interval": "1h"}})
@@ -113,7 +113,7 @@ def compare(folder: Path, *, runs: int, pages: int, kills: int, seed: int) -> li
         found = []
         for number in range(runs):
             store = folder / f"killed-{number}"
-            crawl = Disturbed(server, collection, store, random.Random(1000 * seed + number), pages=pages)
+            crawl = KilledCrawl(server, collection, store, random.Random(1000 * seed + number), pages=pages)
             crawl.run(kills)
             assert facts(store) == expected
             check_copies(store)

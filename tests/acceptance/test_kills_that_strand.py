@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.crawls import policy
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -61,10 +61,10 @@ def slow(pages: int, seed: int) -> dict[str, float]:
     return {f"/{number}": rng.choices((0.02, 2.6, 5.5), (90, 8, 2))[0] for number in range(pages)}
 
 
-def answering(pages: int, seconds: dict[str, float]) -> Callable[[Asked], Answer]:
+def answering(pages: int, seconds: dict[str, float]) -> Callable[[ReceivedRequest], Answer]:
     """A tree of pages, each with three children."""
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         time.sleep(seconds.get(asked.path, 0.0))
         number = int(asked.path[1:])
         children = (child for child in range(3 * number + 1, 3 * number + 4) if child < pages)

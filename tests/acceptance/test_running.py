@@ -72,7 +72,7 @@ def printed(*arguments: str) -> bytes:
     return done.stdout
 
 
-def test_status_pages_and_sites_tell_of_a_running_crawl(crawl: Crawl, server: DemoServer, store: Path) -> None:
+def test_status_pages_and_sites_describe_a_running_crawl(crawl: Crawl, server: DemoServer, store: Path) -> None:
     where = f"--store=rocksdb://{store}"
     status = json.loads(printed("status", where, "--json"))
     assert status["pages"]["crawled"] >= 10

@@ -69,7 +69,7 @@ CASES = {
 }
 
 
-class Crawled(NamedTuple):
+class CrawlEnd(NamedTuple):
     """What the crawl of all cases left."""
 
     folder: Path
@@ -98,7 +98,7 @@ def command(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
+def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CrawlEnd]:
     folder = tmp_path_factory.mktemp("redirects")
     hops: dict[str, str] = {}
 
@@ -124,7 +124,7 @@ def crawled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Crawled]:
         assert "Traceback" not in ended.stderr, ended.stderr
         report = json.loads((folder / "report.json").read_text())
         rows = [json.loads(row) for row in command(folder, "pages", "--jsonl").stdout.splitlines()]
-        yield Crawled(folder, ports, ended, report, {row["url"]: row for row in rows})
+        yield CrawlEnd(folder, ports, ended, report, {row["url"]: row for row in rows})
 
 
 FOLLOWED = [name for name, case in CASES.items() if "://" in case.end]
@@ -132,7 +132,7 @@ REFUSED = [name for name in CASES if name not in FOLLOWED]
 
 
 @pytest.mark.parametrize("name", FOLLOWED)
-def test_the_form_that_a_seed_redirects_to_is_crawled_in_its_place(crawled: Crawled, name: str) -> None:
+def test_the_form_that_a_seed_redirects_to_is_crawled_in_its_place(crawled: CrawlEnd, name: str) -> None:
     case = CASES[name]
     end = crawled.url(case.end)
     assert crawled.pages[end]["state"] == "crawled"
@@ -144,7 +144,7 @@ def test_the_form_that_a_seed_redirects_to_is_crawled_in_its_place(crawled: Craw
 
 
 @pytest.mark.parametrize("name", REFUSED)
-def test_any_other_target_of_a_seed_is_refused_and_the_summary_says_why(crawled: Crawled, name: str) -> None:
+def test_any_other_target_of_a_seed_is_refused_and_the_summary_says_why(crawled: CrawlEnd, name: str) -> None:
     case = CASES[name]
     seed = crawled.url(case.seed)
     [found] = [each for each in crawled.report["seeds_without_pages"] if each["url"] == seed]
@@ -155,13 +155,13 @@ def test_any_other_target_of_a_seed_is_refused_and_the_summary_says_why(crawled:
         assert crawled.pages[seed]["target"] == crawled.url(case.hops[case.seed])
 
 
-def test_a_seed_without_a_page_makes_the_status_one_where_that_is_asked_for(crawled: Crawled) -> None:
+def test_a_seed_without_a_page_makes_the_status_one_where_that_is_asked_for(crawled: CrawlEnd) -> None:
     assert crawled.ended.returncode == 1
     last = crawled.ended.stderr.splitlines()[-1]
     assert last.startswith(f"webfountain: --strict: {len(REFUSED)} seeds gave no page: ")
 
 
-def test_status_and_explain_say_why_a_seed_has_no_page(crawled: Crawled) -> None:
+def test_status_and_explain_say_why_a_seed_has_no_page(crawled: CrawlEnd) -> None:
     status = command(crawled.folder, "status").stdout
     assert f"{len(REFUSED)} seeds brought no page" in status
     away, other = crawled.url("H://away.test/"), crawled.url("H://other.test/")

@@ -145,7 +145,7 @@ def test_ants_of_a_server_that_is_emptied_end_with_one_line_and_status_1(tmp_pat
             assert troop.wait(240.0) == [1, 1]
             assert "Traceback" not in troop.said()
             for file in troop.errors:
-                assert file.read_text().splitlines()[-1].count("the store is gone: its server was emptied") == 1
+                assert file.read_text().splitlines()[-1].count("the store is gone, because its server was emptied") == 1
 
 
 @pytest.mark.soak

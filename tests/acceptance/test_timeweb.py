@@ -31,7 +31,7 @@ DAYS_S = (1.0, 4.0, 12.0)
 holds of a day holds of each."""
 
 
-class Watched(NamedTuple):
+class TimedPages(NamedTuple):
     """A crawl as the server and the live store saw it: fresh share by virtual day, the last truth, what is known."""
 
     fresh: dict[int, float]
@@ -45,7 +45,7 @@ class Watched(NamedTuple):
         return sum(days) / len(days)
 
 
-def watch(archive: Path, folder: Path, *, days: int, day_s: float = 1.0) -> Watched:
+def observed(archive: Path, folder: Path, *, days: int, day_s: float = 1.0) -> TimedPages:
     """Crawl for so many virtual days, looking once a day."""
     store = folder / "store"
     with TimeServer(archive, rate=DAY / day_s, origin=START, latency=0.002) as server:
@@ -64,15 +64,15 @@ def watch(archive: Path, folder: Path, *, days: int, day_s: float = 1.0) -> Watc
             for day in range(1, days + 1):
                 time.sleep(max(0.0, start + day * day_s - time.time()))
                 if day >= 10:
-                    fresh[day], truth, known = _look(server, store)
+                    fresh[day], truth, known = _check(server, store)
             visits = server.log()
             assert crawl.process.poll() is None, crawl.errors.read_text()
             crawl.terminate()
             assert crawl.wait(10) == 0
-        return Watched(fresh, truth, known, visits)
+        return TimedPages(fresh, truth, known, visits)
 
 
-def _look(server: TimeServer, store: Path) -> tuple[float, Truth, dict[str, PageRecord]]:
+def _check(server: TimeServer, store: Path) -> tuple[float, Truth, dict[str, PageRecord]]:
     """The live store first, then what was true when it had been read."""
     known = {record.url: record for record in records(store)}
     truth = server.truth(time.time())
@@ -80,7 +80,7 @@ def _look(server: TimeServer, store: Path) -> tuple[float, Truth, dict[str, Page
     return freshness(truth, digests), truth, known
 
 
-def check(observed_time: Watched, *, day_s: float = 1.0) -> None:
+def check(observed_time: TimedPages, *, day_s: float = 1.0) -> None:
     """What holds at any length."""
     missing = observed_time.truth.pages.keys() - observed_time.known.keys()
     assert not missing, f"{len(missing)} reachable pages are not known: {sorted(missing)[:5]}"
@@ -105,7 +105,7 @@ def test_the_copy_of_two_real_sites_is_fresh_after_twenty_days(shared_data: Path
     for day_s in DAYS_S:
         folder = tmp_path / f"{day_s}"
         folder.mkdir()
-        observed_time = watch(shared_data / "timeweb" / "timeweb.zip", folder, days=20, day_s=day_s)
+        observed_time = observed(shared_data / "timeweb" / "timeweb.zip", folder, days=20, day_s=day_s)
         print(observed_time.fresh)
         if observed_time.mean(15, 20) >= 0.93 and observed_time.truth.pages.keys() <= observed_time.known.keys():
             break
@@ -116,7 +116,7 @@ def test_the_copy_of_two_real_sites_is_fresh_after_twenty_days(shared_data: Path
 @pytest.mark.shared
 @pytest.mark.soak
 def test_the_copy_of_two_real_sites_stays_fresh_for_sixty_days(shared_data: Path, tmp_path: Path) -> None:
-    observed_time = watch(shared_data / "timeweb" / "timeweb.zip", tmp_path, days=60)
+    observed_time = observed(shared_data / "timeweb" / "timeweb.zip", tmp_path, days=60)
     print(f"days 10-60: {observed_time.mean(10, 60):.4f}, day 60: {observed_time.fresh[60]:.4f}", observed_time.fresh)
     check(observed_time)
     assert observed_time.mean(10, 60) >= 0.93

@@ -148,7 +148,7 @@ def _ampersands() -> bytes:
     return packed.compress(head) + b"".join(packed.compress(b"&" * 1_000_000) for _ in range(50)) + packed.flush()
 
 
-class Found(NamedTuple):
+class TurnCounts(NamedTuple):
     """What a crawl did for the good site."""
 
     settled: int
@@ -157,7 +157,7 @@ class Found(NamedTuple):
     sitemaps: int
 
 
-def crawl(folder: Path, neighbours: Callable[[], list[Site]], seconds: int) -> Found:
+def crawl(folder: Path, neighbours: Callable[[], list[Site]], seconds: int) -> TurnCounts:
     """Crawl the good site and its neighbours for some time."""
     folder.mkdir()
     with ExitStack() as stack:
@@ -176,7 +176,7 @@ def crawl(folder: Path, neighbours: Callable[[], list[Site]], seconds: int) -> F
         assert sum(each.asked["page"] for each in crowd) >= 4 * len(crowd), "the hostile pages are asked for"
     own = [each for each in records(folder / "store") if each.url.startswith(good.base) and each.state == "crawled"]
     settled, changed = sum(1 + each.checks for each in own), sum(each.changes for each in own)
-    return Found(settled, changed, good.asked["robots"], good.asked["sitemap"])
+    return TurnCounts(settled, changed, good.asked["robots"], good.asked["sitemap"])
 
 
 def hostile() -> list[Site]:
@@ -191,12 +191,12 @@ def ordinary() -> list[Site]:
 @pytest.mark.soak
 def test_a_good_site_keeps_four_fifths_beside_hostile_ones(tmp_path: Path) -> None:
     """Medians of interleaved crawls, of settled pages, changes, and reads of robots.txt and sitemaps."""
-    beside: dict[Callable[[], list[Site]], list[Found]] = {ordinary: [], hostile: []}
+    beside: dict[Callable[[], list[Site]], list[TurnCounts]] = {ordinary: [], hostile: []}
     for number in range(3):
         for neighbours, found in beside.items():
             found.append(crawl(tmp_path / f"{neighbours.__name__}-{number}", neighbours, seconds=90))
             print(neighbours.__name__, found[-1])
-    for kind in Found._fields:
+    for kind in TurnCounts._fields:
         usual, kept = (median(getattr(each, kind) for each in found) for found in beside.values())
         assert usual > 0, kind
         assert kept >= KEPT * usual, (kind, beside)

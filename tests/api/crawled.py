@@ -59,7 +59,7 @@ def crawled_store(folder: Path, *, seconds: float = 600.0, rest: str = "") -> st
 
 
 @dataclass
-class Served:
+class ServiceClient:
     """The service at an address, with a client."""
 
     address: str
@@ -92,7 +92,7 @@ def _json(data: bytes) -> Any:
 
 
 @contextlib.asynccontextmanager
-async def served(*urls: str, **settings: Any) -> AsyncIterator[Served]:
+async def served(*urls: str, **settings: Any) -> AsyncIterator[ServiceClient]:
     """Serve stores on a free port; the first is called `one`."""
     names = ("one", "two", "three")
     entries = tuple(StoreEntry(name, url) for name, url in zip(names, urls, strict=False))
@@ -101,4 +101,4 @@ async def served(*urls: str, **settings: Any) -> AsyncIterator[Served]:
         login = printed[0]
         address = login.split("/login")[0].rstrip("/")
         async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as client:
-            yield Served(address, client, login, list(printed))
+            yield ServiceClient(address, client, login, list(printed))

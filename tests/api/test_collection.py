@@ -145,7 +145,7 @@ def test_a_note_waits_for_the_crawl(own: str) -> None:
             collection.forget()
 
 
-def test_run_crawl_tells_what_is_wrong_with_a_policy(tmp_path: Path) -> None:
+def test_run_crawl_reports_what_is_wrong_with_a_policy(tmp_path: Path) -> None:
     policy = tmp_path / "policy.toml"
     policy.write_text("[collection]\nnam = 1\n")
     with pytest.raises(InputError, match=r"policy\.toml"):

@@ -136,7 +136,7 @@ def growth(
         subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
         after, report = client.info("all"), json.loads((folder / "report").read_bytes())
     pages, known = report["pages_fetched"], sum(report["pages"].values())
-    told = {key: after[key] - before[key] for key in ("used_cpu_user", "used_cpu_sys", "total_reads_processed")}
+    reported = {key: after[key] - before[key] for key in ("used_cpu_user", "used_cpu_sys", "total_reads_processed")}
     commands = after["total_commands_processed"] - before["total_commands_processed"]
     return {
         "pages": pages,
@@ -145,8 +145,8 @@ def growth(
         "pages a second": pages / report["seconds"],
         "cores": report["cpu_seconds"] / report["seconds"],
         "ants' CPU ms a page": 1000 * report["cpu_seconds"] / pages,
-        "server CPU ms a page": 1000 * (told["used_cpu_user"] + told["used_cpu_sys"]) / pages,
-        "reads a page": told["total_reads_processed"] / pages,
+        "server CPU ms a page": 1000 * (reported["used_cpu_user"] + reported["used_cpu_sys"]) / pages,
+        "reads a page": reported["total_reads_processed"] / pages,
         "commands a page": commands / pages,
         "bytes a known URL": (after["used_memory"] - before["used_memory"]) / known,
         "peak MB of an ant": report["peak_rss_bytes"] / ants / 1e6,
@@ -158,8 +158,8 @@ def split(seconds: float, *, shards: int, beat_s: float) -> None:
     handlers = dict.fromkeys(HANDLERS, f"{__spec__.name}.OneLargeSite")
     slots = {"min_delay": "20ms", "concurrency": 100}
     for ants in (1, 2, 1, 2):
-        told = growth(ants, 1, seconds, shards=shards, beat_s=beat_s, handlers=handlers, politeness=slots)
-        print(json.dumps({"ants": ants} | {key: round(told[key], 3) for key in SPLIT}))
+        reported = growth(ants, 1, seconds, shards=shards, beat_s=beat_s, handlers=handlers, politeness=slots)
+        print(json.dumps({"ants": ants} | {key: round(reported[key], 3) for key in SPLIT}))
 
 
 def main() -> None:

@@ -7,7 +7,7 @@ that did not, on one store, in turns. A poll is made by a second opening for rea
 store that stands still, and right after a step whose entries it takes (those without what its entries cost). The
 dominating costs are RocksDB's put and the msgpack of an entry, of a poll the catching up with the writer's files.
 
-With ``--crawl`` whole crawls of the web of `bench_crawl` are run in turns with the log and without it (`Unlogged`
+With ``--crawl`` whole crawls of the web of `bench_crawl` are run in turns with the log and without it (`LogRemover`
 takes it out of the process); the figure is the median of the ratios of CPU time of neighbours.
 """
 
@@ -69,7 +69,7 @@ def settle_all(store: FrontierStore, sites: Sequence[SiteLease], kind: OutcomeKi
     return spent, pages
 
 
-class Unlogged:
+class LogRemover:
     """A Scrapy extension that takes the change log out of a crawl's process: no entry is made or written."""
 
     @classmethod

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 GOAL = 5.0
 """Times the pages per CPU second of the JOBDIR run."""
-LOOKED_AT = 500
+OBSERVED = 500
 SITES, PERIOD_S, RECRAWLED = 2_000, 20, 4_000
 RECRAWL_GOAL_MS = 1.5
 WEB = {"sites": 50, "pages": 20_000, "body_bytes": 20_000, "links": 60, "period": 0}
@@ -159,7 +159,7 @@ def _check(store: Path, truth: dict[str, str]) -> None:
     """`cat` gives what the server holds, for a sample of the pages."""
     kept = copies(store)
     crawled = [record for record in records(store) if record.state == "crawled"]
-    for record in random.Random(1).sample(crawled, min(LOOKED_AT, len(crawled))):
+    for record in random.Random(1).sample(crawled, min(OBSERVED, len(crawled))):
         assert record.copy is not None
         digest = hashlib.sha1(kept.read(record.copy, record.url).body, usedforsecurity=False).hexdigest()
         assert digest == record.digest == truth[record.url], record.url

@@ -30,15 +30,15 @@ def main() -> None:
     options = parser.parse_args()
     for part in options.parts.split(","):
         for policy in options.policies.split(","):
-            _tell(policy, int(part), options.seed, births=options.births)
+            _report(policy, int(part), options.seed, births=options.births)
 
 
-def _tell(policy: str, part: int, seed: int, *, births: bool) -> None:
+def _report(policy: str, part: int, seed: int, *, births: bool) -> None:
     web = DeadLinks(seed, births=births)
     with tempfile.TemporaryDirectory(prefix="webfountain-dead-") as folder:
         ran = offline(Setting(policy, 0.0, WARM_UP + DAYS, 1 / part, seed), web, Path(folder))
-    late = [look for look in ran.looks if look.day > WARM_UP]
-    share = sum(look.obsolete for look in late) / sum(look.pages for look in late)
+    late = [check for check in ran.checks if check.day > WARM_UP]
+    share = sum(check.obsolete for check in late) / sum(check.pages for check in late)
     fetched = [(day, url) for day, url in ran.fetched if day > WARM_UP]
     dead = sum(url not in web.truth(day) for day, url in fetched)
     waits = []

@@ -115,8 +115,8 @@ def foretold_of_timeweb(min_change: float, offset: float) -> list[Row]:
     shares: list[float] = []
     rows = []
     for number, (begin, cycle) in enumerate(ran.cycles):
-        looks = [look for look in ran.looks if begin < look.day <= begin + CYCLE]
-        true = sum(look.obsolete for look in looks) / sum(look.pages for look in looks)
+        checks = [check for check in ran.checks if begin < check.day <= begin + CYCLE]
+        true = sum(check.obsolete for check in checks) / sum(check.pages for check in checks)
         if number:
             before = [each.found for _, each in ran.cycles[:number]]
             rows.append(Row(ran.points[begin], cycle.foretold, before, shares[:], cycle.found, true))
@@ -131,11 +131,11 @@ def main() -> None:
     for min_change in (0.05, 0.0):
         for place in PLACES if options.timeweb else ():
             found = foretold_of_timeweb(min_change, place)
-            tell(f"timeweb {place:3} R = {min_change:<4}", found)
+            report(f"timeweb {place:3} R = {min_change:<4}", found)
             rows += found
     if not options.timeweb:
         rows = _of_traces(options)
-    tell("all", rows)
+    report("all", rows)
     if options.out:
         options.out.write_bytes(msgspec.json.encode(rows))
 
@@ -149,7 +149,7 @@ def _of_traces(options: argparse.Namespace) -> list[Row]:
         for site, start, days in windows:
             trace = trace_of(site, min_change, start=start, days=min(days, options.days))
             found = foretold(trace, max(1, round(int(trace.alive.sum()) / options.part)))
-            tell(f"{site:6} {start} R = {min_change:<4}", found)
+            report(f"{site:6} {start} R = {min_change:<4}", found)
             if options.plot and (site, min_change) == PICTURED:
                 plot(options.plot, found)
             rows += found
@@ -167,7 +167,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def tell(name: str, rows: Sequence[Row]) -> None:
+def report(name: str, rows: Sequence[Row]) -> None:
     """Print the scores of the forecasts and of the references."""
     true = np.array([row.true for row in rows])
     low, high = (np.array([getattr(row.outlook, side) for row in rows]) for side in ("low", "high"))
@@ -203,11 +203,13 @@ def plot(file: Path, found: Sequence[Row]) -> None:
 
     days = [DAYS * (number + 1.5) for number in range(len(found))]
     figure, axis = pyplot.subplots(figsize=(9, 3.2))
-    told = [row.outlook for row in found]
-    low, high = ([1 - getattr(each, side) for each in told] for side in ("high", "low"))
-    axis.fill_between(days, low, high, step="mid", color="C0", alpha=0.2, linewidth=0, label="foretold, 4 cases of 5")
-    axis.step(days, [1 - each.median for each in told], where="mid", color="C0", label="foretold as the cycle began")
-    axis.plot(days, [1 - row.found for row in found], ".", color="C1", label="found by its fetches")
+    reported = [row.outlook for row in found]
+    low, high = ([1 - getattr(each, side) for each in reported] for side in ("high", "low"))
+    axis.fill_between(days, low, high, step="mid", color="C0", alpha=0.2, linewidth=0, label="forecast, 80 %")
+    axis.step(
+        days, [1 - each.median for each in reported], where="mid", color="C0", label="foretold as the cycle began"
+    )
+    axis.plot(days, [1 - row.found for row in found], ".", color="C1", label="found by fetches")
     axis.plot(days, [1 - row.true for row in found], color="black", linewidth=1, label="true")
     axis.set(xlabel="day", ylabel="fresh share of a cycle of 14 days", ylim=(None, 1.002), xlim=(0, days[-1] + DAYS))
     axis.legend(fontsize=8, loc="lower right", ncols=2)

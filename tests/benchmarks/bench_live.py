@@ -23,7 +23,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from tests.benchmarks.live_runs import POLICIES, Look, Setting, clairvoyant, live, offline
+from tests.benchmarks.live_runs import POLICIES, Reading, Setting, clairvoyant, live, offline
 from tests.benchmarks.live_webs import open_web
 
 DATA = Path(__file__).resolve().parents[3] / "shared" / "data" / "timeweb" / "timeweb.zip"
@@ -34,13 +34,13 @@ def main() -> None:
     """Print a table for each `min_change`; the ratios at the end."""
     options = _options()
     logging.basicConfig(level=logging.WARNING)
-    found: dict[str, dict[str, list[Look]]] = {}
+    found: dict[str, dict[str, list[Reading]]] = {}
     for min_change in options.min_change.split(","):
         runs = found[min_change] = {}
         for policy in options.policies.split(","):
             begun = time.process_time()
             runs[policy] = _run(policy, float(min_change), options)
-            _tell(policy, min_change, runs[policy], options.warm_up, time.process_time() - begun)
+            _report(policy, min_change, runs[policy], options.warm_up, time.process_time() - begun)
         _compare(min_change, runs, options.warm_up)
     if options.out:
         options.out.write_text(
@@ -67,18 +67,18 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _run(policy: str, min_change: float, options: argparse.Namespace) -> list[Look]:
+def _run(policy: str, min_change: float, options: argparse.Namespace) -> list[Reading]:
     web = open_web(options.web, archive=options.archive, seed=options.seed, offset=options.offset)
     setting = Setting(policy, min_change, options.warm_up + options.days, options.share, options.seed)
     with tempfile.TemporaryDirectory(prefix="webfountain-live-") as folder:
         if policy == "clairvoyant":
             return clairvoyant(setting, web)
         if options.live:
-            return live(setting, options.archive, Path(folder), offset=options.offset).looks
-        return offline(setting, web, Path(folder)).looks
+            return live(setting, options.archive, Path(folder), offset=options.offset).checks
+        return offline(setting, web, Path(folder)).checks
 
 
-def _tell(policy: str, min_change: str, days: list[Look], warm_up: int, cpu: float) -> None:
+def _report(policy: str, min_change: str, days: list[Reading], warm_up: int, cpu: float) -> None:
     """One row: mean shares over the measured days."""
     late = _measured(days, warm_up)
     pages = sum(day.pages for day in late)
@@ -94,11 +94,11 @@ def _tell(policy: str, min_change: str, days: list[Look], warm_up: int, cpu: flo
     )
 
 
-def _measured(days: list[Look], warm_up: int) -> list[Look]:
+def _measured(days: list[Reading], warm_up: int) -> list[Reading]:
     return [day for day in days if day.day > warm_up]
 
 
-def _compare(min_change: str, runs: dict[str, list[Look]], warm_up: int) -> None:
+def _compare(min_change: str, runs: dict[str, list[Reading]], warm_up: int) -> None:
     if "uniform" not in runs:
         return
     base = sum(day.obsolete for day in _measured(runs["uniform"], warm_up))
@@ -109,7 +109,7 @@ def _compare(min_change: str, runs: dict[str, list[Look]], warm_up: int) -> None
             print(f"{min_change:>5} {policy:>11} / uniform: {ratio:.3f}{goal}")
 
 
-def _plot(found: dict[str, dict[str, list[Look]]], options: argparse.Namespace) -> None:
+def _plot(found: dict[str, dict[str, list[Reading]]], options: argparse.Namespace) -> None:
     from matplotlib import pyplot  # an extra, needed for figures only
 
     figure, axes = pyplot.subplots(len(found), 1, figsize=(10, 4 * len(found)), squeeze=False)

@@ -76,7 +76,7 @@ DIRECTORIES = 5
 SITE_DAYS, DIRECTORY_DAYS, PAGE_DAYS = 90.0, 60.0, 200.0
 POLLS = 10
 """Looks at the truth in a day."""
-LOOKED_AT = 400
+OBSERVED = 400
 """Sites that are held against the truth."""
 SELECTION: tuple[tuple[type, tuple[str, ...]], ...] = (
     (UrgentPages, ("wants", "admit", "prepare", "outranking", "due", "observe", "refuse", "next_at", "leave", "turn")),
@@ -105,7 +105,7 @@ class Web:
         self.number = {name: n for n, name in enumerate(self.names)}
         self._days, self._seed = options.days, seed
         self.day_s = max(round(sites * self.pages / self.interval_days / min(RATE, sites * POLITE)), SHORTEST_DAY_S)
-        self.releases = lru_cache(LOOKED_AT * 10)(self._releases)
+        self.releases = lru_cache(OBSERVED * 10)(self._releases)
         self.held = np.zeros((sites, self.pages), dtype=np.int16)  # versions of our copies
         self.cpu = 0.0
 
@@ -157,7 +157,7 @@ class Web:
             self.cpu += time.thread_time() - begun
 
 
-class Paced(Drive):
+class PacedDrive(Drive):
     """The worker thread is busy: it takes a batch every `BATCH_S`."""
 
     work_at = 0.0
@@ -303,22 +303,22 @@ def crawl(
     for part, names in SELECTION:
         for name in names:
             setattr(part, name, _timed(getattr(part, name), name, spent))
-    drive = Paced(collection, web.answer, store=store, clock=clock, active_sites=1000)
-    looked = range(min(LOOKED_AT, len(web.names)))
+    drive = PacedDrive(collection, web.answer, store=store, clock=clock, active_sites=1000)
+    polled = range(min(OBSERVED, len(web.names)))
     shares, used = [], []
     begun, web.cpu = time.process_time(), 0.0
     outside = 0.0
-    looks = int(days * POLLS)
-    for look in range(1, looks + 1):
-        drive.go(START + look * web.day_s / POLLS)
+    polls = int(days * POLLS)
+    for poll in range(1, polls + 1):
+        drive.go(START + poll * web.day_s / POLLS)
         before = time.process_time()
-        shares.append(web.obsolete(looked, clock.now()))
+        shares.append(web.obsolete(polled, clock.now()))
         outside += time.process_time() - before
         used.append(sum(kind == "page" for _, kind, _ in drive.log))
         price = drive.frontier.planner.follower.schedule.price
-        if look == looks // 2:  # from here on: before, the price of a store that was made at once has to be found
+        if poll == polls // 2:  # from here on: before, the price of a store that was made at once has to be found
             middle = time.process_time() - begun - outside - web.cpu, sum(spent.values())
-        print(f"  day {look / POLLS:.1f}: {used[-1]:,} fetches, obsolete {shares[-1]:.5f}, price {price}", flush=True)
+        print(f"  day {poll / POLLS:.1f}: {used[-1]:,} fetches, obsolete {shares[-1]:.5f}, price {price}", flush=True)
     cpu = time.process_time() - begun - outside - web.cpu
     half = len(used) // 2
     fetches, later = used[-1], used[-1] - used[half - 1]
@@ -362,7 +362,7 @@ def ranked(web: Web, collection: Collection, days: float, capacity: int) -> floa
         urgent.admit(lease, b"", partial(iter, records), at=START)
     checks = 50
     shares, room = [], 0.0
-    looked = range(min(LOOKED_AT, len(web.names)))
+    polled = range(min(OBSERVED, len(web.names)))
     for check in range(1, int(days * checks) + 1):
         at = START + check * web.day_s / checks
         room += capacity / checks
@@ -384,7 +384,7 @@ def ranked(web: Web, collection: Collection, days: float, capacity: int) -> floa
             visits.append(Visit(FetchResult(fetch, at, 0.1, 200), "changed" if version != before else "same", record))
         urgent.observe(visits, at=at)
         if check % (checks // POLLS) == 0:
-            shares.append(web.obsolete(looked, at))
+            shares.append(web.obsolete(polled, at))
     return float(np.mean(shares))
 
 

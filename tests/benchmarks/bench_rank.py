@@ -136,7 +136,7 @@ def _generated(links: int) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]
     return indptr, targets
 
 
-class Ranked(NamedTuple):
+class RankingCost(NamedTuple):
     """CPU seconds of reading a log and of ranking it, steps, pages that were ranked, bytes at most."""
 
     read_s: float
@@ -202,7 +202,7 @@ def _write_log(links: int, url: str) -> None:
     assert compact(url) == nodes
 
 
-def _ranked(url: str, scratch: str) -> Ranked:
+def _ranked(url: str, scratch: str) -> RankingCost:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     begin = time.process_time()
     log = ranked_log(url, Path(scratch))
@@ -211,7 +211,7 @@ def _ranked(url: str, scratch: str) -> Ranked:
     ranked = time.process_time()
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert log.crawled.all()
-    return Ranked(read - begin, ranked - read, found.steps, len(found.scores), 1024 * peak)
+    return RankingCost(read - begin, ranked - read, found.steps, len(found.scores), 1024 * peak)
 
 
 if __name__ == "__main__":

@@ -170,7 +170,7 @@ def measure_idle(ants: int) -> dict[str, float]:
         def act(name: str, at: float) -> None:
             for number, (store, other) in enumerate(zip(stores, others, strict=True)):
                 if name == "look":
-                    _idle_look(store, number)
+                    _idle_poll(store, number)
                 elif name == "count":
                     store.census.statistics()
                 else:
@@ -193,7 +193,7 @@ def _mean_s(seldom: IdleInterval) -> float:
     return POLL_INTERVAL_S + 0.75 * (seldom.longest_s - POLL_INTERVAL_S)
 
 
-def _idle_look(store: FrontierStore, number: int) -> None:
+def _idle_poll(store: FrontierStore, number: int) -> None:
     """As the store worker looks for an ant that has no site."""
     assert store.claims is not None
     feed = store.feed()
@@ -253,16 +253,16 @@ def _embedded(pages: int, folder: Path) -> Cost:
 
 
 def _one_ant(pages: int, folder: Path) -> Cost:
-    with single(save="") as (url, client), _Served(client) as served:
+    with single(save="") as (url, client), _ServerWork(client) as served:
         return served.with_server(_ours(pages, folder, url, []))
 
 
 def _two_ants(pages: int, folder: Path) -> Cost:
-    with single(save="") as (url, client), _Served(client) as served:
+    with single(save="") as (url, client), _ServerWork(client) as served:
         return served.with_server(_ours(pages, folder, url, ["--ants", "2"]))
 
 
-class _Served:
+class _ServerWork:
     """What a server does for a crawl."""
 
     def __init__(self, client: redis.Redis) -> None:
@@ -298,7 +298,7 @@ def _ours(pages: int, folder: Path, store: str, more: list[str]) -> Cost:
 
 
 def _scrapy_redis(pages: int, folder: Path) -> Cost:
-    with DemoServer(**WEB) as server, single(save="") as (url, client), _Served(client) as served:
+    with DemoServer(**WEB) as server, single(save="") as (url, client), _ServerWork(client) as served:
         seeds = folder / "seeds.json"
         seeds.write_text(json.dumps(server.urls))
         begin = time.monotonic()

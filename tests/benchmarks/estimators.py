@@ -46,8 +46,8 @@ _SURE = 1e-4
 def losses(trace: ChangeTrace, *, seed: int) -> dict[str, float]:
     """Mean loss per check, nats, by estimator."""
     pages = [checks for checks in _checks(trace, seed) if min(map(len, checks)) > 0]
-    told = [check for first, _ in pages for check in first]
-    observed_time, changes = sum(check.interval for check in told), sum(check.changed for check in told)
+    reported = [check for first, _ in pages for check in first]
+    observed_time, changes = sum(check.interval for check in reported), sum(check.changed for check in reported)
     prior = Prior(observed_time / (changes + 0.5))
     return {
         name: float(np.mean([loss for first, later in pages for loss in _lost(estimate(first, prior), later)]))
@@ -58,22 +58,22 @@ def losses(trace: ChangeTrace, *, seed: int) -> dict[str, float]:
 def shares(trace: ChangeTrace, fetches_per_day: int) -> dict[str, float]:
     """Obsolete share when each estimator rules the replay."""
     return {
-        name: replay_learner(trace, fetches_per_day, _Ruled(len(trace.urls), estimate)).obsolete_share
+        name: replay_learner(trace, fetches_per_day, _EstimatorOrder(len(trace.urls), estimate)).obsolete_share
         for name, estimate in ESTIMATORS.items()
     }
 
 
-class _Ruled:
+class _EstimatorOrder:
     """The greatest urgency at the estimated rate first; the prior's interval before a page's first check."""
 
     def __init__(self, pages: int, estimate: Callable[[list[Check], Prior], float]) -> None:
         self._estimate = estimate
         self._checks: list[list[Check]] = [[] for _ in range(pages)]
-        self._changes, self._watched = 0.5, 60.0 * DAY  # as in `simulate.plans`
+        self._changes, self._observed = 0.5, 60.0 * DAY  # as in `simulate.plans`
         self._rate = np.full(pages, np.nan)
 
     def score(self, day: int, pages: Pages, tau: Pages) -> npt.NDArray[np.float64]:
-        rate = np.where(np.isnan(self._rate[pages]), self._changes / self._watched, self._rate[pages])
+        rate = np.where(np.isnan(self._rate[pages]), self._changes / self._observed, self._rate[pages])
         return urgency_of_known_rate(rate * DAY, tau.astype(np.float64))
 
     def learn(self, day: int, fetches: Fetches) -> None:
@@ -81,8 +81,8 @@ class _Ruled:
         for page, tau, changed in zip(*(each[checked].tolist() for each in fetches[:2] + fetches[3:4]), strict=True):
             self._checks[page].append(Check(tau * DAY, changed))
             self._changes += changed
-            self._watched += tau * DAY * (0.5 if changed else 1.0)
-            interval = self._estimate(self._checks[page][-HISTORY_CHECKS:], Prior(self._watched / self._changes))
+            self._observed += tau * DAY * (0.5 if changed else 1.0)
+            interval = self._estimate(self._checks[page][-HISTORY_CHECKS:], Prior(self._observed / self._changes))
             self._rate[page] = 1 / max(interval, 0.1 * DAY)
 
 

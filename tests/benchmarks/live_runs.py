@@ -10,7 +10,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from tests.acceptance.crawls import Crawl, policy
-from tests.benchmarks.live_webs import Judge, Recorded
+from tests.benchmarks.live_webs import Judge, RecordedWeb
 from tests.frontier.drive import Drive
 from tests.servers.timeweb import DAY, START, TimeServer
 from webfountain.clock import ManualClock
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webfountain.records import Fetch, PageRecord
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["CYCLE", "POLICIES", "POLLS", "Look", "Ran", "Setting", "clairvoyant", "live", "offline"]
+__all__ = ["CYCLE", "POLICIES", "POLLS", "Ran", "Reading", "Setting", "clairvoyant", "live", "offline"]
 
 POLICIES = ("uniform", "1", "2", "3", "fountain", "clairvoyant")
 CYCLE = 14
@@ -54,7 +54,7 @@ class Setting(NamedTuple):
     seed: int = 1
 
 
-class Look(NamedTuple):
+class Reading(NamedTuple):
     """A look at the store.
 
     Pages of the truth, obsolete ones, those of them without a copy; fetches since the last look; predictions. The plan
@@ -73,7 +73,7 @@ class Look(NamedTuple):
 class Ran(NamedTuple):
     """What a run showed."""
 
-    looks: list[Look]
+    checks: list[Reading]
     cycles: list[tuple[float, Cycle]]
     """Day of its begin, and what was foretold, shown and found of each cycle that was over."""
     points: dict[float, list[float]]
@@ -112,9 +112,9 @@ def offline(setting: Setting, web: Web, folder: Path) -> Ran:
     drive = Drive(collection, answer, clock=clock, repository=repository, seed=setting.seed)
     days = []
     points: dict[float, list[float]] = {}
-    for look in range(1, setting.days * POLLS + 1):
+    for check in range(1, setting.days * POLLS + 1):
         before = len(drive.log)
-        day = look / POLLS
+        day = check / POLLS
         drive.run(seconds=start + day - clock.now())
         truth = web.truth(day)
         fetches = sum(kind == "page" for _, kind, _ in drive.log[before:])
@@ -125,7 +125,7 @@ def offline(setting: Setting, web: Web, folder: Path) -> Ran:
             points[kept.forecast.begin - start] = kept.forecast.points
         plan = drive.store.board.value(PLAN)
         found = decode_plan(plan) if plan else None
-        days.append(_look(day, truth, held, judge, fetches, found, clock.now()))
+        days.append(_check(day, truth, held, judge, fetches, found, clock.now()))
     drive.frontier.close()
     fetched = [(at - start, url) for at, kind, url in drive.log if kind == "page"]
     return Ran(days, _cycles(drive.store, start), points, fetched)
@@ -136,7 +136,7 @@ def _cycles(store: FrontierStore, start: float) -> list[tuple[float, Cycle]]:
     return [] if kept is None else [(cycle.begin - start, cycle) for cycle in kept.forecast.cycles]
 
 
-def clairvoyant(setting: Setting, web: Web) -> list[Look]:
+def clairvoyant(setting: Setting, web: Web) -> list[Reading]:
     """Greedy, with every change known: of the obsolete pages that exist those that stay as they are for longest.
 
     `_TURNS` times a day it fetches its part of the day's budget; what it has no use for is lost. A page without a copy
@@ -152,7 +152,7 @@ def clairvoyant(setting: Setting, web: Web) -> list[Look]:
             _remember(bodies, web, truth, sites, turn / _TURNS)
     capacity = round(len(truths[0]) * setting.share)
     held: dict[str, str] = {}
-    looks: list[Look] = []
+    checks: list[Reading] = []
     fetches, room = 0, 0.0
     for turn, truth in enumerate(truths[1:], start=1):
         room = room % 1.0 + capacity / _TURNS
@@ -165,9 +165,9 @@ def clairvoyant(setting: Setting, web: Web) -> list[Look]:
         if turn % (_TURNS // POLLS) == 0:
             missing = sum(url not in held for url in truth)
             obsolete = sum(url in held and judge.obsolete(held[url], live) for url, live in truth.items())
-            looks.append(Look(turn / _TURNS, len(truth), obsolete + missing, missing, fetches, None, None))
+            checks.append(Reading(turn / _TURNS, len(truth), obsolete + missing, missing, fetches, None, None))
             fetches = 0
-    return looks
+    return checks
 
 
 def _lasts(url: str, truths: Sequence[Mapping[str, str]], judge: Judge) -> int:
@@ -191,11 +191,11 @@ def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> Ran
     """A crawl in a process of its own over HTTP, its store read from outside once a day."""
     store = folder / "store"
     with TimeServer(archive, rate=DAY, origin=START + offset * DAY, latency=LATENCY_S) as server:
-        web = Recorded(archive, bases=[url.rstrip("/") for url in server.urls])
+        web = RecordedWeb(archive, bases=[url.rstrip("/") for url in server.urls])
         judge = Judge(setting.min_change, web.body)
         start = server.clock.utc(START + offset * DAY)
         collection = _policy(setting, server.urls, len(server.truth().pages), folder)
-        days: list[Look] = []
+        days: list[Reading] = []
         seen = 0
         with Crawl(collection, store) as crawl:
             for day in range(1, setting.days + 1):
@@ -205,7 +205,7 @@ def live(setting: Setting, archive: Path, folder: Path, *, offset: float) -> Ran
                 visits = server.log(after=seen)
                 seen += len(visits)
                 fetches = sum(not visit.path.startswith("/robots.txt") for visit in visits)
-                days.append(_look(float(day), truth.pages, held, judge, fetches, plan, start + day))
+                days.append(_check(float(day), truth.pages, held, judge, fetches, plan, start + day))
             assert crawl.process.poll() is None, crawl.errors.read_text()
             crawl.terminate()
             assert crawl.wait(10) == 0
@@ -245,7 +245,7 @@ def _policy(setting: Setting, seeds: Iterable[str], pages: int, folder: Path) ->
     return policy(folder, homes, change={"min_change": setting.min_change}, cycle=cycle, **tables)
 
 
-def _look(
+def _check(
     day: float,
     truth: Mapping[str, str],
     held: Mapping[str, PageRecord],
@@ -253,13 +253,13 @@ def _look(
     fetches: int,
     plan: Plan | None,
     at: float,
-) -> Look:
+) -> Reading:
     copies = {url: record.digest for url, record in held.items() if record.digest is not None}
     missing = sum(url not in copies for url in truth)
     stale = sum(url in copies and judge.obsolete(copies[url] or "", digest) for url, digest in truth.items())
     if plan is None or at > plan.end + 1.0:
-        return Look(day, len(truth), stale + missing, missing, fetches, None, None)
+        return Reading(day, len(truth), stale + missing, missing, fetches, None, None)
     period = plan.period_at(at - 0.01 * plan.period)
     new, forecast = plan.forecast.never_crawled[period], plan.forecast
     predicted, oldest = forecast.obsolete[period] + new, forecast.obsolete_oldest_first[period] + new
-    return Look(day, len(truth), stale + missing, missing, fetches, predicted, oldest)
+    return Reading(day, len(truth), stale + missing, missing, fetches, predicted, oldest)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-__all__ = ["Bursty", "DeadLinks", "Generated", "Judge", "Recorded", "Web", "open_web"]
+__all__ = ["Bursty", "DeadLinks", "GeneratedWeb", "Judge", "RecordedWeb", "Web", "open_web"]
 
 
 class Web(Protocol):
@@ -40,7 +40,7 @@ class Web(Protocol):
         ...
 
 
-class Recorded:
+class RecordedWeb:
     """`timeweb`, from `offset` days after its first."""
 
     def __init__(self, archive: Path, *, offset: float = 0.0, bases: Iterable[str] = ()) -> None:
@@ -63,7 +63,7 @@ class Recorded:
         return self._web.body(self._blobs[digest])
 
 
-class Generated:
+class GeneratedWeb:
     """The demonstration's web: pages change by Poisson processes of their own."""
 
     def __init__(self, seed: int) -> None:
@@ -186,10 +186,10 @@ def _poisson(rng: random.Random, rate: float, days: int) -> list[float]:
 def open_web(name: str, *, archive: Path, seed: int, offset: float) -> Web:
     """The web of a name."""
     if name == "timeweb":
-        return Recorded(archive, offset=offset)
+        return RecordedWeb(archive, offset=offset)
     if name == "dead":
         return DeadLinks(seed)
-    return Generated(seed) if name == "generated" else Bursty(seed)
+    return GeneratedWeb(seed) if name == "generated" else Bursty(seed)
 
 
 class Judge:

@@ -145,7 +145,7 @@ def damaged_everywhere(folder: Path) -> None:
         path.write_bytes(data)
 
 
-def test_texts_of_a_damaged_store_are_no_list_that_looks_whole(
+def test_texts_of_a_damaged_store_are_no_list_that_seems_whole(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     damaged_everywhere(tmp_path)

@@ -34,8 +34,8 @@ class Site:
     def hazard(self, page: int, *, since: int, step: int | None = None) -> float:
         """What the page's section went through in the steps of the window from `since` on."""
         site = Sites([self.known], step=self.known.memory.step if step is None else step)
-        watch = UncheckedPages(site.unchecked.section[[page]], np.array([since]), np.zeros(1))
-        return float(site.activity.hazard(watch)[0])
+        observed = UncheckedPages(site.unchecked.section[[page]], np.array([since]), np.zeros(1))
+        return float(site.activity.hazard(observed)[0])
 
     def rate(self, page: int | None = None) -> float:
         """Of the page's section, or of the site."""
@@ -60,7 +60,7 @@ def test_siblings_found_unchanged_calm_a_page() -> None:
     assert calm.hazard(0, since=0) < unreported.hazard(0, since=0, step=10)
 
 
-def test_a_burst_is_placed_where_only_the_changed_pages_were_not_watching() -> None:
+def test_a_burst_is_placed_where_only_the_changed_pages_were_not_observed() -> None:
     """Pages watched until step 9 saw nothing; at step 11 all have changed: it was in the steps between."""
     site = Site()
     site.fetch(9, list(range(0, 20, 2)), changed=False)
@@ -153,7 +153,7 @@ def test_a_page_fetched_twice_in_a_step_teaches_nothing() -> None:
 # ------------------------------------------------------------------------------------------ what is known of before
 
 
-def told(events: tuple[float, float], observed_time: tuple[float, float], **signals: bool | float) -> Site:
+def reported(events: tuple[float, float], observed_time: tuple[float, float], **signals: bool | float) -> Site:
     """Two sections of twenty pages, each page of a section with the same past."""
     site = Site()
     by_page = [np.array([values[page % 2] for page in range(2 * PAGES)]) for values in (events, observed_time)]
@@ -166,32 +166,32 @@ def told(events: tuple[float, float], observed_time: tuple[float, float], **sign
 
 
 def test_a_past_gives_sections_the_rates_that_it_shows_and_the_site_the_mean() -> None:
-    site = told((10.0, 0.0), (200.0, 200.0))
+    site = reported((10.0, 0.0), (200.0, 200.0))
     rates = [site.rate(), site.rate(0), site.rate(1)]
     assert rates[0] == pytest.approx(10 / 400, rel=0.02)
     assert rates[1] > 1.5 * rates[0] > 3 * rates[2] > 0
 
 
 def test_the_exposure_of_a_recalled_page_is_what_an_average_page_of_its_section_went_through() -> None:
-    site = told((10.0, 1.0), (200.0, 100.0))
+    site = reported((10.0, 1.0), (200.0, 100.0))
     for page, observed_time in ((0, 200.0), (1, 100.0)):
         assert site.evidence[1][page] == pytest.approx(observed_time * site.rate(page))
 
 
 def test_a_past_that_says_nothing_changes_nothing() -> None:
-    site, unreported = told((0.0, 0.0), (0.0, 0.0)), Site()
+    site, unreported = reported((0.0, 0.0), (0.0, 0.0)), Site()
     assert site.evidence == [[0.0] * (2 * PAGES)] * 2
     assert site.rate() == unreported.rate() == pytest.approx(Signals().prior_rate)
     assert site.urgency(0, step=9) == pytest.approx(unreported.urgency(0, step=9))
 
 
 def test_without_sections_a_past_gives_all_the_same_rate() -> None:
-    site = told((10.0, 0.0), (200.0, 200.0), sections=False)
+    site = reported((10.0, 0.0), (200.0, 200.0), sections=False)
     assert site.rate() == site.rate(0) == site.rate(1)
 
 
 def test_a_past_is_outweighed_by_what_is_found_since() -> None:
-    site = told((10.0, 10.0), (200.0, 200.0))
+    site = reported((10.0, 10.0), (200.0, 200.0))
     before = site.rate()
     for step in range(5, 400, 5):
         site.fetch(step, list(range(2 * PAGES)), changed=False)
@@ -228,11 +228,11 @@ def test_the_pages_believed_obsolete_are_as_many_as_are(every: int) -> None:
     for step in range(1, 1500):
         stale |= rng.random(2 * PAGES) < -np.expm1(-1 / every)
         pages = np.arange(step % 10, 2 * PAGES, 10)
-        told = site.known.observe(pages, stale[pages], step=step)
+        reported = site.known.observe(pages, stale[pages], step=step)
         stale[pages] = False
         if step > 200:
-            expected, found = expected + told.expected[0], found + told.changed[0]
-            lasted += float(told.lasted.sum())
+            expected, found = expected + reported.expected[0], found + reported.changed[0]
+            lasted += float(reported.lasted.sum())
             stood += int(stale.sum())
             believed += float(Sites([site.known], step=step).reckon(ALL).obsolete[0])
     assert expected == pytest.approx(found, rel=0.1)

@@ -62,12 +62,12 @@ def test_change_rates_converge_to_the_truth_whatever_the_bucket_says(off: float)
     assert found == pytest.approx(truth, rel=0.1)
 
 
-def test_a_bucket_watched_long_without_a_change_is_believed_to_change_rarely() -> None:
+def test_a_bucket_checked_long_without_a_change_is_believed_to_change_rarely() -> None:
     census = checked(np.zeros(3), 5000, DAY)
     assert np.all(change_rates(census, FASTEST) < 0.05 / intervals_of(BUCKETS, FASTEST))
 
 
-def test_checks_that_all_find_a_change_tell_nothing_new() -> None:
+def test_checks_that_all_find_a_change_add_nothing() -> None:
     census = checked(np.full(3, 100.0 / DAY), 1000, DAY)
     assert change_rates(census, FASTEST) == pytest.approx(1 / intervals_of(BUCKETS, FASTEST))
 

@@ -47,7 +47,7 @@ def test_two_empty_texts_with_other_bytes_are_a_minor_change() -> None:
     assert verdict("a", "b", min_change=0.05, text="", old_text=lambda: " \n").verdict == "minor"
 
 
-def test_the_resemblance_is_told_where_it_was_computed() -> None:
+def test_the_resemblance_is_reported_where_it_was_computed() -> None:
     assert verdict("a", "b", min_change=0.0, text=TEXT, old_text=never).resemblance is None
     assert verdict("a", "b", min_change=0.1, text=TEXT, old_text=lambda: TEXT).resemblance == 1.0
     judged = verdict("a", "b", min_change=0.05, text=edited(30), old_text=lambda: TEXT)

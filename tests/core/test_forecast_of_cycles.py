@@ -51,7 +51,7 @@ def test_before_anything_is_found_the_interval_is_that_of_a_law_of_unknown_middl
     assert CycleForecast.begun(14.0, at=0.0).foretold.high == pytest.approx(high, rel=0.2)
 
 
-def test_one_cycle_tells_little_of_the_next() -> None:
+def test_one_cycle_says_little_of_the_next() -> None:
     foretold = lived([0.08]).foretold
     assert foretold.cycles == 1
     assert foretold.low < 0.008

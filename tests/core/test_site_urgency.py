@@ -117,16 +117,16 @@ def lived(seed: int, *, steps: int = 60, **signals: bool) -> tuple[SiteUrgency, 
         seen[pages] += (step - since[pages]) / (1 + stale[pages])
         since[pages], stale[pages] = step, False
 
-    def told(events: Array, seen: Array) -> SiteUrgency:
+    def reported(events: Array, seen: Array) -> SiteUrgency:
         return SiteUrgency.resumed(
             PATHS, since=since, events=events, observed_time=seen, importance=np.ones(PAGES),
             signals=Signals(**signals), step=steps,
         )  # fmt: skip
 
-    return site, told(events, seen), told(np.zeros(PAGES), np.zeros(PAGES))
+    return site, reported(events, seen), reported(np.zeros(PAGES), np.zeros(PAGES))
 
 
-def test_a_site_taken_up_from_its_past_orders_its_pages_much_as_one_that_heard_all_of_it() -> None:
+def test_a_site_taken_up_from_its_past_orders_its_pages_much_as_one_that_saw_all_of_it() -> None:
     """Long after, when what was in the air at the end no longer counts."""
     agree, blind = [], []
     for seed in range(8):
@@ -139,15 +139,17 @@ def test_a_site_taken_up_from_its_past_orders_its_pages_much_as_one_that_heard_a
     assert np.mean(blind) < 0.6
 
 
-def test_a_site_taken_up_believes_the_rates_that_one_believes_that_heard_all_of_it() -> None:
-    ratio = np.array([told.fresh_time(ALL) / heard.fresh_time(ALL) for heard, told, _ in map(lived, range(8))])
+def test_a_site_taken_up_believes_the_rates_that_one_believes_that_saw_all_of_it() -> None:
+    ratio = np.array(
+        [reported.fresh_time(ALL) / received.fresh_time(ALL) for received, reported, _ in map(lived, range(8))]
+    )
     assert 0.8 < np.median(ratio) < 1.25
     assert np.all((ratio > 0.6) & (ratio < 1.6))
 
 
 def test_without_histories_a_site_taken_up_knows_none_either() -> None:
-    heard, taken_up, _ = lived(1, history=False, siblings=False)
-    for site in (heard, taken_up):
+    received, taken_up, _ = lived(1, history=False, siblings=False)
+    for site in (received, taken_up):
         for pages in (DOCS, BLOG):
             assert np.ptp(site.fresh_time(pages)) == 0.0, "each page has its section's rate"
 

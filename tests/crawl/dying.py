@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from webfountain.formats.document import Document
     from webfountain.records import FetchResult, PageRecord
 
-__all__ = ["DEADLY", "Dying"]
+__all__ = ["DEADLY", "DyingExtension"]
 
 DEADLY = b"whoever reads this dies"
 
 
-class Dying:
-    """Switched on by ``-s EXTENSIONS={"tests.crawl.dying.Dying": 1}``."""
+class DyingExtension:
+    """Switched on by ``-s EXTENSIONS={"tests.crawl.dying.DyingExtension": 1}``."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

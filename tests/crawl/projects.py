@@ -16,14 +16,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["Answer", "Asked", "Project", "Site"]
+__all__ = ["Answer", "Project", "ReceivedRequest", "Site"]
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 240
 """Seconds after which a process counts as hung; a busy machine needs many more than a quiet one."""
 
 
-class Asked(NamedTuple):
+class ReceivedRequest(NamedTuple):
     """One request that the site got."""
 
     method: str
@@ -55,13 +55,13 @@ class Site:
 
     def __init__(
         self,
-        answer: Callable[[Asked], Answer],
+        answer: Callable[[ReceivedRequest], Answer],
         *,
         robots: str | None = None,
         answers_robots: bool = False,
         address: str = "127.0.0.1",
     ) -> None:
-        self.asked: list[Asked] = []
+        self.asked: list[ReceivedRequest] = []
         site = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -73,7 +73,7 @@ class Site:
             def do_GET(self) -> None:
                 length = int(self.headers.get("Content-Length") or 0)
                 headers = {name.lower(): value for name, value in self.headers.items()}
-                asked = Asked(self.command, self.path, headers, self.rfile.read(length).decode())
+                asked = ReceivedRequest(self.command, self.path, headers, self.rfile.read(length).decode())
                 site.asked.append(asked)
                 if self.path == "/robots.txt" and not answers_robots:
                     given = Answer("", 404) if robots is None else Answer(robots)

@@ -7,13 +7,13 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 
-def echo(asked: Asked) -> Answer:
+def echo(asked: ReceivedRequest) -> Answer:
     """A page that says what was asked."""
     return Answer(f"<title>{asked.path}</title><p>{asked.body}</p>")
 
@@ -68,7 +68,7 @@ def test_each_request_is_made_once_unless_it_says_dont_filter(tmp_path: Path) ->
 def test_redirects_retries_cookies_and_errbacks_stay_scrapys(tmp_path: Path) -> None:
     tries: Counter[str] = Counter()
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         tries[asked.path] += 1
         if asked.path == "/login":
             return Answer("in", headers=(("Set-Cookie", "who=me"),))
@@ -229,7 +229,7 @@ def test_robots_txt_is_obeyed_where_the_project_says_so(tmp_path: Path) -> None:
 
 
 def test_a_killed_crawl_goes_on_where_it_was_and_repeats_at_most_what_was_in_flight(tmp_path: Path) -> None:
-    def slow(asked: Asked) -> Answer:
+    def slow(asked: ReceivedRequest) -> Answer:
         time.sleep(0.01)
         return echo(asked)
 
@@ -264,7 +264,7 @@ def test_a_killed_crawl_goes_on_where_it_was_and_repeats_at_most_what_was_in_fli
 
 
 def test_crawl_and_sitemap_spiders_work(tmp_path: Path) -> None:
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         if asked.path == "/map.xml":
             return Answer(f"<urlset><url><loc>{site.base}/mapped</loc></url></urlset>")
         return Answer('<a href="/1">1</a><a href="/2">2</a>' if asked.path == "/" else "<p>leaf</p>")

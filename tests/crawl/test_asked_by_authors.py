@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from scrapy import Request
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 from webfountain.crawl.revisits import ALWAYS, NEVER, revisit_of
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def test_only_items_that_are_new_or_changed_come_again(tmp_path: Path) -> None:
     prices = {"a": [1, 1, 2, 1], "b": [5, 5, 5, 5]}
     visits = Counter[str]()
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         visits[asked.path] += 1
         rows = "".join(f"<li>{name} {by_visit[visits[asked.path] - 1]}</li>" for name, by_visit in prices.items())
         return Answer(rows)
@@ -94,7 +94,7 @@ def test_what_failed_last_time_is_made_again_and_what_a_retry_mended_is_not(tmp_
     down = True
     tries = Counter[str]()
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         tries[asked.path] += 1
         if asked.path == "/flaky":
             return Answer("", 503 if tries["/flaky"] == 1 else 200)
@@ -130,7 +130,7 @@ def test_what_failed_last_time_is_made_again_and_what_a_retry_mended_is_not(tmp_
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGKILL])
 def test_a_session_outlives_a_stop_and_a_kill_where_that_is_asked_for(tmp_path: Path, end: signal.Signals) -> None:
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         time.sleep(0.03)
         if asked.path == "/login":
             return Answer("in", headers=(("Set-Cookie", "session=of-me; Path=/"),))

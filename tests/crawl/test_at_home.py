@@ -41,15 +41,15 @@ def stat(log: str, name: str) -> int:
 def test_a_second_run_says_how_many_requests_it_knew_and_a_fresh_one_begins_anew(tmp_path: Path, site: Site) -> None:
     project = Project(tmp_path, LISTING)
     log = project.crawl("theirs", _base=site.base)
-    assert "were known from an earlier run" not in log
+    assert "known from an earlier run" not in log
     assert (len(site.paths), stat(log, "dupefilter/filtered")) == (3, 7)  # each page yields three
     log = project.crawl("theirs", _base=site.base)
-    assert re.search(r"INFO: 1 requests were known from an earlier run .*WEBFOUNTAIN_FRESH", log)
-    assert "0 of 3 known ones are to be made" in log
+    assert re.search(r"INFO: Requests known from an earlier run .*: 1. WEBFOUNTAIN_FRESH", log)
+    assert "still to be made: 0 of 3" in log
     assert len(site.paths) == 3
     log = project.crawl("theirs", "-s", "WEBFOUNTAIN_FRESH=True", _base=site.base)
     assert Counter(site.paths) == {"/start": 2, "/page/1": 2, "/page/2": 2}
-    assert "were known from an earlier run" not in log
+    assert "known from an earlier run" not in log
     project.crawl("theirs", _base=site.base)
     assert len(site.paths) == 6
 

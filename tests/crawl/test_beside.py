@@ -6,7 +6,7 @@ import threading
 import time
 from typing import TYPE_CHECKING
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -37,7 +37,7 @@ class Crowd:
         self._now = 0
         self._lock = threading.Lock()
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: ReceivedRequest) -> Answer:
         if not asked.path.startswith("/file"):
             return Answer("<p>list</p>")
         with self._lock:
@@ -129,5 +129,5 @@ def test_the_signals_of_the_downloader_are_sent_for_the_spiders_requests(tmp_pat
     )
     with Site(Crowd().answer) as site:
         project.crawl("theirs", base=site.base)
-    heard = ["request_scheduled", "request_reached_downloader", "response_downloaded", "request_left_downloader"]
-    assert project.items == [{"heard": [*heard, "response_received"], "slot": "127.0.0.1"}]
+    received = ["request_scheduled", "request_reached_downloader", "response_downloaded", "request_left_downloader"]
+    assert project.items == [{"heard": [*received, "response_received"], "slot": "127.0.0.1"}]

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.projects import ROOT, Answer, Asked, Project, Site
+from tests.crawl.projects import ROOT, Answer, Project, ReceivedRequest, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +30,7 @@ SPIDER = """
 """
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: ReceivedRequest) -> Answer:
     if asked.path == "/moved":
         return Answer("", 302, (("Location", "/target"),))
     return Answer(f"<title>{asked.path}</title>")

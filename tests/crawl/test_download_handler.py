@@ -78,7 +78,7 @@ def answered(answer: bytes, then: Callable[[str], Awaitable[Any]], **options: An
 @pytest.mark.parametrize(
     "settings", [{"DOWNLOAD_BIND_ADDRESS": "127.0.0.3"}, {"DOWNLOAD_BIND_ADDRESS": ("127.0.0.3", 0)}]
 )
-def test_a_crawl_leaves_by_the_address_it_was_told_to(settings: dict[str, Any]) -> None:
+def test_a_crawl_leaves_by_the_address_it_is_set(settings: dict[str, Any]) -> None:
     callers = []
 
     async def run() -> None:
@@ -175,16 +175,16 @@ def test_a_signal_may_stop_a_download_at_its_head_or_within_its_body() -> None:
         async with peer(ok(b"body", "X-A: 1"), ok(b"body")) as served, handler() as (built, crawler):
 
             def stop(**about: Any) -> None:
-                told.append(about)
+                printed.append(about)
                 raise StopDownload(fail=False)
 
             for signal in (signals.headers_received, signals.bytes_received):
-                told: list[dict[str, Any]] = []
+                printed: list[dict[str, Any]] = []
                 crawler.signals.connect(stop, signal)
                 response = await built.download_request(Request(served.base))
                 crawler.signals.disconnect(stop, signal)
                 assert response.flags == ["download_stopped"]
-                assert len(told) == 1
+                assert len(printed) == 1
             assert response.body == b"body"
 
     asyncio.run(run())

@@ -95,7 +95,7 @@ def run_script() -> list[str]:
     return done.stdout.splitlines()
 
 
-def test_every_end_is_told_once_after_all_that_follows_it_and_the_engine_can_be_woken() -> None:
+def test_every_end_is_reported_once_after_all_that_follows_it_and_the_engine_can_be_woken() -> None:
     events = run_script()
     ends = sorted(event for event in events if event.startswith("end "))
     assert ends == ["end ://three", "end late", "end one", "end two"]

@@ -10,7 +10,7 @@ import pytest
 from scrapy import Spider
 from scrapy.settings import Settings
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 from tests.servers.valkey import single
 from webfountain.crawl.start_urls import StartUrls, redis_parameters, redis_url
 from webfountain.store.shared.connection import connect
@@ -59,7 +59,7 @@ MAX_IDLE_TIME_BEFORE_CLOSE = {idle}
 PAGES = 12
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: ReceivedRequest) -> Answer:
     """A site of pages in a row, each linking the next two."""
     number = int(asked.path.strip("/") or 0)
     links = "".join(f'<a href="/{n}">{n}</a>' for n in (number + 1, number + 2) if n < PAGES)
@@ -142,7 +142,7 @@ def wait_for(true: Callable[[], bool]) -> None:
         ({}, None),
     ],
 )
-def test_the_server_is_where_scrapy_redis_looks_for_it(given: dict[str, object], url: str | None) -> None:
+def test_the_server_is_where_scrapy_redis_expects_it(given: dict[str, object], url: str | None) -> None:
     from scrapy.settings import Settings
 
     assert redis_url(Settings(given), "s") == url

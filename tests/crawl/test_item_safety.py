@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 import redis.exceptions
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 from tests.crawl.test_from_scrapy_redis import wait_for
 from tests.servers.valkey import SERVERS, single
 from webfountain.crawl.item_safety import is_away
@@ -48,7 +48,7 @@ class Once:
 """
 
 
-def answer(asked: Asked) -> Answer:
+def answer(asked: ReceivedRequest) -> Answer:
     number = int(asked.path.strip("/") or 0)
     links = "".join(f'<a href="/{n}">{n}</a>' for n in (2 * number + 1, 2 * number + 2) if n < PAGES)
     return Answer(f"<title>{number}</title>{links}", headers=(("Content-Type", "text/html"),))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,7 +26,7 @@ class Theirs(scrapy.Spider):
 """
 
 
-def slow(asked: Asked) -> Answer:
+def slow(asked: ReceivedRequest) -> Answer:
     """Each page takes a little."""
     time.sleep(0.03)
     return Answer(f"<p>{asked.path}</p>")
@@ -55,7 +55,7 @@ def test_a_finished_spider_is_not_scraped_again(tmp_path: Path) -> None:
             log = theirs.crawl("theirs", base=site.base, again="yes")
     assert Counter(site.paths) == {"/list": 3, **{f"/page/{n}": 1 for n in range(PAGES)}}
     assert len(theirs.items) == PAGES
-    assert "12 requests were known from an earlier run" in log
+    assert "not repeated: 12." in log
 
 
 @pytest.mark.parametrize("again", ["yes", "no"])

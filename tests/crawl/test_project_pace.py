@@ -15,7 +15,7 @@ import pytest
 import scrapy
 from scrapy.settings import Settings
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 from webfountain.crawl.project_pace import user_agent_of
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def template() -> str:
     return "\n".join(found)
 
 
-class Timed:
+class SlowSite:
     """A site that takes its time; knows when it was asked and how many waited for it at once."""
 
     def __init__(
@@ -58,7 +58,7 @@ class Timed:
         self.at: list[float] = []
         self.site = Site(self.answer, robots=robots)
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: ReceivedRequest) -> Answer:
         del asked
         with self._lock:
             self.at.append(time.monotonic())
@@ -80,7 +80,7 @@ class Timed:
         return [after - before for before, after in pairwise(self.at)][1:]
 
 
-def crawl(folder: Path, timed: Timed, settings: str, *, pages: int, spider: str = SPIDER) -> str:
+def crawl(folder: Path, timed: SlowSite, settings: str, *, pages: int, spider: str = SPIDER) -> str:
     """The log of a crawl of so many pages."""
     with timed.site as site:
         log = Project(folder, spider, settings=settings).crawl("theirs", base=site.base, pages=str(pages))
@@ -90,23 +90,23 @@ def crawl(folder: Path, timed: Timed, settings: str, *, pages: int, spider: str 
 
 def test_as_many_requests_at_once_for_a_host_as_the_project_says(tmp_path: Path) -> None:
     for name, settings, most in (("eight", "", 8), ("three", "CONCURRENT_REQUESTS_PER_DOMAIN = 3", 3)):
-        timed = Timed(0.05, crowd=most)
+        timed = SlowSite(0.05, crowd=most)
         log = crawl(tmp_path / name, timed, settings, pages=24)
         assert timed.most == most
-        assert f"The pace is the project's own: {most} requests at once for a host, 0 s between two" in log
+        assert f"rule the pace: concurrency {most} for a host, delay 0 s" in log
 
 
 def test_the_projects_delay_is_kept_once_from_start_to_start(tmp_path: Path) -> None:
-    timed = Timed(0.05)
+    timed = SlowSite(0.05)
     crawl(tmp_path, timed, "DOWNLOAD_DELAY = 0.2\nDOWNLOAD_DELAY_JITTER = 0", pages=8)
     assert min(timed.gaps) > 0.15, "the delay"
     assert sorted(timed.gaps)[len(timed.gaps) // 2] < 0.24, "and nothing on top of it"
 
 
 def test_the_pace_of_startprojects_template_is_kept(tmp_path: Path) -> None:
-    timed = Timed(0.0)
+    timed = SlowSite(0.0)
     log = crawl(tmp_path, timed, template(), pages=4)
-    assert "The pace is the project's own: 1 requests at once for a host, 1 s between two" in log
+    assert "rule the pace: concurrency 1 for a host, delay 1 s" in log
     assert timed.most == 1
     assert min(timed.gaps) > 0.45, "half of the delay, less what a request takes"
 
@@ -121,9 +121,9 @@ def test_two_hundred_pages_take_as_long_as_without_the_addon(
     took: dict[bool, list[float]] = {True: [], False: []}
     for number in range(5):
         with ExitStack() as stack:
-            running: dict[bool, tuple[Timed, subprocess.Popen[str]]] = {}
+            running: dict[bool, tuple[SlowSite, subprocess.Popen[str]]] = {}
             for addon in took:
-                timed = Timed(0.3)
+                timed = SlowSite(0.3)
                 base = stack.enter_context(timed.site).base
                 project = Project(tmp_path / f"{number} {addon}", SPIDER, settings=given, addon=addon)
                 process = project.start("theirs", base=base, pages="200")
@@ -142,7 +142,7 @@ def test_two_hundred_pages_take_as_long_as_without_the_addon(
 
 
 def test_the_delay_of_a_slot_rules_and_is_not_added_to_anything(tmp_path: Path) -> None:
-    timed = Timed(0.05)
+    timed = SlowSite(0.05)
     slot = 'DOWNLOAD_DELAY = 5\nDOWNLOAD_SLOTS = {"127.0.0.1": {"delay": 0.2, "concurrency": 2, "jitter": 0}}'
     crawl(tmp_path, timed, slot, pages=8)
     assert min(timed.gaps) > 0.15
@@ -150,14 +150,14 @@ def test_the_delay_of_a_slot_rules_and_is_not_added_to_anything(tmp_path: Path) 
 
 
 def test_auto_throttle_slows_down_and_speeds_up(tmp_path: Path) -> None:
-    timed = Timed(0.02)
+    timed = SlowSite(0.02)
     settings = "AUTOTHROTTLE_ENABLED = True\nAUTOTHROTTLE_START_DELAY = 1\nDOWNLOAD_DELAY_JITTER = 0"
     crawl(tmp_path, timed, settings, pages=12)
     assert timed.at[1] - timed.at[0] > 3 * timed.gaps[-1]
 
 
 def test_a_request_with_a_slot_of_its_own_does_not_take_its_hosts(tmp_path: Path) -> None:
-    timed = Timed(0.0, crowd=6)
+    timed = SlowSite(0.0, crowd=6)
     spider = SPIDER.replace(
         "return {}", 'self.n = getattr(self, "n", 0) + 1; return {"download_slot": f"proxy {self.n}"}'
     )
@@ -166,7 +166,7 @@ def test_a_request_with_a_slot_of_its_own_does_not_take_its_hosts(tmp_path: Path
 
 
 def test_no_request_waits_for_the_delay_of_a_slot_that_is_not_its_own(tmp_path: Path) -> None:
-    timed = Timed(0.0)
+    timed = SlowSite(0.0)
     spider = SPIDER.replace(
         "return {}", 'self.n = getattr(self, "n", -1) + 1; return {"download_slot": "own"} if self.n % 2 else {}'
     )
@@ -180,15 +180,18 @@ def test_no_request_waits_for_the_delay_of_a_slot_that_is_not_its_own(tmp_path: 
 
 
 def test_a_retry_after_is_waited_for_and_named_in_the_log(tmp_path: Path) -> None:
-    timed = Timed(0.0, status=503, after="1")
+    timed = SlowSite(0.0, status=503, after="1")
     log = crawl(tmp_path, timed, "CONCURRENT_REQUESTS_PER_DOMAIN = 1", pages=2)
     assert timed.at[1] - timed.at[0] > 0.9
-    assert "is left alone for 1 s by its Retry-After (WEBFOUNTAIN_RETRY_AFTER=False ignores it; logged once)" in log
+    assert (
+        "gets no request for 1 s because of its Retry-After (WEBFOUNTAIN_RETRY_AFTER=False ignores it; logged once)"
+        in log
+    )
 
 
 @pytest.mark.parametrize("setting", ["WEBFOUNTAIN_RETRY_AFTER", "WEBFOUNTAIN_CRAWL_DELAY"])
 def test_what_a_site_asks_for_can_be_ignored(tmp_path: Path, setting: str) -> None:
-    timed = Timed(0.0, robots="User-agent: *\nCrawl-delay: 30\n", status=503, after="30")
+    timed = SlowSite(0.0, robots="User-agent: *\nCrawl-delay: 30\n", status=503, after="30")
     other = {"WEBFOUNTAIN_RETRY_AFTER": "WEBFOUNTAIN_CRAWL_DELAY", "WEBFOUNTAIN_CRAWL_DELAY": "WEBFOUNTAIN_RETRY_AFTER"}
     log = crawl(tmp_path, timed, f"ROBOTSTXT_OBEY = True\n{setting} = False\n{other[setting]} = False", pages=4)
     assert max(timed.gaps) < 20
@@ -196,20 +199,20 @@ def test_what_a_site_asks_for_can_be_ignored(tmp_path: Path, setting: str) -> No
 
 
 def test_a_crawl_delay_of_an_obeyed_robots_txt_is_kept_and_named(tmp_path: Path) -> None:
-    timed = Timed(0.0, robots="User-agent: *\nCrawl-delay: 0.5\n")
+    timed = SlowSite(0.0, robots="User-agent: *\nCrawl-delay: 0.5\n")
     log = crawl(tmp_path, timed, "ROBOTSTXT_OBEY = True\nCONCURRENT_REQUESTS_PER_DOMAIN = 1", pages=4)
     assert min(timed.gaps) > 0.4
-    assert "is left alone for 0.5 s by its Crawl-delay" in log
+    assert "gets no request for 0.5 s because of its Crawl-delay" in log
 
 
 def test_the_delay_factor_is_a_setting(tmp_path: Path) -> None:
-    timed = Timed(0.1)
+    timed = SlowSite(0.1)
     crawl(tmp_path, timed, "CONCURRENT_REQUESTS_PER_DOMAIN = 1\nWEBFOUNTAIN_DELAY_FACTOR = 3", pages=3)
     assert min(timed.gaps) > 0.35
 
 
 def test_a_stop_does_not_wait_for_requests_that_wait_in_a_slot(tmp_path: Path) -> None:
-    timed = Timed(0.0)
+    timed = SlowSite(0.0)
     spider = (
         SPIDER
         + """
@@ -241,7 +244,7 @@ def test_the_crawl_has_a_name_for_robots_txt_whatever_user_agent_is(given: str |
 
 @pytest.mark.parametrize("agent", ["None", "''", "'größer ' * 200"])
 def test_a_project_without_a_user_agent_is_crawled(tmp_path: Path, agent: str) -> None:
-    timed = Timed(0.0, robots="User-agent: *\nDisallow: /2\n")
+    timed = SlowSite(0.0, robots="User-agent: *\nDisallow: /2\n")
     with timed.site as site:
         project = Project(tmp_path, SPIDER, settings=f"ROBOTSTXT_OBEY = True\nUSER_AGENT = {agent}")
         project.crawl("theirs", base=site.base, pages="3")

@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def test_known_requests_are_made_again_as_they_were_and_one_offs_only_when_they_
     asked: Counter[str] = Counter()
     often_enough = threading.Event()
 
-    def answer(request: Asked) -> Answer:
+    def answer(request: ReceivedRequest) -> Answer:
         asked[request.path] += 1
         assert request.path != "/form" or (request.method, request.body) == ("POST", "q=x")
         if min(asked[path] for path in ("/start", "/form", "/lambda", "/flaky")) > 4:

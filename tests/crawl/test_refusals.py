@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,7 +48,7 @@ NOWHERE = """
 """
 
 
-def echo(asked: Asked) -> Answer:
+def echo(asked: ReceivedRequest) -> Answer:
     return Answer(f"<title>{asked.path}</title>")
 
 
@@ -69,7 +69,7 @@ def test_what_robots_txt_refuses_ends_in_its_errback_and_is_settled_once_as_refu
         project.crawl("theirs", base=site.base)
     assert [path for path in site.paths[3:] if not path.startswith("/instead")] == []
     again = [item["url"] for item in project.items[5:]]
-    assert site.base + "/closed/plain" not in again  # what is no plain data is made again by each run
+    assert site.base + "/closed/plain" not in again  # what is not plain data is made again by each run
 
 
 def test_a_kill_in_an_errback_repeats_it_and_many_refused_requests_all_have_theirs(tmp_path: Path) -> None:

@@ -51,7 +51,7 @@ class Theirs(scrapy.Spider):
         """An errback."""
 
 
-class Trapped(Theirs):
+class TrappedRequest(Theirs):
     @property
     def trap(self) -> object:
         """Not to be looked at."""
@@ -208,7 +208,7 @@ def test_a_store_that_names_another_class_makes_no_instance_of_it(cls: str) -> N
 def test_a_store_that_names_no_method_of_the_spider_gets_none(name: str) -> None:
     plain = {"url": "http://a.test/", "callback": name, "errback": None}
     with pytest.raises(ClassMissing, match=name):
-        Packer(Trapped()).unpack(Values.pack(plain))
+        Packer(TrappedRequest()).unpack(Values.pack(plain))
 
 
 def test_a_link_has_the_fingerprint_the_priority_and_the_depth() -> None:

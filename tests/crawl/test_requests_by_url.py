@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 from webfountain.cli import main
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ class Theirs(scrapy.Spider):
 """
 
 
-def echo(asked: Asked) -> Answer:
+def echo(asked: ReceivedRequest) -> Answer:
     """A page."""
     return Answer(f"<p>{asked.path}</p>")
 
@@ -75,7 +75,7 @@ def test_forget_removes_every_request_of_a_url(
         assert f"no request of {site.base}/unknown is known" in capsys.readouterr().err
 
 
-def test_the_folder_of_several_spiders_is_told_from_a_store(
+def test_the_folder_of_several_spiders_is_distinguished_from_a_store(
     project: Project, store: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     with Site(echo) as site:

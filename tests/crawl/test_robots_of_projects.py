@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -96,7 +96,7 @@ def test_the_robots_name_is_found_as_scrapy_finds_it(tmp_path: Path, group: str,
 
 @pytest.mark.soak  # the five requests take 15 s, each after twice the wait
 def test_a_robots_txt_that_never_answers_well_ends_in_the_errbacks(tmp_path: Path) -> None:
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         return Answer("", 503) if asked.path == "/robots.txt" else Answer("<p>page</p>")
 
     project = Project(tmp_path, SPIDER, settings="ROBOTSTXT_OBEY = True\nWEBFOUNTAIN_MAX_SECONDS = 200")

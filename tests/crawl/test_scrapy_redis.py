@@ -113,9 +113,9 @@ def test_a_spider_goes_on_where_scrapy_redis_left_it(
         for n in (1, 2, 3):
             left.sadd("theirs:dupefilter", filter_.request_fingerprint(Request(f"{site.base}/{n}")))
         assert main(["take-over", url, "theirs", "--project", "theirs"]) == 1
-        told = capsys.readouterr().out
-        assert "2 requests and 3 fingerprints were moved to" in told
-        assert "1 stay in the queue: it names tests.crawl.test_scrapy_redis.Theirs" in told
+        printed = capsys.readouterr().out
+        assert "2 requests and 3 fingerprints were moved to" in printed
+        assert "1 stay in the queue: it names tests.crawl.test_scrapy_redis.Theirs" in printed
         assert left.zcard("theirs:requests") == 1
         assert main(["take-over", url, "theirs", "--project", "theirs"]) == 1
         assert "0 requests and 3 fingerprints" in capsys.readouterr().out

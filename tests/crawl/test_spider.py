@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from tests.crawl.pace import slowness
-from tests.crawl.projects import Answer, Asked, Site
+from tests.crawl.projects import Answer, ReceivedRequest, Site
 from webfountain.lab.demo.process import DemoServer, overlaps
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -73,7 +73,7 @@ def test_a_collection_becomes_one_item_a_page_through_feeds(tmp_path: Path) -> N
 def test_an_interrupt_ends_the_crawl_within_ten_seconds_and_loses_no_lease(tmp_path: Path) -> None:
     done = threading.Event()
 
-    def stalled(_: Asked) -> Answer:
+    def stalled(_: ReceivedRequest) -> Answer:
         done.wait(30)
         return Answer("late")
 
@@ -195,5 +195,5 @@ def test_scrapy_lists_the_spider_without_opening_anything(tmp_path: Path) -> Non
 def test_the_memory_that_a_crawl_reports_is_its_own_not_that_of_the_process_that_started_it() -> None:
     child = "from webfountain.crawl.reporter import peak_rss_bytes; print(peak_rss_bytes())"
     parent = f"import subprocess, sys; held = b'x' * 600_000_000; subprocess.run([sys.executable, '-c', {child!r}])"
-    told = subprocess.run([sys.executable, "-c", parent], stdout=subprocess.PIPE, check=True)
-    assert 10_000_000 < int(told.stdout) < 400_000_000
+    printed = subprocess.run([sys.executable, "-c", parent], stdout=subprocess.PIPE, check=True)
+    assert 10_000_000 < int(printed.stdout) < 400_000_000

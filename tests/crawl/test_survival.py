@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.crawl.projects import ROOT, Answer, Asked, Project, Site
+from tests.crawl.projects import ROOT, Answer, Project, ReceivedRequest, Site
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ process.start()
 """
 
 
-def slow(asked: Asked) -> Answer:
+def slow(asked: ReceivedRequest) -> Answer:
     """A list of pages, and pages that say what was sent to them; below each spider's name."""
     time.sleep(0.01)
     name = asked.path.split("/")[1]
@@ -166,7 +166,7 @@ def test_a_page_is_settled_after_all_that_came_of_it_in_memory_also_through_redi
 ) -> None:
     tries: Counter[str] = Counter()
 
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         tries[asked.path] += 1
         if asked.path == "/moved":
             return Answer("", 302, (("Location", "/flaky"),))
@@ -318,7 +318,7 @@ def test_a_callback_that_the_spider_has_lost_keeps_its_requests_until_it_comes_b
 
 
 def test_each_page_that_the_fountain_has_settled_has_its_item_in_the_feed_after_a_kill(tmp_path: Path) -> None:
-    def answer(asked: Asked) -> Answer:
+    def answer(asked: ReceivedRequest) -> Answer:
         return Answer(f'<p>{asked.path}</p><a href="{asked.path}x"></a><a href="{asked.path}y"></a>')
 
     with Site(answer) as site:

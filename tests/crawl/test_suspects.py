@@ -30,7 +30,7 @@ def crawl(folder: Path) -> int:
     return subprocess.run(
         [
             *(sys.executable, "-m", "scrapy", "crawl", "fountain", "-a", "collection=deadly.toml"),
-            *("-s", 'EXTENSIONS={"tests.crawl.dying.Dying": 1}', "-s", "LOG_LEVEL=ERROR"),
+            *("-s", 'EXTENSIONS={"tests.crawl.dying.DyingExtension": 1}', "-s", "LOG_LEVEL=ERROR"),
             *("-s", f"WEBFOUNTAIN_STORE=rocksdb://{folder}/store", "-s", "WEBFOUNTAIN_UNTIL_IDLE=1"),
         ],
         cwd=folder,

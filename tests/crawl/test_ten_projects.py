@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from tests.crawl.projects import Answer, Asked, Project, Site
+from tests.crawl.projects import Answer, Project, ReceivedRequest, Site
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -171,7 +171,7 @@ class Web:
     def __init__(self) -> None:
         self.site = Site(self.answer)
 
-    def answer(self, asked: Asked) -> Answer:
+    def answer(self, asked: ReceivedRequest) -> Answer:
         time.sleep(0.03)
         links = [f"{self.site.base}/page/{n}" for n in range(PAGES)]
         if asked.path == "/list":

@@ -79,7 +79,7 @@ NOT_TAKEN: list[tuple[bytes, str, str]] = [
 """What llhttp takes and we refuse, the word, and why."""
 
 
-class Read(NamedTuple):
+class ReadResponse(NamedTuple):
     """What a parser made of bytes that end with the connection: a page, or why there is none."""
 
     status: int
@@ -88,21 +88,21 @@ class Read(NamedTuple):
     refusal: str = ""
 
 
-CUT = Read(0, refusal="cut")
+CUT = ReadResponse(0, refusal="cut")
 
 
-def ours(data: bytes) -> Read:
+def ours(data: bytes) -> ReadResponse:
     reader = ResponseReader()
     try:
         body = reader.feed(data)
         reader.eof()
     except BadResponse as bad:
-        return Read(0, refusal=bad.word)
+        return ReadResponse(0, refusal=bad.word)
     assert reader.status is not None
-    return Read(reader.status, tuple(reader.headers), body)
+    return ReadResponse(reader.status, tuple(reader.headers), body)
 
 
-class _Heard:
+class _Events:
     """What llhttp calls back. Headers after the body are trailers, which nobody reads."""
 
     def __init__(self) -> None:
@@ -111,7 +111,7 @@ class _Heard:
         self.headers: list[tuple[str, str]] = []
         self.chunked = False
         self.body = b""
-        self.read: Read | None = None
+        self.read: ReadResponse | None = None
 
     def on_header(self, name: bytes, value: bytes) -> None:
         if self.status is None:
@@ -129,20 +129,20 @@ class _Heard:
         if self.status is not None and 100 <= self.status < 200:
             self.status, self.headers = None, []
         elif self.read is None and self.status is not None:
-            self.read = Read(self.status, tuple(self.headers), self.body)
+            self.read = ReadResponse(self.status, tuple(self.headers), self.body)
 
-    def at_end(self) -> Read:
+    def at_end(self) -> ReadResponse:
         framed = self.chunked or "content-length" in dict(self.headers)
-        return CUT if self.status is None or framed else Read(self.status, tuple(self.headers), self.body)
+        return CUT if self.status is None or framed else ReadResponse(self.status, tuple(self.headers), self.body)
 
 
-def llhttp(data: bytes) -> Read:
-    heard = _Heard()
+def llhttp(data: bytes) -> ReadResponse:
+    received = _Events()
     try:
-        heard.parser.feed_data(data)
+        received.parser.feed_data(data)
     except httptools.HttpParserError as error:
-        return heard.read or Read(0, refusal=str(error))
-    return heard.read or heard.at_end()
+        return received.read or ReadResponse(0, refusal=str(error))
+    return received.read or received.at_end()
 
 
 @pytest.mark.parametrize("message", TAKEN)

@@ -208,7 +208,7 @@ def test_of_several_addresses_the_private_ones_are_refused_each() -> None:
         allowed([], allow_private=True)
 
 
-def test_a_crawl_of_our_own_leaves_by_the_address_it_was_told_to() -> None:
+def test_a_crawl_of_our_own_leaves_by_the_address_it_is_set() -> None:
     async def run() -> None:
         pool = ConnectionPool(ssl.create_default_context)
         async with peer(ok(b"page")) as served:
@@ -220,7 +220,7 @@ def test_a_crawl_of_our_own_leaves_by_the_address_it_was_told_to() -> None:
     asyncio.run(run())
 
 
-class Kept(asyncio.Transport):
+class KeptTransport(asyncio.Transport):
     """A connection's transport, of which only the end is of interest."""
 
     def __init__(self) -> None:
@@ -244,7 +244,7 @@ def test_more_plain_connections_are_kept_than_those_of_tls_that_take_so_much_mor
     transports = []
     for number in range(8):
         made = Connection(pool, Endpoint(f"127.0.0.{number}", 80, f"{number}.test", tls=tls))
-        transports.append(Kept())
+        transports.append(KeptTransport())
         made.connection_made(transports[-1])
         pool.keep(made)
     assert [transport.ended for transport in transports] == [True] * (8 - stay) + [False] * stay  # the longest idle go
@@ -262,7 +262,7 @@ def test_few_connections_are_kept_to_an_address_that_many_sites_have(monkeypatch
     for number in range(12):  # every third is at another address
         address = f"127.0.0.{number if number % 3 == 0 else 1}"
         made = Connection(pool, Endpoint(address, 80, f"{number}.test", tls=False))
-        transports.append(Kept())
+        transports.append(KeptTransport())
         made.connection_made(transports[-1])
         pool.keep(made)
     assert [number for number, each in enumerate(transports) if not each.ended] == [3, 6, 8, 9, 10, 11]
@@ -276,7 +276,7 @@ def test_a_connection_of_tls_that_left_counts_no_more(monkeypatch: pytest.Monkey
     transports = []
     for number in range(4):
         made = Connection(pool, Endpoint("127.0.0.1", number, f"{number}.test", tls=True))
-        transports.append(Kept())
+        transports.append(KeptTransport())
         made.connection_made(transports[-1])
         pool.keep(made)
         if number < 2:

@@ -92,15 +92,15 @@ def test_who_copies_a_seeds_pages_does_not_take_its_place(
     town.drive.frontier.close()
 
 
-def test_a_displaced_copy_is_told_once_and_does_not_come_back(tmp_path: Path) -> None:
+def test_a_displaced_copy_is_reported_once_and_does_not_come_back(tmp_path: Path) -> None:
     """The attacker's pages, first held, end as duplicates, and no two pages take turns over many visits."""
     town = CopiedTown(tmp_path, web(1.0, canonical=False), is_first=True)
     town.drive.run(seconds=200 * DAY)
-    told = Counter((entry.url, entry.verdict) for _, entry in town.drive.store.changes.after(None, 100_000))
-    assert max(told.values()) == 1, told.most_common(3)
-    assert told[f"{B}/5", "duplicate"] == 1
-    assert told[f"{A}/5", "new"] == 1
-    assert not any(verdict == "returned" for _, verdict in told)
+    reported = Counter((entry.url, entry.verdict) for _, entry in town.drive.store.changes.after(None, 100_000))
+    assert max(reported.values()) == 1, reported.most_common(3)
+    assert reported[f"{B}/5", "duplicate"] == 1
+    assert reported[f"{A}/5", "new"] == 1
+    assert not any(verdict == "returned" for _, verdict in reported)
     assert town.drive.metrics.get("duplicates/outranked") >= PAGES // 2
     town.drive.frontier.close()
 

@@ -57,17 +57,17 @@ def add(index: DuplicateIndex, pages: Sequence[IndexedPage]) -> list[Match | Non
     return answers
 
 
-def test_a_near_duplicate_is_told_its_representative(tmp_path: Path) -> None:
+def test_a_near_duplicate_is_given_its_representative(tmp_path: Path) -> None:
     """Within a batch, among the fresh, and in runs; also after the index was opened again."""
     originals = drawn(100)
     copies = [near(each, 0.97, 1000 + number) for number, each in enumerate(originals)]
     with closing(DuplicateIndex(tmp_path, pages_a_run=16)) as index:
         for begin in range(0, 100, 5):
             assert add(index, originals[begin : begin + 5]) == [None] * 5
-        told = add(index, copies)
+        reported = add(index, copies)
     with closing(DuplicateIndex(tmp_path, pages_a_run=16)) as index:
         assert len(index) == 100
-        for found in (told, add(index, copies)):
+        for found in (reported, add(index, copies)):
             assert [one.url for one in found if one is not None] == [page.url for page in originals]
             assert all(one is not None and 0.93 <= one.resemblance < 1.0 and not one.is_exact for one in found)
     with closing(DuplicateIndex(tmp_path / "other")) as index:
@@ -222,9 +222,9 @@ def test_what_another_ant_keeps_is_found_beside(tmp_path: Path) -> None:
         with closing(one):
             for begin in range(0, 40, 5):
                 add(one, originals[begin : begin + 5])
-            told = [found for probe in other.probe(copies) if (found := other.nearest(probe))]
-            assert [found[0].url for found in told] == [page.url for page in originals]
-            assert {found[0].digest for found in told} == {digest_number(page.digest) for page in originals}
+            reported = [found for probe in other.probe(copies) if (found := other.nearest(probe))]
+            assert [found[0].url for found in reported] == [page.url for page in originals]
+            assert {found[0].digest for found in reported} == {digest_number(page.digest) for page in originals}
             changed = [msgspec.structs.replace(page, url=url_of(k)) for k, page in enumerate(later)]
             for probe in one.probe(changed):
                 assert not one.nearest(probe)
@@ -255,10 +255,10 @@ def test_what_is_read_beside_is_whole_while_another_process_writes(tmp_path: Pat
         copies = [near(each, 0.97, 5000 + number) for number, each in enumerate(pages)]
         while seen < len(pages):
             seen = kept.value
-            looked = [0, seen // 2, seen - 1] if seen else []
+            polled = [0, seen // 2, seen - 1] if seen else []
             for _ in range(16):  # so that it has seen that the folder is there
-                probes = index.probe([copies[number] for number in looked])
-            assert [index.nearest(probe)[0].url for probe in probes] == [pages[number].url for number in looked]
+                probes = index.probe([copies[number] for number in polled])
+            assert [index.nearest(probe)[0].url for probe in probes] == [pages[number].url for number in polled]
         writer.join()
     assert writer.exitcode == 0
 

@@ -38,14 +38,14 @@ ARTICLE = {
 
 
 @pytest.mark.parametrize("language", ARTICLE)
-def test_a_text_tells_its_language_whatever_its_page_declares(language: str) -> None:
+def test_a_text_shows_its_language_whatever_its_page_declares(language: str) -> None:
     assert language_of(ARTICLE[language], declared="xx") == language
 
 
 @pytest.mark.parametrize(
     ("declared", "found"), [("de-AT", "de"), ("EN_us", "en"), (" fr ", "fr"), ("", None), ("x", None)]
 )
-def test_what_is_too_short_to_tell_is_what_its_page_declares(declared: str, found: str | None) -> None:
+def test_what_is_too_short_to_decide_is_what_its_page_declares(declared: str, found: str | None) -> None:
     assert language_of("404", declared) == found
 
 

@@ -96,7 +96,7 @@ def test_nofollow_links_are_left_out_unless_the_setting_says_otherwise() -> None
         ('<a href="/x">1</a><iframe src="/y"></iframe>', "nofollow", ["/x", "/y"]),
     ],
 )  # fmt: skip
-def test_what_is_not_to_be_followed_is_told_where_that_is_asked_for(
+def test_what_is_not_to_be_followed_is_reported_where_that_is_asked_for(
     body: str, header: str | None, nofollow: list[str]
 ) -> None:
     for asked, wanted in ((True, [f"https://a.example{path}" for path in nofollow]), (False, [])):

@@ -167,5 +167,5 @@ def test_answers_that_are_no_copy_are_recorded_where_the_collection_says_so(
     ("table", "kept"),
     [("", False), ('keep = "all"', True), ('keep = "all"\nanswers = false', False), ("answers = true", True)],
 )
-def test_an_archive_records_all_answers_unless_told_otherwise(table: str, kept: bool) -> None:
+def test_an_archive_records_all_answers_unless_set_otherwise(table: str, kept: bool) -> None:
     assert collection_of([HOME], rest=f"[repository]\n{table}").repository.keep_answers is kept

@@ -64,7 +64,7 @@ def test_a_site_never_sees_two_requests_at_once_and_each_waits_ten_times_the_las
 
 
 @pytest.mark.parametrize(("per_ip", "most"), [("true", 1), ("false", 3)])
-def test_host_names_on_one_address_share_its_politeness_unless_told_apart(per_ip: str, most: int) -> None:
+def test_host_names_on_one_address_share_its_politeness_unless_they_are_separated(per_ip: str, most: int) -> None:
     seeds = [f"http://{name}.example/" for name in "abc"]
     drive = Drive(collection_of(seeds, politeness=f"per_ip = {per_ip}"), site_of_pages({"": b"x"}, seconds=0.5))
     together: defaultdict[float, int] = defaultdict(int)

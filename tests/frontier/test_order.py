@@ -10,7 +10,7 @@ from webfountain.frontier.order import Order, Orders
 HOME = "http://home.example/"
 
 
-class Named(Order):
+class NamedOrder(Order):
     """Writes its name down when it adds to a batch."""
 
     def __init__(self, name: str, done: list[str]) -> None:
@@ -20,7 +20,7 @@ class Named(Order):
         self._done.append(self._name)
 
 
-class Absorbing(Named):
+class Absorbing(NamedOrder):
     """It also applies results."""
 
     def absorb(self, result: BatchResult) -> None:
@@ -29,7 +29,7 @@ class Absorbing(Named):
 
 def test_each_point_calls_those_that_define_it_in_the_order_of_the_list() -> None:
     done: list[str] = []
-    orders = Orders([Named("first", done), Order(), Absorbing("second", done), Named("third", done)])
+    orders = Orders([NamedOrder("first", done), Order(), Absorbing("second", done), NamedOrder("third", done)])
     for _, add in orders.add:
         add(Batch(0.0))
     assert done == ["first", "second", "third"]

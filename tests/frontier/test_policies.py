@@ -49,7 +49,7 @@ def test_trust_fades_along_the_links_and_is_kept_with_each_page() -> None:
     assert [found[f"{HOME}{path}"][1] for path in ("/", "/a", "/a/b")] == [1.0, 0.5, 0.25]
 
 
-def test_trust_orders_what_is_new_where_policies_tell_pages_apart_by_it() -> None:
+def test_trust_orders_what_is_new_where_policies_distinguish_pages_by_it() -> None:
     drive = crawled("[policies.default]\ntrust = 1.0\ndampening = 0.5\n")
     worth = {record.url: record.importance for _, record in drive.store.pages.records()}
     assert worth[f"{HOME}/a"] > worth[f"{HOME}/a/b"] > 0

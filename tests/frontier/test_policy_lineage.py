@@ -195,9 +195,9 @@ def test_what_is_derived_is_what_the_crawl_gave(web: dict[str, str], line: str, 
     store = crawl(scenario, collection).store
     new = derived(store, collection)
     for _, record in store.pages.records():
-        told = new[record.url]
-        assert (told.policy, told.depth) == (record.policy, record.depth), record.url
-        assert told.trust == pytest.approx(record.trust), record.url
+        reported = new[record.url]
+        assert (reported.policy, reported.depth) == (record.policy, record.depth), record.url
+        assert reported.trust == pytest.approx(record.trust), record.url
 
 
 @thorough

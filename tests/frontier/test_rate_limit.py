@@ -48,4 +48,4 @@ def test_a_crawl_says_that_it_waits_for_robots_txt() -> None:
         return (404, {}, b"", 30.0) if fetch.kind == "robots" else web(fetch, at)
 
     drive = Drive(collection_of([f"{HOME}/"]), slow)
-    assert "robots.txt and addresses are awaited" in limits(drive, seconds=5.0)
+    assert "it waits for robots.txt and addresses" in limits(drive, seconds=5.0)

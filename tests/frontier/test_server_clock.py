@@ -77,8 +77,8 @@ def test_the_time_is_that_of_the_server(caplog: pytest.LogCaptureFixture) -> Non
     with single() as (url, client), caplog.at_level(logging.WARNING):
         store = open_store(f"{url}?shards=2", collection="tests", period_s=10.0)
         assert store.claims is not None
-        told = store.claims.time()
+        reported = store.claims.time()
         seconds, _ = client.time()
         store.close()
-    assert told is not None
-    assert 0.0 <= seconds + 1.0 - told < 60.0
+    assert reported is not None
+    assert 0.0 <= seconds + 1.0 - reported < 60.0

@@ -132,7 +132,7 @@ def test_two_years_of_minutes_are_bounded() -> None:
     archive = Archive(board)
     full = HistorySample(
         0.0, 60.0, (10**6,) * 6, 10_000, 1000, (1000,) * 10, {"timeout": 5, "dns": 3}, 500, 10**9, 100.0, 0.9, 0.8,
-        0.95, 1234.5, {"politeness: each site is asked in its turn, and answers are awaited": 60.0}, 10**10, 10**11, 4,
+        0.95, 1234.5, {"politeness: sites wait for their turn or for answers": 60.0}, 10**10, 10**11, 4,
     )  # fmt: skip
     for number in [*range(0, 3 * 1440, 2), *range(3 * 1440, 730 * 1440, 360)]:
         archive.add(msgspec.structs.replace(full, at=float(BEGIN + number * MINUTE_S)))

@@ -25,9 +25,9 @@ def span(
     return PageSpan(site, first, last, at_start, at_end, len(days), days)
 
 
-def test_the_average_change_interval_is_the_time_watched_over_the_changes_seen() -> None:
+def test_the_average_change_interval_is_the_time_observed_over_the_changes_seen() -> None:
     """Cho 2000, section 3.1: watched for 50 days, 5 changes: 10 days; and each class includes its upper end."""
-    watch = Observation(
+    observed = Observation(
         [
             span(tuple(range(1, 101))),  # 1 day
             span(tuple(range(7, 99, 7)), last=91),  # 7 days
@@ -38,11 +38,11 @@ def test_the_average_change_interval_is_the_time_watched_over_the_changes_seen()
         100,
         0.0,
     )
-    assert list(evolution(watch).all.change_interval.values()) == [0.2, 0.2, 0.2, 0.2, 0.2]
-    assert evolution(watch).all.never_changed == 1
+    assert list(evolution(observed).all.change_interval.values()) == [0.2, 0.2, 0.2, 0.2, 0.2]
+    assert evolution(observed).all.never_changed == 1
 
 
-def test_the_second_method_doubles_the_lifespan_of_pages_that_touch_an_end_of_the_watch() -> None:
+def test_the_second_method_doubles_the_lifespan_of_pages_that_touch_an_end_of_the_observation() -> None:
     spans = [
         span(first=10, last=14, at_start=False, at_end=False),  # 4 days by both
         span(first=0, last=5, at_end=False),  # 5 or 10 days
@@ -71,9 +71,9 @@ def test_without_a_page_on_the_first_day_there_is_no_half() -> None:
 
 def test_groups_are_sites_or_top_level_domains_the_largest_first() -> None:
     spans = [span(site="a.org"), span(site="b.com"), span(site="c.com"), span(site="b.com")]
-    watch = Observation(spans, 100, 0.0)
-    assert list(evolution(watch, group_by="site").groups) == ["b.com", "a.org", "c.com"]
-    by_tld = evolution(watch, group_by="tld").groups
+    observed = Observation(spans, 100, 0.0)
+    assert list(evolution(observed, group_by="site").groups) == ["b.com", "a.org", "c.com"]
+    by_tld = evolution(observed, group_by="tld").groups
     assert {name: group.pages for name, group in by_tld.items()} == {".com": 3, ".org": 1}
 
 
@@ -90,8 +90,8 @@ def poisson_pages(mean: float, *, pages: int, days: int, seed: int) -> list[Page
 
 
 def test_pages_that_change_as_a_poisson_process_pass_the_check() -> None:
-    watch = Observation(poisson_pages(10.0, pages=60, days=1000, seed=1), 1000, 0.0)
-    check = evolution(watch).all.poisson[0]
+    observed = Observation(poisson_pages(10.0, pages=60, days=1000, seed=1), 1000, 0.0)
+    check = evolution(observed).all.poisson[0]
     assert check.mean_found == pytest.approx(10.0, rel=0.05)
     assert check.distance is not None
     assert check.critical is not None

@@ -46,9 +46,9 @@ def test_a_trace_becomes_spans_with_at_most_one_change_a_day(tmp_path: Path) -> 
         (1, 9.5, "A", None),
         (2, 10, "A", None),
     ]
-    watch = observe_trace(*trace(tmp_path, events))
-    assert watch.days == 10
-    assert watch.spans == [
+    observed = observe_trace(*trace(tmp_path, events))
+    assert observed.days == 10
+    assert observed.spans == [
         PageSpan("s", 0, 10, True, True, 2, (3, 6)),
         PageSpan("s", 4, 8, False, False, 0, ()),
         PageSpan("s", 10, 10, False, True, 0, ()),
@@ -66,8 +66,8 @@ def test_a_window_is_cut_out_of_a_trace(tmp_path: Path) -> None:
         (1, 4, "D", None),
     ]
     files = trace(tmp_path, [*events, (2, 30, "A", None)])
-    watch = observe_trace(*files, start=1_577_836_800 + 10 * DAY, days=10)
-    assert watch.spans == [PageSpan("s", 0, 10, True, True, 1, (3,))]
+    observed = observe_trace(*files, start=1_577_836_800 + 10 * DAY, days=10)
+    assert observed.spans == [PageSpan("s", 0, 10, True, True, 1, (3,))]
 
 
 def test_changes_below_the_threshold_did_not_happen_and_unknown_ones_did(tmp_path: Path) -> None:
@@ -115,9 +115,9 @@ def test_a_start_after_the_last_event_is_refused(tmp_path: Path) -> None:
 def test_the_real_traces_have_the_pages_that_their_description_says(shared_data: Path) -> None:
     """druid: 16,661 appearances (data/README.md), each the start of a span."""
     folder = shared_data / "traces"
-    watch = observe_trace(folder / "druid-events.parquet", folder / "druid-pages.parquet")
-    assert len(watch.spans) == 16_661
-    assert sum(span.at_end for span in watch.spans) == 14_194
+    observed = observe_trace(folder / "druid-events.parquet", folder / "druid-pages.parquet")
+    assert len(observed.spans) == 16_661
+    assert sum(span.at_end for span in observed.spans) == 14_194
 
 
 def record(*, state: Any = "crawled", checks: list[tuple[float, bool]], first: float = 0.0) -> PageRecord:
@@ -138,9 +138,9 @@ def record(*, state: Any = "crawled", checks: list[tuple[float, bool]], first: f
 
 def test_a_record_becomes_a_span_from_first_sight_to_last_fetch() -> None:
     page = record(checks=[(10 * DAY, False), (10 * DAY, True), (20 * DAY, False)])
-    watch = observe_store([("https://a.org", page)])
-    (span,) = watch.spans
-    assert watch.days == 41
+    observed = observe_store([("https://a.org", page)])
+    (span,) = observed.spans
+    assert observed.days == 41
     assert (span.site, span.first, span.last, span.changes) == ("a.org", 0, 41, 1)
     assert span.days[0] == pytest.approx(20, abs=3)  # a history's intervals are exact to 9 %
 
@@ -155,11 +155,11 @@ def test_more_changes_than_the_history_holds_are_known_by_number() -> None:
 def test_a_gone_page_ends_with_its_last_fetch_and_an_accelerated_crawl_has_short_days() -> None:
     gone = record(state="gone", checks=[(5.0, False)])
     other = record(checks=[(20.0, False)])
-    watch = observe_store([("https://a.org", gone), ("https://a.org", other)], day=1.0)
-    assert [span.last for span in watch.spans] == [5, 21]
-    assert [span.at_end for span in watch.spans] == [False, True]
+    observed = observe_store([("https://a.org", gone), ("https://a.org", other)], day=1.0)
+    assert [span.last for span in observed.spans] == [5, 21]
+    assert [span.at_end for span in observed.spans] == [False, True]
 
 
-def test_a_store_without_a_second_fetch_tells_nothing() -> None:
+def test_a_store_without_a_second_fetch_reports_nothing() -> None:
     with pytest.raises(InputError, match="nothing to analyse"):
         observe_store([("https://a.org", PageRecord(url="https://a.org/x"))])

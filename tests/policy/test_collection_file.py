@@ -174,7 +174,7 @@ def test_the_robots_name_is_the_first_token_of_the_user_agent() -> None:
         ('[cycle]\nfastest = "3d"', "cycle.fastest: '3d' is not allowed here (allowed: cycle.period at most: 1d)"),
         (
             "[signals]\nweekdays = true",
-            "signals.weekdays: was removed because it gained nothing; delete the line",
+            "signals.weekdays: was removed because it had no effect; delete the line",
         ),
         ("[signals]\nhistory = true", "signals.history: was removed because the crawl always uses it; delete the line"),
         ("[signals]\nlastmod = 1", "signals.lastmod: 1 is not allowed (allowed: true or false)"),
@@ -182,7 +182,7 @@ def test_the_robots_name_is_the_first_token_of_the_user_agent() -> None:
         ("[cycle]\nsiblings = true", "cycle.siblings: is an unknown key"),
         ('[repository]\nkeep = "most"', "repository.keep: 'most' is not allowed (allowed: 'all' | 'newest')"),
         ("[change]\nmin_change = 1.5", "change.min_change: 1.5 is not allowed (allowed: a number, 0 to 1)"),
-        ("[policies.default]\ndeny = ['(']", "policies.default.deny[0]: '(' is no Python regular expression: "),
+        ("[policies.default]\ndeny = ['(']", "policies.default.deny[0]: '(' is not a Python regular expression: "),
         ("[policies.default]\ndeny = '('", "policies.default.deny: '(' is not allowed (allowed: a list"),
         (
             '[policies.default]\nrevisit = { min_interval = "3d", max_interval = "1h" }',
@@ -239,7 +239,7 @@ def test_the_robots_name_is_the_first_token_of_the_user_agent() -> None:
             "[conflict]\nrule = 'last'",
             "conflict.rule: 'last' is not allowed (allowed: 'first' | 'least-trusted' | 'most",
         ),
-        ("[cycle", "is no TOML: "),
+        ("[cycle", "is not TOML: "),
     ],
 )
 def test_a_wrong_key_or_value_is_named_with_what_is_allowed(tables: str, expected: str) -> None:

@@ -34,7 +34,7 @@ def test_known_urls_that_the_file_denies_are_counted_by_reason_with_a_sample() -
     assert len(effect.sample_dropped) == 10
 
 
-def test_urls_refused_by_the_policy_of_before_are_told_where_the_file_takes_them_in_again() -> None:
+def test_urls_refused_by_the_policy_of_before_are_reported_where_the_file_takes_them_in_again() -> None:
     judge = Judge(collection_of("[policies.default]\ndeny = ['/old/']"), year=2026)
     refused = [
         PageRecord(f"{SITE}/new", state="refused", error="denied", depth=1),
@@ -56,7 +56,7 @@ def test_a_url_is_judged_under_its_own_policy_and_another_projects_request_not_a
     assert policy_effect(judge, records).dropped == {"denied": 1}
 
 
-def test_links_that_were_refused_are_told_where_the_file_takes_them_in(
+def test_links_that_were_refused_are_reported_where_the_file_takes_them_in(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the newest rows of the link log; not what is known by now, nor links of a page that is not."""

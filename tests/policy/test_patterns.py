@@ -111,8 +111,8 @@ def test_a_pattern_is_found_where_python_finds_it_and_as_often(pattern: str, tex
         (r"\w{1,1000}", "too large"),
         ("(?m:a$)|b$", "write \\Z"),
         (r"(?a:\b)x\b", "one pattern for each"),
-        (r"\B", "name one beside it"),
-        ("(", "is no Python regular expression"),
+        (r"\B", "add one beside it"),
+        ("(", "is not a Python regular expression"),
         ("(" * 5000 + ")" * 5000, "is no"),
     ],
 )

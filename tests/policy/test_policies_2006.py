@@ -57,14 +57,14 @@ SCENARIOS: list[tuple[str, list[str]]] = [
         [
             "policy/test_judge.py::test_trust_is_dampened_with_each_hop_and_bounded_where_the_policy_changes",
             "frontier/test_policies.py::test_trust_fades_along_the_links_and_is_kept_with_each_page",
-            "frontier/test_policies.py::test_trust_orders_what_is_new_where_policies_tell_pages_apart_by_it",
+            "frontier/test_policies.py::test_trust_orders_what_is_new_where_policies_distinguish_pages_by_it",
         ],
     ),
     (
         "and by splitting: it is divided among the outlinks",
         [
             "policy/test_judge.py::test_trust_is_divided_among_the_links_that_are_taken_in",
-            "policy/test_worked_example.py::test_each_trust_that_the_example_tells_is_what_the_crawl_holds",
+            "policy/test_worked_example.py::test_each_trust_of_the_example_is_what_the_crawl_holds",
         ],
     ),
     (
@@ -155,7 +155,7 @@ BY_TOPIC: list[tuple[str, list[str]]] = [
         "Cho 1998: similarity, a tf-idf inner product with a query, idf estimated from what was seen",
         [
             "core/test_topics.py::test_a_rare_word_in_common_counts_for_more_than_one_that_every_text_has",
-            "ranking/test_link_importance.py::test_what_was_seen_tells_which_words_are_rare",
+            "ranking/test_link_importance.py::test_what_was_seen_shows_which_words_are_rare",
             "ranking/test_link_importance.py::test_which_words_are_rare_is_known_after_a_kill_and_published_once_a_minute",
         ],
     ),

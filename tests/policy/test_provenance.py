@@ -15,7 +15,7 @@ from webfountain.policy.tables import RuleTable, SwitchTable, WhenTable
 
 SWITCH = SwitchTable(WhenTable(text=compile_pattern("casino"), count=3), "distrust")
 
-told = st.builds(
+reported = st.builds(
     Provenance,
     arrival=st.sampled_from(get_args(Arrival)[1:]),
     cause=st.sampled_from(get_args(Cause)),
@@ -26,7 +26,7 @@ told = st.builds(
 
 
 @settings(deadline=None, derandomize=True)
-@given(told)
+@given(reported)
 def test_what_is_kept_comes_back_in_eight_bytes_at_most(given: Provenance) -> None:
     data = given.encode()
     assert len(data) <= 8

@@ -40,7 +40,7 @@ def book(*matches: str) -> RuleBook:
         ("*.*.org", None),
     ],
 )
-def test_a_host_is_told_from_a_pattern_by_its_looks(match: str, host: str | None) -> None:
+def test_a_host_is_distinguished_from_a_pattern_by_its_form(match: str, host: str | None) -> None:
     assert host_pattern(match) == host
 
 
@@ -65,7 +65,7 @@ def test_a_rule_is_for_the_pages_of_its_host_or_those_in_whose_url_its_pattern_i
     assert (book(match).find(url) is not None) == is_for
 
 
-def test_a_long_pattern_that_begins_like_a_host_is_told_from_one_at_once() -> None:
+def test_a_long_pattern_that_begins_like_a_host_is_distinguished_from_one_at_once() -> None:
     """Labels that could be divided in any way took a second for 24 letters, and twice that with each more."""
     assert host_pattern("documentation-of-the-archives-of-the-library" * 20 + "/x") is None
 
@@ -77,14 +77,14 @@ def test_the_first_rule_that_matches_counts() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rest", "told"),
+    ("rest", "reported"),
     [
         ("[[rule]]\npolicy = 'favor'\n", "rule[0].match: is missing (required)"),
         ("[[rule]]\nmatch = 'a.org'\n", "rule[0]: {'match': 'a.org'} is not allowed here (allowed: with policy"),
         ("[[rule]]\nmatch = []\ntrust = 1\n", "rule[0].match: [] is not allowed here (allowed: a host"),
         ("[[rule]]\nmatch = 3\ntrust = 1\n", "rule[0].match: 3 is not allowed (allowed: a text or a list"),
         ("[[rule]]\nmatch = ['a.org', 3]\ntrust = 1\n", "rule[0].match[1]: 3 is not allowed (allowed: a text"),
-        ("[[rule]]\nmatch = 'a('\ntrust = 1\n", "rule[0].match: 'a(' is no host and is no "),
+        ("[[rule]]\nmatch = 'a('\ntrust = 1\n", "rule[0].match: 'a(' is not a host and is not a "),
         ("[[rule]]\nmatch = 'a.org'\ntrust = 2\n", "rule[0].trust: 2 is not allowed (allowed: a number"),
         ("[[rule]]\nmatch = 'a.org'\npolicy = 'x'\n", "rule[0].policy: 'x' is not allowed here (allowed: a policy: "),
         ("[[rule]]\nmatches = 'a.org'\n", "rule[0].matches: is an unknown key (did you mean match?"),
@@ -99,11 +99,11 @@ def test_the_first_rule_that_matches_counts() -> None:
         ("[policies.a]\nextends = 'b'\n[policies.b]\ntrust = 7\n", "policies.b.trust: 7 is not allowed"),
     ],
 )
-def test_what_is_wrong_is_told_in_one_line_that_names_the_key(rest: str, told: str) -> None:
+def test_what_is_wrong_is_reported_in_one_line_that_names_the_key(rest: str, reported: str) -> None:
     with pytest.raises(PolicyError) as error:
         parse_collection(HEAD + rest, Path("t.toml"))
     assert str(error.value).startswith("t.toml: ")
-    assert told in str(error.value)
+    assert reported in str(error.value)
     assert "\n" not in str(error.value)
 
 
@@ -135,14 +135,14 @@ def test_what_waits_already_is_judged_under_its_own_policy() -> None:
     assert (verdict.policy, verdict.trust, verdict.rule) == ("default", 0.4, b"")
 
 
-def test_texts_of_links_are_looked_at_where_a_rule_leads_to_a_policy_with_a_topic() -> None:
+def test_texts_of_links_are_read_where_a_rule_leads_to_a_policy_with_a_topic() -> None:
     rules = "[policies.topical]\ntopic = { query = 'rivers' }\n"
     assert not Judge(collection_of(rules), year=2026).follows_topics("default")
     ruled = rules + "[[rule]]\nmatch = '*.example.org'\npolicy = 'topical'\n"
     assert Judge(collection_of(ruled), year=2026).follows_topics("default")
 
 
-def test_trust_orders_what_is_new_where_a_rule_alone_tells_pages_apart_by_it() -> None:
+def test_trust_orders_what_is_new_where_a_rule_alone_distinguishes_pages_by_it() -> None:
     assert not collection_of("").is_trusting
     assert collection_of("[[rule]]\nmatch = 'a.org'\ntrust = 0.9\n").is_trusting
 
@@ -157,7 +157,7 @@ def test_the_command_shows_rules_and_what_extends_what(tmp_path: Path, capsys: p
     ]
 
 
-def test_a_chain_of_a_thousand_policies_is_read_and_a_circle_of_them_is_told() -> None:
+def test_a_chain_of_a_thousand_policies_is_read_and_a_circle_of_them_is_reported() -> None:
     chain = "".join(f"[policies.p{n}]\nextends = 'p{n + 1}'\n" for n in range(2000))
     assert collection_of(chain + "[policies.p2000]\ntrust = 0.125\n").policies["p0"].trust == 0.125
     with pytest.raises(PolicyError, match="here is a cycle: p0 -> p1"):

@@ -18,13 +18,13 @@ def test_the_policy_file_of_the_example_is_the_one_that_is_crawled() -> None:
     assert RULES in TEXT
 
 
-def test_each_trust_that_the_example_tells_is_what_the_crawl_holds() -> None:
-    told = {
+def test_each_trust_of_the_example_is_what_the_crawl_holds() -> None:
+    reported = {
         url: (policy, trust)
         for url, policy, trust in re.findall(r"^\| `([^`]+)` \| `(\w+)` \| ([\d.]+) \|", TEXT, re.M)
     }
     held = crawled()
-    assert told == {url: (page.policy, f"{page.trust:.3f}") for url, page in held.items()}
+    assert reported == {url: (page.policy, f"{page.trust:.3f}") for url, page in held.items()}
     assert {url for url in ("win.spam.biz/more", "win.spam.biz/bonus") if url in held} == set()
     assert held.keys() == WEB.keys()
 

@@ -162,7 +162,7 @@ def test_a_page_that_many_link_is_asked_before_what_was_known_sooner(tmp_path: P
     assert crawl.asked().index(f"{HOME}/hot") < plain / 2
 
 
-def test_of_the_pages_of_a_site_that_gained_the_worthiest_are_told_each_once_and_none_that_was_fetched() -> None:
+def test_of_the_pages_of_a_site_that_gained_the_worthiest_are_returned_each_once_and_none_that_was_fetched() -> None:
     risen = RisenPages(most=100)
     for key, worth in [(b"a", 2.0), (b"b", 8.0), (b"c", 4.0), (b"a", 16.0), (b"d", 1.0)]:
         risen.add("s", key, worth)
@@ -338,7 +338,7 @@ def test_what_is_hot_is_kept_through_a_restart(tmp_path: Path) -> None:
     after.frontier.close()
 
 
-def test_what_was_seen_tells_which_words_are_rare() -> None:
+def test_what_was_seen_shows_which_words_are_rare() -> None:
     """Every page speaks of data, one of streams: a link that says *streams* promises more than one that says *data*."""
     texts = {path: (f"data {path}", list[tuple[str, str]]()) for path, _ in MANY}
     pages = {"/": ("data", [*MANY, ("/first", "some data"), ("/second", "some streams")]), **texts}

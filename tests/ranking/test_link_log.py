@@ -184,7 +184,7 @@ def test_a_reader_that_began_before_a_compaction_reads_to_its_end(tmp_path: Path
     assert sum(table.num_rows for table in reader.rows()) == 60
 
 
-def test_who_links_a_page_is_told_by_the_newest_rows(tmp_path: Path) -> None:
+def test_who_links_a_page_is_reported_by_the_newest_rows(tmp_path: Path) -> None:
     """One page took its link back, another says nofollow now; in shards and in segments."""
     log, target = LinkLog(str(tmp_path), writer="ant"), f"{OTHER}/x"
     for page in ("/", "/a", "/b"):

@@ -144,7 +144,7 @@ def test_the_command_ranks_the_log_of_a_store(tmp_path: Path, capsys: pytest.Cap
         (["--graph", "g.npz", "--damping", "1"], "--damping: 1.0"),
         (["--graph", "g.npz", "--method", "trustrank"], "--trusted"),
         (["--graph", "g.npz", "--trusted", "t"], "--trusted"),
-        (["--graph", "g.npz", "--method", "trustrank", "--trusted", "t"], "'9' is no page number"),
+        (["--graph", "g.npz", "--method", "trustrank", "--trusted", "t"], "'9' is not a page number"),
         (["--graph", "g.npz", "--method", "backlinks", "--damping", ".5"], "--damping"),
         (["--graph", "t"], "t: no npz"),
         (["--graph", "g.npz", "--out", "none/x.npy"], "--out: none/x.npy"),

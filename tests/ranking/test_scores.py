@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 KEYS = np.unique(np.random.default_rng(1).integers(0, 2**64 - 1, 1000, dtype=np.uint64))
 
 
-def test_a_batch_is_looked_up_and_unknown_pages_have_the_score_of_the_absent(tmp_path: Path) -> None:
+def test_a_batch_is_read_and_unknown_pages_have_the_score_of_the_absent(tmp_path: Path) -> None:
     publish_scores(
         tmp_path, KEYS, {"pagerank": np.arange(1, len(KEYS) + 1, dtype=np.float64), "trust": np.zeros(len(KEYS))}
     )

@@ -86,7 +86,7 @@ def test_the_path_leads_from_the_seed_over_the_links_to_the_page(drive: Drive) -
     assert (found.page["policy"], found.page["state"]) == ("favor", "crawled")
 
 
-def test_a_redirect_on_the_path_is_told_as_one(drive: Drive) -> None:
+def test_a_redirect_on_the_path_is_reported_as_one(drive: Drive) -> None:
     assert [hop.by for hop in of(drive, f"{HOME}/new").path] == ["seed", "link", "redirect"]
 
 
@@ -105,7 +105,7 @@ def test_a_page_of_another_site_names_the_page_that_linked_it_and_the_switch_tha
         (f"{HOME}/{'x' * 3000}", "too_long", "discovery.max_url_length", 2083),
     ],
 )
-def test_an_unknown_url_is_told_the_key_that_kept_it_out(
+def test_an_unknown_url_is_given_the_key_that_kept_it_out(
     drive: Drive, url: str, reason: str, key: str, value: object
 ) -> None:
     found = of(drive, url)
@@ -115,7 +115,7 @@ def test_an_unknown_url_is_told_the_key_that_kept_it_out(
     assert (first.policy, first.reason, first.rule.key, first.rule.value) == ("favor", reason, key, value)
 
 
-def test_a_url_out_of_scope_is_told_so(drive: Drive) -> None:
+def test_a_url_out_of_scope_is_reported(drive: Drive) -> None:
     narrow = collection_of([f"{HOME}/"])
     found = explain(drive.store, narrow, "http://else.example/", at=drive.clock.now())
     assert found.why == ("It is not known here: its site is out of scope (collection.scope = 'site').",)
@@ -127,7 +127,7 @@ def test_a_url_that_no_rule_keeps_out_was_linked_by_nobody(drive: Drive) -> None
 
 
 @pytest.mark.parametrize(
-    ("page", "url", "told"),
+    ("page", "url", "printed"),
     [
         (f"{HOME}/a/b", f"{HOME}/a/b/c", "So that page did not link to it at its last fetch"),
         (
@@ -142,14 +142,14 @@ def test_a_url_that_no_rule_keeps_out_was_linked_by_nobody(drive: Drive) -> None
         ),
     ],
 )
-def test_an_unknown_url_is_explained_as_a_known_page_links_it(drive: Drive, page: str, url: str, told: str) -> None:
+def test_an_unknown_url_is_explained_as_a_known_page_links_it(drive: Drive, page: str, url: str, printed: str) -> None:
     found = explain(drive.store, drive.collection, url, at=drive.clock.now(), linked_by=page)
-    assert told in found.why[0]
+    assert printed in found.why[0]
     with pytest.raises(InputError, match="the page is not known here"):
         explain(drive.store, drive.collection, url, at=drive.clock.now(), linked_by=f"{HOME}/unheard")
 
 
-def test_a_page_that_is_too_deep_where_it_is_linked_is_told_so() -> None:
+def test_a_page_that_is_too_deep_where_it_is_linked_is_reported() -> None:
     driven = Drive(collection_of([f"{HOME}/"], collection="limits.depth = 1\n"), web, recrawl=False)
     driven.run()
     found = explain(driven.store, driven.collection, f"{HOME}/a/b", at=driven.clock.now(), linked_by=f"{HOME}/a")
@@ -159,7 +159,7 @@ def test_a_page_that_is_too_deep_where_it_is_linked_is_told_so() -> None:
     )
 
 
-def test_a_seed_that_its_own_policy_refuses_is_told_so() -> None:
+def test_a_seed_that_its_own_policy_refuses_is_reported() -> None:
     collection = collection_of([f"{HOME}/", f"{HOME}/x.zip"], rest="[policies.default]\ndeny = ['zip$']\n")
     driven = Drive(collection, web, recrawl=False)
     driven.run()
@@ -168,7 +168,7 @@ def test_a_seed_that_its_own_policy_refuses_is_told_so() -> None:
     )
 
 
-def test_what_its_importance_is_made_of_is_told_with_what_the_last_ranking_has_of_it(tmp_path: Path) -> None:
+def test_what_its_importance_is_made_of_is_reported_with_what_the_last_ranking_has_of_it(tmp_path: Path) -> None:
     rest = "[policies.default]\nscore = { pagerank = 3, location = 1 }\n[ranking]\nevery = '1d'\n"
     collection = collection_of([f"{HOME}/"], rest=rest)
     driven = Drive(collection, web, recrawl=False)
@@ -218,7 +218,7 @@ def test_an_unknown_url_names_the_pages_that_link_it_where_the_link_log_has_them
     assert why(f"{HOME}/none")[0].startswith("No rule refuses it")
 
 
-def test_what_a_page_has_to_do_with_its_topic_is_told_by_its_text_or_by_its_links() -> None:
+def test_what_a_page_has_to_do_with_its_topic_is_reported_by_its_text_or_by_its_links() -> None:
     texts = {f"{HOME}/": "of many other things <a href='/hot'>on river floods</a> <a href='/cold'>x</a>"}
 
     def site(fetch: Fetch, at: float) -> Answer:
@@ -239,7 +239,7 @@ def test_what_a_page_has_to_do_with_its_topic_is_told_by_its_text_or_by_its_link
     )
 
 
-def test_the_robots_line_that_refuses_is_told_with_its_number(drive: Drive) -> None:
+def test_the_robots_line_that_refuses_is_reported_with_its_number(drive: Drive) -> None:
     found = of(drive, f"{HOME}/private/x")
     assert found.known
     assert found.robots is not None
@@ -249,7 +249,7 @@ def test_the_robots_line_that_refuses_is_told_with_its_number(drive: Drive) -> N
     assert (allowed.allowed, allowed.line) == (True, "Allow: /private/open")
 
 
-def test_what_has_no_canonical_form_is_told_so_and_another_spelling_leads_to_the_page(drive: Drive) -> None:
+def test_what_has_no_canonical_form_is_reported_and_another_spelling_leads_to_the_page(drive: Drive) -> None:
     assert of(drive, "mailto:me@home.example").why[0].startswith("It has no canonical form: ")
     found = of(drive, "HTTP://Home.example:80/a#part")
     assert found.known
@@ -288,8 +288,8 @@ def test_the_command_prints_sentences_or_one_document(tmp_path: Path, capsys: py
     assert "stores the file that is in force" in capsys.readouterr().err
     (tmp_path / "test.toml").write_text(collection.text)
     assert main(["explain", f"{HOME}/a", "--store", store, "--collection", str(tmp_path / "test.toml")]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[:3] == [f"{HOME}/a", f"{HOME}/ is a seed.", f"It links {HOME}/a (found 1970-01-01 00:00 UTC)."]
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[:3] == [f"{HOME}/a", f"{HOME}/ is a seed.", f"It links {HOME}/a (found 1970-01-01 00:00 UTC)."]
     options = ["--store", store, "--collection", str(tmp_path / "test.toml"), "--json"]
     assert main(["explain", f"{HOME}/x.zip", *options]) == 0
     found = json.loads(capsys.readouterr().out)

@@ -124,7 +124,7 @@ def test_of_a_store_of_before_nothing_is_made_up() -> None:
     assert f"It links, or redirects to, {long('a/1')}" in of(drive, rules, "a/1").why[1]
 
 
-def test_a_seed_that_the_file_names_no_more_and_a_page_asked_for_by_hand_are_told_apart() -> None:
+def test_a_seed_that_the_file_names_no_more_and_a_page_asked_for_by_hand_are_distinguished() -> None:
     scenario = Scenario("", {"a/": "x", "b/": "x"}, "a/, b/", "")
     drive = crawl(scenario, rules_of(scenario))
     rules = rules_of(scenario, seeds="a/")

@@ -103,8 +103,8 @@ def test_a_plan_in_words_names_strategy_period_and_prediction() -> None:
     assert plan_words(a_plan(fountain=False), at=START + 15).endswith(
         "period 2 of 2, forecasts 5.0% obsolete pages at its end"
     )
-    told = plan_words(a_plan(), at=START + 15, foretold=Outlook(0.03, 0.01, 0.08, 12, 0.04))
-    assert told.endswith(
+    printed = plan_words(a_plan(), at=START + 15, foretold=Outlook(0.03, 0.01, 0.08, 12, 0.04))
+    assert printed.endswith(
         "forecasts 3.0% obsolete pages in its cycle (1.0% to 8.0% with a probability of 80 %, from 12 cycles)"
     )
     assert plan_words(a_plan(fountain=False), at=START).startswith("strategy 3, period 1 of 2")

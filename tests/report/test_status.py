@@ -106,7 +106,7 @@ def test_status_of_an_empty_store_invents_nothing() -> None:
     assert found["pages_per_second"] == 0.0
 
 
-def test_a_page_tells_the_promised_fields(store: MemoryStore) -> None:
+def test_a_page_has_the_promised_fields(store: MemoryStore) -> None:
     """DESIGN.md section 7: "A page record has at least"."""
     rows = {row["url"]: row for row in pages.pages(store)}
     promised = {
@@ -135,7 +135,7 @@ def test_pages_can_be_asked_by_site_and_state(store: MemoryStore) -> None:
         list(pages.pages(store, site="https://c.org"))
 
 
-def test_sites_tell_their_pages_by_state_and_what_json_cannot_say_is_none(store: MemoryStore) -> None:
+def test_sites_list_their_pages_by_state_and_what_json_cannot_say_is_none(store: MemoryStore) -> None:
     rows = {row["site"]: row for row in pages.sites(store)}
     assert rows["https://a.org"]["pages"]["crawled"] == 1
     assert rows["https://b.org"]["pages"]["never-crawled"] == 2
@@ -259,7 +259,7 @@ def test_what_is_no_url_is_refused(store: MemoryStore, folder: Path) -> None:
         report_copy.cat(store, Pages(folder), "a.org/1")
 
 
-def test_status_tells_how_many_domains_are_busy(store: MemoryStore) -> None:
+def test_status_shows_how_many_domains_are_busy(store: MemoryStore) -> None:
     assert status.status(store, at=200.0, period_s=100.0, fastest_s=1.0)["domains"] is None
     store.board.put_value(SHARES, msgspec.msgpack.encode(ShareSnapshot(150.0, 3, 9, 0.25)))
     found = status.status(store, at=200.0, period_s=100.0, fastest_s=1.0)["domains"]

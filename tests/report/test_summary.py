@@ -42,7 +42,7 @@ def test_a_summary_says_what_was_found_and_leaves_zeros_out() -> None:
     assert "waiting" not in text
 
 
-def test_what_waits_and_what_was_refused_is_told() -> None:
+def test_what_waits_and_what_was_refused_is_reported() -> None:
     text = summary({**REPORT, "waiting": 7, "refused_by_robots": 3})
     assert "7 known URLs that cannot be fetched now" in text
     assert "7 known URLs not fetched yet" in summary({**REPORT, "waiting": 7, "finish_reason": "max_pages"})

@@ -95,7 +95,7 @@ def test_a_reader_that_died_behind_any_line_of_the_list_goes_on_with_the_next(st
     assert rows[-1]["cursor"] == store.changes.end()
 
 
-def test_what_changes_while_the_list_is_taken_is_told_behind_it(store: MemoryStore) -> None:
+def test_what_changes_while_the_list_is_taken_is_reported_behind_it(store: MemoryStore) -> None:
     half = listed(store, Copies())[9]["cursor"]
     settle(store, URLS[0], "https://a.org/later", at=40.0)
     rest = listed(store, Copies(), half)

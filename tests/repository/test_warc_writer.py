@@ -51,10 +51,10 @@ def test_a_new_body_makes_a_response_and_a_request_that_names_it() -> None:
     """The request is concurrent to the response; both carry the address that was asked and the time."""
     (response, body), (request, _) = read_by_warcio(WRITER.members(capture(body=b"abc", at=1_700_000_000.25)))
     assert (response.rec_type, request.rec_type, body) == ("response", "request", b"abc")
-    asked, told = response.rec_headers, request.rec_headers
-    assert told["WARC-Concurrent-To"] == asked["WARC-Record-ID"] != told["WARC-Record-ID"]
+    asked, reported = response.rec_headers, request.rec_headers
+    assert reported["WARC-Concurrent-To"] == asked["WARC-Record-ID"] != reported["WARC-Record-ID"]
     assert asked["WARC-Payload-Digest"] == base32(b"abc")
-    for fields in (asked, told):
+    for fields in (asked, reported):
         assert fields["WARC-IP-Address"] == "127.0.0.1"
         assert fields["WARC-Date"] == "2023-11-14T22:13:20.250000Z"
         assert fields["WARC-Target-URI"] == url_of(0)

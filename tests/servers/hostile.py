@@ -72,7 +72,7 @@ class Hostile:
         self._busy[name] += 1
         ask = Ask(path, headers, self.sites[name], self.sites, self._asked[name, path])
         try:
-            await _while_heard(reader, self._act(BEHAVIOURS.get(name), ask, writer))
+            await _while_connected(reader, self._act(BEHAVIOURS.get(name), ask, writer))
         finally:
             self._busy[name] -= 1
             self.log.note(LoggedVisit(self.sites[name], path, 0, start, time.time(), busy, 0))
@@ -93,7 +93,7 @@ class Hostile:
             await send(writer, "<p>nothing here</p>", status="404 Not Found")
 
 
-async def _while_heard(reader: asyncio.StreamReader, act: Coroutine[None, None, None]) -> None:
+async def _while_connected(reader: asyncio.StreamReader, act: Coroutine[None, None, None]) -> None:
     """Act to the end or until the client hangs up, so that the log tells when it did."""
     acting = asyncio.ensure_future(act)
     leaving = asyncio.ensure_future(_gone(reader))

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from tests.api.crawled import Served
+    from tests.api.crawled import ServiceClient
 
 ONE = "/v1/collections/one"
 
@@ -37,7 +37,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> str:
     return crawled_store(tmp_path_factory.mktemp("service") / "store")
 
 
-def ask(url: str, questions: Callable[[Served], Awaitable[None]], **settings: Any) -> None:
+def ask(url: str, questions: Callable[[ServiceClient], Awaitable[None]], **settings: Any) -> None:
     """Ask the service in a loop of its own."""
 
     async def run() -> None:
@@ -48,7 +48,7 @@ def ask(url: str, questions: Callable[[Served], Awaitable[None]], **settings: An
 
 
 def test_status_sites_pages_and_page_are_answered(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         status, found = await service.get(f"{ONE}/status")
         assert status == 200
         assert found["known"] == 2 * (PAGES + 1)
@@ -69,7 +69,7 @@ def test_status_sites_pages_and_page_are_answered(url: str) -> None:
 
 
 def test_pages_come_in_parts_each_once(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         found: list[str] = []
         after: str | None = ""
         while after is not None:
@@ -84,7 +84,7 @@ def test_pages_come_in_parts_each_once(url: str) -> None:
 
 
 def test_a_copy_is_an_attachment_that_no_browser_runs(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         async with service.client.get(f"{service.address}{ONE}/copy", params={"url": f"{SITES[0]}/3"}) as response:
             body = await response.read()
             assert b"<title>Page /3" in body
@@ -96,7 +96,7 @@ def test_a_copy_is_an_attachment_that_no_browser_runs(url: str) -> None:
 
 
 def test_sites_are_sorted_from_part_to_part(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         for sort in ("name", "pages", "due", "failed", "changed"):
             _, whole = await service.get(f"{ONE}/sites", sort=sort)
             _, first = await service.get(f"{ONE}/sites", sort=sort, limit=1)
@@ -112,7 +112,7 @@ def test_sites_are_sorted_from_part_to_part(url: str) -> None:
 
 
 def test_texts_and_changes_go_on_where_they_ended(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         texts, since = [], ""
         while True:
             _, part = await service.get(f"{ONE}/texts", limit=25, since=since)
@@ -138,7 +138,7 @@ def test_texts_and_changes_go_on_where_they_ended(url: str) -> None:
 
 
 def test_history_and_live_snapshots_are_answered(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         for step in ("minute", "hour", "day"):
             _, history = await service.get(f"{ONE}/history", step=step)
             assert sum(each["fetches"] for each in history["items"]) > 2 * PAGES
@@ -149,7 +149,7 @@ def test_history_and_live_snapshots_are_answered(url: str) -> None:
 
 
 def test_what_was_answered_before_is_not_sent_again(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         where = f"{service.address}{ONE}/pages?site={SITES[0]}"
         async with service.client.get(where) as response:
             tag = response.headers["ETag"]
@@ -168,7 +168,7 @@ def test_notes_reach_the_inbox_of_the_crawl(tmp_path: Path, url: str) -> None:
     folder = tmp_path / "store"
     shutil.copytree(url.removeprefix("rocksdb://"), folder)
 
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         await service.log_in()
         status, found = await service.post(f"{ONE}/now", {"urls": [f"{SITES[0]}/new#x", "http://c.example/", "no url"]})
         assert status == 200
@@ -203,7 +203,7 @@ def test_a_policy_is_checked_but_reads_no_file_of_the_machine(url: str) -> None:
     agent = '[politeness]\nuser_agent = "test/1.0 (+http://example.org/bot)"\n'
     good = f'{agent}[collection]\nname = "test"\nseeds = ["{SITES[0]}/"]\n[policies.default]\ndeny = ["/1"]\n'
 
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         await service.log_in()
         _, found = await service.post(f"{ONE}/policy/check", {"text": good, "against": True})
         assert found["valid"]
@@ -219,7 +219,7 @@ def test_a_policy_is_checked_but_reads_no_file_of_the_machine(url: str) -> None:
 
 
 def test_the_description_is_valid_and_complete(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         _, found = await service.get("/v1/openapi.json")
         validate(found)
         assert {path for path in found["paths"] if path.startswith("/v1/collections/")} == {
@@ -234,7 +234,7 @@ def test_the_description_is_valid_and_complete(url: str) -> None:
 
 
 def test_a_scrape_has_the_figures_of_all_collections(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         status, found = await service.get("/metrics")
         text = found.decode()
         assert status == 200
@@ -247,7 +247,7 @@ def test_a_scrape_has_the_figures_of_all_collections(url: str) -> None:
 
 
 def test_under_a_base_path_everything_is_there(url: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         assert service.address.endswith("/crawl")
         assert (await service.get(f"{ONE}/status"))[0] == 200
         assert (await service.get("/healthz"))[1] == {"alive": True}
@@ -260,7 +260,7 @@ def test_under_a_base_path_everything_is_there(url: str) -> None:
 def test_a_store_that_comes_and_goes_is_said_and_served_again(tmp_path: Path, url: str) -> None:
     folder, whole = tmp_path / "store", url.removeprefix("rocksdb://")
 
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         status, found = await service.get(f"{ONE}/status")
         assert (status, found["kind"]) == (503, "store-away")
         assert (await service.get("/readyz"))[0] == 503
@@ -287,7 +287,7 @@ def test_a_store_of_another_format_is_said(tmp_path: Path) -> None:
     (folder / "db").mkdir(parents=True)
     (folder / "db" / "CURRENT").write_text("MANIFEST-000001\n")
 
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         status, found = await service.get(f"{ONE}/status")
         assert status == 503
         assert found["kind"] in ("store-away", "store-format")
@@ -298,14 +298,14 @@ def test_a_store_of_another_format_is_said(tmp_path: Path) -> None:
     ask(f"rocksdb://{folder}", questions)
 
 
-def test_a_stream_tells_what_changes_while_it_is_open(tmp_path: Path, url: str) -> None:
+def test_a_stream_reports_what_changes_while_it_is_open(tmp_path: Path, url: str) -> None:
     """Two streams and a long poll wait; then a page is forgotten by the one who has the store."""
     folder = tmp_path / "store"
     shutil.copytree(url.removeprefix("rocksdb://"), folder)
     store = open_store(f"rocksdb://{folder}", collection=None, period_s=None)
     page = f"{SITES[0]}/5"
 
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         where = f"{service.address}{ONE}/changes"
         cursor = store.changes.end()
         async with (

@@ -14,7 +14,7 @@ from tests.api.crawled import crawled_store, served
 from webfountain.service.settings import read_settings
 
 if TYPE_CHECKING:
-    from tests.api.crawled import Served
+    from tests.api.crawled import ServiceClient
 
 TEXT = (Path(__file__).resolve().parents[2] / "docs" / "service.md").read_text()
 PYTHON = re.findall(r"^```python\n(.*?)^```", TEXT, re.MULTILINE | re.DOTALL)
@@ -34,7 +34,7 @@ def test_a_python_example_runs(number: int, url: str, tmp_path: Path) -> None:
 
 
 def test_every_address_answers(url: str) -> None:
-    async def ask(service: Served) -> None:
+    async def ask(service: ServiceClient) -> None:
         for address in ADDRESSES:
             async with service.client.get(service.address + address) as response:
                 assert response.status == 200, address

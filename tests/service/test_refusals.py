@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import aiohttp
 import pytest
 
-from tests.api.crawled import SITES, Served, crawled_store, served
+from tests.api.crawled import SITES, ServiceClient, crawled_store, served
 from webfountain.service import application, server
 from webfountain.service.streams import StreamPlaces
 
@@ -125,7 +125,7 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> str:
     return str(file)
 
 
-async def status_of(service: Served, method: str, path: str, more: dict[str, Any]) -> tuple[int, bytes]:
+async def status_of(service: ServiceClient, method: str, path: str, more: dict[str, Any]) -> tuple[int, bytes]:
     async with service.client.request(method, service.address + path, allow_redirects=False, **more) as response:
         return response.status, await response.read()
 

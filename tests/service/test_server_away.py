@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from typing import TYPE_CHECKING
 
-from tests.api.crawled import Served, served
+from tests.api.crawled import ServiceClient, served
 from tests.servers.set_backs import TimeMachine
 from tests.servers.valkey import SERVERS, single
 from tests.store.stores import active, lease, links, outcome
@@ -73,7 +73,7 @@ def test_a_server_that_was_set_back_is_served_as_it_is_now(monkeypatch: pytest.M
         asyncio.run(run(machine))
 
 
-async def until_status(service: Served, status: int) -> tuple[int, dict[str, object]]:
+async def until_status(service: ServiceClient, status: int) -> tuple[int, dict[str, object]]:
     async with asyncio.timeout(60):
         while True:
             found = await service.get(STATUS)

@@ -27,7 +27,7 @@ from webfountain.store.embedded.keys import META
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from tests.api.crawled import Served
+    from tests.api.crawled import ServiceClient
 
 ROOT = Path(__file__).resolve().parents[2]
 ONE = "/v1/collections/one"
@@ -41,7 +41,7 @@ async def until(found: Callable[[], Awaitable[Any]]) -> Any:
     return value
 
 
-async def status_is(service: Served, wanted: int) -> dict[str, Any] | None:
+async def status_is(service: ServiceClient, wanted: int) -> dict[str, Any] | None:
     status, found = await service.get(f"{ONE}/status")
     return found if status == wanted else None
 
@@ -73,7 +73,7 @@ def test_a_store_of_another_format_is_said_and_served_once_it_is_replaced(
     asyncio.run(run())
 
 
-async def away_with(service: Served, words: str) -> dict[str, Any] | None:
+async def away_with(service: ServiceClient, words: str) -> dict[str, Any] | None:
     found = await status_is(service, 503)
     return found if found is not None and words in found["detail"] else None
 
@@ -84,7 +84,7 @@ def test_a_crawl_that_is_killed_and_begun_again_is_served_all_along(tmp_path: Pa
         command += [f"--store=rocksdb://{tmp_path}/store", "--max-seconds=600"]
         quiet = {"cwd": ROOT, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
-        async def crawling(service: Served, *, wanted: bool) -> dict[str, Any] | None:
+        async def crawling(service: ServiceClient, *, wanted: bool) -> dict[str, Any] | None:
             found = await status_is(service, 200)
             return found if found is not None and found["crawling"] is wanted else None
 

@@ -69,13 +69,13 @@ def check_log(folder: Path, pages: int) -> int:
     store = open_embedded(folder, collection="tests", period_s=PERIOD_S, read_only=False)
     entries = [entry for _, entry in store.changes.after(None, 10**9)]
     assert [entry.sequence for entry in entries] == list(range(1, len(entries) + 1))
-    told: dict[bytes, list[tuple[str, str | None]]] = {}
+    reported: dict[bytes, list[tuple[str, str | None]]] = {}
     for entry in entries:
-        told.setdefault(entry.key, []).append((entry.verdict, entry.digest))
+        reported.setdefault(entry.key, []).append((entry.verdict, entry.digest))
     records = {record.url: record for _, record in store.pages.records() if record.state == "crawled"}
     assert {entry.url for entry in entries} == records.keys()
     assert len(records) <= pages
-    for key, said in told.items():
+    for key, said in reported.items():
         url = next(entry.url for entry in entries if entry.key == key)
         changes = [("changed", str(number)) for number in range(1, records[url].changes + 1)]
         assert said == [("new", "0"), *changes]

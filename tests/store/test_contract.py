@@ -389,10 +389,10 @@ def test_a_leased_url_that_becomes_immediate_is_in_its_lane_when_it_is_released(
     assert store.queues.immediate(links(2, 1), at=3.0) == 2
     assert store.queues.immediate(links(2, 1), at=3.0) == 0
     assert [each.site for each in store.sites.urgent("ant")] == [SITE]
-    for told in (True, False):
+    for reported in (True, False):
         (dealt,) = store.queues.lease([Refill(site, immediate=9)])
         assert dealt is not None
-        assert (dealt.immediate, dealt.overtaken) == ([], told)
+        assert (dealt.immediate, dealt.overtaken) == ([], reported)
     store.queues.release([one.id, two.id, three.id])
     assert numbers(lease(store, site, 9, queue="immediate")) == [2, 1]
     assert numbers(lease(store, site, 9)) == [3]
@@ -423,7 +423,7 @@ def test_a_site_with_new_immediate_urls_is_due_before_all_others(store: Frontier
     assert [one.site for one in store.sites.activate(9, owner="ant", until=9.0, at=AT_ONCE)] == [SITE]
 
 
-def test_the_owner_is_told_which_of_its_sites_have_immediate_urls(store: FrontierStore) -> None:
+def test_the_owner_learns_which_of_its_sites_have_immediate_urls(store: FrontierStore) -> None:
     store.queues.discover([*links(1), link(1, site="https://b.example")], at=1.0)
     a, _ = store.sites.activate(9, owner="ant", until=9.0, at=1.0)
     assert store.sites.urgent("ant") == []
@@ -722,7 +722,7 @@ def fetched(store: FrontierStore, site: SiteLease, at: float, kind: OutcomeKind,
     store.queues.settle([said], at=at)
 
 
-def test_the_log_tells_what_came_changed_went_and_returned(store: FrontierStore) -> None:
+def test_the_log_records_what_came_changed_went_and_returned(store: FrontierStore) -> None:
     store.queues.discover(links(1), at=1.0)
     site = active(store)
     fetched(store, site, 2.0, "new")
@@ -744,7 +744,7 @@ def test_the_log_tells_what_came_changed_went_and_returned(store: FrontierStore)
     assert said["redirected"].target == "http://x.example/"
 
 
-def test_a_duplicate_is_told_with_its_representative_and_is_held_no_longer(store: FrontierStore) -> None:
+def test_a_duplicate_is_reported_with_its_representative_and_is_held_no_longer(store: FrontierStore) -> None:
     """Also one that was never held; once, until it repeats another page or none."""
     store.queues.discover(links(1), at=1.0)
     site, one, two = active(store), link(8).url, link(9).url
@@ -794,7 +794,7 @@ def test_a_page_that_was_never_held_is_no_news_when_it_goes(store: FrontierStore
     assert entries(store) == []
 
 
-def test_what_is_forgotten_or_evicted_is_told_once_and_its_entries_say_no_more_of_it(store: FrontierStore) -> None:
+def test_what_is_forgotten_or_evicted_is_reported_once_and_its_entries_say_no_more_of_it(store: FrontierStore) -> None:
     store.queues.discover([*links(1, 2, 3), link(4, site="https://b.example")], at=1.0)
     site, other = active(store), store.sites.activate(9, owner="ant", until=1e9, at=1e8)
     assert other == []
@@ -850,7 +850,7 @@ def test_the_log_is_bounded_and_says_when_a_cursor_is_too_old(store: FrontierSto
 
 @pytest.mark.parametrize("cursor", ["", "x", "00000000-1", "-1", "deadbeef-", "deadbeef-x"])
 def test_a_text_that_is_no_cursor_of_the_log_is_an_input_error(store: FrontierStore, cursor: str) -> None:
-    with pytest.raises(InputError, match="is no cursor of this store's change log"):
+    with pytest.raises(InputError, match="is not a cursor of this store's change log"):
         store.changes.after(cursor, 9)
 
 

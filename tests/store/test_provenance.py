@@ -62,13 +62,13 @@ def test_an_export_carries_it(suffix: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("state", ["never-crawled", "crawled"])
-@pytest.mark.parametrize("told", [LINKED, SWITCHED])
-def test_it_takes_at_most_sixteen_bytes_a_url_in_either_store(state: str, told: bytes) -> None:
+@pytest.mark.parametrize("reported", [LINKED, SWITCHED])
+def test_it_takes_at_most_sixteen_bytes_a_url_in_either_store(state: str, reported: bytes) -> None:
     """With what names the linking page on the same site, and against a record that has neither."""
     plain = PageRecord(f"{SITE}/1", depth=2, first_seen=1e9, trust=0.3)
     if state == "crawled":
         plain = msgspec.structs.replace(plain, state="crawled", last_crawled=2e9, copied=2e9, digest="ab" * 20)
-    record = msgspec.structs.replace(plain, source=b"\xf1" * 8, provenance=told)
+    record = msgspec.structs.replace(plain, source=b"\xf1" * 8, provenance=reported)
     with_source = msgspec.structs.replace(plain, source=b"\xf1" * 8)
 
     def embedded(page: PageRecord) -> int:
@@ -80,7 +80,7 @@ def test_it_takes_at_most_sixteen_bytes_a_url_in_either_store(state: str, told: 
     for size in (embedded, shared):
         assert size(record) - size(with_source) <= 11, "what this version adds"
     assert len(record.source) + len(record.provenance) <= MOST
-    if told == LINKED:
+    if reported == LINKED:
         assert shared(record) - shared(plain) <= MOST
         assert embedded(record) - embedded(plain) <= MOST
 

@@ -215,7 +215,7 @@ def test_an_import_brings_the_time_along_and_is_corrected_too(
     assert in_order(again.rows()) == in_order(after)
 
 
-class Killed(BaseException):
+class KillSignal(BaseException):
     """In the place of a SIGKILL."""
 
 
@@ -238,7 +238,7 @@ def test_a_correction_that_was_killed_goes_on_at_the_next_opening(
         for many in steps:
             with pytest.MonkeyPatch.context() as inner:
                 _kill_after(many, inner)
-                with contextlib.suppress(Killed):
+                with contextlib.suppress(KillSignal):
                     opened(url, time.time()).close()
         with contextlib.closing(opened(url, time.time())) as store:
             store.check_valid()  # type: ignore[attr-defined]
@@ -253,7 +253,7 @@ def _kill_after(many: int, patch: pytest.MonkeyPatch) -> None:
         def until_killed(*given: object) -> object:
             left[0] -= 1
             if left[0] < 0:
-                raise Killed
+                raise KillSignal
             return step(*given)
 
         return until_killed

@@ -96,7 +96,7 @@ def test_a_named_site_is_enlisted_though_it_is_not_due_unless_another_has_it(sto
     assert len(dealt.never_crawled) == 1
 
 
-def test_who_takes_a_site_over_is_told_who_lost_it_and_its_leases_are_back(store: FrontierStore) -> None:
+def test_who_takes_a_site_over_learns_who_lost_it_and_its_leases_are_back(store: FrontierStore) -> None:
     store.queues.discover(links(1), at=0.0)
     lease = active(store, owner="one", until=50.0)
     [dealt] = store.queues.lease([refill(lease, 1, queue="never-crawled")])

@@ -328,7 +328,7 @@ def tls_in_front_of(port: int, folder: Path) -> Iterator[tuple[int, Callable[[],
         loop.close()
 
 
-def test_a_store_over_tls_trusts_the_authority_that_it_is_told_of_and_no_other(folder: Path) -> None:
+def test_a_store_over_tls_trusts_the_authority_that_it_is_given_and_no_other(folder: Path) -> None:
     certificates(folder)
     inner = free_port()
     with running(folder, "s", port=inner), tls_in_front_of(inner, folder) as (port, _):  # type: ignore[arg-type]

@@ -216,7 +216,7 @@ def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
     for text in settings:
         name, sign, value = text.partition("=")
         if not sign or not name:
-            raise InputError(f"-s {text!r}: is no setting (allowed: NAME=VALUE)")
+            raise InputError(f"-s {text!r}: is not a setting (allowed: NAME=VALUE)")
         found[name] = value
     return found
 

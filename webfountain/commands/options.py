@@ -56,7 +56,7 @@ def as_text(_: click.Context, __: click.Parameter, value: str | None) -> str | N
     try:
         (value or "").encode()
     except UnicodeEncodeError:
-        raise click.BadParameter(f"{value!r} is no text in UTF-8") from None
+        raise click.BadParameter(f"{value!r} is not text in UTF-8") from None
     return value
 
 
@@ -66,7 +66,7 @@ class FiniteRange(click.FloatRange):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         number: float = super().convert(value, param, ctx)
         if not isfinite(number):
-            self.fail(f"{value!r} is no number of them", param, ctx)
+            self.fail(f"{value!r} is not a number", param, ctx)
         return number
 
 
@@ -77,7 +77,7 @@ def time_of(text: str) -> float:
     try:
         found = datetime.datetime.fromisoformat(text)
     except ValueError:
-        raise InputError(f"{text!r} is no time (allowed: UTC seconds, 2026-01-31 or 2026-01-31T12:00)") from None
+        raise InputError(f"{text!r} is not a time (allowed: UTC seconds, 2026-01-31 or 2026-01-31T12:00)") from None
     return (found if found.tzinfo else found.replace(tzinfo=datetime.UTC)).timestamp()
 
 

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
 
 __all__ = [
-    "COLUMNS", "FIRST_PRIOR", "RATES", "Alone", "PageRates", "evidence_of", "likelier_prior",
+    "COLUMNS", "FIRST_PRIOR", "RATES", "PageEstimates", "PageRates", "evidence_of", "likelier_prior",
 ]  # fmt: skip
 
 RATES: Final = np.geomspace(0.03, 2000.0, 16)
@@ -44,7 +44,7 @@ deviation of their logarithms.
 _TINY: Final = 1e-300
 
 
-class Alone(NamedTuple):
+class PageEstimates(NamedTuple):
     """Estimates for pages that change independently; one element per page."""
 
     urgency: Array
@@ -79,10 +79,10 @@ class PageRates:
         """Return the probability that each page becomes obsolete in the next step."""
         return np.asarray((self.chances * self._rates * np.exp(-np.outer(age, self._rates))).sum(axis=1))
 
-    def alone(self, age: Array) -> Alone:
+    def alone(self, age: Array) -> PageEstimates:
         """Return the urgency and mean rate of the pages, `age` steps after their last fetch."""
         worth = urgency_of_known_rate(self._rates, age[:, None])
-        return Alone((self.chances * worth).sum(axis=1), self.chances @ self._rates)
+        return PageEstimates((self.chances * worth).sum(axis=1), self.chances @ self._rates)
 
 
 def evidence_of(age: Array, changed: Flags) -> Array:

@@ -86,12 +86,12 @@ class FountainAddon:
     def _say_replaced(settings: BaseSettings) -> None:
         scheduler = settings.get("SCHEDULER")
         if scheduler not in (SCHEDULER, _SCHEDULER):
-            logger.info("webfountain schedules in the place of SCHEDULER=%s", scheduler)
+            logger.info("webfountain replaces SCHEDULER=%s", scheduler)
         if settings.get("DOWNLOADER") not in (DOWNLOADER, _DOWNLOADER):
-            logger.info("DOWNLOADER=%s stays, and keeps its own delays", settings.get("DOWNLOADER"))
+            logger.info("DOWNLOADER=%s stays in use with its own delays", settings.get("DOWNLOADER"))
         idle = [name for name in _WITHOUT_EFFECT if (settings.getpriority(name) or 0) > SETTINGS_PRIORITIES["default"]]
         if idle:
-            logger.info("webfountain keeps the requests, so these settings have no effect: %s", ", ".join(idle))
+            logger.info("webfountain stores the requests, so these settings have no effect: %s", ", ".join(idle))
 
 
 def _impose(settings: BaseSettings, name: str, value: Any) -> None:

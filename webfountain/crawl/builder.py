@@ -183,7 +183,7 @@ def _repository_of(
             given_out = max(store.pages.copies(repository=number), default=0)
             with suppress(RepositoryHeld):
                 return opened(place, number=number, given_out=given_out), place
-    raise AssertionError("numbers do not end")
+    raise AssertionError("numbers are not bounded")
 
 
 def _importance(collection: Collection, folder: Path, owner: str, at: float) -> LiveImportance | None:
@@ -257,7 +257,7 @@ def _open(
 def _log_waiting(store: FrontierStore, spider: str, url: str) -> None:
     pages = store.census.statistics().pages
     logger.info(
-        "The requests of %s wait in %s: %d of %d known ones are to be made",
+        "The requests of %s are in %s; still to be made: %d of %d",
         spider,
         without_password(url),
         pages["never-crawled"],

@@ -52,7 +52,7 @@ class Callbacks:
         function = getattr(callback, "__func__", None)
         owner = getattr(callback, "__self__", None)
         if function is None or (owner is not self._spider and owner not in type(self._spider).__mro__):
-            raise UnnamedCallback(f"{callback!r} is no method of the spider")
+            raise UnnamedCallback(f"{callback!r} is not a method of the spider")
         if function not in self._names:
             self._names[function] = self._find(callback, function)
         return self._names[function]
@@ -78,7 +78,7 @@ class Callbacks:
         for name in (getattr(function, "__name__", ""), *self._attributes()):
             if self._function_of(name) is function:
                 return str(name)
-        raise UnnamedCallback(f"{callback!r} is not found in the spider by its name")
+        raise UnnamedCallback(f"{callback!r} is not found in the spider under its name")
 
     def _attributes(self) -> Iterator[str]:
         yield from vars(self._spider)

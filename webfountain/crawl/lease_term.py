@@ -55,7 +55,7 @@ class TermGuard:
         self._timer = asyncio.get_running_loop().call_later(pause, self._check)
         was_over, self._is_over = self._is_over, left <= 0.0
         if self._is_over and not was_over:
-            logger.warning("The store did not answer in time: other ants may take the sites, so all transfers are cut")
+            logger.warning("The store did not answer in time. Other ants may take the sites, so all transfers are cut")
             self._cut()
         elif was_over and not self._is_over:
-            logger.info("The store answers: the crawl continues with the sites that no other ant has taken")
+            logger.info("The store answers again. The crawl continues with the sites that no other ant has taken")

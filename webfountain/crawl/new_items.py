@@ -54,7 +54,7 @@ class NewItemsPipeline:
             return item
         if digests.is_known(flight.page, self.digest_of(item)):
             self._metrics.inc("addon/items_unchanged")
-            raise DropItem("it is as it was when its page was scraped last", log_level="DEBUG")
+            raise DropItem("it equals the item of the last scrape", log_level="DEBUG")
         return item
 
     def digest_of(self, item: Any) -> bytes:

@@ -48,7 +48,7 @@ class _DataUnpickler(pickle.Unpickler):
 
     def persistent_load(self, pid: Any) -> Any:
         """Refuse a reference to an object outside the pickle."""
-        raise PickleRefused("it refers to something outside")
+        raise PickleRefused("it refers to data outside itself")
 
 
 def read_pickle(data: bytes) -> Any:
@@ -68,7 +68,7 @@ def read_pickle(data: bytes) -> Any:
     except (
         Exception
     ) as error:  # the data may come from a stranger, and the unpickler has as many kinds of errors as opcodes
-        raise PickleRefused(f"it is no pickle ({type(error).__name__})") from None
+        raise PickleRefused(f"it is not a pickle ({type(error).__name__})") from None
     _count(value)
     return value
 
@@ -80,7 +80,7 @@ def _count(value: Any) -> None:
         found = waiting.pop()
         left -= 1
         if left < 0:
-            raise PickleRefused(f"it unfolds to more than {MAX_VALUES:,} values")
+            raise PickleRefused(f"it contains more than {MAX_VALUES:,} values")
         if isinstance(found, dict):
             waiting += found.keys()
             waiting += found.values()

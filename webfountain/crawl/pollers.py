@@ -69,7 +69,7 @@ class PolicyPoller:
             if edit is None or self._is_closed:
                 return
             if edit.collection is None:
-                logger.error("The edited policy file is refused; the previous one stays in force: %s", edit.error)
+                logger.error("The edited policy file is invalid; the previous one stays in force: %s", edit.error)
                 return
             self._frontier.work.adopt(edit.collection)
             self._worker.stir()

@@ -56,7 +56,7 @@ class ProjectClasses:
         """Return an instance, made without its ``__init__``. Its class must still be of the same kind."""
         cls = self.class_at(path)
         if kind != kind_of(cls):
-            raise ClassMissing(f"{path_of(cls)} is no {kind} any more")
+            raise ClassMissing(f"{path_of(cls)} is not a {kind} any more")
         if kind == "enum":
             name, value = content
             return cls.__members__[name] if name in cls.__members__ else cls(value)
@@ -83,7 +83,7 @@ def path_of(cls: type) -> str:
     except ClassMissing:
         found = None
     if found is not cls:
-        raise UnstorableValue(f"{path} is a class that is not found under its name")
+        raise UnstorableValue(f"{path} cannot be imported under its name")
     return path
 
 

@@ -187,8 +187,9 @@ class ProjectCrawl:
         await self._duplicates.close(reason)
         if known := int(self._session.metrics.get("duplicates/by_store")):
             logger.info(
-                "%d requests were known from an earlier run of this crawl, and were not made again; "
-                "WEBFOUNTAIN_FRESH=True begins anew, WEBFOUNTAIN_RECRAWL=True makes them again when they come due",
+                "Requests known from an earlier run of this crawl and not repeated: %d. WEBFOUNTAIN_FRESH=True "
+                "starts from the beginning; WEBFOUNTAIN_RECRAWL=True repeats them when "
+                "they are due",
                 known,
             )
 

@@ -45,7 +45,7 @@ _SETTINGS: Final[Mapping[HoldRule, str]] = {
     "Crawl-delay": "WEBFOUNTAIN_CRAWL_DELAY=False ignores it",
     "Retry-After": "WEBFOUNTAIN_RETRY_AFTER=False ignores it",
     "back-off": "WEBFOUNTAIN_BACKOFF is set",
-    "robots.txt": "it is not to be had; ROBOTSTXT_OBEY=False ignores it",
+    "robots.txt": "it cannot be fetched; ROBOTSTXT_OBEY=False ignores it",
 }
 
 
@@ -124,7 +124,7 @@ class ProjectPace:
             if holds
         ]
         logger.info(
-            "The pace is the project's own: %d requests at once for a host, %g s between two%s%s; beside it: %s",
+            "The project's settings rule the pace: concurrency %d for a host, delay %g s%s%s; in addition: %s",
             self._concurrency,
             settings.getfloat("DOWNLOAD_DELAY"),
             ", AutoThrottle" if settings.getbool("AUTOTHROTTLE_ENABLED") else "",
@@ -166,4 +166,10 @@ class ProjectPace:
     def _report(self, site: str, rule: HoldRule, seconds: float) -> None:
         if (site, rule) not in self._reported and len(self._reported) < MAX_REPORTS:
             self._reported.add((site, rule))
-            logger.info("%s is left alone for %.3g s by its %s (%s; logged once)", site, seconds, rule, _SETTINGS[rule])
+            logger.info(
+                "%s gets no request for %.3g s because of its %s (%s; logged once)",
+                site,
+                seconds,
+                rule,
+                _SETTINGS[rule],
+            )

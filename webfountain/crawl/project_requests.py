@@ -120,7 +120,7 @@ class ProjectRequests:
         """Settle placeholders of requests that were not yielded again, when nothing else is left to do. Return whether
         there were any.
 
-         The requests that would yield them may be among the withheld ones.
+         Withheld requests may still yield these orphans.
         """
         orphans = [] if self._missing else self._stored.memory.take_orphans()
         for fetch in orphans:

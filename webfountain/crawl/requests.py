@@ -94,7 +94,7 @@ class Packer:
         if path := given.pop("_class", None):
             cls = self._values.classes.class_at(path)
             if not issubclass(cls, Request):
-                raise ClassMissing(f"{path} is no class of requests")
+                raise ClassMissing(f"{path} is not a class of requests")
         for name in ("callback", "errback"):
             try:
                 given[name] = self._callbacks.callback(given[name])
@@ -188,8 +188,8 @@ class RequestStore:
         if not self._logged:
             self._logged = True
             logger.warning(
-                "A request is kept in memory, because %s; after a restart the page that yielded it is requested again "
-                "(counted in addon/in_memory, logged once): %s",
+                "A request stays in memory, because %s. After a restart the page that yielded it is requested "
+                "again (counted in addon/in_memory, logged once): %s",
                 why,
                 request,
                 extra={"event": "addon/in_memory"},

@@ -180,7 +180,9 @@ class FountainScheduler:
             return False
         if not self._has_left:
             self._has_left = True
-            logger.warning("The crawl ends without its store; unsettled pages will be requested again: %s", error)
+            logger.warning(
+                "The crawl ends, because its store failed; unsettled pages will be requested again: %s", error
+            )
         return True
 
     # ------------------------------------------------------------ hot path

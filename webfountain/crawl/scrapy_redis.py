@@ -130,7 +130,7 @@ def link_of_entry(data: bytes) -> Link:
     """
     given = _read(data)
     if not isinstance(given, dict) or not isinstance(given.get("url"), str):
-        raise PickleRefused("it is no request")
+        raise PickleRefused("it is not a request")
     data_of = {str(name): value for name, value in given.items()}
     kinds = {name: value for name, value in data_of.items() if name in Request.attributes}
     kinds["callback"], kinds["errback"] = (_method(data_of.get(name)) for name in ("callback", "errback"))
@@ -141,9 +141,9 @@ def link_of_entry(data: bytes) -> Link:
         packed["headers"] = dict(request.headers)
         body = Values.pack(packed)
     except (TypeError, ValueError, AttributeError, UnstorableValue) as error:
-        raise PickleRefused(f"it is no request ({error})") from None
+        raise PickleRefused(f"it is not a request ({error})") from None
     if url is None:
-        raise PickleRefused("its URL is no web page")
+        raise PickleRefused("its URL is not http or https")
     key = fingerprint(request)
     if request.dont_filter:  # it differs from all other requests
         key = hashlib.sha1(key + data, usedforsecurity=False).digest()
@@ -161,7 +161,7 @@ def _read(data: bytes) -> Any:
 
 def _method(name: Any) -> str | None:
     if name is not None and not (isinstance(name, str) and name.isidentifier()):
-        raise PickleRefused("its callback is no name")
+        raise PickleRefused("its callback is not a name")
     return name
 
 

@@ -40,7 +40,8 @@ def application(config: Any) -> Any:
     password = os.environ.get(_PASSWORD) or config.get("password", "")
     if not user or not password:
         raise SystemExit(
-            f"scrapyd: not started: whoever reaches its port can run code here; set {_USER} and {_PASSWORD} in its "
+            f"scrapyd: not started, because anyone who reaches its port can run code; set {_USER} and "
+            f"{_PASSWORD} in its "
             "environment"
         )
     app = scrapyd.app.application(config)

@@ -75,7 +75,9 @@ class SessionCookies:
                     for middleware in self._middlewares:
                         middleware.jars[key].jar.set_cookie(cookie)
         except (ValueError, TypeError, KeyError) as error:
-            logger.warning("%s cannot be read; all sessions start anew (%s)", self._path, type(error).__name__)
+            logger.warning(
+                "%s cannot be read; all sessions start without cookies (%s)", self._path, type(error).__name__
+            )
             self._path.replace(self._path.with_suffix(".refused"))
 
     def save(self) -> None:
@@ -87,7 +89,7 @@ class SessionCookies:
             with replaced(self._path) as file:
                 file.write(data)
         except OSError as error:
-            raise StoreError(f"{self._path}: the cookies cannot be kept: {error.strerror}") from None
+            raise StoreError(f"{self._path}: the cookies cannot be written: {error.strerror}") from None
         self._written = data
 
     def _packed(self) -> bytes:

@@ -91,14 +91,14 @@ class StartUrls:
         feed = store.feed(name, form)
         if feed is None:
             logger.warning(
-                "%s has a redis_key, but its store is on no server: nothing is read from %s", spider.name, name
+                "%s has a redis_key, but its store is not on a server: nothing is read from %s", spider.name, name
             )
             return None
         if hasattr(spider, "fetch_data"):
             spider.fetch_data = _nothing  # scrapy-redis's own reader loses popped entries if it dies
         found = cls(feed, spider, settings)
         crawler.signals.connect(found._idle, signals.spider_idle, weak=False)
-        logger.info("Start URLs of %s come from the %s %r of the store's server", spider.name, form, name)
+        logger.info("Start URLs of %s are read from the %s %r on the store's server", spider.name, form, name)
         return found
 
     @property

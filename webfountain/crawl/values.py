@@ -114,7 +114,7 @@ def _flat(value: Any) -> Any:
     for base in kind.__mro__[1:]:
         if base in _DIRECT and base is not type(None):
             return _DIRECT[base](value)
-    raise UnstorableValue(f"{kind.__module__}.{kind.__qualname__} is no plain data")
+    raise UnstorableValue(f"{kind.__module__}.{kind.__qualname__} is not plain data")
 
 
 def _flat_int(value: int) -> Any:
@@ -202,7 +202,7 @@ def _factory(value: defaultdict[Any, Any]) -> str | None:
         return None
     name = getattr(value.default_factory, "__name__", "")
     if _FACTORIES.get(name) is not value.default_factory:
-        raise UnstorableValue(f"a defaultdict of {value.default_factory!r} is no plain data")
+        raise UnstorableValue(f"a defaultdict of {value.default_factory!r} is not plain data")
     return name
 
 

@@ -137,7 +137,7 @@ class Worker:
         except WebfountainError as error:
             self._failed(error)
         except Exception as error:
-            logger.exception("The worker failed; the crawl ends, and its leases come back at the next start")
+            logger.exception("The worker thread failed. The crawl ends; the next start fetches its leased pages")
             self._failed(WebfountainError(f"the worker failed: {error!r}"))
 
     async def _run_batches(self, frontier: Frontier, take: Callable[[], Batch | None]) -> None:
@@ -169,7 +169,7 @@ class Worker:
         try:
             plan = await asyncio.to_thread(making)
         except Exception:
-            logger.exception("Planning failed; the last plan stays", extra={"event": "controller/plan_kept"})
+            logger.exception("Planning failed; the last plan stays in force", extra={"event": "controller/plan_kept"})
             plan = None
         planner.adopt_plan(plan)
         self.stir()

@@ -39,9 +39,8 @@ class Resolver:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def ask(self, hosts: Sequence[str], deliver: Callable[[str, Sequence[str]], None]) -> None:
-        """Find the addresses of `hosts`. `tell(host, addresses)` is called for each host, at once if the addresses are
-        known.
-        """
+        """Find the addresses of `hosts`. `deliver(host, addresses)` is called for each host, at once if the addresses
+        are known."""
         for host in hosts:
             addresses = (host,) if is_address(host) else self._kept(host)
             if addresses:

@@ -235,7 +235,7 @@ class DuplicateIndex:
         """Return, for each page, its form when last stored and the fingerprint of its canonical URL (0: none), or
         None.
 
-        Only the first eight bytes of its digest are known.
+        The index stores only the first eight bytes of a digest.
         """
         found = self._records_of([number_of(url) for url in urls])
         return [
@@ -345,7 +345,7 @@ class DuplicateIndex:
     def _empty(self, why: str) -> None:
         """Empty the files. If a kill interrupts this, the next opening completes it."""
         if len(self._files):
-            logger.warning("%s: %s: it is begun anew, and pages are taken in as they are fetched", self._folder, why)
+            logger.warning("%s: %s: a new index is built as pages are fetched", self._folder, why)
         self._runs.clear()
         self._files.empty()
         with replaced(self._folder / "FORM", durable=True) as written:
@@ -364,7 +364,7 @@ class DuplicateIndex:
         try:
             yield
         except OSError as error:
-            raise RepositoryError(f"{self._folder}: duplicates cannot be kept: {error}") from error
+            raise RepositoryError(f"{self._folder}: duplicates cannot be stored: {error}") from error
 
 
 def _matches(probe: Probe, records: npt.NDArray[np.void], least: float, files: RecordFiles) -> tuple[list[Match], int]:

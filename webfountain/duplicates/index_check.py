@@ -58,7 +58,7 @@ def _records(folder: Path) -> Iterator[str]:
             end = lines.find(b"\n", at) if at < len(lines) else -1
             wrong += end < 0 or number_of(lines[at:end].decode("utf-8", "replace")) != page
     if wrong:
-        yield f"{wrong} of {whole} records are not those of their URLs"
+        yield f"{wrong} of {whole} records do not match their URLs"
 
 
 def _runs(folder: Path) -> Iterator[str]:
@@ -72,7 +72,7 @@ def _runs(folder: Path) -> Iterator[str]:
         return
     size = (folder / "records").stat().st_size // RECORD.itemsize if (folder / "records").exists() else 0
     if index.records > size:
-        yield f"INDEX: it names {index.records} records, there are {size}"
+        yield f"INDEX: it lists {index.records} records, but there are {size}"
     for name in index.runs:
         path = folder / name
         length = path.stat().st_size if path.exists() else 0

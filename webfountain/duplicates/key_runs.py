@@ -98,7 +98,7 @@ class KeyRuns:
         except FileNotFoundError:
             state = IndexState()
         except (ValueError, msgspec.MsgspecError):
-            logger.warning("%s: INDEX is damaged: the runs are made anew", self._folder)
+            logger.warning("%s: INDEX is damaged; the runs are rebuilt", self._folder)
             state = IndexState()
         sizes = [_size_of(self._folder / name) for name in state.runs]
         is_whole = all(size > 0 and size % ENTRY_BYTES == 0 for size in sizes) and state.records <= records

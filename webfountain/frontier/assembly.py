@@ -397,7 +397,9 @@ def _report(suspects: CrashSuspects, metrics: Metrics) -> None:
     """Log and count the pages that the last process left."""
     if found := suspects.found:
         metrics.inc("suspects/found", len(found))
-        logger.warning("The last process crashed on %d pages; their sites fetch them last: %s", len(found), found[0])
+        logger.warning(
+            "The last process crashed while it read %d pages; their sites fetch them last: %s", len(found), found[0]
+        )
 
 
 def _examiner_features(

@@ -45,8 +45,8 @@ __all__ = [
     "LeaseEnd",
     "NamedSitemap",
     "OpenBatch",
+    "ReadSitemap",
     "SavedSiteData",
-    "SitemapRead",
     "remembered",
 ]
 
@@ -210,7 +210,7 @@ class SavedSiteData(msgspec.Struct, frozen=True, array_like=True):
         return msgspec.msgpack.encode(self)
 
 
-class SitemapRead(msgspec.Struct, frozen=True):
+class ReadSitemap(msgspec.Struct, frozen=True):
     """A sitemap that was read: the site that named it, and the sitemaps listed in it if it is an index."""
 
     site: str
@@ -257,7 +257,7 @@ class BatchResult:
     immediate: dict[str, list[Lease]] = field(default_factory=dict)
     immediate_left: bool = False
     guests: list[tuple[str, SiteRecord | None]] = field(default_factory=list)
-    sitemaps: list[SitemapRead] = field(default_factory=list)
+    sitemaps: list[ReadSitemap] = field(default_factory=list)
     counts: Counter[str] = field(default_factory=Counter)
     next_site_due: float | None = None
     never_crawled_due: float | None = None

@@ -122,7 +122,7 @@ class Progress:
         """Return a text that says why nothing is handed out now, whatever the sites allow; None if something may be."""
         holds: tuple[tuple[bool, str], ...] = (
             (self.stopped, "the crawl ends"),
-            (self.is_drained, "it is drained and ends"),
+            (self.is_drained, "it was drained and ends"),
             (self.is_paused, "it is paused (`webfountain resume`)"),
             (self.lacks_room, "the disk of the copies is full"),
             (self._handed_out >= self._most, "--max-pages is reached"),

@@ -45,7 +45,7 @@ def limit_words(hold: str | None, sites: ActiveListStatistics) -> str:
     if not sites.sites or (not sites.in_flight and sites.quiet >= sites.sites):
         return "nothing is due"
     if sites.preparing >= sites.sites:
-        return "robots.txt and addresses are awaited"
+        return "it waits for robots.txt and addresses"
     if sites.in_flight:
-        return "politeness: each site is asked in its turn, and answers are awaited"
+        return "politeness: sites wait for their turn or for answers"
     return "politeness: the sites rest between two requests"

@@ -119,7 +119,7 @@ def _numbers(file: Path, nodes: int) -> npt.NDArray[np.int64]:
     found = []
     for line in _lines(file):
         if not line.isdecimal() or int(line) >= nodes:
-            raise InputError(f"--trusted: {file}: {line!r} is no page number within 0..{nodes - 1}")
+            raise InputError(f"--trusted: {file}: {line!r} is not a page number within 0..{nodes - 1}")
         found.append(int(line))
     if not found:
         raise InputError(f"--trusted: {file} names no page")

@@ -207,8 +207,8 @@ def notes_on(collection: Collection) -> list[str]:
     if not embedded:
         return []
     return [
-        f"politeness.accept: {', '.join(embedded)}: fetched where a page links to it (<a href>), not what pages embed "
-        "(<img>, style sheets, scripts)"
+        f"politeness.accept: {', '.join(embedded)}: fetched only if a page links to it (<a href>), not if a "
+        f"page embeds it (<img>, style sheets, scripts)"
     ]
 
 

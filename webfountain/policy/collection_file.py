@@ -61,7 +61,7 @@ def parse_collection(text: str, path: Path) -> Collection:
     try:
         data = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError) as error:
-        raise PolicyError(f"{path}: is no TOML: {error}") from None
+        raise PolicyError(f"{path}: is not TOML: {error}") from None
     try:
         tables = msgspec.convert({**data, "policies": {}}, PolicyFile, dec_hook=_convert)
     except msgspec.ValidationError as error:
@@ -128,7 +128,7 @@ def _chain(path: Path, name: str, written: Mapping[str, Mapping[str, Any]], foun
         key = f"policies.{chain[-1]}.extends"
         if base in chain:
             cycle = " -> ".join((*chain[chain.index(base) :], base))
-            raise at_key(path, key, base, f"a policy that does not extend it; here is a cycle: {cycle}")
+            raise at_key(path, key, base, f"a policy that does not extend it; this is a cycle: {cycle}")
         if base not in written and base not in PRESETS:
             raise at_key(path, key, base, f"a policy: {', '.join(sorted({*PRESETS, *written}))}")
         chain.append(base)
@@ -208,7 +208,7 @@ def _check_rules(path: Path, tables: PolicyFile) -> None:
                 if host_pattern(match) is None:
                     compile_pattern(match)
             except ValueError as error:
-                raise PolicyError(f"{path}: {key}.match: {cut(match)} is no host and {error}") from None
+                raise PolicyError(f"{path}: {key}.match: {cut(match)} is not a host and {error}") from None
 
 
 def _check_seeds(collection: Collection) -> None:

@@ -28,7 +28,7 @@ _GONE: Final = {
     **dict.fromkeys(
         ("signals.siblings", "signals.sections", "signals.history", "signals.forgetting"), "the crawl always uses it"
     ),
-    "signals.weekdays": "it gained nothing",
+    "signals.weekdays": "it had no effect",
 }
 """Keys of earlier versions, and why they are no longer needed."""
 

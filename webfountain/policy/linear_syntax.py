@@ -179,16 +179,16 @@ def translate(text: str) -> Expressions:
         anchors = set(_anchors(tree, flags))
         spelling = _spelling(anchors)
         if "\\B" in {name for name, _ in anchors} and tree.getwidth()[0] == 0:
-            raise ValueError("cannot be searched: \\B alone finds places without a character: name one beside it")
+            raise ValueError("cannot be searched: \\B alone matches no character: add one beside it")
         if _copies(tree) > _MOST_REPEATS:
             raise ValueError(f"cannot be searched: more than {_MOST_REPEATS} counted repeats: write * or +")
         plain = _Writer(None).sequence(tree, flags)
         lines = _Writer(None, by_line=True).sequence(tree, flags)
         full = _Writer(spelling).sequence(tree, flags)
     except (re.error, OverflowError) as error:
-        raise ValueError(f"is no Python regular expression: {error}") from None
+        raise ValueError(f"is not a Python regular expression: {error}") from None
     except RecursionError:
-        raise ValueError("is no regular expression that can be searched: too many groups in groups") from None
+        raise ValueError("cannot be searched: too many nested groups") from None
     return Expressions(plain, lines, full, spelling)
 
 

@@ -161,10 +161,9 @@ class ChangeTable(Table, frozen=True):
     """A change counts if resemblance < 1 - `min_change`; with 0, if any byte differs.
 
     `select`: only these elements count. `ignore`: these do not. `ignore_text`: what these patterns find does not.
-    `ignore_kinds`: so do numbers, dates or the case of letters. `learn`: what differs at every visit, or between two
-    visits seconds apart, stops counting. `always`: these elements are never learned so. With any of these rules, or
-    with `content.text = "main"`, a `min_change` of 0 means any difference in what counts.
-    """
+    `ignore_kinds`: numbers, dates or the case of letters do not count. `learn`: what differs at every visit, or between
+    two visits seconds apart, stops counting. `always`: these elements are never learned so. With any of these rules, or
+    with `content.text = "main"`, a `min_change` of 0 means any difference in what counts."""
 
     min_change: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.05
     select: tuple[Selector, ...] = ()

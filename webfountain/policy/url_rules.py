@@ -37,7 +37,7 @@ DATED: Final = "trap_calendar"
 calendar.
 """
 _LEAST_SLASHES: Final = 3
-"""Slashes of ``scheme://host/``. A path of n segments has this many and n - 1 more."""
+"""Number of slashes in ``scheme://host/``. A URL whose path has n segments has n - 1 more."""
 
 
 class Verdict(NamedTuple):

@@ -37,7 +37,7 @@ __all__ = [
     "MAX_SITES",
     "SeedWithoutPage",
     "Troubles",
-    "Unreachable",
+    "UnreachableSites",
     "robots_words",
     "seed_lines",
     "seeds_in_force",
@@ -179,7 +179,7 @@ def _has_pages(store: FrontierStore, site: str) -> bool:
     return home is not None and len(home.pages) > _CRAWLED and home.pages[_CRAWLED] > 0
 
 
-class Unreachable(msgspec.Struct, frozen=True):
+class UnreachableSites(msgspec.Struct, frozen=True):
     """The unreachable sites among the first `read` sites of a store.
 
     `sites` is their number, `urls` the number of their waiting URLs, `why` the number of sites by error word,
@@ -218,7 +218,7 @@ def robots_words(record: SiteRecord) -> str:
     return "none" if state.robots is None else "read"
 
 
-def unreachable(store: FrontierStore) -> Unreachable:
+def unreachable(store: FrontierStore) -> UnreachableSites:
     """Return the sites that cannot be reached. It reads the store once per thousand sites, up to `MAX_SITES`."""
     why: Counter[str] = Counter()
     examples: list[tuple[str, str]] = []
@@ -230,7 +230,7 @@ def unreachable(store: FrontierStore) -> Unreachable:
             urls += record.pages[_NEVER_CRAWLED]
             if len(examples) < _SHOWN:
                 examples.append((record.site, error))
-    return Unreachable(sum(why.values()), urls, dict(why.most_common()), examples, read)
+    return UnreachableSites(sum(why.values()), urls, dict(why.most_common()), examples, read)
 
 
 def _sites(store: FrontierStore) -> Iterator[SiteRecord]:
@@ -244,7 +244,7 @@ class Troubles(msgspec.Struct, frozen=True):
     """Seeds without a page, and unreachable sites."""
 
     seeds_without_pages: list[SeedWithoutPage]
-    unreachable: Unreachable
+    unreachable: UnreachableSites
 
     @property
     def failed_seeds(self) -> list[SeedWithoutPage]:

@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from webfountain.service.roles import Role
     from webfountain.service.served_store import ServedStore
 
-__all__ = ["Call", "Nothing", "Operation"]
+__all__ = ["Call", "NoParameters", "Operation"]
 
 
-class Nothing(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class NoParameters(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Type of an empty query or an empty body."""
 
 
@@ -43,7 +43,7 @@ class Operation(NamedTuple):
     path: str
     summary: str
     answer: Any
-    query: type[msgspec.Struct] = Nothing
+    query: type[msgspec.Struct] = NoParameters
     body: type[msgspec.Struct] | None = None
     role: Role | None = "read"
     """Role that the operation needs. None accepts every client."""

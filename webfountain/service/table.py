@@ -21,7 +21,7 @@ from webfountain.api.search import SearchAnswer
 from webfountain.service import answers
 from webfountain.service.change_feed import changes
 from webfountain.service.live_feed import live
-from webfountain.service.operation import Nothing, Operation
+from webfountain.service.operation import NoParameters, Operation
 from webfountain.service.problems import ProblemError
 
 if TYPE_CHECKING:
@@ -124,11 +124,11 @@ def _forget(collection: StoredCollection, body: answers.ForgetBody) -> NoteAnswe
     return collection.forget(body.url, site=body.site)
 
 
-def _pause(collection: StoredCollection, _: Nothing) -> NoteAnswer:
+def _pause(collection: StoredCollection, _: NoParameters) -> NoteAnswer:
     return collection.pause()
 
 
-def _resume(collection: StoredCollection, _: Nothing) -> NoteAnswer:
+def _resume(collection: StoredCollection, _: NoParameters) -> NoteAnswer:
     return collection.resume()
 
 
@@ -257,11 +257,11 @@ def _notes() -> Iterable[Operation]:
     )  # fmt: skip
     yield Operation(
         "pause", "POST", f"{PREFIX}/pause", "Stop all requests of the crawl until it is resumed.", NoteAnswer,
-        body=Nothing, role="operate", write=_pause, tag="notes",
+        body=NoParameters, role="operate", write=_pause, tag="notes",
     )  # fmt: skip
     yield Operation(
         "resume", "POST", f"{PREFIX}/resume", "Resume a paused crawl.", NoteAnswer,
-        body=Nothing, role="operate", write=_resume, tag="notes",
+        body=NoParameters, role="operate", write=_resume, tag="notes",
     )  # fmt: skip
     yield Operation(
         "block", "POST", f"{PREFIX}/block", "Block a site or a URL prefix.", NoteAnswer,

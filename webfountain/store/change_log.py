@@ -138,8 +138,8 @@ def sequence_of(cursor: str, log: str, *, first: int, last: int, time_of: Callab
 
 
 def no_cursor(cursor: str) -> InputError:
-    """Return the error for a text that is no cursor of the log."""
-    return InputError(f"{cursor!r} is no cursor of this store's change log; {BEGIN_ANEW}")
+    """Return the error for a text that is not a cursor of the log."""
+    return InputError(f"{cursor!r} is not a cursor of this store's change log; {BEGIN_ANEW}")
 
 
 def too_old(cursor: str) -> CursorLost:

@@ -165,7 +165,7 @@ class ClockCorrection(msgspec.Struct, frozen=True):
     moves_sites = True
 
     def site(self, site: SiteRecord) -> SiteRecord:
-        """Return a site whose delays end sooner.
+        """Return the record of a site with its delays shortened.
 
         What was learned about it is deleted: the store cannot decode the times in it, and its reader would wait for
         them.

@@ -79,7 +79,7 @@ class _Check:
     def take(self, row: Row) -> None:
         """Raise _Wrong for a row that is invalid at this position."""
         stage = _ORDER[type(row)]
-        _demand(stage >= self._stage, "comes too late: it belongs before the rows above", type(row).__name__.lower())
+        _demand(stage >= self._stage, "is out of order: it belongs before the rows above", type(row).__name__.lower())
         self._stage = stage
         match row:
             case transfer_rows.Page():
@@ -88,11 +88,11 @@ class _Check:
                 self._take_site(row)
             case transfer_rows.Part():
                 _demand(row.site == self._site, "belongs to another site than the row before", row.site)
-                _demand(0 <= row.number < _LARGEST_PART, "is no number of a part", row.number)
+                _demand(0 <= row.number < _LARGEST_PART, "is not a number of a part", row.number)
             case transfer_rows.ChangeEntry(change):
                 self._sequence += 1
                 _demand(change.sequence == self._sequence, "is not the next number of the change log", change.sequence)
-                _demand(math.isfinite(change.at), "is no time", change.at)
+                _demand(math.isfinite(change.at), "is not a time", change.at)
                 _check_text(change.url)
             case transfer_rows.Head():
                 _check_head(row)
@@ -101,7 +101,7 @@ class _Check:
                 _check_counted(row)
             case transfer_rows.ForgottenKey():
                 _check_site(row.site)
-                _demand(row.key is None or 0 < len(row.key) <= _LONGEST_KEY, "is no key", row.key)
+                _demand(row.key is None or 0 < len(row.key) <= _LONGEST_KEY, "is not a key", row.key)
 
     def _take_site(self, site: transfer_rows.Site) -> None:
         _check_site(site.site)
@@ -110,16 +110,20 @@ class _Check:
         self._site, self._width = site.site, 0
         self._keys.clear()
         self._urls.clear()
-        _demand(not math.isnan(site.due) and math.isfinite(site.first_seen), "is no time", (site.due, site.first_seen))
-        _demand(math.isfinite(site.changed), "is no time", site.changed)
-        _demand(not math.isnan(site.state.next_at), "is no time", site.state.next_at)
+        _demand(
+            not math.isnan(site.due) and math.isfinite(site.first_seen), "is not a time", (site.due, site.first_seen)
+        )
+        _demand(math.isfinite(site.changed), "is not a time", site.changed)
+        _demand(not math.isnan(site.state.next_at), "is not a time", site.state.next_at)
         for each in (site.epoch, *(site.regrading or ())):
             _check_whole(each)
 
     def _take_page(self, page: transfer_rows.Page) -> None:
         _demand(page.site == self._site, "belongs to another site than the row before", page.site)
         self._width = self._width or len(page.key)
-        _demand(0 < len(page.key) <= _LONGEST_KEY and len(page.key) == self._width, "is no key of this site", page.key)
+        _demand(
+            0 < len(page.key) <= _LONGEST_KEY and len(page.key) == self._width, "is not a key of this site", page.key
+        )
         _demand(page.key not in self._keys, "occurs twice", page.record.url)
         self._keys.add(page.key)
         _check_page_url(page.record, page.site)
@@ -137,23 +141,23 @@ def _demand(is_so: bool, what: str, value: object) -> None:
 
 def _check_head(head: transfer_rows.Head) -> None:
     name = head.collection
-    _demand(bool(name) and not _CONTROL.search(name.replace(" ", "")), "is no name of a collection", name)
+    _demand(bool(name) and not _CONTROL.search(name.replace(" ", "")), "is not a name of a collection", name)
     for each in (head.period_s, head.fastest_s):
-        _demand(math.isfinite(each) and each > 0.0, "is no length of time", each)
-    _demand(_LOG_NAME.fullmatch(head.log) is not None, "is no name of a change log", head.log)
+        _demand(math.isfinite(each) and each > 0.0, "is not a length of time", each)
+    _demand(_LOG_NAME.fullmatch(head.log) is not None, "is not a name of a change log", head.log)
     _check_whole(head.dropped)
     _check_whole(head.latest)
 
 
 def _check_counted(row: transfer_rows.CensusEntry) -> None:
-    _demand(abs(row.period) < _LARGEST, "is no period", row.period)
-    _demand(row.bucket is None or 0 <= row.bucket <= _LAST_BUCKET, "is no bucket", row.bucket)
-    _demand(len(row.counts) == 6 and all(math.isfinite(each) for each in row.counts), "are no counts", row.counts)
+    _demand(abs(row.period) < _LARGEST, "is not a period", row.period)
+    _demand(row.bucket is None or 0 <= row.bucket <= _LAST_BUCKET, "is not a bucket", row.bucket)
+    _demand(len(row.counts) == 6 and all(math.isfinite(each) for each in row.counts), "are not counts", row.counts)
 
 
 def _check_site(site: str) -> None:
     _check_text(site)
-    _demand(site.count("/") == 2 and join("", site + "/") is not None, "is no site", site)
+    _demand(site.count("/") == 2 and join("", site + "/") is not None, "is not a site", site)
 
 
 def _check_text(url: str) -> None:
@@ -163,15 +167,15 @@ def _check_text(url: str) -> None:
 def _check_page_url(record: PageRecord, site: str) -> None:
     _check_text(record.url)
     begins = record.url.startswith(site + "/")
-    _demand(begins and join("", record.url) is not None, f"is no URL of {site}", record.url)
+    _demand(begins and join("", record.url) is not None, f"is not a URL of {site}", record.url)
 
 
 def _check_record(record: PageRecord) -> None:
     times: tuple[float | None, ...] = (record.first_seen, record.last_crawled, record.last_changed, record.copied)
-    _demand(all(each is None or math.isfinite(each) for each in times), "are no times", times)
+    _demand(all(each is None or math.isfinite(each) for each in times), "are not times", times)
     numbers = (record.importance, record.trust, *record.scores, record.due or 0.0)
-    _demand(not any(map(math.isnan, numbers)), "are no numbers", numbers)
-    _demand(0 <= record.bucket <= _LAST_BUCKET, "is no bucket", record.bucket)
+    _demand(not any(map(math.isnan, numbers)), "are not numbers", numbers)
+    _demand(0 <= record.bucket <= _LAST_BUCKET, "is not a bucket", record.bucket)
     for each in (record.depth, record.checks, record.changes, record.failures, record.immediate or 0):
         _check_whole(each)
     if record.copy is not None:
@@ -182,7 +186,7 @@ def _check_copy(copy: Copy) -> None:
     parts: tuple[tuple[Any, int], ...] = (
         (copy.file, 2**32), (copy.offset, _LARGEST), (copy.length, 2**32), (copy.repository, 2**16)
     )  # fmt: skip
-    _demand(all(0 <= part < bound for part, bound in parts), "is no place of a copy", copy)
+    _demand(all(0 <= part < bound for part, bound in parts), "is not a place of a copy", copy)
 
 
 def _check_whole(number: int) -> None:

@@ -186,7 +186,7 @@ def _read_parquet(file: Path) -> Iterator[Row | End]:
             number = 0
             for batch in source.iter_batches(_GROUP):
                 if not {"row", "site", "key", "arrival", "json", "url"} <= set(batch.schema.names):
-                    raise InputError(f"{file}: is no exported store")
+                    raise InputError(f"{file}: is not an exported store")
                 # A field that a later version added has its default in an older file.
                 columns = {name: batch.column(name).to_pylist() for name in batch.schema.names if name in schema.names}
                 missing = {each.name: [each.default] * len(batch) for each in _FIELDS if each.name not in columns}
@@ -241,7 +241,7 @@ def read_rows(file: Path) -> Iterator[Row]:
     tally, end = Tally(), None
     for number, row in enumerate(tally.over(rows)):
         if (number == 0) != isinstance(row, Head):
-            raise InputError(f"{file}: is no exported store (exactly one row, the first, must describe the store)")
+            raise InputError(f"{file}: is not an exported store (exactly one row, the first, must describe the store)")
         if isinstance(row, Head) and row.format != FORMAT:
             raise InputError(f"{file}: has format {row.format}, this version reads {FORMAT}")
         if end is not None:

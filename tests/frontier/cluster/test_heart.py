@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     import pytest
 
 
-def test_a_policy_file_is_told_from_others_by_what_it_says() -> None:
+def test_a_policy_file_is_distinguished_from_others_by_what_it_says() -> None:
     one, other = (collection_of(["http://a.example/"], min_delay=delay) for delay in ("1s", "2s"))
     assert digest_of(one) == digest_of(collection_of(["http://a.example/"], min_delay="1s"))
     assert digest_of(one) != digest_of(other)
 
 
-def test_the_notes_of_the_ants_tell_how_many_files_there_are() -> None:
+def test_the_notes_of_the_ants_say_how_many_files_there_are() -> None:
     assert Colony.of([AntNote(1.0, policy="a"), AntNote(1.0, policy="a")]).policies == 1
     assert Colony.of([AntNote(1.0, policy="a"), AntNote(1.0, policy="b"), AntNote(1.0, policy="a")]).policies == 2
 

@@ -167,7 +167,7 @@ def test_sites_of_one_address_are_one_ants_and_its_delay_holds_among_them() -> N
     ants.store.check_valid()
 
 
-def test_what_one_ant_finds_on_a_site_of_another_is_heard_of_by_that_one_over_a_server(tmp_path: Path) -> None:
+def test_what_one_ant_finds_on_a_site_of_another_reaches_that_ant_over_a_server(tmp_path: Path) -> None:
     """A ring of sites whose pages link to the next one's next page alone: no site has work but what another brings."""
 
     def web(fetch: Fetch, at: float) -> Answer:
@@ -348,7 +348,7 @@ def test_idle_ants_ask_the_store_for_little_and_take_new_sites_all_the_same() ->
     assert ants.clock.now() - found_at <= 1.5, "one of forty looks within a second"
 
 
-class _Read(LocalClaims):
+class _ReadCounter(LocalClaims):
     """How often the notes of all were read."""
 
     times = 0
@@ -369,7 +369,7 @@ def _beat(one: Membership, at: float, *, sites: int = 3) -> None:
 
 
 def test_of_many_ants_one_reads_what_all_say_and_each_knows_what_it_comes_to() -> None:
-    claims = _Read()
+    claims = _ReadCounter()
     members = _members(claims, 3 * FEW)
     for turn in range(3):
         claims.times = 0
@@ -609,7 +609,7 @@ def test_an_ant_without_room_leaves_its_sites_to_the_others_and_all_wait_where_n
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert sum("MB left" in line for line in said) == sum("has room again" in line for line in said) == 2
     assert [line for line in said if "have no room" in line] == [
-        f"{many} of 2 ants have no room on their disks" for many in (1, 2, 0)
+        f"Ants with a full disk: {many} of 2" for many in (1, 2, 0)
     ]
 
 

@@ -221,6 +221,6 @@ def test_ants_of_a_server_that_was_emptied_end_with_one_line() -> None:
         crawl.run_on(20)
         with machine.client() as client:
             client.flushall()
-        with pytest.raises(StoreError, match="the store is gone: its server was emptied") as caught:
+        with pytest.raises(StoreError, match="the store is gone, because its server was emptied") as caught:
             crawl.run_on(60)
         assert "\n" not in str(caught.value)

@@ -8,35 +8,35 @@ from itertools import pairwise
 from webfountain.frontier.orders.polls import COUNTS, POLL_INTERVAL_S, POLLS, PollTimer
 
 
-def looked(looks: PollTimer, *, until: float, idle: bool, processes: int, begin: float = 0.0) -> list[float]:
+def polled(checks: PollTimer, *, until: float, idle: bool, processes: int, begin: float = 0.0) -> list[float]:
     """When a process that asks itself every 50 ms looked."""
     times = (begin + 0.05 * tick for tick in range(int((until - begin) / 0.05)))
-    return [at for at in times if looks.due(at, idle=idle, processes=processes)]
+    return [at for at in times if checks.due(at, idle=idle, processes=processes)]
 
 
-def test_an_idle_process_among_many_looks_more_and_more_seldom_and_a_busy_one_twice_a_second_at_once() -> None:
-    looks = PollTimer(POLLS, rng=random.Random(1), start=0.0)
-    times = looked(looks, until=100.0, idle=True, processes=1000)
+def test_an_idle_process_among_many_polls_more_and_more_seldom_and_a_busy_one_twice_a_second_at_once() -> None:
+    checks = PollTimer(POLLS, rng=random.Random(1), start=0.0)
+    times = polled(checks, until=100.0, idle=True, processes=1000)
     waits = [b - a for a, b in pairwise(times)]
     assert waits[0] <= 0.6
     assert all(POLL_INTERVAL_S <= wait <= POLLS.longest_s + 0.1 for wait in waits)
     assert min(waits[5:]) > POLLS.longest_s / 2
     assert len({round(wait, 2) for wait in waits[5:]}) > 5, "with jitter"
-    assert looked(looks, until=101.0, idle=False, processes=1000, begin=100.0)[0] <= 100.05
-    assert len(looked(looks, until=111.0, idle=False, processes=1000, begin=101.0)) >= 19
+    assert polled(checks, until=101.0, idle=False, processes=1000, begin=100.0)[0] <= 100.05
+    assert len(polled(checks, until=111.0, idle=False, processes=1000, begin=101.0)) >= 19
 
 
-def test_one_of_the_idle_processes_looks_within_a_second_however_many_there_are() -> None:
+def test_one_of_the_idle_processes_polls_within_a_second_however_many_there_are() -> None:
     for many in (1, 2, 7, 30, 200):
         each = (PollTimer(POLLS, rng=random.Random(seed), start=0.0) for seed in range(many))
-        times = sorted(at for looks in each for at in looked(looks, until=120.0, idle=True, processes=many))
+        times = sorted(at for checks in each for at in polled(checks, until=120.0, idle=True, processes=many))
         later = [at for at in times if at > 60.0]
         assert max(b - a for a, b in pairwise(later)) <= 1.0
 
 
 def test_a_thousand_idle_processes_together_count_no_oftener_than_fifty_times_a_second() -> None:
     found = [
-        len(looked(PollTimer(COUNTS, rng=random.Random(seed), start=0.0), until=300.0, idle=True, processes=1000)) - 7
+        len(polled(PollTimer(COUNTS, rng=random.Random(seed), start=0.0), until=300.0, idle=True, processes=1000)) - 7
         for seed in range(10)
     ]
     assert sum(found) / len(found) / 300.0 * 1000 < 50.0

@@ -50,9 +50,9 @@ def test_pages_that_are_held_and_denied_now_get_a_tombstone_each_and_are_not_ask
     before, asked = len(log(drive)), len(drive.asked())
     drive.frontier.work.adopt(collection(DENY))
     drive.run(seconds=60)
-    told = log(drive)[before:]
-    assert Counter(entry.verdict for entry in told) == {"refused": 100}
-    assert {"/drop/" in entry.url for entry in told} == {True}
+    reported = log(drive)[before:]
+    assert Counter(entry.verdict for entry in reported) == {"refused": 100}
+    assert {"/drop/" in entry.url for entry in reported} == {True}
     assert not [url for url in drive.asked()[asked:] if "/drop/" in url]
     states = Counter(record.state for _, record in drive.store.pages.records() if "/keep/" in record.url)
     assert states == {"crawled": 100}

@@ -10,7 +10,7 @@ from webfountain.frontier.planning.plan import Bounds
 from webfountain.frontier.planning.schedule import BucketSchedule
 
 
-class Paced(BucketSchedule):
+class PacedSchedule(BucketSchedule):
     """A schedule of any pace."""
 
     def __init__(self, pace: float) -> None:
@@ -20,7 +20,7 @@ class Paced(BucketSchedule):
 
 @given(st.lists(st.one_of(st.floats(0.01, 100.0), st.floats(0.98, 1.04)), min_size=1))
 def test_no_page_was_placed_by_a_schedule_that_was_much_faster_than_the_present_one(paces: list[float]) -> None:
-    slower, schedule, fastest = SlowerSchedule(), Paced(1.0), 0.0
+    slower, schedule, fastest = SlowerSchedule(), PacedSchedule(1.0), 0.0
     for pace in paces:
         schedule.pace = pace
         if slower.follow(schedule):
@@ -30,7 +30,7 @@ def test_no_page_was_placed_by_a_schedule_that_was_much_faster_than_the_present_
 
 
 def test_another_schedule_is_slower_as_its_buckets_may_be_and_the_same_is_not() -> None:
-    slower, first, second = SlowerSchedule(), Paced(1.0), Paced(0.5)
+    slower, first, second = SlowerSchedule(), PacedSchedule(1.0), PacedSchedule(0.5)
     assert [slower.follow(each) for each in (first, first, None, second, second, first)] == [
         True, False, False, True, False, True,
     ]  # fmt: skip

@@ -75,7 +75,7 @@ def test_what_has_a_time_of_its_own_is_due_then(name: str) -> None:
     assert horizon[ADVANCED:] == [42.0, 42.0]
 
 
-def test_without_a_plan_a_page_is_looked_at_some_times_per_expected_change() -> None:
+def test_without_a_plan_a_page_is_fetched_some_times_per_expected_change() -> None:
     schedule = BucketSchedule(fastest=FASTEST, bounds=Bounds())
     assert schedule.due_times("s", [(100, 0.0)], 0.0) == [pytest.approx(interval_of(100, FASTEST) / VISITS_PER_CHANGE)]
     assert schedule.weights(0.0) == (0.5, 0.5)

@@ -157,7 +157,7 @@ def test_over_all_windows_the_pages_are_due_that_would_be_of_the_whole_site_each
     assert parts.site.waiting == len(due)
 
 
-def test_a_release_that_one_window_found_is_heard_of_in_the_others() -> None:
+def test_a_release_that_one_window_found_reaches_the_others() -> None:
     """Directory a was released; some of its pages in one window are fetched."""
     crawl = Large(records_of())
     at = NOW + DAY
@@ -333,7 +333,7 @@ def test_windows_have_turns_of_the_same_length_and_those_that_were_missed_are_ma
     assert 8 <= turns <= 12, "little more than once around, however long it was away"
 
 
-def test_the_window_of_which_most_was_heard_has_its_turn_when_that_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_window_of_which_most_is_known_has_its_turn_when_that_is_too_much(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(site_windows, "AWAY", 30)
     crawl = Large(records_of())
     crawl.windows.turn_at = NOW + DAY

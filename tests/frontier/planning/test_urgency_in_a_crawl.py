@@ -57,7 +57,7 @@ def run(drive: Drive, days: float, *, until: Callable[[], object] | None = None)
 
 @pytest.mark.untraced
 @pytest.mark.parametrize(("siblings", "least", "most"), [(True, 7, 8), (False, 0, 5)])
-def test_a_release_of_a_directory_is_followed_within_a_day_by_what_its_siblings_tell(
+def test_a_release_of_a_directory_is_followed_within_a_day_by_what_its_siblings_show(
     siblings: bool, least: int, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 24 pages eight are fetched a day; then all of docs change at once, and one fetch comes upon it."""
@@ -151,15 +151,15 @@ def test_killed_in_mid_cycle_a_crawl_goes_on_with_the_pages_that_it_would_have_c
         process(tmp_path / "killed", begin=START, window=window) as killed,
     ):
         assert killed.stdout is not None
-        told = [killed.stdout.readline() for _ in range(2)]
+        reported = [killed.stdout.readline() for _ in range(2)]
         killed.kill()
         killed.wait()
         with process(tmp_path / "killed", begin=KILLED_AT, window=window) as again:
             lived, resumed = (each.communicate("go on\n")[0].splitlines() for each in (twin, again))
-    assert [line.strip() for line in told] == lived[:2]
-    assert told[0].strip(), "something was in flight"
+    assert [line.strip() for line in reported] == lived[:2]
+    assert reported[0].strip(), "something was in flight"
     assert resumed[1] == lived[1], "the price"
-    in_flight = told[0].split()
+    in_flight = reported[0].split()
     first, others = ([url for url in lines[2].split() if url not in in_flight] for lines in (lived, resumed))
     assert set(first[:6]) <= set(others[:8]), "what was in flight is asked again, and takes its turn"
     store = open_store(f"rocksdb://{tmp_path / 'killed'}", collection=None, period_s=None, read_only=True)

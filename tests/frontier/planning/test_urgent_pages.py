@@ -127,7 +127,7 @@ def test_a_change_found_is_not_unlearned_by_a_second_fetch_within_a_step() -> No
     assert demand[0] == demand[1] > demand[2]
 
 
-def test_a_visit_that_the_store_told_of_already_is_not_learned_from_twice() -> None:
+def test_a_visit_that_the_store_reported_already_is_not_learned_from_twice() -> None:
     past = [crawled(f"{ONE}/a/{page}", at=NOW, history=history(changed=page == 0)) for page in range(5)]
     once, twice = Crawl(past), Crawl(past)
     twice.fetch(past[0].url, kind="changed", at=NOW)
@@ -399,9 +399,9 @@ def test_what_is_believed_of_a_site_counts_once_though_it_begins_anew() -> None:
         assert crawl.admit(ONE) is (day > 1)
         crawl.fetch(f"{ONE}/a/{day}", kind="changed", at=NOW + day * DAY)
         crawl.demand(0.0, at=NOW + (day + 0.5) * DAY)
-        told = published(crawl.urgent.forecast.encode())
-        assert told is not None
-        assert told.standing.pages == 20
+        reported = published(crawl.urgent.forecast.encode())
+        assert reported is not None
+        assert reported.standing.pages == 20
 
 
 # ----------------------------------------------------------------------------------------------------- after a kill
@@ -436,10 +436,12 @@ def test_after_a_kill_in_mid_cycle_the_same_pages_are_due_but_for_what_was_in_fl
     ]  # fmt: skip
     assert due[:2] == due[2:]
     assert any(due)
-    told, again = (published(each.urgent.forecast.encode()) for each in (crawl, after))
-    assert told is not None
+    reported, again = (published(each.urgent.forecast.encode()) for each in (crawl, after))
+    assert reported is not None
     assert again is not None
-    assert again.standing.pages == told.standing.pages
-    assert again.forecast.found == pytest.approx(told.forecast.found, rel=0.1), "but for visits not kept when learned"
+    assert again.standing.pages == reported.standing.pages
+    assert again.forecast.found == pytest.approx(reported.forecast.found, rel=0.1), (
+        "but for visits not kept when learned"
+    )
     for site in (ONE, TWO):
         assert after.next_at(2000.0, at=at, site=site) <= crawl.next_at(2000.0, at=at, site=site)

@@ -202,7 +202,7 @@ def test_a_site_stands_where_it_was_answered_though_its_turn_there_did_not_come(
     assert street.site(DOUBLE).address == ALIVE
 
 
-def test_where_addresses_are_not_told_apart_a_site_keeps_its_gate_on_a_detour() -> None:
+def test_where_addresses_are_not_distinguished_a_site_keeps_its_gate_on_a_detour() -> None:
     street = Street(policy="per_ip = false")
     fetch = at_two_addresses(street)
     assert street.detour(fetch, ALIVE, 0.0) == 0.0

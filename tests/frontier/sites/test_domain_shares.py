@@ -142,9 +142,9 @@ def test_what_other_ants_fetched_counts_from_a_heartbeat_on(seed: int) -> None:
         had = sum(one.fetches for one in large)
         assert had <= 0.2 * (made + 5) + 50
         if made % 50 == 0:
-            told = [ant.spent() for ant in ants]
-            total = FetchCounts.of(told)
-            for ant, own in zip(ants, told, strict=True):
+            reported = [ant.spent() for ant in ants]
+            total = FetchCounts.of(reported)
+            for ant, own in zip(ants, reported, strict=True):
                 ant.take_in(total, own)
             for one in large:
                 assert one.is_open == (had + 1 <= 0.2 * (made + 5) + 1e-9)

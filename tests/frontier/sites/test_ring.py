@@ -91,7 +91,7 @@ def test_the_order_of_a_ring_does_not_depend_on_where_memory_is_used_again() -> 
     assert drain(ring, 5.0) == ["first", "second"]
 
 
-def test_who_left_is_not_looked_at_any_more() -> None:
+def test_who_left_is_not_checked_any_more() -> None:
     ring, gone, fifo = RoundRobin[int](), Fifo[int](), Fifo([1])
     ring.add(gone)
     ring.add(fifo)
@@ -101,7 +101,7 @@ def test_who_left_is_not_looked_at_any_more() -> None:
     assert drain(ring) == [1]
 
 
-def test_a_ready_site_keeps_its_turn_when_it_is_looked_at_again() -> None:
+def test_a_ready_site_keeps_its_turn_when_it_is_checked_again() -> None:
     ring = RoundRobin[str]()
     sites = [GatedSequencer(Fifo([name] * 2), Gate(2, open_at=1.0)) for name in "abc"]
     for site in sites:

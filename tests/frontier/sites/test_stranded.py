@@ -80,7 +80,7 @@ def test_a_page_that_is_given_back_while_more_of_its_site_is_ordered_is_crawled(
     assert drive.asked() == pages(1)
 
 
-class _Listed(MemorySiteList):
+class _SearchCounter(MemorySiteList):
     """How often the sites were looked through, but for the passes over parked ones."""
 
     times = 0
@@ -91,14 +91,14 @@ class _Listed(MemorySiteList):
 
 
 class _ListedStore(MemoryStore):
-    sites: _Listed
+    sites: _SearchCounter
 
     def __init__(self) -> None:
         super().__init__(period_s=86_400.0)
-        self.sites = _Listed(self._table)
+        self.sites = _SearchCounter(self._table)
 
 
-def test_the_end_is_told_by_what_is_counted_and_no_site_is_looked_through_for_it() -> None:
+def test_the_end_is_reported_by_what_is_counted_and_no_site_is_searched_for_it() -> None:
     store = _ListedStore()
     drive = Drive(collection_of(pages(16)), slow, store=store, until_idle=True)
     begun = store.sites.times

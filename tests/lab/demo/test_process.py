@@ -55,7 +55,7 @@ def test_each_site_has_an_address_of_its_own_on_one_port(server: DemoServer) -> 
     assert parts[0].port == parts[1].port
 
 
-def test_sites_can_be_told_apart_by_port_on_one_address() -> None:
+def test_sites_can_be_distinguished_by_port_on_one_address() -> None:
     with DemoServer(sites=2, pages=10, layout="ports") as server:
         parts = [urlsplit(url) for url in server.urls]
         assert {part.hostname for part in parts} == {"127.0.0.1"}

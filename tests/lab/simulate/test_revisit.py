@@ -240,9 +240,9 @@ def test_a_sitemap_saves_fetches_of_pages_that_did_not_change_and_costs_one_a_da
     rng = np.random.default_rng(4)
     events = [(day, page, MODIFIED) for day in range(400) for page in range(120) if rng.random() < 1 / 60]
     trace = trace_of(events, pages=120, alive=120, days=400)
-    plain, told = replay(trace, 6, "ranking"), replay(trace, 6, "fountain+sitemap")
-    assert told.obsolete_share < 0.9 * plain.obsolete_share
-    assert told.fetches.tolist() == [6] * trace.days
+    plain, reported = replay(trace, 6, "ranking"), replay(trace, 6, "fountain+sitemap")
+    assert reported.obsolete_share < 0.9 * plain.obsolete_share
+    assert reported.fetches.tolist() == [6] * trace.days
     assert replay(trace, 1, "fountain+sitemap").found.sum() == 0
 
 

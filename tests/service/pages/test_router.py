@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
     from pathlib import Path
 
-    from tests.api.crawled import Served
+    from tests.api.crawled import ServiceClient
 
 ONE = "/collections/one"
 MAX_COMPRESSED = 100_000
@@ -49,7 +49,7 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> str:
     return hostile_store(tmp_path_factory.mktemp("hostile") / "store")
 
 
-def ask(url: str, questions: Callable[[Served], Awaitable[None]], **settings: Any) -> None:
+def ask(url: str, questions: Callable[[ServiceClient], Awaitable[None]], **settings: Any) -> None:
     async def run() -> None:
         async with served(url, **settings) as service:
             await questions(service)
@@ -57,7 +57,7 @@ def ask(url: str, questions: Callable[[Served], Awaitable[None]], **settings: An
     asyncio.run(run())
 
 
-async def page(service: Served, path: str, *, status: int = 200) -> str:
+async def page(service: ServiceClient, path: str, *, status: int = 200) -> str:
     async with service.client.get(service.address + path) as response:
         body = await response.text()
         assert response.status == status, body[-500:]
@@ -65,7 +65,7 @@ async def page(service: Served, path: str, *, status: int = 200) -> str:
         return body
 
 
-async def send(service: Served, path: str, *, status: int = 200, origin: str | None = None, **form: str) -> str:
+async def send(service: ServiceClient, path: str, *, status: int = 200, origin: str | None = None, **form: str) -> str:
     headers = {} if origin is None else {"Origin": origin}
     async with service.client.post(service.address + path, data=form, headers=headers) as response:
         body = await response.text()
@@ -118,7 +118,7 @@ def assert_harmless(body: str, path: str) -> None:
 
 
 def test_every_page_shows_the_texts_of_strangers_as_texts(hostile: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         await service.log_in()
         _, part = await service.get("/v1/collections/one/pages", site=SITE, limit=200)
         urls = [each["url"] for each in part["items"]]
@@ -136,7 +136,7 @@ def test_every_page_shows_the_texts_of_strangers_as_texts(hostile: str) -> None:
 
 
 def test_an_edited_policy_with_payloads_is_shown_as_text(hostile: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         await service.log_in()
         for payload in PAYLOADS:
             text = f'[collection]\nname = "{payload}"\n'
@@ -149,7 +149,7 @@ def test_an_edited_policy_with_payloads_is_shown_as_text(hostile: str) -> None:
 
 
 def test_pages_say_what_the_collection_holds(plain: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         assert ">one<" in await page(service, "/")
         assert "Fetches by outcome" in await page(service, ONE)
         for order in ("name", "pages", "failed", "changed", "due"):
@@ -169,7 +169,7 @@ def test_pages_say_what_the_collection_holds(plain: str) -> None:
 
 
 def test_all_changes_are_reached_page_by_page(plain: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         path: str | None = f"{ONE}/changes"
         urls: list[str] = []
         while path is not None:
@@ -185,7 +185,7 @@ def test_all_changes_are_reached_page_by_page(plain: str) -> None:
 
 
 def test_a_reader_sees_no_button_and_can_send_no_form(plain: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         for path in (ONE, f"{ONE}/now", f"{ONE}/policy", f"{ONE}/page?url={SITES[0]}/3", f"{ONE}/site?site={SITES[0]}"):
             assert 'method="post"' not in (await page(service, path)).replace(
                 f'<form method="post" action="{ONE}/policy">', ""
@@ -202,7 +202,7 @@ def test_forms_reach_the_inbox_of_the_crawl(tmp_path: Path, plain: str) -> None:
     folder = tmp_path / "store"
     shutil.copytree(plain.removeprefix("rocksdb://"), folder)
 
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         await service.log_in()
         assert "stops its requests" in await send(service, ONE, origin=service.address, act="pause")
         checked = await send(service, f"{ONE}/now", urls=f"{SITES[0]}/3\n\n{SITES[0]}/new\nno url", act="check")
@@ -223,7 +223,7 @@ def test_forms_reach_the_inbox_of_the_crawl(tmp_path: Path, plain: str) -> None:
 
 
 def test_tables_are_whole_as_csv_and_as_json(plain: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         where = f"{service.address}{ONE}/tables/pages"
         async with service.client.get(where, params={"site": SITES[0]}) as response:
             rows = list(csv.DictReader(io.StringIO(await response.text())))
@@ -254,7 +254,7 @@ def test_tables_are_whole_as_csv_and_as_json(plain: str) -> None:
 def test_two_versions_are_compared_in_both_views(tmp_path: Path) -> None:
     kept = crawled_store(tmp_path / "kept", seconds=1800.0, rest='[repository]\nkeep = "all"')
 
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         home = f"{ONE}/compare?url={quote(SITES[0])}/"
         found = LexborHTMLParser(await page(service, home))
         times = [node.attributes["value"] or "" for node in found.css("#c-new option")]
@@ -277,7 +277,7 @@ def test_the_last_check_is_shown(tmp_path: Path, plain: str) -> None:
     folder = tmp_path / "store"
     shutil.copytree(plain.removeprefix("rocksdb://"), folder)
 
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         assert "No check has been made yet" in await page(service, f"{ONE}/checks")
         damage = CheckResult(
             1e9, 2.0, whole=False, mended=False, lost_copies=3, examples=["http://a.example/3: it is cut"]
@@ -294,7 +294,7 @@ def test_the_last_check_is_shown(tmp_path: Path, plain: str) -> None:
 
 
 def test_under_a_base_path_links_and_assets_are_there(plain: str) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         found = LexborHTMLParser(await page(service, ONE))
         paths = [
             node.attributes.get("href") or node.attributes.get("src") or "" for node in found.css("a, link, script")
@@ -309,7 +309,7 @@ def test_under_a_base_path_links_and_assets_are_there(plain: str) -> None:
 
 
 def test_a_store_that_is_away_is_said_on_a_page(tmp_path: Path) -> None:
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         assert "no folder" in await page(service, "/")
         assert "no folder" in await page(service, ONE, status=503)
 
@@ -321,7 +321,7 @@ def test_a_page_of_a_store_without_a_policy_file_is_shown(tmp_path: Path) -> Non
     store.queues.discover([Link(f"{SITE}/1", SITE, fingerprint(f"{SITE}/1"))], at=1.0)
     store.close()
 
-    async def questions(service: Served) -> None:
+    async def questions(service: ServiceClient) -> None:
         for path in ("", "/changes", "/sites", f"/site?site={SITE}", f"/pages?site={SITE}", "/policy", "/now", "/plan"):
             await page(service, ONE + path)
         assert "cannot be explained" in await page(service, f"{ONE}/page?url={SITE}/1")

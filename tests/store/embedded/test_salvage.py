@@ -62,7 +62,7 @@ DAMAGES: dict[str, Callable[[Path, random.Random], object]] = {
 
 @pytest.mark.parametrize("kind", ["*.sst", "MANIFEST-*", "CURRENT", "*.log"])
 @pytest.mark.parametrize("name", DAMAGES)
-def test_damage_is_told_in_one_line_or_did_none_and_repair_mends_it(
+def test_damage_is_reported_in_one_line_or_harmless_and_repair_mends_it(
     made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], kind: str, name: str
 ) -> None:
     damaged(made, tmp_path, capfd, kind, name, seed=1)
@@ -85,10 +85,10 @@ def damaged(made: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str], kind:
     DAMAGES[name](rng.choice(sorted(each for each in (folder / "db").glob(kind) if each.stat().st_size)), rng)
     url = f"rocksdb://{folder}"
     status = main(["check", "--store", url, "--json"])
-    told = capfd.readouterr()
+    printed = capfd.readouterr()
     assert status in {0, 1}
-    assert "no store here" not in told.out + told.err
-    assert "Traceback" not in told.err
+    assert "no store here" not in printed.out + printed.err
+    assert "Traceback" not in printed.err
     if status:
         with contextlib.suppress(StoreError), opened(folder):  # a crawl says what it is in one line, or goes on
             pass

@@ -57,7 +57,7 @@ def test_a_cursor_is_refused_for_good_once_entries_behind_it_were_lost(
     cut(killed, share)
     with caplog.at_level(logging.WARNING):
         store = make_store("embedded", killed)
-    [said] = [message for message in caplog.messages if "entries of the change log are lost" in message]
+    [said] = [message for message in caplog.messages if "entries of the change log and their steps are lost" in message]
     assert "read the whole list first" in said
     for at in (3.0, 4.0, 5.0):
         with pytest.raises(InputError, match="read the whole list first"):

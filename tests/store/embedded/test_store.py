@@ -112,7 +112,7 @@ def test_twenty_killed_processes_lose_nothing_that_was_acknowledged(tmp_path: Pa
     kill_and_check(tmp_path, 20)
 
 
-def test_a_second_writer_is_told_who_holds_the_store_and_what_to_do(tmp_path: Path) -> None:
+def test_a_second_writer_learns_who_holds_the_store_and_what_to_do(tmp_path: Path) -> None:
     store = opened(tmp_path)
     with pytest.raises(StoreHeld) as held:
         opened(tmp_path)
@@ -171,7 +171,7 @@ def test_another_format_is_refused(tmp_path: Path, meta: bytes) -> None:
         opened(tmp_path)
 
 
-def test_a_store_tells_its_own_collection_to_who_does_not_ask_for_one(tmp_path: Path) -> None:
+def test_a_store_gives_its_own_collection_to_a_caller_without_one(tmp_path: Path) -> None:
     store = opened(tmp_path)
     store.queues.discover(links(1), at=1.0)
     store.close()

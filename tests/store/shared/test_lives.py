@@ -92,7 +92,7 @@ def test_what_a_process_made_known_or_forgot_since_is_so_again(machine: TimeMach
         store.check_valid()
 
 
-def test_each_process_is_told_once_and_of_its_own_sites(machine: TimeMachine) -> None:
+def test_each_process_is_informed_once_and_of_its_own_sites(machine: TimeMachine) -> None:
     with opened(f"{machine.url}?shards=4") as store, opened(machine.url) as other:
         store.queues.discover([link(1, site=site) for site in SITES], at=1.0)
         mine = store.sites.activate(3, owner="first", until=50.0, at=1.0)
@@ -294,7 +294,7 @@ def test_a_store_whose_server_was_emptied_is_gone_in_one_line() -> None:
         store.queues.discover(links(1, site=SITES[0]), at=1.0)
         client.flushall()
         for _ in range(2):
-            with pytest.raises(StoreError, match="the store is gone: its server was emptied"):
+            with pytest.raises(StoreError, match="the store is gone, because its server was emptied"):
                 store.queues.discover(links(2, site=SITES[0]), at=2.0)
             with pytest.raises(StoreError, match="the store is gone"):
                 store.sites.renew([], until=5.0)
@@ -308,7 +308,7 @@ def test_a_store_that_another_made_anew_on_an_emptied_server_is_gone_for_who_had
         client.flushall()
         with opened(f"{url}?shards=2") as new:
             for _ in range(2):
-                with pytest.raises(StoreError, match="the store is gone: its server was emptied or replaced"):
+                with pytest.raises(StoreError, match="the store is gone, because its server was emptied or replaced"):
                     store.queues.discover(links(2, site=SITES[0]), at=2.0)
             assert list(new.sites.names()) == []
 

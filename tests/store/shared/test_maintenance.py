@@ -122,7 +122,7 @@ def test_another_period_alone_leaves_the_bytes(tmp_path: Path, url: str) -> None
         assert store.board.value(PLAN) is None
 
 
-class Killed(BaseException):
+class KillSignal(BaseException):
     """In the place of a SIGKILL."""
 
 
@@ -146,11 +146,11 @@ def test_a_change_that_was_killed_goes_on_at_the_next_opening(
             def until_killed(*given: object, left: list[int] = left) -> None:
                 left[0] -= 1
                 if left[0] < 0:
-                    raise Killed
+                    raise KillSignal
                 replace(*given)  # type: ignore[arg-type]
 
             patch.setattr(RevisedShard, "replace", until_killed)
-            with pytest.raises(Killed):
+            with pytest.raises(KillSignal):
                 opened(url, 48.0, 4.0)
         patch.setattr(RevisedShard, "replace", replace)
         patch.setattr(maintenance, "OPENING_S", 0.0)
@@ -203,9 +203,9 @@ def test_beside_ants_that_are_alive_it_is_refused_by_one_line(tmp_path: Path, ur
         ant = threading.Thread(target=live)
         ant.start()
         try:
-            with pytest.raises(StoreHeld, match=r"crawl with cycle.period 96 s .* not 48 s") as told:
+            with pytest.raises(StoreHeld, match=r"crawl with cycle.period 96 s .* not 48 s") as printed:
                 opened(url, 48.0, 4.0)
-            assert "\n" not in str(told.value)
+            assert "\n" not in str(printed.value)
         finally:
             over.set()
             ant.join()

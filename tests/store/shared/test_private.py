@@ -70,7 +70,7 @@ def test_an_export_is_imported_into_a_folder_whose_server_runs_for_it_alone(tmp_
     assert not is_running(tmp_path)
 
 
-def test_a_server_has_one_owner_and_looking_makes_none(tmp_path: Path) -> None:
+def test_a_server_has_one_owner_and_reading_makes_none(tmp_path: Path) -> None:
     with PrivateServer(tmp_path), pytest.raises(StoreHeld, match="another crawl runs there"):
         PrivateServer(tmp_path)
     with pytest.raises(InputError, match="there is no store there"):
@@ -99,7 +99,7 @@ def test_a_server_that_dies_while_it_starts_is_started_again_some_times(tmp_path
             server.revive()
 
 
-def test_the_store_of_many_ants_is_named_where_one_for_one_process_is_looked_for(tmp_path: Path) -> None:
+def test_the_store_of_many_ants_is_named_where_one_for_one_process_is_expected(tmp_path: Path) -> None:
     with opened(tmp_path):
         pass
     with pytest.raises(InputError, match=f"give --store valkey://{tmp_path}"):
@@ -161,7 +161,7 @@ def test_an_owner_ends_its_server_once_those_who_joined_have_left(
     assert not is_running(tmp_path)
 
 
-def test_an_owner_waits_for_nobody_who_only_looks_and_for_a_crawl_that_goes_on_no_longer_than_it_may(
+def test_an_owner_waits_for_nobody_who_only_reads_and_for_a_crawl_that_goes_on_no_longer_than_it_may(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pause, stop = time.sleep, ValkeyServer.stop

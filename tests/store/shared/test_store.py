@@ -116,7 +116,7 @@ def test_an_ant_that_was_paused_settles_nothing_of_a_site_that_another_took_over
     other.close()
 
 
-def test_a_look_at_a_store_at_rest_is_one_command_however_many_shards_it_has(tmp_path: Path) -> None:
+def test_a_read_of_a_store_at_rest_is_one_command_however_many_shards_it_has(tmp_path: Path) -> None:
     with single() as (url, client):
         store = opened(f"{url}?shards=256")
         store.queues.discover(links_of(SITES, 1), at=1.0)
@@ -130,7 +130,7 @@ def test_a_look_at_a_store_at_rest_is_one_command_however_many_shards_it_has(tmp
         store.close()
 
 
-def test_a_look_for_immediate_urls_is_one_command_and_those_of_another_process_are_seen(tmp_path: Path) -> None:
+def test_a_poll_for_immediate_urls_is_one_command_and_those_of_another_process_are_seen(tmp_path: Path) -> None:
     with single() as (url, client):
         store, other = opened(f"{url}?shards=256"), opened(f"{url}?shards=256")
         store.queues.discover(links_of(SITES, 1), at=1.0)
@@ -152,7 +152,7 @@ def test_a_look_for_immediate_urls_is_one_command_and_those_of_another_process_a
         other.close()
 
 
-def test_what_another_process_lets_be_due_sooner_is_seen_at_the_next_look(sharded: str) -> None:
+def test_what_another_process_lets_be_due_sooner_is_seen_at_the_next_poll(sharded: str) -> None:
     one, other = opened(sharded), opened(sharded)
     assert one.sites.next_due() is None
     other.queues.discover(links_of(SITES[:1], 2), at=9.0)
@@ -173,7 +173,7 @@ def test_what_another_process_lets_be_due_sooner_is_seen_at_the_next_look(sharde
     other.close()
 
 
-def test_what_nobody_told_is_found_within_a_minute_and_at_once_when_the_server_was_set_back() -> None:
+def test_what_nobody_reported_is_found_within_a_minute_and_at_once_when_the_server_was_set_back() -> None:
     with single() as (url, client):
         store = opened(f"{url}?shards=16")
         store.queues.discover(links_of(SITES, 1), at=9.0)
@@ -258,8 +258,8 @@ def test_a_forgotten_site_leaves_nothing_said_of_it_in_its_shard(sharded: str) -
     store.queues.discover(links_of(SITES, 1), at=1.0)
     crawl_all(store, at=10.0)
     store.pages.forget(SITES[3], at=60.0)
-    told = [entry for _, entry in store.changes.after(None, 99) if entry.site == SITES[3]]
-    assert [entry.verdict for entry in told] == ["new", "forgotten"]
+    printed = [entry for _, entry in store.changes.after(None, 99) if entry.site == SITES[3]]
+    assert [entry.verdict for entry in printed] == ["new", "forgotten"]
     assert len(store.changes.after(None, 99)) == 41
     store.close()
 
@@ -271,7 +271,7 @@ def test_a_text_that_is_no_cursor_of_the_shards_logs_is_an_input_error(shape: st
     store = opened(f"{server_url()}?prefix={tmp_path.name}&shards=3")
     log, _, numbers = store.changes.end().partition(".")
     text = shape.format(log=log, numbers=numbers, ahead="AAABAA")
-    with pytest.raises(InputError, match="is no cursor of this store's change log"):
+    with pytest.raises(InputError, match="is not a cursor of this store's change log"):
         store.changes.after(text, 9)
     assert store.changes.after(store.changes.end(), 9) == []
     store.close()
@@ -340,7 +340,7 @@ def test_a_server_that_stays_away_ends_in_one_line(monkeypatch: pytest.MonkeyPat
             store.queues.discover(links_of(SITES[:1], 1), at=1.0)
 
 
-def test_what_the_server_forgets_of_scripts_is_told_again(tmp_path: Path) -> None:
+def test_what_the_server_forgets_of_scripts_is_sent_again(tmp_path: Path) -> None:
     store = opened(f"{server_url()}?prefix={tmp_path.name}&shards=2")
     store.queues.discover(links_of(SITES[:3], 1), at=1.0)
     connect(server_url()).client.script_flush()
@@ -386,7 +386,7 @@ def test_a_store_belongs_to_one_collection_and_keeps_its_number_of_shards(tmp_pa
 @pytest.mark.parametrize(
     ("more", "word"),
     [
-        ("?shard=3", "shard is no parameter"),
+        ("?shard=3", "shard is not a parameter"),
         ("?shards=0", "shards=0"),
         ("?shards=x", "shards=x"),
         ("?prefix=a%7Bb", "prefix"),
@@ -397,7 +397,7 @@ def test_a_wrong_parameter_is_named(more: str, word: str) -> None:
         opened(server_url() + more)
 
 
-def test_a_store_that_is_not_there_is_not_made_by_looking() -> None:
+def test_a_store_that_is_not_there_is_not_made_by_reading() -> None:
     with pytest.raises(InputError, match="there is no store there"):
         open_store(f"{server_url()}?prefix=nobody", collection=None, period_s=None)
 
@@ -436,7 +436,7 @@ def test_a_password_is_asked_for_and_never_shown() -> None:
         store.close()
 
 
-def test_status_sites_pages_and_changes_look_at_a_store_on_a_server(tmp_path: Path) -> None:
+def test_status_sites_pages_and_changes_read_a_store_on_a_server(tmp_path: Path) -> None:
     url = f"{server_url()}?prefix={tmp_path.name}&shards=4"
     store = opened(url)
     store.queues.discover(links_of(SITES, 2), at=1.0)

@@ -114,7 +114,7 @@ class Heart(Order):
         colony = self._others.colony
         if colony.short != self._short:
             self._short = colony.short
-            logger.warning("%d of %d ants have no room on their disks", self._short, colony.ants)
+            logger.warning("Ants with a full disk: %d of %d", self._short, colony.ants)
         self._policies.compare(colony.policies)
 
     def _balance(self) -> None:

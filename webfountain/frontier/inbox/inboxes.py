@@ -87,7 +87,7 @@ class FeedInbox(Notes):
         return not self._feed.waiting()
 
     def _refuse(self, received: ReceivedNote, note: Note, why: UrlError) -> None:
-        logger.warning("This part of a note in the store's inbox cannot be done (%.200s): %.500r", why, note)
+        logger.warning("Part of a note in the store's inbox cannot be carried out (%.200s): %.500r", why, note)
 
 
 class Inbox(Notes):

@@ -56,4 +56,4 @@ def letters_of(found: Iterable[bytes]) -> Iterator[Letter]:
         try:
             yield _letters.decode(data)
         except (msgspec.DecodeError, UnicodeDecodeError) as error:
-            logger.warning("A letter of another ant cannot be read: %.200s", error)
+            logger.warning("Cannot read a letter from another ant: %.200s", error)

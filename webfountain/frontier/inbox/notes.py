@@ -182,7 +182,7 @@ class Notes:
             try:
                 home, url = canonical(note.site), None if note.url is None else canonical(note.url)
                 if site_of(home) + "/" != home or (url is not None and site_of(url) != site_of(home)):
-                    raise UrlError(f"{note.site!r} is no site, or not the site of the page")
+                    raise UrlError(f"{note.site!r} is not a site, or not the site of the page")
             except UrlError as error:
                 self._refuse(received, note, error)
                 return None

@@ -119,7 +119,7 @@ class Replacement(Stage):
         self._held.update((lease.site, lease) for lease in leases)
 
     def ended(self, leases: Iterable[LeaseId]) -> None:
-        """Record leases of pages that have ended."""
+        """Record that these leases ended."""
         for lease in leases:
             out = self._out.get(lease.site)
             if out is not None:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from webfountain.core.noise import Differences
     from webfountain.records import PageRecord
 
-__all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseFound", "NoiseLearner"]
+__all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
@@ -37,7 +37,7 @@ REST_OF_SITE: Final = 10
 """Pages in a row at which a place of a site must rest until the site forgets it."""
 
 
-class NoiseFound(NamedTuple):
+class NoiseReport(NamedTuple):
     """The places of a page after a visit, those that are noise here or on the site, and the time of an extra visit."""
 
     places: list[NoisyPlace]
@@ -65,7 +65,7 @@ class NoiseLearner:
                     if each != _ALL:
                         del self._visits[each], self._extra[each]
 
-    def compare(self, record: PageRecord, site: str, at: float, differences: Differences) -> NoiseFound:
+    def compare(self, record: PageRecord, site: str, at: float, differences: Differences) -> NoiseReport:
         """Learn from a new body of a page."""
         return self._learn(record, site, at, differences.places)
 
@@ -73,7 +73,7 @@ class NoiseLearner:
         """Return the new `PageRecord.noise` of a page whose body did not change."""
         return encode(self._learn(record, site, at, {}).places) if record.noise else b""
 
-    def _learn(self, record: PageRecord, site: str, at: float, differences: Mapping[int, str]) -> NoiseFound:
+    def _learn(self, record: PageRecord, site: str, at: float, differences: Mapping[int, str]) -> NoiseReport:
         is_close = record.last_crawled is not None and at - record.last_crawled <= self._close_s
         before = decode(record.noise)
         with self._guard:
@@ -83,7 +83,7 @@ class NoiseLearner:
                 _update(known, each, is_close=is_close)
             places = [each for each in found if each.rested < REST]
             noise = noise_of(places) | noise_of(known.values())
-            return NoiseFound(places, noise, None if is_close else self._extra_visit(site, at, places, known))
+            return NoiseReport(places, noise, None if is_close else self._extra_visit(site, at, places, known))
 
     def _of_site(self, site: str, places: Sequence[NoisyPlace]) -> dict[int, NoisyPlace]:
         """Return what is known of a site's places, with what a page's record adds."""

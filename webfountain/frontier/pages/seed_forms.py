@@ -47,11 +47,11 @@ class SeedForms(Stage):
             keep_forms(self._board, forms)
         for visit in visits:
             if visit.form is not None:
-                self._say("The seed %s redirects to %s: %s is in scope in its place", visit, visit.form)
+                self._say("The seed %s redirects to %s, so %s is in scope", visit, visit.form)
             elif visit.kind == "redirected" and not visit.reading.links and _is_new_seed(visit):
                 refused = next(iter(visit.reading.refused), "").removeprefix("judge/").replace("_", " ")
                 self._say(
-                    "The seed %s redirects to %s, which is refused (%s): give it as a seed to crawl it", visit, refused
+                    "The seed %s redirects to %s, which is refused (%s). To crawl it, add it as a seed", visit, refused
                 )
 
     def _say(self, words: str, visit: Visit, last: str) -> None:

@@ -15,7 +15,7 @@ import msgspec
 
 from webfountain import urls
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
-from webfountain.frontier.batch import SitemapRead
+from webfountain.frontier.batch import ReadSitemap
 from webfountain.frontier.worker.item_by_item import act_on
 from webfountain.frontier.worker.stage import Stage
 from webfountain.policy.provenance import arrived
@@ -146,7 +146,7 @@ class SitemapStage(Stage):
                 self._store.queues.advance(site, stale, due=at, at=at)
                 result.counts["sitemap/made_due"] += len(stale)
                 result.new_pages.add(site)
-            result.sitemaps.append(SitemapRead(site, read.children))
+            result.sitemaps.append(ReadSitemap(site, read.children))
 
     def _older(self, site: str, modified: Mapping[bytes, float]) -> list[bytes]:
         """Return the pages whose copy was fetched before the time that the sitemap gives for their last change."""

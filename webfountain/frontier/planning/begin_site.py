@@ -69,7 +69,7 @@ class _Pages(NamedTuple):
     logs: Array
     """Sum of the logarithms of the steps before checks that found a change."""
     quiet: Array
-    """Sum of the steps before the other checks."""
+    """Sum of the steps before the checks that found no change."""
 
 
 def begin_site(
@@ -140,9 +140,8 @@ def _in_slices(records: Iterable[PageRecord], terms: UrgencyTerms, steps: SiteSt
 def _evidence(record: PageRecord, step_s: float) -> tuple[float, float, float, float]:
     """Return the evidence of a page's last checks:
 
-    the changes found, the steps in which no change was missed (half of those before a check that found one), and
-    `logs` and `quiet` of `_Pages`.
-    """
+    the number of changes found; the observed steps (of the steps before a check that found a change, half count); and
+    `logs` and `quiet` of `_Pages`."""
     found, observed_time, logs, quiet = 0.0, 0.0, 0.0, 0.0
     for check in decode(record.history):
         steps = check.interval / step_s

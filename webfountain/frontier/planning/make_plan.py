@@ -189,7 +189,7 @@ def _forecast(instance: Instance, solution: Solution, mean_age: Array) -> Foreca
 
 
 def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks: Phases | None) -> Phases:
-    """Return the phase clocks of all buckets, continued from the last ones, or started at the buckets' own rates."""
+    """Return the phase clocks of all buckets: the last ones continued, or new ones at the buckets' own rates."""
     speed = 1.0 / intervals_of(np.arange(BUCKETS), cycle.fastest_s)
     running = Phases.running(speed, start=at) if clocks is None else clocks
     increments = np.array([of_every_bucket(census.buckets, row) for row in quotas.increment])

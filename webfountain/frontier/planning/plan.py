@@ -44,7 +44,8 @@ class Bounds:
         return kept + [at] * (LANES - BUCKETS)
 
     def due(self, order: float, wanted: float) -> float:
-        """Return when a page is due that was crawled at `order` and that the schedule wants at `wanted`."""
+        """Return the due time of a page: `wanted`, limited by the shortest and longest interval since its fetch at
+        `order`."""
         return min(max(wanted, order + self.shortest), order + self.longest)
 
 

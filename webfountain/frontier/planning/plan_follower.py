@@ -79,7 +79,7 @@ class PlanFollower:
         try:
             plan = decode_plan(data)
         except StoreVersion as error:
-            logger.warning("%s; a new one is made", error)
+            logger.warning("%s; a new plan is made", error)
             return None
         asked = self._cycle.strategy
         if plan.period != self._cycle.period_s or asked != ("fountain" if plan.fountain else plan.strategy):
@@ -95,7 +95,7 @@ class PlanFollower:
             return
         self._metrics.inc("controller/plan_adopted")
         logger.info(
-            "Plan adopted: strategy %s, %d periods, %d recrawls and %d new pages, gap %.1f %%, %.2f s",
+            "Plan adopted: strategy %s, %d periods, %d recrawls and %d new pages, gap %.1f %%, made in %.2f s",
             "fountain" if plan.fountain else plan.strategy,
             plan.periods,
             sum(plan.recrawl),

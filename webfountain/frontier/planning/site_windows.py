@@ -33,7 +33,7 @@ turn.
 """
 LEAD: Final = 0.25
 """Largest share of a turnaround by which windows without urgent pages end their turn early. The number of urgent pages
-varies by chance. When the price followed these variations from turn to turn, up to 5 of 100 fetches were not made. A
+varies by chance. Without this rule the price followed these variations, and up to 5 % of the fetches were not made. A
 share of one half gained nothing more.
 """
 AWAY: Final = 20_000

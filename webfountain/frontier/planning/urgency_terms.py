@@ -69,7 +69,8 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def rests_mark(self) -> int:
-        """Return a number for `rests`, which is saved with results computed under them; 0 if there are none."""
+        """Return a checksum of `rests`, 0 for none. It is saved with a site's results to show under which rests they
+        hold."""
         return crc32(repr(sorted(self.rests.items())).encode()) if self.rests else 0
 
     def rounded(self) -> UrgencyTerms:

@@ -118,9 +118,8 @@ class UrgentPages:
     # ------------------------------------------------------------ start and end of sites
 
     def wants(self, lease: SiteLease) -> bool:
-        """Return whether a site should be admitted: it is not yet, or its steps no longer fit the interval between
-        visits.
-        """
+        """Return whether a site must be admitted: it was not admitted yet, or its steps no longer fit the interval of
+        visits."""
         if not self.pace.ranks:
             return False
         site = self.sites.active.get(lease.site)

@@ -233,7 +233,7 @@ class UrgentSite:
         return len(self.ranking.waits) + len(self.windows.waits)
 
     def ask_at(self, price: float, at: float) -> float:
-        """Return when to ask it again: then a page may be worth the price, or other pages than expected."""
+        """Return the time of the next computation: by then a page may have become worth the price."""
         ranking, early = self.ranking, self.windows.early_at(self.terms)
         since = ranking.due_since(price)
         if since < inf:

@@ -63,7 +63,7 @@ _AHEAD: Final = 0.02
 _REPORTED: Final = 256
 """Largest number of domains that one ant reports to the others; those with the most fetches come first."""
 _DOMAINS: Final = 100_000
-"""Number of domains above which those with few fetches and no active site are forgotten."""
+"""Maximum number of domains in memory. Above it, domains with few fetches and no active site are dropped."""
 _REST: Final = 0.02
 """Share of a period after which a site returns that gave up its place because of its domain."""
 
@@ -286,7 +286,7 @@ class DomainShares:
         self._share = min(1.0, 2 * self._share)
         self._metrics.inc("shares/reassigned")
         logger.info(
-            "Few domains can still be fetched: each may have %.0f %% until the period ends",
+            "Few domains can still be fetched: each may use %.0f %% of the fetches until the period ends",
             100 * self._share,
             extra={"event": "shares/reassigned"},
         )

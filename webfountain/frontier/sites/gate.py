@@ -73,9 +73,7 @@ class Gate:
     # ------------------------------------------------------ lending to another ant
 
     def spare(self, since: float) -> int:
-        """Return how many free slots have been open at least since a time; inf: also count those that are not open
-        yet.
-        """
+        """Return the number of free slots that are open since a time or longer. With inf, count all free slots."""
         return sum(slot <= since for slot in self._free)
 
     def lend(self, many: int, *, until: float) -> float:

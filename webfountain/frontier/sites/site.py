@@ -368,10 +368,10 @@ def state_of(lease: SiteLease, rules: PolitenessTable, at: float) -> SiteState:
     """Return the stored state of a site that was activated at `at`.
 
     If another process lost the site, the time of its last request is unknown, unless the site had to be left alone
-    until later than now. So a full delay is waited. The process that takes the site over stores this at once, so that
-    the wait does not start again each time a process dies. In a lost life, a process that does not know of the loss
-    may send requests until its lease ends. The delay is waited after that, whatever the store contains.
-    """
+    until later than now. So the next request waits for a full delay. The process that takes the site over stores this
+    at once, so that the wait does not start again each time a process dies. In a lost life, a process that does not
+    know of the loss may send requests until its lease ends. The delay is waited after that, whatever the store
+    contains."""
     state = remembered(lease.record)
     in_lost_life = lease.lost_by == LOST_LIFE
     if lease.lost_by is None or (state.next_at > at and not in_lost_life):

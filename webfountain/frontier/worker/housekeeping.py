@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 __all__ = ["ChangeLogTrim", "DiskRoom"]
 
 logger = logging.getLogger(__name__)
-_SHORT: Final = "The disk of the copies has %.0f MB left: fetching stops below %.0f MB (WEBFOUNTAIN_LEAST_FREE_BYTES)"
+_SHORT: Final = (
+    "Fetching stops: the disk of the copies has %.0f MB left, and the limit is %.0f MB (WEBFOUNTAIN_LEAST_FREE_BYTES)"
+)
 _ROOM: Final = 1.1
 """Factor: fetching resumes when the free space is this many times the limit at which it stopped."""
 
@@ -44,7 +46,7 @@ class DiskRoom(Stage):
                 logger.warning(_SHORT, repository.free_bytes() / 1e6, self._least_free / 1e6)
             self._lacks_room = True
         elif self._lacks_room and repository.free_bytes() >= _ROOM * self._least_free:
-            logger.warning("The disk of the copies has room again: fetching resumes")
+            logger.warning("Fetching resumes: the disk of the copies has room again")
             self._lacks_room = False
         result.lacks_room = self._lacks_room
 

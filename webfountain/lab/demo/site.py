@@ -86,7 +86,7 @@ class WebSite:
             parent.child_births.append(page.birth)
 
     def _kill(self, deaths: float, span: float, draw: Draws) -> None:
-        """Let pages without children die, so that no other page loses the list that names it."""
+        """Remove pages without children, because removing a parent would leave its children without a link."""
         leaves = [page for page in self.pages[1:] if not page.children]
         share = min(1.0, deaths * self.size / max(1, len(leaves)))
         for page in leaves:

@@ -319,7 +319,7 @@ class _Web:
                 self._obsolete[page] = True
 
     def census(self) -> tuple[int, int]:
-        """Return (obsolete live pages, live pages)."""
+        """Return the numbers of obsolete live pages and of live pages."""
         return int(np.count_nonzero(self._obsolete & self._alive)), int(np.count_nonzero(self._alive))
 
     def importance(self) -> tuple[float, float]:

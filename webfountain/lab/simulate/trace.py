@@ -56,7 +56,7 @@ def start_of(date: str) -> int:
     try:
         at = datetime.datetime.combine(datetime.date.fromisoformat(date), datetime.time(), datetime.UTC)
     except ValueError as error:
-        raise InputError(f"--start: {date!r} is no date; give YYYY-MM-DD") from error
+        raise InputError(f"--start: {date!r} is not a date; give YYYY-MM-DD") from error
     return int(at.timestamp())
 
 
@@ -108,7 +108,7 @@ def _pattern(exclude: str | None) -> re.Pattern[str] | None:
     try:
         return re.compile(exclude) if exclude else None
     except re.error as error:
-        raise InputError(f"--exclude: {exclude!r} is no regular expression: {error}") from error
+        raise InputError(f"--exclude: {exclude!r} is not a regular expression: {error}") from error
 
 
 def _columns(file: Path, names: tuple[str, ...]) -> dict[str, Any]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webfountain.api.collection import StoredCollection
-    from webfountain.service.operation import Nothing
+    from webfountain.service.operation import NoParameters
 
 __all__ = ["DrainForm", "ants_page", "checks_page", "drain_ant"]
 
@@ -34,7 +34,7 @@ def drain_ant(collection: StoredCollection, form: DrainForm) -> Mapping[str, Any
     return {"done": f"The process {form.drain} gives up its sites and ends."}
 
 
-def ants_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
+def ants_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
     """Return the values for the page about the crawling processes."""
     status = collection.status()
     return {
@@ -43,7 +43,7 @@ def ants_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
     }
 
 
-def checks_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
+def checks_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
     """Return the values for the page about disks and damage."""
     status = collection.status()
     hours = collection.history("hour", since=status.at - _SPAN_S)

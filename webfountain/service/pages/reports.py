@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from webfountain.api.collection import StoredCollection
-    from webfountain.service.operation import Nothing
+    from webfountain.service.operation import NoParameters
 
 __all__ = ["MAX_ROWS", "TABLES", "ReportQuery", "ReportTable", "as_csv", "report_page", "report_part"]
 
@@ -52,7 +52,7 @@ class ReportTable(NamedTuple):
     """Field of the query that it needs."""
 
 
-def report_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
+def report_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
     """Return the values for the page to print."""
     found = summary_of(collection)
     days = collection.history("day", since=found["status"].at - 90 * 86400.0)

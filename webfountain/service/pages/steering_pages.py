@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webfountain.api.collection import StoredCollection
-    from webfountain.service.operation import Nothing
+    from webfountain.service.operation import NoParameters
 
 __all__ = ["NowForm", "PolicyForm", "edit_policy", "now_page", "plan_page", "policy_page", "send_now"]
 
@@ -36,14 +36,14 @@ class NowForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     act: Literal["check", "send"]
 
 
-def plan_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
+def plan_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
     """Return the values for the plan."""
     status = collection.status()
     plan = collection.details.plan(at=status.at).plan
     return {"status": status, "plan": plan, "chart": "" if plan is None else _chart(plan)}
 
 
-def policy_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
+def policy_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
     """Return the values for the policy file."""
     found = collection.details.policy()
     meaning = collection.check_policy(found.text) if found.path else None
@@ -83,7 +83,7 @@ def _cost(collection: StoredCollection, effect: Mapping[str, Any]) -> Mapping[st
     }
 
 
-def now_page(collection: StoredCollection, _: Nothing) -> Mapping[str, Any]:
+def now_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
     """Return the values for the form with URLs to fetch now."""
     live = collection.live()
     return {"urls": "", "judged": None, "immediate": sum(each.immediate for each in live)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from webfountain.service.operation import Nothing
+from webfountain.service.operation import NoParameters
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -25,7 +25,7 @@ class View(NamedTuple):
     title: str
     read: Callable[[StoredCollection, Any], Mapping[str, Any]]
     """Function that reads the values of the template from the open collection and the query."""
-    query: type[msgspec.Struct] = Nothing
+    query: type[msgspec.Struct] = NoParameters
     form: type[msgspec.Struct] | None = None
     """Type of the form that an operator sends to the page."""
     act: Callable[[StoredCollection, Any], Mapping[str, Any]] | None = None

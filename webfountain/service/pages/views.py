@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from webfountain.service.operation import Nothing
+from webfountain.service.operation import NoParameters
 from webfountain.service.pages.change_pages import ChangesPageQuery, changes_page
 from webfountain.service.pages.machine_pages import DrainForm, ants_page, checks_page, drain_ant
 from webfountain.service.pages.overview import OverviewForm, OverviewQuery, overview, set_pause
@@ -54,9 +54,9 @@ VIEWS: Final = (
     View("links", "/links", "Links of a page", links_page, LinksPageQuery, in_menu=False),
     View("search", "/search", "Search", search_page, SearchPageQuery),
     View("plan", "/plan", "Plan", plan_page),
-    View("policy", "/policy", "Policy", policy_page, Nothing, PolicyForm, edit_policy),
-    View("now", "/now", "Now", now_page, Nothing, NowForm, send_now),
-    View("ants", "/ants", "Ants", ants_page, Nothing, DrainForm, drain_ant, is_shared=True),
+    View("policy", "/policy", "Policy", policy_page, NoParameters, PolicyForm, edit_policy),
+    View("now", "/now", "Now", now_page, NoParameters, NowForm, send_now),
+    View("ants", "/ants", "Ants", ants_page, NoParameters, DrainForm, drain_ant, is_shared=True),
     View("checks", "/checks", "Checks", checks_page),
     View("report", "/report", "Reports", report_page),
 )

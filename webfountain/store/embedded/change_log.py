@@ -83,7 +83,7 @@ class LocalChangeLog:
         dropped, last = log_bounds(self._steps.disk)
         earlier = self._last_before(at, dropped, last)
         if earlier == dropped > 0:
-            raise CursorLost(f"the change log does not reach back so far; {BEGIN_ANEW}")
+            raise CursorLost(f"the change log does not reach back that far; {BEGIN_ANEW}")
         return self._cursor(earlier)
 
     def trim(self, *, before: float, most: int) -> int:

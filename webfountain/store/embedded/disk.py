@@ -69,8 +69,7 @@ LOG_BYTES: Final = 4 * MEBIBYTE
 MOST_TABLES: Final = 8
 """Number of overlapping tables that starts a merge."""
 FEWEST_TABLES: Final = 3
-"""A lower number of tables that starts a merge, used while the overwritten bytes in the tables exceed this many full
-logs."""
+"""While the tables contain at least this many full logs of overwritten bytes, this number of tables starts a merge."""
 
 
 class Disk:

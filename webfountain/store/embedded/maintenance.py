@@ -108,7 +108,7 @@ def _carried_out(disk: Disk, meta: Meta) -> Meta:
     """Return the description of a store after completing the pass that it contains, if any."""
     batch = WriteBatch(raw_mode=True)
     if meta.unit is not None:
-        logger.info("converting bucket bytes: bucket 0 is now %g s, was %g s", meta.fastest_s, meta.unit)
+        logger.info("converting buckets: bucket 0 is now %g s, was %g s", meta.fastest_s, meta.unit)
         _revise(disk, meta, UnitConversion(meta.unit, meta.fastest_s))
     elif meta.correction is not None:
         correction = ClockCorrection(*meta.correction)

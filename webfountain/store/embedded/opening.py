@@ -104,7 +104,7 @@ def _begun(disk: Disk, meta: Meta) -> Meta:
 
 def _warn_of_loss(disk: Disk, missing: int) -> None:
     if missing > 0:
-        lost = f"the last {missing} entries of the change log are lost, and their steps too"
+        lost = f"the last {missing} entries of the change log and their steps are lost"
         what = f"{lost}; their pages are fetched again"
     else:
         what = f"{LOG_END} is damaged; entries of the change log may be lost"
@@ -157,7 +157,7 @@ def _read_meta(disk: Disk, value: bytes) -> Meta:
 def _way_on(written: object) -> str:
     """Return what the user can do with a store of another format."""
     if not isinstance(written, int):
-        return "it is damaged, or no store of webfountain; give another --store"
+        return "it is damaged or not a store of webfountain; give another --store"
     if written > FORMAT:
         return "a later webfountain wrote it: use that version, or give another --store"
     if written == _WITHOUT_EXPORT:

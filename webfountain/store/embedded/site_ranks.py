@@ -47,7 +47,8 @@ class RankedValues(NamedTuple):
 
 
 class SiteRanks:
-    """The index. `note` collects changes, `stage` writes them with the step, `load` drops them."""
+    """The index of the sites in each order. `note` collects changes, `stage` writes them with the step, `load` drops
+    them."""
 
     def __init__(self, disk: Disk) -> None:
         self._disk = disk

@@ -83,7 +83,7 @@ class MemoryChangeLog:
         """Return the cursor before the first entry at or after a time."""
         earlier = bisect_left(self._entries, at, key=lambda entry: entry.at)
         if not earlier and self.dropped:
-            raise CursorLost(f"the change log does not reach back so far; {BEGIN_ANEW}")
+            raise CursorLost(f"the change log does not reach back that far; {BEGIN_ANEW}")
         return self._cursor(self.dropped + earlier)
 
     def trim(self, *, before: float, most: int) -> int:

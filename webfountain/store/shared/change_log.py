@@ -202,7 +202,7 @@ class ShardedChangeLog:
         for shard, number in self._shards.run("log_read", asked).items():
             position[shard] = number
         if any(dropped) and position == dropped:
-            raise CursorLost(f"the change log does not reach back so far; {BEGIN_ANEW}")
+            raise CursorLost(f"the change log does not reach back that far; {BEGIN_ANEW}")
         return self._at(position).cursor(self._lives.current())
 
     def trim(self, *, before: float, most: int) -> int:

@@ -270,8 +270,8 @@ class ServerLives:
         known = self._described
         if found is None or any(found.get(name, "") != known[name] for name in ("id", "collection", "shards")):
             raise StoreError(
-                f"{self._connection.shown}: the store is gone: its server was emptied or replaced; "
-                "bring its data back, or `webfountain import` an export of it, and start again"
+                f"{self._connection.shown}: the store is gone, because its server was emptied or replaced; "
+                f"restore its data, or `webfountain import` an export, and start again"
             )
         self._described, self._raw = found, raw
 

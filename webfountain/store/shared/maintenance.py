@@ -155,7 +155,8 @@ class SharedMaintenance:
             self._begin(meta, msgspec.structs.replace(meta, change=secrets.token_hex(4), correction=(at, ahead)))
         except StoreHeld:
             logger.warning(
-                "%s: times up to %.0f s after now are left, because others crawl; stop all of them, and start again",
+                "%s: times up to %.0f s in the future are not corrected, because other ants crawl; stop all "
+                "ants and start again",
                 self._connection.shown,
                 ahead,
             )
@@ -174,7 +175,7 @@ class SharedMaintenance:
             self._shards.delete("rows")
             self._connection.ask(self._values, "HDEL", self._values, PLAN)
             if meta.unit != meta.fastest_s:
-                logger.info("converting bucket bytes: bucket 0 is %g s now and was %g s", meta.fastest_s, meta.unit)
+                logger.info("converting buckets: bucket 0 is now %g s, was %g s", meta.fastest_s, meta.unit)
                 self._revise(meta, UnitConversion(meta.unit, meta.fastest_s))
         else:
             correction = ClockCorrection(*meta.correction)
@@ -211,7 +212,7 @@ class SharedMaintenance:
         )
 
     def _ahead(self) -> float:
-        """Return by how many seconds the store is ahead of its server's clock, 0.0 within the tolerance."""
+        """Return how far the store is ahead of its server's clock, seconds; 0.0 within the tolerance."""
         return seconds_ahead(latest(self._shards), self._time())
 
     def _refuse_beside(self, meta: SharedMeta, new: SharedMeta) -> None:
@@ -223,7 +224,7 @@ class SharedMaintenance:
         ends = {name: began + _patience_s(until - began, ahead) for name, until in first.items()}
         if ends:
             logger.warning(
-                "%s: waiting for up to %.0f s, to see whether %d ants are alive",
+                "%s: waiting up to %.0f s to see whether %d ants are alive",
                 self._connection.shown,
                 max(ends.values()) - began,
                 len(ends),
@@ -260,7 +261,7 @@ class SharedMaintenance:
             raise self._held()
 
     def _held(self) -> StoreHeld:
-        return StoreHeld(f"{self._connection.shown}: another process revises the store; try again")
+        return StoreHeld(f"{self._connection.shown}: another process changes the store; try again")
 
     def _meta(self) -> SharedMeta:
         meta = self._entry.read()

@@ -201,7 +201,7 @@ def _own_parameters(url: str, shown: str) -> tuple[str, int]:
     prefix = given.pop("prefix", DEFAULT_PREFIX)
     shards = given.pop("shards", str(DEFAULT_SHARDS))
     if given:
-        raise InputError(f"--store {shown!r}: {next(iter(given))} is no parameter (allowed: prefix, shards)")
+        raise InputError(f"--store {shown!r}: {next(iter(given))} is not a parameter (allowed: prefix, shards)")
     if not shards.isdigit() or not 1 <= int(shards) <= _MOST_SHARDS:
         raise InputError(f"--store {shown!r}: shards={shards} is not allowed (allowed: 1 to {_MOST_SHARDS})")
     if not prefix or any(each in prefix for each in "{}"):
@@ -259,15 +259,15 @@ def _check(connection: ServerConnection) -> None:
     policy = connection.setting("maxmemory-policy")
     if policy not in (None, "noeviction"):
         logger.warning(
-            "The server at %s has maxmemory-policy %s: it may drop parts of the frontier when memory is short; "
-            "set it to noeviction",
+            "The server at %s has maxmemory-policy %s: it may delete parts of the frontier when memory is "
+            "short; set it to noeviction",
             connection.shown,
             policy,
         )
     info = connection.info()
     if not info.get("aof_enabled", 1):
         logger.warning(
-            "The server at %s keeps no append-only file: when it dies, all writes since its last snapshot are "
-            "lost; set appendonly yes",
+            "The server at %s has no append-only file: if it dies, all writes since its last snapshot are lost; "
+            "set appendonly yes",
             connection.shown,
         )

@@ -61,7 +61,7 @@ class Outage:
             if self._is_said or (isinstance(fault, _MOVES) and now - self._since < MOVE_S):
                 return
             self._is_said = True
-        logger.warning("The store at %s cannot be used; waiting for it: %s", self._shown, line)
+        logger.warning("The store at %s does not answer; waiting for it: %s", self._shown, line)
 
     def end(self) -> None:
         """Record that this thread received an answer. The outage is over when no thread waits any longer."""

@@ -205,5 +205,5 @@ def _place_of(cursor: bytes) -> _Place:
     try:
         found: _Place = msgspec.msgpack.decode(cursor, type=_Place)
     except msgspec.DecodeError:
-        raise InputError(f"{cursor!r} is no cursor of a list of pages") from None
+        raise InputError(f"{cursor!r} is not a cursor of a list of pages") from None
     return found

@@ -65,7 +65,7 @@ def socket_of(folder: Path) -> Path:
     with contextlib.suppress(FileExistsError):
         link.symlink_to(data)
     if link.lstat().st_uid != os.getuid() or link.readlink() != data:
-        raise StoreError(f"{link}: is not ours, and the path of {folder} is too long for a socket")
+        raise StoreError(f"{link}: exists and is not ours, and the path of {folder} is too long for a socket")
     return link / "socket"
 
 
@@ -216,7 +216,7 @@ class PrivateServer:
             try:
                 self._process: int = client.info("server")["process_id"]
             except (redis.exceptions.RedisError, OSError) as error:
-                raise StoreError(f"valkey://{folder}: the server died as soon as it ran: {error}") from None
+                raise StoreError(f"valkey://{folder}: the server died right after its start: {error}") from None
 
 
 def _client(folder: Path, *, answer_s: float = _ANSWER_S) -> redis.Redis:

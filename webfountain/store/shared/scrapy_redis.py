@@ -50,7 +50,7 @@ class ScrapyRedisKeys:
             elif self._form == "none":
                 entries = []
             else:
-                raise StoreError(f"{self._requests} is a {self._form}, and no queue of scrapy-redis")
+                raise StoreError(f"{self._requests} is a {self._form}, not a queue of scrapy-redis")
         except redis.RedisError as error:
             raise StoreError(f"{self._requests} cannot be read: {error}") from None
         for first in range(0, len(entries), _AT_ONCE):

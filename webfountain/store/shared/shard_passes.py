@@ -76,7 +76,7 @@ class RevisedShard:
         return self._sorted[1][start : start + n]
 
     def move(self, site: SiteRecord) -> None:
-        """Give a site other times. One round trip."""
+        """Replace the times in a site's record. One round trip."""
         times = [float(site.first_seen), float(site.due), encode_state(site.state), site.learned, site.changed]
         self._step(site.site, b"", times, [])
 
@@ -99,7 +99,7 @@ class RevisedShard:
         place = b"\0".join((self._change, site.encode(), key))
         others = self._ask("revise", [site, self._come_to, place, times, *entries])
         if others is None:
-            raise StoreHeld(f"{self._shown}: another process revises the store; try again")
+            raise StoreHeld(f"{self._shown}: another process changes the store; try again")
         self._come_to = place
         return list(others)
 
