@@ -47,7 +47,7 @@ USUAL_HITS: Final = 0.03
 """Typical share of a cycle, and typical share of fetches that find a change: the centre of the regression."""
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
-"""Standard deviations of logarithms. `BETWEEN`: of the typical share of a collection around `USUAL_SHARE`. `WITHIN`:
+"""Standard deviations of logarithms. `BETWEEN`: spread of the typical shares of collections around `USUAL_SHARE`. `WITHIN`:
 of one cycle's share around the typical share of its collection. Rounded from the collections kafka, flink, druid and
 timeweb, counting all changes and counting changes above .05.
 """

@@ -282,8 +282,7 @@ class DuplicateDetector:
         return chosen, beaten if chosen is None else []
 
     def _gives_way(self, match: Match, other: PageRecord, probe: Probe, visit: Visit) -> bool:
-        """Return whether the representative should become the duplicate of the page, rather than the page its
-        duplicate."""
+        """Return whether the page should replace its representative, which then becomes its duplicate."""
         before = _before(visit)
         if match.names == number_of(probe.page.url):
             self.counts["duplicates/canonical"] += 1

@@ -149,7 +149,7 @@ class _Regions:
 
 
 def traits_of(tag: str, attributes: str) -> int:
-    """Return what an element says of its content, as bits of `_Trait`."""
+    """Return the properties of an element's content, as bits of `_Trait`."""
     if len(attributes) > _LONGEST_REMEMBERED:
         return _traits_of(tag, attributes)
     return _remembered_traits(tag, attributes)

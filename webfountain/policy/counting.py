@@ -62,7 +62,7 @@ class CountingRules(msgspec.Struct, frozen=True):
     stamp: bytes = b""
 
     def counted(self, lines: Iterable[str]) -> str:
-        """Return what counts of lines, for a comparison. Blank rests of lines are left out."""
+        """Return the lines without the parts that do not count as a change. Blank rests of lines are left out."""
         text = "\n".join(lines)
         if not self.ignore_text and not self.kinds:
             return text

@@ -93,7 +93,7 @@ class Stage:
         """Remove what is too old. Called once a period or once a minute, whichever is longer."""
 
     def sign_off(self, batch: Batch) -> None:
-        """Carry out what the last events brought. No other batch follows."""
+        """Carry out the work that the last events requested. No other batch follows."""
 
     def close(self) -> None:
         """Release files and the store. No other method is called after this."""
