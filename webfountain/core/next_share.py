@@ -47,10 +47,9 @@ USUAL_HITS: Final = 0.03
 """Typical share of a cycle, and typical share of fetches that find a change: the centre of the regression."""
 BETWEEN: Final = 1.4
 WITHIN: Final = 1.9
-"""Standard deviations of logarithms. `BETWEEN`: spread of the typical shares of collections around `USUAL_SHARE`. `WITHIN`:
-of one cycle's share around the typical share of its collection. Rounded from the collections kafka, flink, druid and
-timeweb, counting all changes and counting changes above .05.
-"""
+"""Standard deviations of logarithms. `BETWEEN`: spread of the typical shares of collections around `USUAL_SHARE`.
+`WITHIN`: of one cycle's share around the typical share of its collection. Rounded from the collections kafka, flink,
+druid and timeweb, counting all changes and counting changes above .05. """
 SPREADS: Final = 3.0
 """Weight of `WITHIN`, and of `NOISE`, against the known cycles, in cycles."""
 ERROR: Final = 0.35

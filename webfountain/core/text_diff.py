@@ -33,7 +33,7 @@ WORK: Final = 25_000
 DEPTH: Final = 4
 """Largest depth of nested divisions by unique tokens."""
 _CONTEXT: Final = 1
-"""Equal lines shown before and after a change: a line is a whole block of a page, and one of them names the place."""
+"""Equal lines shown before and after a change: a line is a whole block of a page, so one line is enough."""
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
 _WORD_STEPS: Final = 5000
 """Largest number of steps for the words of one line, about 1 ms."""

@@ -358,13 +358,12 @@ class WhenTable(Table, frozen=True):
     """Conditions that a fetched page must all meet: its text contains `text` at least `count` times; `status` is the
     status of its answer.
 
-    `language`: its text is in one of these languages. `language_not`: its text is in a known language other than
-    these. `similarity`: its similarity to the policy's topic is at least this. `similarity_below`: its similarity is
-    less than this. A policy without a topic meets neither. `duplicates`: at least this share of its site's fetched
-    pages are near-duplicates of other pages. `discovered`: at least this share of the fetched pages that were
-    discovered through it, and at least `count` of them, were moved to the same policy. This condition must be the only
-    one, because it is known long after the fetch.
-    """
+    `language`: its text is in one of these languages. `language_not`: its text is in a known language other than these.
+    `similarity`: its similarity to the policy's topic is at least this. `similarity_below`: its similarity is less than
+    this. Pages of a policy without a topic never meet these two conditions. `duplicates`: at least this share of its
+    site's fetched pages are near-duplicates of other pages. `discovered`: at least this share of the fetched pages that
+    were discovered through it, and at least `count` of them, were moved to the same policy. This condition must be the
+    only one, because it is known long after the fetch."""
 
     text: Pattern | None = None
     count: Annotated[int, msgspec.Meta(ge=1)] = 1

@@ -83,9 +83,9 @@ class ForgottenKey(msgspec.Struct, frozen=True, tag="barred", tag_field="row"):
 
 
 class Site(msgspec.Struct, frozen=True, tag="site", tag_field="row"):
-    """A site; its pages follow. `regrading`: the epoch of a partly applied ranking, and the class and arrival of the last updated URL. `changed`: time of its last change. A file of an older version has none; then the change log's
-    entries give it.
-    """
+    """A site; its pages follow. `regrading`: the epoch of a partly applied ranking, and the class and arrival of the
+    last updated URL. `changed`: time of its last change. A file of an older version has none; then the change log's
+    entries give it."""
 
     site: str
     first_seen: float
