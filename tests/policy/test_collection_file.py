@@ -316,7 +316,7 @@ def test_a_seeds_file_that_is_no_text_is_named(tmp_path: Path) -> None:
 
 
 def test_a_policy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(PolicyError, match=r"absent\.toml: cannot be read: No such file"):
+    with pytest.raises(PolicyError, match=r"absent\.toml: there is no such file \(examples to copy are in "):
         read_collection(tmp_path / "absent.toml")
 
 
