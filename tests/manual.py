@@ -55,7 +55,8 @@ MEANING = {
     "network.verify_tls": "Check certificates as browsers do; a site whose certificate fails then has the error "
     "`certificate`. Off by default, as in most crawlers, because pages behind expired certificates are still "
     "pages. Switch it on if nobody on the network path may change a copy.",
-    "content.text": "What is taken from a page, judged for changes and handed on: `all` its visible text, or the "
+    "content.text": "The part of a page that is compared for changes and given to readers: `all` its visible "
+    "text, or the "
     "`main` content without navigation, banners and footers.",
     "content.metadata": "Keep what a page says of itself (title, description, language, author, times, canonical URL, "
     "type) with its record and in the WARC files.",

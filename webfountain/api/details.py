@@ -74,7 +74,7 @@ class RobotsTextAnswer(msgspec.Struct, frozen=True):
     site: str
     words: str
     text: str | None
-    """The newest text. None if there is none, which allows everything."""
+    """The newest text. None if the site has no robots.txt: then everything is allowed."""
     at: float | None
     """Time of the last request for robots.txt."""
 

@@ -84,8 +84,8 @@ def seeds_in_force(store: FrontierStore, *, year: int) -> list[SeedWithoutPage]:
 def seeds_without_pages(store: FrontierStore, collection: Collection, *, year: int) -> list[SeedWithoutPage]:
     """Return the seeds, in order, that neither have a copy nor led to one.
 
-    A seed whose redirects end at a page with a copy has led to it. So has the only seed of a site whose pages came
-    from a sitemap. Two seeds of one site are checked separately.
+    A seed counts as successful if its redirects end at a page with a copy. So has the only seed of a site whose pages
+    came from a sitemap. Two seeds of one site are checked separately.
 
     Raises
     ------

@@ -274,7 +274,7 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make held pages due that are now refused, so that they end; return how many."""
+        """Make the held pages that are now refused due, so that they are removed; return their number."""
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:
             return 0

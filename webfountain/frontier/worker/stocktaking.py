@@ -45,7 +45,7 @@ class Stocktaking:
     def report(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
         """Record what the store holds now. Unless the batch requests counts, the last known counts are used.
 
-        `is_asked`: the result already has the due time of the next site.
+        `is_asked`: `activate` has already put the due time of the next site into the result.
         """
         if batch.census_since is not None:
             result.census = take_census(self._store, since=batch.census_since, at=batch.at)

@@ -162,7 +162,7 @@ class MemorySite:
         return held if held is not None and held.id == lease else None
 
     def end(self, lease: Lease, record: PageRecord | None = None) -> None:
-        """End a lease; its page moves to the place that its record defines, or the other record if one is given."""
+        """End a lease. The page returns to the queue place that its record, or the given new record, defines."""
         del self.leases[lease.id.number]
         self._leased.discard(lease.key)
         if record is not None:
