@@ -383,8 +383,11 @@ WRONG: dict[str, tuple[tuple[str, ...], str]] = {
     "store of no kind": (("status", "--store", "sqlite:x"), "--store 'sqlite:x'"),
     "store in memory": (("pages", "--store", "memory:"), "--store 'memory:'"),
     "state of no kind": (("pages", "--state", "fetched"), "'fetched' is not one of"),
-    "cursor of no kind": (("changes", "--since", "yesterday", "--store", "rocksdb://absent"), "'yesterday' is no time"),
-    "time of no kind": (("texts", "--since", "yesterday", "--store", "rocksdb://absent"), "'yesterday' is no time"),
+    "cursor of no kind": (
+        ("changes", "--since", "yesterday", "--store", "rocksdb://absent"),
+        "'yesterday' is not a time",
+    ),
+    "time of no kind": (("texts", "--since", "yesterday", "--store", "rocksdb://absent"), "'yesterday' is not a time"),
     "relative URL": (("cat", "a.html", "--store", "rocksdb://absent"), "absent"),
     "now without a URL": (("now",), "Missing argument"),
     "now with no URL": (("now", "mailto:x"), "'mailto:x' is not an absolute"),

@@ -160,5 +160,5 @@ def test_the_command_shows_rules_and_what_extends_what(tmp_path: Path, capsys: p
 def test_a_chain_of_a_thousand_policies_is_read_and_a_circle_of_them_is_reported() -> None:
     chain = "".join(f"[policies.p{n}]\nextends = 'p{n + 1}'\n" for n in range(2000))
     assert collection_of(chain + "[policies.p2000]\ntrust = 0.125\n").policies["p0"].trust == 0.125
-    with pytest.raises(PolicyError, match="here is a cycle: p0 -> p1"):
+    with pytest.raises(PolicyError, match="this is a cycle: p0 -> p1"):
         collection_of(chain + "[policies.p2000]\nextends = 'p0'\n")

@@ -280,7 +280,7 @@ def test_a_url_file_of_garbage_makes_no_long_lines_and_is_begun_anew(
         [probe] = held.probe([pages[0]])
         assert held.nearest(probe) == []
     assert len(caplog.messages) == 1
-    assert "is damaged: it is begun anew" in caplog.text
+    assert "is damaged: a new index is built" in caplog.text
     assert len(caplog.text) < 500
 
 

@@ -856,7 +856,7 @@ def test_a_text_that_is_no_cursor_of_the_log_is_an_input_error(store: FrontierSt
 
 def test_a_cursor_of_entries_that_are_yet_to_come_is_of_another_log(store: FrontierStore) -> None:
     name, _, number = store.changes.end().rpartition("-")
-    with pytest.raises(InputError, match="is no cursor of this"):
+    with pytest.raises(InputError, match="is not a cursor of this"):
         store.changes.after(f"{name}-{int(number) + 1}", 9)
 
 

@@ -608,7 +608,7 @@ def test_an_ant_without_room_leaves_its_sites_to_the_others_and_all_wait_where_n
         assert set(ants.asked().values()) == {1}
     said = [record.getMessage() for record in caplog.records if record.levelname == "WARNING"]
     assert sum("MB left" in line for line in said) == sum("has room again" in line for line in said) == 2
-    assert [line for line in said if "have no room" in line] == [
+    assert [line for line in said if "with a full disk" in line] == [
         f"Ants with a full disk: {many} of 2" for many in (1, 2, 0)
     ]
 
