@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from webfountain.core import text_diff
-from webfountain.core.text_diff import DIFF_BYTES, MAX_LINES, WORK, blocks_of_diff, edits, unified
+from webfountain.core.text_diff import DIFF_BYTES, MAX_LINES, WORK, TextEdit, blocks_of_diff, edits, unified
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -149,6 +149,20 @@ def test_a_changed_price_is_a_diff_of_five_lines_and_its_words_are_marked() -> N
 def test_blocks_that_only_came_or_went_are_marked_as_a_whole() -> None:
     assert blocks_of_diff(unified("a\nb", "b\nc d")).words == ("[-a-]", "{+c d+}")
     assert blocks_of_diff("") == ((), (), ())
+
+
+def test_all_hostile_lines_of_a_diff_share_one_bound(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A page that changes 190 lines at each visit must not make its change log unreadable."""
+    allowed: list[int] = []
+
+    def counted(old: Sequence[str], new: Sequence[str], *, work: int) -> list[TextEdit]:
+        allowed.append(work)
+        return edits(old, new, work=work)
+
+    monkeypatch.setattr(text_diff, "edits", counted)
+    lines = ["-" + ".,;:!?" * 8] * 190 + ["+" + "?!:;,." * 8] * 190
+    assert len(blocks_of_diff("\n".join(lines)).words) == 190
+    assert sum(allowed) <= text_diff.DIFF_STEPS
 
 
 def test_the_words_of_hostile_lines_take_bounded_time() -> None:

@@ -77,3 +77,14 @@ def test_a_lookup_reads_no_more_than_its_bound(tmp_path: Path, monkeypatch: pyte
     monkeypatch.setattr(link_lookup, "_BATCH", 10)
     found = LinkLookup(str(tmp_path), journal=None).into(f"{B}/", most=100)
     assert (len(found.links), found.complete) == (20, False)
+
+
+def test_a_lookup_of_names_reads_no_more_than_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = LinkLog(str(tmp_path), writer="ant")
+    append(log, f"{A}/", 1.0, [f"{B}/{number}" for number in range(60)])
+    log.flush()
+    monkeypatch.setattr(link_lookup, "MOST_NAMES", 20)
+    monkeypatch.setattr(link_lookup, "MOST_ROWS", 10)
+    found = LinkLookup(str(tmp_path), journal=None).out_of(f"{A}/", most=100)
+    assert len(found.links) <= 20
+    assert not found.complete

@@ -110,6 +110,7 @@ def test_a_phrase_is_found_among_pages_with_its_words(tmp_path: Path) -> None:
     assert found('"new release"', site="http://b.example") == {"9"}
     assert found('"new release"', until=3.0) == {"0", "2"}
     assert found('"new bad"') == set()
+    assert found('"new release" ba*') == {"3"}, "a prefix beside a phrase stays a prefix"
 
 
 def test_an_index_of_an_older_version_is_built_again(tmp_path: Path) -> None:

@@ -35,8 +35,10 @@ DEPTH: Final = 4
 _CONTEXT: Final = 1
 """Equal lines shown before and after a change: a line is a whole block of a page, so one line is enough."""
 _WORDS: Final = re.compile(r"\s+|\w+|[^\w\s]")
-_WORD_STEPS: Final = 5000
-"""Largest number of steps for the words of one line, about 1 ms."""
+DIFF_STEPS: Final = 20_000
+"""Largest number of steps for the words of all lines of a diff, about 4 ms."""
+_LINE_STEPS: Final = 5000
+"""Largest number of steps for the words of one line."""
 _Pair = tuple[int, int]
 """Positions of an equal token in the old text and in the new one."""
 
@@ -264,16 +266,21 @@ class DiffBlocks(NamedTuple):
 
 
 def blocks_of_diff(diff: str) -> DiffBlocks:
-    """Return the blocks of a unified diff. It takes bounded time, whatever the diff contains."""
+    """Return the blocks of a unified diff. It takes bounded time, whatever the diff contains: all its lines share
+    DIFF_STEPS.
+    """
+    lines = diff.split("\n")
+    pairs = min(sum(line.startswith("-") for line in lines), sum(line.startswith("+") for line in lines))
+    steps = min(_LINE_STEPS, DIFF_STEPS // max(pairs, 1))
     removed: list[str] = []
     added: list[str] = []
     words: list[str] = []
     old: list[str] = []
     new: list[str] = []
-    for line in [*diff.split("\n"), ""]:
+    for line in [*lines, ""]:
         if line.startswith("-"):
             if new:
-                words += _marked_words(old, new)
+                words += _marked_words(old, new, steps)
                 old, new = [], []
             old.append(line[1:])
             removed.append(line[1:])
@@ -281,24 +288,24 @@ def blocks_of_diff(diff: str) -> DiffBlocks:
             new.append(line[1:])
             added.append(line[1:])
         else:
-            words += _marked_words(old, new)
+            words += _marked_words(old, new, steps)
             old, new = [], []
     return DiffBlocks(tuple(removed), tuple(added), tuple(words))
 
 
-def _marked_words(old: Sequence[str], new: Sequence[str]) -> list[str]:
+def _marked_words(old: Sequence[str], new: Sequence[str], steps: int) -> list[str]:
     """Return the replaced lines with their words marked, and lines that were only removed or added as a whole."""
     both = min(len(old), len(new))
-    found = [_marked_line(before, after) for before, after in zip(old[:both], new[:both], strict=True)]
+    found = [_marked_line(before, after, steps) for before, after in zip(old[:both], new[:both], strict=True)]
     found += [f"[-{line}-]" for line in old[both:]]
     return found + [f"{{+{line}+}}" for line in new[both:]]
 
 
-def _marked_line(before: str, after: str) -> str:
+def _marked_line(before: str, after: str, steps: int) -> str:
     old, new = _WORDS.findall(before), _WORDS.findall(after)
     parts: list[str] = []
     at = 0
-    for edit in edits(old, new, work=_WORD_STEPS):
+    for edit in edits(old, new, work=steps):
         parts.append("".join(old[at : edit.old_from]))
         if gone := "".join(old[edit.old_from : edit.old_to]):
             parts.append(f"[-{gone}-]")

@@ -1,8 +1,8 @@
 """The links of single pages, looked up in the link log: to which pages one links, and which pages link to it.
 
 The log is made for rankings, which read it as a whole. A lookup reads at most `MOST_ROWS` rows, the newest first and
-the page's own site first, and says if more were left. It reads the journals of running crawls too, so the links of a
-page are found as soon as the page is settled.
+the page's own site first, and `MOST_NAMES` names, and says if more were left. It reads the journals of running crawls
+too, so the links of a page are found as soon as the page is settled.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ if TYPE_CHECKING:
 __all__ = ["LinkLookup", "LoggedLink", "LoggedLinks"]
 
 MOST_ROWS: Final = 200_000
-"""Number of pages of the log, and of names, that one lookup reads."""
+"""Number of pages of the log that one lookup reads."""
+MOST_NAMES: Final = 2_000_000
+"""Number of names of pages that one lookup reads."""
 _BATCH: Final = 20_000
 _COLUMNS: Final = ["source", "site", "time", "targets", "target_sites", "flags"]
 
@@ -146,10 +148,12 @@ class LinkLookup:
                         names[key] = url
         manifest, live = self._files.live("names")
         wanted_shards = {manifest.names[site % manifest.shards] for site in sites} if manifest.names else set()
+        read = 0
         for name in [*reversed(live[len(manifest.names) :]), *sorted(wanted_shards)]:
             for table in self._files.read_batches(name, MOST_ROWS, columns=["fingerprint", "url"]):
-                if len(names) == len(pages):
+                if len(names) == len(pages) or read >= MOST_NAMES:
                     return names
+                read += len(table)
                 left = np.array(list(pages - names.keys()), dtype=np.uint64)
                 prints = table["fingerprint"].to_numpy()
                 rows = np.flatnonzero(np.isin(prints, left))

@@ -43,11 +43,16 @@ def ranking_query(text: str) -> str | None:
 
     To weigh a phrase, FTS5 counts it in the whole index. Its words are counted without their places.
     """
-    words = words_of(text)
-    phrases = [phrase or word for minus, phrase, word in _TERM.findall(text) if not minus]
-    if all(len(_WORD.findall(phrase)) < 2 or phrase.endswith("*") for phrase in phrases):
-        return None
-    return " AND ".join(f'"{word}"' for word in dict.fromkeys(words))
+    found = list[str]()
+    has_phrase = False
+    for minus, phrase, word in _TERM.findall(text):
+        words = [] if minus else [f'"{each}"' for each in _WORD.findall(phrase or word)]
+        if words and word.endswith("*"):
+            words[-1] += "*"
+        elif len(words) > 1:
+            has_phrase = True
+        found += words
+    return " AND ".join(dict.fromkeys(found)) if has_phrase else None
 
 
 def words_of(text: str) -> list[str]:
