@@ -67,3 +67,24 @@ def test_what_was_learned_of_dead_links_is_stored_with_the_site(drive: Drive) ->
     assert gone.due is not None
     assert gone.last_crawled is not None
     assert DAY <= gone.due - gone.last_crawled <= 1000 * DAY
+
+
+def test_the_time_of_a_dead_link_is_counted_once_though_fetches_failed_meanwhile() -> None:
+    begin: list[float] = []
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        begin[:] = begin or [at]
+        if fetch.url == f"{HOME}/":
+            return 200, {"content-type": "text/html"}, b"<a href='/dead0'>x</a>", 0.01
+        fails = fetch.url == DEAD[0] and DAY < at - begin[0] < 60 * DAY
+        return 503 if fails else 404, {}, b"", 0.01
+
+    drive = Drive(collection_of([f"{HOME}/"], delay_factor=0), web)
+    drive.run(seconds=90 * DAY)
+    times = [at for at, _, url in drive.log if url == DEAD[0]]
+    assert any(DAY < at - begin[0] < 60 * DAY for at in times)  # a failure
+    assert times[-1] - begin[0] > 60 * DAY
+    drive.frontier.close()
+    record = drive.store.sites.get(HOME)
+    assert record is not None
+    assert remembered(record).unborn_time == pytest.approx(times[-1] - times[0], abs=60)

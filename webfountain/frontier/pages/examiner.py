@@ -274,7 +274,7 @@ class Examiner:
         target: str | None = None,
     ) -> Visit:
         """Return the visit of a page that is gone, failed or redirected. The old copy stays, and the time to the next
-        try grows with each failure."""
+        try grows with each failure; that of a gone page follows from what its site showed (`sites.site_changes`)."""
         record = switched(self._judge, leased(fetched.fetch), PageFacts(fetched.status), at=fetched.at)
         failures = record.failures + 1
         state: State = "redirected" if kind == "redirected" else "gone" if kind == "gone" else "failed"

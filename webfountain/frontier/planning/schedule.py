@@ -299,7 +299,7 @@ def _rounded(due: float, at: float) -> float:
 
 
 def page_backoff(failures: int, *, period: float) -> float:
-    """Return the seconds until a gone or failed page is requested again: 1 period, doubled each time, up to 180
+    """Return the seconds until a failed or redirected page is requested again: 1 period, doubled each time, up to 180
     periods.
     """
     return period * min(2.0 ** min(failures - 1, 40), 180.0)

@@ -71,7 +71,9 @@ class SiteChanges:
         if visit.record.checks > before.checks:
             self.count += visit.kind == "changed"
             self.observed_s += visit.observed_time
-        if before.state == "gone" and visit.record.state in ("gone", "crawled") and before.last_crawled is not None:
+        # After a failed fetch the time goes on: the next one that shows anything counts all of it.
+        is_shown = visit.kind == "gone" or visit.record.state == "crawled"
+        if before.state == "gone" and is_shown and before.last_crawled is not None:
             came, waited = visit.record.state == "crawled", max(visit.fetched.at - before.last_crawled, 0.0)
             if before.digest is not None:
                 self.revived = Returns(self.revived.found + came, self.revived.gone_s + waited)
