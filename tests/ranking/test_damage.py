@@ -22,6 +22,7 @@ from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, finger
 from webfountain.ranking.log_completeness import GRACE_S, complete_since, damaged_files, mend
 from webfountain.ranking.ranker_process import Job, carry_out
 from webfountain.ranking.scores import EpochScores, damaged_scores, mend_scores, publish_scores
+from webfountain.ranking.segment_register import damaged_registers
 from webfountain.records import Link
 from webfountain.urls import fingerprint as key_of
 
@@ -132,6 +133,18 @@ def test_a_manifest_that_was_deleted_is_missed_and_its_shards_are_used_again(tmp
         writer.append(f"http://1.example/new-{number}", "http://1.example", at=200.0, links=[])
         writer.close()
     assert damaged_files(url) == []
+
+
+def test_a_compaction_that_ends_during_a_check_is_no_damage(tmp_path: Path) -> None:
+    url = log(tmp_path)
+    files = LogFiles(url)
+    before = files.manifest()
+    compact(url)
+    writer = LinkLog(url, writer="other")
+    writer.append("http://0.example/90", "http://0.example", at=1.0, links=[])
+    writer.flush()
+    assert files.manifest().generation > before.generation
+    assert [str(each) for each in damaged_registers(files, before)] == []
 
 
 def test_segments_in_the_shards_are_not_missed(tmp_path: Path) -> None:

@@ -121,8 +121,9 @@ def mend(url: str, *, at: float) -> list[str]:
 
 def _last_manifest(files: LogFiles) -> Manifest:
     """Return the manifest. Raise DamagedFile if it is not the last one: without it, the shards would be ignored."""
+    newest = newest_generation(files)  # before the manifest, because a compaction may end between the two
     manifest = files.manifest()
-    if manifest.generation < newest_generation(files):
+    if manifest.generation < newest:
         raise files.damaged(MANIFEST, FileNotFoundError("it is missing"))
     return manifest
 

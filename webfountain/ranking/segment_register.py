@@ -54,12 +54,22 @@ def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFi
     # Read after the registers, because a segment is written before it is listed.
     known = {*files.listed("segments"), *manifest.contained, *files.aside()}
     for register, lines in found.items():
-        if any(generation > manifest.generation for generation, _ in lines):
+        newest = max((generation for generation, _ in lines), default=0)
+        if newest > manifest.generation:
+            if _present_generation(files) >= newest:
+                continue  # a compaction ended meanwhile
             yield files.damaged(register, ValueError("it is newer than the manifest"))
             continue
         for generation, name in lines:
             if generation + 1 >= manifest.generation and name not in known:
                 yield files.damaged(name, FileNotFoundError("it is missing"))
+
+
+def _present_generation(files: LogFiles) -> int:
+    try:
+        return files.manifest().generation
+    except DamagedFile:
+        return 0
 
 
 def newest_generation(files: LogFiles) -> int:
