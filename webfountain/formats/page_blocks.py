@@ -10,6 +10,7 @@ block is read only when somebody needs it.
 from __future__ import annotations
 
 import re
+from html import escape
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
 if TYPE_CHECKING:
@@ -35,15 +36,23 @@ _SKIPPED: Final = re.compile(
     rf"|dialog)(?![^\s/>]){_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
 )
 """Comments, and elements without readable text: scripts, embedded media, form controls."""
+_RAW: Final = re.compile(
+    rf"{_SKIPPED.pattern}"
+    rf"|<(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
+    rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>",
+    re.DOTALL,
+)
+"""What is skipped, and the other elements whose text the parser writes as it is: there a ``<`` begins no tag."""
+_RAW_TAGS: Final = ("<xmp", "<noembed", "<noframes", "<plaintext")
 _HIDDEN_INLINE: Final = re.compile(
-    r"<([a-z][^\s/>]*+)(?=\s)"
+    r"<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
+    r"([a-z][^\s/>]*+)(?=\s)"
     r'(?=(?:[^>"]|"[^"]*+")*?\s(?:hidden[\s=>]|style="[^"]*?(?:display: ?none|visibility: ?hidden)))'
     rf"{_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>",
     re.IGNORECASE,
 )
 _INLINE_TAG: Final = re.compile(rf"<(/?)([a-z][^\s/>]*+)({_ATTRIBUTES})>")
 _ANY_TAG: Final = re.compile(rf"<[a-z/]{_ATTRIBUTES}>")
-_BREAK: Final = re.compile(r"\s*<br>\s*")
 _LINK: Final = re.compile(rf'<a\s(?=[^>]*?\bhref="[^"])({_ATTRIBUTES})>((?:[^<]++|<(?!/a>))*+)</a>')
 _ATTRIBUTE: Final = re.compile(r'([^\s="]++)(?:="([^"]*+)")?')
 _SEMANTIC: Final = frozenset({"article", "aside", "footer", "header", "main", "menu", "nav", "search", "section"})
@@ -59,6 +68,8 @@ _CODE_CLASS: Final = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:|sour
 _NO_LANGUAGE: Final = frozenset({"notranslate", "default", "none", "text", "plaintext"})
 _IMAGE_WITH_TEXT: Final = re.compile(rf'<img\b(?=[^>]*?\salt="\s*[^"\s]){_ATTRIBUTES}>')
 MAX_BLOCKS: Final = 50_000
+_LONGEST_LINK: Final = 1000
+"""Longest tag of a link that is repeated in each of the blocks that the link is around."""
 
 
 class Inline(NamedTuple):
@@ -84,8 +95,8 @@ class Region(NamedTuple):
 
 class Block(NamedTuple):
     """A block and its words. `level` is the level of a heading, `depth` the nesting of lists, `quotes` the nesting of
-    quotations. `rows` are the cells of a table, each the HTML in it; `html` is what other blocks contain. In `text` a
-    row of a table is a line, and so is each line of code.
+    quotations. `rows` are the cells of a table, each the HTML in it, and `said` the attributes of its rows and cells;
+    `html` is what other blocks contain. In `text` a row of a table is a line, and so is each line of code.
     """
 
     kind: Kind
@@ -98,6 +109,7 @@ class Block(NamedTuple):
     marker: str = ""
     language: str = ""
     rows: Sequence[Sequence[str]] | None = None
+    said: str = ""
 
     @property
     def pieces(self) -> list[Inline]:
@@ -120,10 +132,18 @@ def blocks_of(tree: LexborHTMLParser) -> list[Block]:
 
 def blocks_of_html(html: str) -> list[Block]:
     """Return the blocks of well-formed HTML, as the parser writes it."""
+    if any(tag in html for tag in _RAW_TAGS):
+        html = _RAW.sub(_raw_text, html)
     html = _SKIPPED.sub("", html)
     if " hidden" in html or "display:" in html or "visibility:" in html:
         html = _HIDDEN_INLINE.sub(_unless_container, html)
     return _Cutter(_TAG.split(html)).blocks
+
+
+def _raw_text(found: re.Match[str]) -> str:
+    """Return the text of an element that is written as it is, with escapes; "" for what is skipped."""
+    text = found[3] if found[2] == "xmp" else found[5] if found[4] else None
+    return "" if text is None else f"<pre>{escape(text, quote=False)}</pre>"
 
 
 def _unless_container(found: re.Match[str]) -> str:
@@ -219,7 +239,8 @@ class _Cutter:
         begun = self._link
         last, closed = html.rfind("<a "), html.rfind("</a>")
         if last > closed:
-            self._link = html[last : html.find(">", last) + 1]
+            link = html[last : html.find(">", last) + 1]
+            self._link = link if len(link) <= _LONGEST_LINK else "<a>"
             return f"{begun}{html}</a>"
         if begun and closed < 0:
             return f"{begun}{html}</a>"
@@ -304,7 +325,8 @@ class _Cutter:
         kept = [(row, words) for row, words in zip(cells, words_by_row, strict=True) if any(words)]
         if kept:
             text = "\n".join("\t".join(words) for _, words in kept)
-            self.blocks.append(Block("table", "", text, self._region, rows=[row for row, _ in kept]))
+            said = "".join(self._attributes[at + 1 : end])
+            self.blocks.append(Block("table", "", text, self._region, rows=[row for row, _ in kept], said=said))
         self._region = self._regions.pop()
         return end
 
@@ -313,7 +335,7 @@ def _words(html: str) -> str:
     """Return the words of HTML without blocks, with collapsed white space; line breaks stay."""
     if "<" in html:
         if "<br>" in html:
-            lines = (_words(line) for line in _BREAK.split(html))
+            lines = (_words(line) for line in html.split("<br>"))
             return "\n".join(lines).strip("\n")
         html = _ANY_TAG.sub("", html)
     if "&" in html:

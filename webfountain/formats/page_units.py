@@ -38,7 +38,9 @@ __all__ = [
 ALWAYS_COUNTS: Final = 0
 """Place of the lines that a policy's `change.always` names."""
 _MARK: Final = "data-webfountain-always"
-_WITH_DIGITS: Final = re.compile(r"\S*\d\S*")
+_DIGIT: Final = re.compile(r"\d")
+_LONGEST_REMEMBERED: Final = 200
+"""Longest attributes whose step is remembered."""
 
 
 class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
@@ -120,33 +122,61 @@ def _is_inside(node: LexborNode, found: Mapping[int, LexborNode]) -> bool:
 
 def units_of_blocks(blocks: Sequence[Block]) -> list[Unit]:
     """Return the lines of blocks with their places."""
-    paths: dict[int, str] = {}
-    counts: dict[str, int] = {}
+    paths: dict[int, _Path] = {}
+    counts: dict[int, int] = {}
     found: list[Unit] = []
     for block in blocks:
-        path = _path(block.region, paths)
-        around = crc32(path.encode())
+        around, is_marked = _path(block.region, paths)
+        counts_always = is_marked or _is_marked(block)
         for line in block.text.split("\n"):
             if not line or line.isspace():
                 continue
-            number = counts[path] = counts.get(path, 0) + 1
-            place = ALWAYS_COUNTS if _MARK in path else crc32(f"{path}#{number}".encode()) or 1
+            number = counts[around] = counts.get(around, 0) + 1
+            place = ALWAYS_COUNTS if counts_always else crc32(f"#{number}".encode(), around) or 1
             found.append(Unit(place, line, around))
     return found
 
 
-def _path(region: Region, known: dict[int, str]) -> str:
-    """Return the path to a region by tags, classes and ids."""
-    path = known.get(region.number)
-    if path is None:
-        around = "" if region.parent is None else _path(region.parent, known)
-        path = known[region.number] = around + _step(region.tag, region.attributes)
+def _is_marked(block: Block) -> bool:
+    """Return whether `change.always` names an element inside a block, such as a cell of a table or a word."""
+    if block.rows is None:
+        return _MARK in block.html
+    return _MARK in block.said or any(_MARK in cell for row in block.rows for cell in row)
+
+
+class _Path(NamedTuple):
+    """The way to a region by tags, classes and ids, as one number, and whether `change.always` names an element on it.
+
+    A number, because nested elements would make long texts. No recursion, because a page nests as deeply as it likes.
+    """
+
+    number: int
+    is_marked: bool
+
+
+_OUTSIDE: Final = _Path(0, False)
+
+
+def _path(region: Region, known: dict[int, _Path]) -> _Path:
+    """Return the path to a region; `known` are the paths found before."""
+    unknown: list[Region] = []
+    here: Region | None = region
+    while here is not None and here.number not in known:
+        unknown.append(here)
+        here = here.parent
+    path = _OUTSIDE if here is None else known[here.number]
+    for each in reversed(unknown):
+        remembers = len(each.attributes) <= _LONGEST_REMEMBERED
+        step = _remembered_step(each.tag, each.attributes) if remembers else _step(each.tag, each.attributes)
+        path = known[each.number] = _Path(crc32(step.encode(), path.number), path.is_marked or _MARK in step)
     return path
 
 
-@lru_cache(4096)
 def _step(tag: str, attributes: str) -> str:
     """Return a step of a path. Names with digits are left out, because many of them are new in each answer."""
     said = attributes_of(attributes)
-    names = _WITH_DIGITS.sub("", f"{said.get('class', '')} {said.get('id', '')}")
-    return f">{_MARK if _MARK in said else ''}{tag}.{'.'.join(names.split())}"
+    names = f"{said.get('class', '')} {said.get('id', '')}".split()
+    return f">{_MARK if _MARK in said else ''}{tag}.{'.'.join(name for name in names if not _DIGIT.search(name))}"
+
+
+_remembered_step = lru_cache(4096)(_step)
