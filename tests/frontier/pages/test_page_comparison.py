@@ -150,6 +150,13 @@ def test_what_counts_is_compared_by_its_digest_without_the_copy() -> None:
 LEARNING = EXACT + "learn = true\n"
 
 
+def test_where_noise_is_learned_markup_alone_is_no_change_without_the_copy() -> None:
+    pages = Pages(LEARNING)
+    pages.visit("/", page())
+    pages.lose("/")
+    assert pages.visit("/", page().replace("<main>", "<main id=a1>")).kind == "minor"
+
+
 def clocked(number: int, text: str = "A text.") -> str:
     return f"<p class=clock>{number} o'clock</p><p class=text>{text}</p>"
 

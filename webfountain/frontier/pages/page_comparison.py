@@ -82,8 +82,10 @@ class PageComparison:
             found = self._by_text(record, digest, document, rules, old)
             return ComparisonResult(found, self._diff(old, document), b"")
         counted = rules.stamp + _digest(counted_text(document, rules))
-        if record.counted == counted and not rules.learns:
-            return ComparisonResult(Comparison("minor", 1.0), "" if self._diffs else None, counted)
+        # Noise is learned from the copy, also where nothing that counts differs.
+        if record.counted == counted and (not rules.learns or old() is None):
+            noise = record.noise if rules.learns else b""
+            return ComparisonResult(Comparison("minor", 1.0), "" if self._diffs else None, counted, noise)
         copy = old()
         if copy is None:
             return ComparisonResult(self._without_copy(record, document, rules), None, counted, record.noise)
