@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from typing import TYPE_CHECKING
 
 import pytest
@@ -311,6 +312,19 @@ def test_a_store_that_another_made_anew_on_an_emptied_server_is_gone_for_who_had
                 with pytest.raises(StoreError, match="the store is gone, because its server was emptied or replaced"):
                     store.queues.discover(links(2, site=SITES[0]), at=2.0)
             assert list(new.sites.names()) == []
+
+
+def test_a_store_of_a_version_that_gave_it_no_name_is_checked_again_and_again() -> None:
+    with single() as (url, client):
+        with opened(f"{url}?shards=2"):
+            pass
+        [key] = client.keys("*meta")
+        described = json.loads(client.get(key) or "")
+        assert described.pop("id")
+        client.set(key, json.dumps(described))
+        with opened(url) as store:
+            for until in (5.0, 6.0, 7.0):
+                assert store.sites.renew([], until=until) == []
 
 
 @pytest.mark.parametrize("shards", [1, 5])

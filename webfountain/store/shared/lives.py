@@ -267,8 +267,8 @@ class ServerLives:
             found = None if raw is None else msgspec.json.decode(raw, type=dict[str, Any])
         except msgspec.DecodeError:
             found = None  # another step has overwritten it
-        known = self._described
-        if found is None or any(found.get(name, "") != known[name] for name in ("id", "collection", "shards")):
+        known = self._described  # a store of an earlier version has no "id"
+        if found is None or any(found.get(name, "") != known.get(name, "") for name in ("id", "collection", "shards")):
             raise StoreError(
                 f"{self._connection.shown}: the store is gone, because its server was emptied or replaced; "
                 f"restore its data, or `webfountain import` an export, and start again"
