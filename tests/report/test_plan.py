@@ -107,6 +107,8 @@ def test_a_plan_in_words_names_strategy_period_and_prediction() -> None:
     assert printed.endswith(
         "forecasts 3.0% obsolete pages in its cycle (1.0% to 8.0% with a probability of 80 %, from 12 cycles)"
     )
+    first = plan_words(a_plan(), at=START, foretold=Outlook(0.03, 0.01, 0.08, 0, 0.04))
+    assert first.endswith("(1.0% to 8.0% with a probability of 80 %, before the first whole cycle)")
     assert plan_words(a_plan(fountain=False), at=START).startswith("strategy 3, period 1 of 2")
 
 

@@ -85,7 +85,7 @@ class StatusAnswer(msgspec.Struct, frozen=True):
     """Estimated share of the known pages whose copy matches the live page."""
     freshness_low: float | None
     freshness_high: float | None
-    """The freshness is between `freshness_low` and this value in 4 of 5 cases. None without a forecast."""
+    """The freshness is between `freshness_low` and this value with a probability of 80 %. None without a forecast."""
     freshness_cycles: float | None
     """Number of cycles on which the forecast is based."""
     freshness_at: float | None

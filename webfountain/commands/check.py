@@ -131,7 +131,7 @@ def _derived_files(store: str, repository: str | None) -> DerivedFiles:
 def _print_derived(derived: DerivedReport, *, mended: bool) -> None:
     if derived.damaged:
         then = "moved aside; the next crawl makes new ones" if mended else "`--repair` moves them aside"
-        print(f"derived damaged: {len(derived.damaged):,} files; {then}")
+        print(f"derived damaged: {counted(len(derived.damaged), 'file')}; {then}")
         for line in derived.damaged[:_SHOWN]:
             print(f"          {shown(line)}")
     elif derived.present:

@@ -118,7 +118,9 @@ def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
 
 def _basis(found: Mapping[str, Any]) -> str:
     """Return how reliable the fresh share is, and whether it is old."""
-    parts = [f"estimate from {counted(found['fetches'], 'fetch')} since {printing.spell_time(found['since'])} UTC"]
+    since = f"since {printing.spell_time(found['since'])} UTC"
+    fetches = found["fetches"]
+    parts = [f"estimated from {counted(fetches, 'fetch')} {since}" if fetches else f"estimated without a fetch {since}"]
     if found["failing"]:
         many = found["failing"]
         parts.append(f"{counted(many, 'page')} that failed last {'counts' if many == 1 else 'count'} as obsolete")
@@ -133,6 +135,6 @@ def _basis(found: Mapping[str, Any]) -> str:
         )
     if not found["crawling"]:
         if (at := found["freshness_at"]) is not None:
-            parts.append(f"of {printing.spell_time(at)} UTC")
-        parts.append("no crawl is running, so it falls")
+            parts.append(f"as of {printing.spell_time(at)} UTC")
+        parts.append("no crawl is running, so the share falls")
     return "; ".join(parts)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from webfountain.core.forecast import published
 from webfountain.errors import InputError
 from webfountain.policy.units import PositiveDuration, spell_duration
+from webfountain.report.plurals import counted
 from webfountain.store.contract import FORECAST
 
 if TYPE_CHECKING:
@@ -88,7 +89,7 @@ def goal_words(found: dict[str, Any]) -> str:
     now = (
         f"at {found['fetches_now']:,} fetches a period {found['share_now']:.2%} of {found['pages']:,.0f} copies {what}"
     )
-    basis = "by independent pages" if not found["cycles"] else f"corrected by {found['cycles']} cycles"
+    basis = "by independent pages" if not found["cycles"] else f"corrected by {counted(found['cycles'], 'cycle')}"
     if found["fetches"] is None:
         return f"{now} ({basis}); no number of fetches reaches {found['goal']:.2%}"
     return (

@@ -131,8 +131,8 @@ def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str
     now = plan.period_at(at)
     words = f"{name}, period {now + 1} of {plan.periods}"
     if foretold is not None:
-        rests = counted(foretold.cycles, "cycle") if foretold.cycles else "no cycle yet"
-        likely = f"{foretold.low:.1%} to {foretold.high:.1%} with a probability of 80 %, from {rests}"
+        rests = f"from {counted(foretold.cycles, 'cycle')}" if foretold.cycles else "before the first whole cycle"
+        likely = f"{foretold.low:.1%} to {foretold.high:.1%} with a probability of 80 %, {rests}"
         return f"{words}, forecasts {foretold.median:.1%} obsolete pages in its cycle ({likely})"
     if plan.fountain:  # a model of independent pages cannot foresee a release
         return words

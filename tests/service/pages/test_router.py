@@ -16,11 +16,13 @@ from selectolax.lexbor import LexborHTMLParser
 
 from tests.api.crawled import PAGES, SITES, crawled_store, served
 from tests.service.pages.strangers import PAYLOADS, SITE, hostile_store
+from webfountain.api.search import INDEX_FILE
 from webfountain.frontier.inbox.inboxes import Inbox
 from webfountain.frontier.inbox.notes import BlockNote, ForgetNote, NowNote, Pause
 from webfountain.records import Link
 from webfountain.report.last_check import CheckResult, keep_check
-from webfountain.report.store_reading import inbox_folder
+from webfountain.report.store_reading import inbox_folder, reading
+from webfountain.search.search_index import IndexedText, SearchIndex
 from webfountain.service.pages.reports import TABLES
 from webfountain.service.pages.strangers_text import _INVISIBLE
 from webfountain.service.pages.views import VIEWS
@@ -251,6 +253,41 @@ def test_tables_are_whole_as_csv_and_as_json(plain: str) -> None:
     ask(plain, questions)
 
 
+def test_a_filtered_page_offers_the_filtered_table(plain: str) -> None:
+    async def questions(service: ServiceClient) -> None:
+        found = LexborHTMLParser(await page(service, f"{ONE}/pages?site={SITES[0]}&state=crawled"))
+        links = [node.attributes["href"] or "" for node in found.css(".save a")]
+        assert links
+        for link in links:
+            assert "state=crawled" in link
+            async with service.client.get(service.address + link) as response:
+                assert response.status == 200, link
+        none = {"site": SITES[0], "state": "failed", "format": "json"}
+        async with service.client.get(f"{service.address}{ONE}/tables/pages", params=none) as response:
+            assert await response.json() == []
+
+    ask(plain, questions)
+
+
+def test_a_search_by_day_offers_the_table_of_these_days(tmp_path: Path, plain: str) -> None:
+    folder = tmp_path / "store"
+    shutil.copytree(plain.removeprefix("rocksdb://"), folder)
+    with reading(plain) as store:
+        end = store.changes.end()
+    index = SearchIndex(folder / INDEX_FILE)
+    days = {"first": 0.0, "second": 86400.0, "third": 172_800.0}
+    index.apply([IndexedText(f"{SITES[0]}/{day}", "new", at, day, "words") for day, at in days.items()], end)
+    index.close()
+
+    async def questions(service: ServiceClient) -> None:
+        found = LexborHTMLParser(await page(service, f"{ONE}/search?words=words&since=1970-01-02&until=1970-01-02"))
+        link = found.css(".save a")[1].attributes["href"] or ""
+        async with service.client.get(service.address + link) as response:
+            assert [row["title"] for row in await response.json()] == ["second"]
+
+    ask(f"rocksdb://{folder}", questions)
+
+
 def test_two_versions_are_compared_in_both_views(tmp_path: Path) -> None:
     kept = crawled_store(tmp_path / "kept", seconds=1800.0, rest='[repository]\nkeep = "all"')
 
@@ -269,6 +306,7 @@ def test_two_versions_are_compared_in_both_views(tmp_path: Path) -> None:
         assert "equal" in await page(service, f"{home}&old={old}&new={old}")
         assert "is kept" in await page(service, f"{home}&old=1&new=2")
         assert "Only one version is kept" in await page(service, f"{ONE}/compare?url={SITES[0]}/3")
+        assert "No older version is kept" in await page(service, f"{home}&new={times[-1]}")
 
     ask(kept, questions)
 
@@ -280,12 +318,15 @@ def test_the_last_check_is_shown(tmp_path: Path, plain: str) -> None:
     async def questions(service: ServiceClient) -> None:
         assert "No check has been made yet" in await page(service, f"{ONE}/checks")
         damage = CheckResult(
-            1e9, 2.0, whole=False, mended=False, lost_copies=3, examples=["http://a.example/3: it is cut"]
-        )
+            1e9, 2.0, whole=False, mended=False, pages=1, sites=1, lost_copies=3, wrong_counts=1,
+            examples=["http://a.example/3: it is cut"],
+        )  # fmt: skip
         keep_check(None, f"rocksdb://{folder}", damage)
         found = await page(service, f"{ONE}/checks")
         assert "The last check found damage" in found
-        assert "3 copies missing or damaged" in found
+        assert "3 copies are missing or damaged" in found
+        assert "1 URL on 1 site, 0 copies" in found
+        assert "1 count was wrong" in found
         assert "http://a.example/3: it is cut" in found
         status, answer = await service.get("/v1/collections/one/check")
         assert (status, answer["result"]["lost_copies"]) == (200, 3)

@@ -35,9 +35,9 @@ _PREDICTED: dict[str, Callable[[Mapping[str, Any]], str]] = {
 """Additional columns for strategies 1 to 3."""
 _CYCLES: dict[str, Callable[[Mapping[str, Any]], str]] = {
     "cycle from (UTC)": lambda row: printing.spell_time(row["begin"]),
-    ">obsolete, foretold": lambda row: f"{row['obsolete']:.2%}",
+    ">obsolete, forecast": lambda row: f"{row['obsolete']:.2%}",
     ">mean": lambda row: "-" if row["mean"] is None else f"{row['mean']:.2%}",
-    ">4 of 5 times between": lambda row: f"{row['low']:.2%} and {row['high']:.2%}",
+    ">with a probability of 80 %": lambda row: f"{row['low']:.2%} to {row['high']:.2%}",
     ">found": lambda row: f"{row['found']:.2%}" if "found" in row else "-",
 }
 """Columns for the strategy fountain: the forecast of each cycle, and what its fetches found."""

@@ -9,6 +9,7 @@ import msgspec
 
 from webfountain.errors import InputError
 from webfountain.history.live import STALE_S
+from webfountain.report.plurals import counted
 from webfountain.service.pages.charts import Series, bars, lines
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def overview(collection: StoredCollection, query: OverviewQuery) -> Mapping[str,
     times = [each.at for each in history]
     return found | {
         "span": query.span,
+        "step": step,
         "history": history,
         "day": _sum(each.outcomes for each in hours),
         "day_links": sum(each.links_new for each in hours),
@@ -107,7 +109,7 @@ def attention(status: StatusAnswer, live: Sequence[LiveSnapshot], recent: Sequen
     elif live and not alive:
         found.append("The crawl has sent no sign of life for half a minute.")
     if held and status.failing > _FAILING * held:
-        found.append(f"The last fetch of {status.failing} of {held} held pages failed.")
+        found.append(f"Of {counted(held, 'held page')}, {status.failing:,} failed at the last fetch.")
     found += [
         f"The process {each.owner} is overloaded: its event loop is {each.lag_s:.1f} s late."
         for each in alive
@@ -116,7 +118,7 @@ def attention(status: StatusAnswer, live: Sequence[LiveSnapshot], recent: Sequen
     if recent and sum(recent[-1].errors.values()) > sum(recent[-1].outcomes.get(kind, 0) for kind in _HELD):
         found.append("More fetches fail than succeed.")
     if status.domains is not None and status.domains.blocked:
-        found.append(f"{status.domains.blocked} domains have used their share of the fetches.")
+        found.append(f"Domains that have used their share of the fetches: {status.domains.blocked}.")
     return found
 
 

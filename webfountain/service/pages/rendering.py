@@ -11,12 +11,13 @@ from urllib.parse import urlencode
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from webfountain.report import plurals
 from webfountain.service.pages.strangers_text import plain, shown, web_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["day_time", "duration", "environment", "number", "percent", "query_of", "size", "when"]
+__all__ = ["counted", "day_time", "duration", "environment", "number", "percent", "query_of", "size", "when"]
 
 _NOTHING: Final = Markup('<span class="none">\u2013</span>')
 _UNITS: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
@@ -37,7 +38,7 @@ def environment() -> Environment:
     )
     found.filters |= {
         "when": when, "number": number, "percent": percent, "duration": duration, "size": size, "shown": shown,
-        "plain": plain, "query": query_of, "day_time": day_time,
+        "plain": plain, "query": query_of, "day_time": day_time, "counted": counted,
     }  # fmt: skip
     found.globals |= {"web_url": web_url, "now": time.time}
     return found
@@ -61,6 +62,11 @@ def day_time(at: float) -> str:
 def number(value: float | None, digits: int = 0) -> Markup:
     """Return a number with thin spaces between groups of three digits."""
     return _NOTHING if value is None else escape(f"{value:,.{digits}f}".replace(",", "\u202f"))
+
+
+def counted(value: int, noun: str) -> Markup:
+    """Return a number with its noun, as `report.plurals.counted`, and with the groups of `number`."""
+    return escape(plurals.counted(value, noun).replace(",", "\u202f"))
 
 
 def percent(share: float | None, digits: int = 1) -> Markup:

@@ -13,7 +13,10 @@ import msgspec
 from msgspec import Meta
 
 from webfountain.errors import InputError
+from webfountain.records import State  # noqa: TC001  (msgspec reads it)
+from webfountain.report.copy import MAX_VERSIONS
 from webfountain.service.pages.overview import summary_of
+from webfountain.service.pages.search_pages import Day, found_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,13 +37,17 @@ Part = tuple["Iterable[Any]", str | None]
 
 
 class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of a table. Tables about a site or a page need `site` or `url`."""
+    """Query of a table. Tables about a site or a page need `site` or `url`; the others are filters of single tables."""
 
     format: Literal["csv", "json"] = "csv"
     site: Annotated[str, Meta(max_length=2000)] = ""
     url: Annotated[str, Meta(max_length=8000)] = ""
     words: Annotated[str, Meta(max_length=1000)] = ""
     step: Literal["minute", "hour", "day"] = "hour"
+    state: State | None = None
+    verdict: Annotated[str, Meta(max_length=20)] = ""
+    since: Day = ""
+    until: Day = ""
 
 
 class ReportTable(NamedTuple):
@@ -83,7 +90,7 @@ def _sites(collection: StoredCollection, _: ReportQuery, after: str) -> Part:
 
 
 def _pages(collection: StoredCollection, query: ReportQuery, after: str) -> Part:
-    return collection.pages(query.site, after=after, limit=_PART)
+    return collection.pages(query.site, state=query.state, after=after, limit=_PART)
 
 
 def _changes(collection: StoredCollection, _: ReportQuery, after: str) -> Part:
@@ -133,7 +140,11 @@ def _links(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
 
 
 def _search(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
-    return collection.search.find(query.words, site=query.site, limit=100).items, None
+    return found_pages(collection, query, limit=100).items, None
+
+
+def _versions(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
+    return collection.versions(query.url, limit=MAX_VERSIONS), None
 
 
 TABLES: Final[Mapping[str, ReportTable]] = {
@@ -143,13 +154,13 @@ TABLES: Final[Mapping[str, ReportTable]] = {
     "ants": ReportTable("crawling processes", _ants),
     "active": ReportTable("active sites and why they wait", _active),
     "plan": ReportTable("plan by period", _plan),
-    "cycles": ReportTable("foretold and found", _cycles),
+    "cycles": ReportTable("forecast and found", _cycles),
     "blocks": ReportTable("blocks", lambda collection, _, __: (collection.blocks(), None)),
     "pages": ReportTable("pages of a site", _pages, "site"),
     "sections": ReportTable("sections of a site", _sections, "site"),
     "waiting": ReportTable("queue of a site", _waiting, "site"),
     "checks": ReportTable("checks of a page", lambda found, query, _: (found.details.checks(query.url), None), "url"),
-    "versions": ReportTable("versions of a page", lambda found, query, _: (found.versions(query.url), None), "url"),
+    "versions": ReportTable("versions of a page", _versions, "url"),
     "links": ReportTable("links of a page", _links, "url"),
     "search": ReportTable("pages found", _search, "words"),
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 from msgspec import Meta
@@ -14,11 +14,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webfountain.api.collection import StoredCollection
+    from webfountain.api.search import SearchAnswer
+    from webfountain.service.pages.reports import ReportQuery
 
-__all__ = ["SearchPageQuery", "search_page"]
+__all__ = ["Day", "SearchPageQuery", "found_pages", "search_page"]
 
-
-_DAY: Final = r"^(\d{4}-\d\d-\d\d)?$"
+Day = Annotated[str, Meta(max_length=10, pattern=r"^(\d{4}-\d\d-\d\d)?$")]
 
 
 class SearchPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -27,9 +28,9 @@ class SearchPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     words: Annotated[str, Meta(max_length=1000)] = ""
     site: Annotated[str, Meta(max_length=2000)] = ""
     verdict: Annotated[str, Meta(max_length=20)] = ""
-    since: Annotated[str, Meta(max_length=10, pattern=_DAY)] = ""
+    since: Day = ""
     """First day of the last fetch, UTC."""
-    until: Annotated[str, Meta(max_length=10, pattern=_DAY)] = ""
+    until: Day = ""
     """Last day."""
 
 
@@ -39,17 +40,22 @@ def search_page(collection: StoredCollection, query: SearchPageQuery) -> Mapping
     if not query.words.strip() or not values["index"].on:
         return values
     try:
-        found = collection.search.find(
-            query.words,
-            site=query.site,
-            verdict=query.verdict,
-            since=_begin_of(query.since, days=0),
-            until=_begin_of(query.until, days=1),
-            limit=20,
-        )
+        found = found_pages(collection, query, limit=20)
     except InputError as error:
         return values | {"problem": str(error)}
     return values | {"found": found.items}
+
+
+def found_pages(collection: StoredCollection, query: SearchPageQuery | ReportQuery, *, limit: int) -> SearchAnswer:
+    """Return the best pages. Raise InputError for a query that cannot be searched."""
+    return collection.search.find(
+        query.words,
+        site=query.site,
+        verdict=query.verdict,
+        since=_begin_of(query.since, days=0),
+        until=_begin_of(query.until, days=1),
+        limit=limit,
+    )
 
 
 def _begin_of(day: str, *, days: int) -> float | None:
