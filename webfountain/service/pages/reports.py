@@ -16,7 +16,7 @@ from webfountain.errors import InputError
 from webfountain.records import State  # noqa: TC001  (msgspec reads it)
 from webfountain.report.copy import MAX_VERSIONS
 from webfountain.service.pages.overview import summary_of
-from webfountain.service.pages.search_pages import Day, found_pages
+from webfountain.service.pages.search_pages import Day, SearchPageQuery, found_pages
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -140,7 +140,8 @@ def _links(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
 
 
 def _search(collection: StoredCollection, query: ReportQuery, _: str) -> Part:
-    return found_pages(collection, query, limit=100).items, None
+    asked = SearchPageQuery(query.words, query.site, query.verdict, query.since, query.until)
+    return found_pages(collection, asked, limit=100).items, None
 
 
 def _versions(collection: StoredCollection, query: ReportQuery, _: str) -> Part:

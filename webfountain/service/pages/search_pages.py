@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from webfountain.api.collection import StoredCollection
     from webfountain.api.search import SearchAnswer
-    from webfountain.service.pages.reports import ReportQuery
 
 __all__ = ["Day", "SearchPageQuery", "found_pages", "search_page"]
 
@@ -46,7 +45,7 @@ def search_page(collection: StoredCollection, query: SearchPageQuery) -> Mapping
     return values | {"found": found.items}
 
 
-def found_pages(collection: StoredCollection, query: SearchPageQuery | ReportQuery, *, limit: int) -> SearchAnswer:
+def found_pages(collection: StoredCollection, query: SearchPageQuery, *, limit: int) -> SearchAnswer:
     """Return the best pages. Raise InputError for a query that cannot be searched."""
     return collection.search.find(
         query.words,
