@@ -140,6 +140,16 @@ def test_a_page_whose_copy_is_lost_is_judged_anew_after_an_edit_and_changed_with
     assert pages.visit("/", page("A third.")).kind == "changed"
 
 
+def test_a_page_whose_copy_is_lost_is_judged_anew_after_its_rules_were_removed() -> None:
+    pages = Pages(MAIN)
+    pages.visit("/", page())
+    pages.lose("/")
+    pages.edit("")
+    assert pages.visit("/", page(banner="Consent")).kind == "minor"
+    pages.lose("/")
+    assert pages.visit("/", page(banner="Once more")).kind == "changed"
+
+
 def test_what_counts_is_compared_by_its_digest_without_the_copy() -> None:
     pages = Pages(MAIN + EXACT)
     pages.visit("/", page())

@@ -120,7 +120,8 @@ class Examiner:
         if record.digest == digest:
             return None if self._unlogged(record) else self._unchanged(fetched, "same", prior)
         rules = self._rules(fetched)
-        if record.digest is not None and (rules.min_change > 0 or rules.by_lines or self._diffs):
+        is_compared = rules.min_change > 0 or rules.by_lines or self._diffs or record.counted
+        if record.digest is not None and is_compared:
             return None  # it must be compared with the old copy
         document = self._document(fetched, record, self._reader.read_at_once)
         return None if document is None else self._read(fetched, record, digest, document, prior)

@@ -79,6 +79,8 @@ class PageComparison:
         self._learner.count_visit(fetched.fetch.site)
         old = functools.cache(lambda: self._old_document(record, rules.reading))
         if not rules.by_lines:
+            if record.counted and old() is None:  # it was judged by rules that are no longer there
+                return ComparisonResult(self._without_copy(record, document, rules), None, b"")
             found = self._by_text(record, digest, document, rules, old)
             return ComparisonResult(found, self._diff(old, document), b"")
         counted = rules.stamp + _digest(counted_text(document, rules))
