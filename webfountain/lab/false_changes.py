@@ -179,7 +179,7 @@ class _Visitor:
         self._reader = PlainReader(LinkExtractor(nofollow=True, robot="lab"))
         self._bodies: dict[str, bytes] = {}
         self._records: dict[str, PageRecord] = {}
-        comparison = PageComparison(self._copy, NoiseLearner(_DAY), diffs=collection.changes.diff)
+        comparison = PageComparison(self._copy, NoiseLearner(_DAY, _DAY / 96), diffs=collection.changes.diff)
         judge = Judge(collection, year=2026)
         self._examiner = Examiner(collection=collection, judge=judge, reader=self._reader, comparison=comparison)
 

@@ -40,7 +40,7 @@ def examiner(old_body: bytes | None = BODY, **policy: object) -> Examiner:
     def old_document(record: PageRecord, rules: ReadingRules) -> Document | None:
         return None if old_body is None else reader.read(old_body, ContentType("text/html", None), None, rules)
 
-    learner = NoiseLearner(collection.cycle.period_s)
+    learner = NoiseLearner(collection.cycle.period_s, collection.cycle.fastest_s)
     return Examiner(
         collection=collection,
         judge=Judge(collection, year=2026),

@@ -30,10 +30,10 @@ HTML = ContentType("text/html", None)
 class Pages:
     """Pages that are visited again and again; each keeps its newest body."""
 
-    def __init__(self, rules: str = "") -> None:
+    def __init__(self, rules: str = "", *, fastest: float = DAY / 96) -> None:
         self._reader = PlainReader(LinkExtractor(nofollow=True, robot="tester"))
         self._bodies: dict[str, bytes] = {}
-        self._learner = NoiseLearner(DAY)
+        self._learner = NoiseLearner(DAY, fastest)
         self.records: dict[str, PageRecord] = {}
         self.diffs: dict[str, str | None] = {}
         self.at = 0.0
@@ -53,14 +53,16 @@ class Pages:
         """Lose the copy of a page."""
         del self._bodies[SITE + name]
 
-    def visit(self, name: str, html: str, *, later: float = DAY) -> Visit:
+    def visit(self, name: str, html: str, *, later: float = DAY, status: int = 200) -> Visit:
         self.at += later
         url, body = SITE + name, html.encode()
         record = self.records.get(url, PageRecord(url))
         fetch = Fetch(1, "page", url, SITE, "1.2.3.4", Lease(LeaseId(SITE, 1, 1), b"k", record))
         header = (("content-type", "text/html"),)
-        visit = self._examiner.examine(FetchResult(fetch, self.at, 0.1, 200, header, body), Prior(DAY))
-        self._bodies[url], self.records[url], self.diffs[url] = body, visit.record, visit.diff
+        visit = self._examiner.examine(FetchResult(fetch, self.at, 0.1, status, header, body), Prior(DAY))
+        self.records[url], self.diffs[url] = visit.record, visit.diff
+        if status == 200:
+            self._bodies[url] = body
         return visit
 
     def seen(self, name: str, *bodies: str) -> list[str]:
@@ -216,6 +218,18 @@ def test_an_extra_visit_is_ordered_seconds_later_for_few_of_the_visits() -> None
         pages.visit(f"/{number}", clocked(number))
     assert pages.visit("/0", clocked(70)).record.due == pages.at + 15
     assert pages.visit("/1", clocked(71)).record.due is None
+
+
+def test_a_page_that_comes_back_seconds_after_it_was_gone_may_have_changed() -> None:
+    pages = Pages(LEARNING)
+    pages.visit("/", clocked(1))
+    pages.visit("/", "", status=404)
+    assert pages.visit("/", clocked(2), later=5).kind == "changed"
+
+
+def test_visits_as_often_as_pages_change_are_not_seconds_apart() -> None:
+    pages = Pages(LEARNING, fastest=60)
+    assert [pages.visit("/", clocked(number), later=60).kind for number in range(3)] == ["new", "changed", "changed"]
 
 
 def test_a_person_can_keep_an_element_from_being_learned() -> None:

@@ -28,7 +28,9 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Longest time between two visits that counts as seconds apart; less where a period is shorter than a day."""
+"""Longest time between two visits that counts as seconds apart; less where a period is shorter than a day, or pages
+change about as fast.
+"""
 MAX_SITES: Final = 1000
 _ALL: Final = ""
 """Name under which the visits of all sites are counted."""
@@ -46,10 +48,12 @@ class NoiseReport(NamedTuple):
 
 
 class NoiseLearner:
-    """Learns for one crawling process; any thread may call it. `period_s` is the length of a time period."""
+    """Learns for one crawling process; any thread may call it. `period_s` is the length of a time period, `fastest_s`
+    the shortest change interval that is planned for.
+    """
 
-    def __init__(self, period_s: float) -> None:
-        self._close_s = min(CLOSE_S, period_s / 1000)
+    def __init__(self, period_s: float, fastest_s: float) -> None:
+        self._close_s = min(CLOSE_S, period_s / 1000, fastest_s / 10)
         self._sites: OrderedDict[str, dict[int, NoisyPlace]] = OrderedDict()
         self._guard = threading.Lock()
         self._visits: Counter[str] = Counter()
@@ -74,7 +78,9 @@ class NoiseLearner:
         return encode(self._learn(record, site, at, {}).places) if record.noise else b""
 
     def _learn(self, record: PageRecord, site: str, at: float, differences: Mapping[int, str]) -> NoiseReport:
-        is_close = record.last_crawled is not None and at - record.last_crawled <= self._close_s
+        # A page that was gone at the last visit was not compared then: its copy is older than the visit.
+        is_compared = record.state == "crawled" and record.last_crawled is not None
+        is_close = is_compared and at - (record.last_crawled or 0.0) <= self._close_s
         before = decode(record.noise)
         with self._guard:
             known = self._of_site(site, before)

@@ -152,7 +152,7 @@ class PageComparison:
 
 def comparison_of(collection: Collection, repository: Repository | None, reader: DocumentReader) -> PageComparison:
     """Return the comparison of a crawl, with the copies of its repository."""
-    learner = NoiseLearner(collection.cycle.period_s)
+    learner = NoiseLearner(collection.cycle.period_s, collection.cycle.fastest_s)
     return PageComparison(partial(old_document, repository, reader), learner, diffs=collection.changes.diff)
 
 
