@@ -30,11 +30,19 @@ def rules(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReadingRules:
     """Rules by which a module of the project reads a type."""
     (tmp_path / "own_extractor.py").write_text(
         textwrap.dedent("""
+        import sys
+
         from webfountain.formats.extractors import ExtractedText
 
         def extract(body, kind):
             if body == b"bad":
                 raise ValueError
+            if body == b"chatty":
+                print("a warning of a library" * 1000, sys.stdin.read(), flush=True)
+            if body == b"wrong":
+                return ExtractedText(5, "T", [6])
+            if body == b"nothing":
+                return None
             return ExtractedText("T", body.decode().upper(), ["b", "mailto:x", "b"])
         """)
     )
@@ -58,6 +66,17 @@ def test_it_runs_in_a_child_process_and_what_it_raises_costs_its_page_only(rules
     try:
         assert reader.read_at_once(b"x", OWN, SOURCE, rules) is None
         assert reader.read(b"bad", OWN, SOURCE, rules).error == "parse-crash"
+        assert reader.read(b"x", OWN, SOURCE, rules).text == "X"
+    finally:
+        reader.close()
+
+
+def test_one_that_prints_reads_its_input_or_gives_other_types_harms_nothing_else(rules: ReadingRules) -> None:
+    reader = FencedReader(LinkExtractor())
+    try:
+        assert reader.read(b"chatty", OWN, SOURCE, rules).text == "CHATTY"
+        assert reader.read(b"wrong", OWN, SOURCE, rules).error == "parse-crash"
+        assert reader.read(b"nothing", OWN, SOURCE, rules).error == "parse-crash"
         assert reader.read(b"x", OWN, SOURCE, rules).text == "X"
     finally:
         reader.close()

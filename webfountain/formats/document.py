@@ -13,7 +13,7 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser
 
 from webfountain.formats.charset import decode, encoding_of
-from webfountain.formats.extractors import extractor_named
+from webfountain.formats.extractors import ExtractedText, extractor_named
 from webfountain.formats.html_safety import MAX_ORDINARY_BYTES, is_ordinary_markup
 from webfountain.formats.html_text import MAX_TEXT_BYTES, capped, title_of, tree_of, utf8, visible_text
 from webfountain.formats.links import MAX_LINKS, PageLinks
@@ -141,7 +141,8 @@ class PlainReader:
 
 def _extracted(body: bytes, kind: ContentType, links: LinkSource | None, rules: ReadingRules) -> Document:
     """Return the document that a project's own extractor reads."""
-    found = extractor_named(rules.extractors[kind.kind])(body, kind)
+    answer = extractor_named(rules.extractors[kind.kind])(body, kind)
+    found = msgspec.convert(msgspec.structs.asdict(answer), ExtractedText)  # its types are the project's promise only
     joined = [] if links is None else [join(links.url, link) for link in found.links[:MAX_LINKS]]
     text = capped(found.text)
     units = units_of_text(text) if rules.units else None

@@ -60,7 +60,7 @@ class JobResult(msgspec.Struct, frozen=True, array_like=True):
 
 def main() -> None:
     """Serve jobs until the input ends."""
-    jobs, answers = sys.stdin.buffer, sys.stdout.buffer
+    jobs, answers = _own_pipes()
     # If the machine runs out of memory, the kernel should kill this process and not the crawler.
     with suppress(OSError), open("/proc/self/oom_score_adj", "w", encoding="ascii") as score:
         score.write("1000")
@@ -80,6 +80,18 @@ def main() -> None:
         _send(answers, msgspec.msgpack.encode(answer))
         if answer.last:
             return
+
+
+def _own_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """Return the pipes of jobs and answers, which nothing else can reach: a project's extractor may print, or read
+    standard input.
+    """
+    jobs, answers = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDWR)
+    for standard in (0, 1):
+        os.dup2(nothing, standard)
+    os.close(nothing)
+    return jobs, answers
 
 
 def _within_bounds(job: ReadJob, body: bytes, reader: PlainReader, idle_bytes: int) -> JobResult:

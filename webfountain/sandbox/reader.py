@@ -224,6 +224,9 @@ class _Child:
             self._write(body)
             size = struct.unpack("<I", self._read(4))[0]
             answer = msgspec.msgpack.decode(self._read(size), type=JobResult)
+        except msgspec.DecodeError:  # a project's extractor wrote into the pipe, or gave another type than it says
+            self.kill()
+            return JobResult(error=self._end(), last=True)
         except (OSError, EOFError, TimeoutError) as error:
             return JobResult(error=self._end(late=isinstance(error, TimeoutError)), last=True, died=True)
         if answer.last:
