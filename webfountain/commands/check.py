@@ -151,7 +151,7 @@ def _salvage(store: str, folder: Path, repository: str | None, error: StoreError
         printing.print_json({"store": store, "damage": str(error), "whole": False, "mended": True, **kept})
     else:
         print(f"webfountain: {error}", file=sys.stderr)
-        print(f"store   rebuilt from the readable part: {end.pages:,} URLs on {end.sites:,} sites")
+        print(f"store   rebuilt from the readable part: {counted(end.pages, 'URL')} on {counted(end.sites, 'site')}")
         print(
             f"        {found:,} more were found by their copies; all are fetched again, and the seeds lead to the rest"
         )

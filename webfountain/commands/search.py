@@ -91,7 +91,8 @@ def search(words: tuple[str, ...], store: str, repository: str | None, *, site: 
     for each in found.items:
         print(f"{shown(each.url)}\n    {shown(each.title or '')}\n    {shown(each.excerpt or '')}")
     if found.index.behind:
-        print(f"the index lacks {found.index.behind} changes", file=sys.stderr)
+        least = "at least " if found.index.at_least else ""
+        print(f"the index lacks {least}{counted(found.index.behind, 'change')}", file=sys.stderr)
 
 
 @contextlib.contextmanager

@@ -103,14 +103,15 @@ def _ants(ants: Sequence[Mapping[str, Any]]) -> str:
         return "none is running"
     sites = sorted((ant["sites"] for ant in ants), reverse=True)
     each = ", ".join(map(str, sites)) if len(sites) <= _FEW_ANTS else f"{sites[0]} to {sites[-1]}"
+    noun = "site" if sites == [1] else "sites"
     idle = sum(ant["idle_since"] is not None for ant in ants)
     flying = sum(ant["in_flight"] for ant in ants)
     addresses = sum(ant["addresses"] for ant in ants)
     if 0 < addresses < len(ants):
         # The crawl may request nothing else there, so other ants cannot have sites.
-        each += f" sites at {addresses} {'address' if addresses == 1 else 'addresses'}, each crawled by one ant"
+        each += f" {noun} at {addresses} {'address' if addresses == 1 else 'addresses'}, each crawled by one ant"
     else:
-        each += " sites"
+        each += f" {noun}"
     return f"{len(ants)} running with {each}; {counted(flying, 'request')} in flight" + (
         f"; {idle} idle" if idle else ""
     )

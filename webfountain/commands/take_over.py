@@ -8,6 +8,7 @@ import click
 
 from webfountain.clock import SystemClock
 from webfountain.commands import options, printing
+from webfountain.report.plurals import counted
 from webfountain.store.locations import DEFAULT_STORE, without_password
 from webfountain.store.opening import left_by_scrapy_redis, open_store
 
@@ -46,7 +47,8 @@ def take_over(
         printing.print_json({**done._asdict(), "store": without_password(url)})
     else:
         print(
-            f"{done.requests:,} requests and {done.fingerprints:,} fingerprints were moved to {without_password(url)}"
+            f"{counted(done.requests, 'request')} and {counted(done.fingerprints, 'fingerprint')} were moved "
+            f"to {without_password(url)}"
         )
         if done.known:
             print(f"{done.known:,} requests were known there already")

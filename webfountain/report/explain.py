@@ -117,9 +117,11 @@ def _noise_words(record: PageRecord) -> Iterator[str]:
     samples = [repr(each.sample) for each in decode(record.noise) if each.is_noise]
     if samples:
         more = f" and {len(samples) - _SHOWN} more" if len(samples) > _SHOWN else ""
-        verb = "does" if len(samples) == 1 else "do"
+        verb = "does not count as a change, because it differs"
+        if len(samples) > 1:
+            verb = "do not count as a change, because they differ"
         yield (
-            f"{counted(len(samples), 'line')} {verb} not count as a change, because they differ at every visit: "
+            f"{counted(len(samples), 'line')} {verb} at every visit: "
             f"{', '.join(samples[:_SHOWN])}{more}. `change.always` in the policy file makes an element count."
         )
 

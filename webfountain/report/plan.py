@@ -178,9 +178,8 @@ def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
     except NotConverged:
         return None
     found = plan_document(store, plan, at=at)
-    words = (
-        f"not in force, because no budget is set; with the measured rate, {capacity:,} pages a period: {found['words']}"
-    )
+    rate = counted(capacity, "page")
+    words = f"not in force, because no budget is set; with the measured rate, {rate} a period: {found['words']}"
     return {**found, "words": words, "in_force": False, "capacity": capacity}
 
 

@@ -11,6 +11,7 @@ from webfountain.commands import options, printing
 from webfountain.errors import InputError
 from webfountain.lab.evolution import evolution as analyse
 from webfountain.lab.observations import DAY, Observation, observe_store, observe_trace
+from webfountain.report.plurals import counted
 from webfountain.report.store_reading import reading
 
 if TYPE_CHECKING:
@@ -104,7 +105,7 @@ def _observed_traces(
 
 
 def _print(found: Evolution) -> None:
-    print(f"{found.days:,} days from {printing.spell_time(found.start)} UTC")
+    print(f"{counted(found.days, 'day')} from {printing.spell_time(found.start)} UTC")
     columns = {
         "": lambda row: row["name"],
         ">pages": lambda row: f"{row['group'].pages:,}",
@@ -119,7 +120,7 @@ def _print(found: Evolution) -> None:
 
 
 def _days(group: GroupEvolution) -> str:
-    return "never" if group.half_changed_days is None else f"{group.half_changed_days:,} days"
+    return "never" if group.half_changed_days is None else counted(group.half_changed_days, "day")
 
 
 def _print_group(name: str, group: GroupEvolution) -> None:
