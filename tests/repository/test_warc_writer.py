@@ -8,6 +8,7 @@ import hashlib
 import io
 from typing import TYPE_CHECKING
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +16,7 @@ from warcio.archiveiterator import ArchiveIterator
 
 from tests.repository.captures import SITE, capture, sha1, url_of
 from webfountain.errors import RepositoryError
+from webfountain.formats.page_metadata import PageMetadata, warc_fields
 from webfountain.repository.warc_reader import Record, StoredCopy, parse_head, parse_record, parse_unpacked, stored
 from webfountain.repository.warc_writer import Capture, Member, WarcWriter
 
@@ -230,3 +232,23 @@ def test_record_ids_are_distinct() -> None:
     made: list[Capture] = [capture()] * 50
     members = [m for writer in (WRITER, WarcWriter(software="x")) for c in made for m in writer.members(c)]
     assert len({parse_record(m.data).headers["warc-record-id"] for m in members}) == 200
+
+
+def test_what_a_page_says_of_itself_is_a_metadata_record_of_its_response() -> None:
+    found = PageMetadata("A é\r\nX: y", published=0.0, sources={"title": "meta", "published": "time"})
+    fields = warc_fields(msgspec.msgpack.encode(found))
+    members = WRITER.members(msgspec.structs.replace(capture(body=b"abc"), metadata=fields))
+    response, _, (record, text) = read_by_warcio(members)
+    assert (record.rec_type, record.rec_headers["Content-Type"]) == ("metadata", "application/warc-fields")
+    assert record.rec_headers["WARC-Target-URI"] == url_of(0)
+    assert record.rec_headers["WARC-Concurrent-To"] == response[0].rec_headers["WARC-Record-ID"]
+    assert text.decode().splitlines() == [
+        "page-title: A é X: y",
+        "page-published: 1970-01-01T00:00:00+00:00",
+        "page-sources: title meta, published time",
+    ]
+
+
+def test_a_page_that_says_nothing_of_itself_has_no_metadata_record() -> None:
+    assert warc_fields(b"") == warc_fields(msgspec.msgpack.encode(PageMetadata())) == []
+    assert len(WRITER.members(capture(body=b"abc"))) == 2

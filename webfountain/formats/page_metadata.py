@@ -75,7 +75,7 @@ def kept_metadata(data: bytes) -> PageMetadata | None:
 def warc_fields(data: bytes) -> list[tuple[str, str]]:
     """Return the metadata of a page's record as fields of a WARC metadata record, and who gave each."""
     found = kept_metadata(data)
-    if found is None:
+    if found is None or not found.sources:
         return []
     values = {name: value for name in found.sources if (value := getattr(found, name, None)) is not None}
     fields = [(f"page-{name}", _spelled(value)) for name, value in values.items()]
