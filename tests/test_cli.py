@@ -143,6 +143,10 @@ def test_cat_prints_the_bytes_whose_digest_the_record_has(
     assert hashlib.sha1(body.encode()).hexdigest() == digest
     assert printed(capfd, "cat", url, "--store", crawled.url, "--headers").startswith("200\n")
     assert "<" not in printed(capfd, "cat", url, "--store", crawled.url, "--text")
+    for part in ("text", "markdown"):
+        written = printed(capfd, "cat", url, "--store", crawled.url, "--format", part)
+        assert written == printed(capfd, "cat", url, "--store", crawled.url, f"--{part}")
+    assert printed(capfd, "cat", url, "--store", crawled.url, "--format", "html").strip() == body.strip()
     document = json.loads(printed(capfd, "cat", url, "--store", crawled.url, "--json"))
     assert document["status"] == 200
     assert document["title"]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import click
 from msgspec import to_builtins
@@ -15,6 +15,7 @@ from webfountain.report.texts import TextForm, form_of_page, text_of_copy
 from webfountain.terminal_text import shown, shown_lines
 
 if TYPE_CHECKING:
+    from webfountain.formats.page_reading import PageFormat
     from webfountain.repository.warc_reader import StoredCopy
 
 __all__ = ["cat"]
@@ -26,10 +27,25 @@ __all__ = ["cat"]
 @options.repository
 @click.option("--text", "part", flag_value="text", help="The visible text instead of the bytes.")
 @click.option("--markdown", "part", flag_value="markdown", help="The page as Markdown instead.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(["text", "markdown", "html"]),
+    help="The page in this format instead, as `texts` writes it; html is the page's own, decoded.",
+)
 @click.option("--headers", "part", flag_value="headers", help="Status and headers of the answer instead.")
 @options.main_content
 @options.as_json
-def cat(url: str, *, store: str, repository: str | None, part: str | None, main: bool, as_json: bool) -> None:
+def cat(
+    url: str,
+    *,
+    store: str,
+    repository: str | None,
+    part: PageFormat | Literal["headers"] | None,
+    form: PageFormat | None,
+    main: bool,
+    as_json: bool,
+) -> None:
     """Print the newest copy of URL after content decoding."""
     with (
         reading(store) as opened,
@@ -37,10 +53,12 @@ def cat(url: str, *, store: str, repository: str | None, part: str | None, main:
     ):
         copy = report_copy.cat(opened, kept, url)
         is_main = main or form_of_page(opened, copy.url).main
+    if form is None and part != "headers":
+        form = part or ("text" if main else None)
     if as_json:
-        printing.print_json(_copy_document(copy, TextForm("markdown" if part == "markdown" else "text", is_main)))
-    elif part in ("text", "markdown") or main:
-        print(shown_lines(text_of_copy(copy, TextForm("markdown" if part == "markdown" else "text", is_main)).text))
+        printing.print_json(_copy_document(copy, TextForm(form or "text", is_main)))
+    elif form is not None:
+        print(shown_lines(text_of_copy(copy, TextForm(form, is_main)).text))
     elif part == "headers":
         print("\n".join([str(copy.status), *(shown(f"{name}: {value}") for name, value in copy.headers)]))
     elif sys.stdout.isatty():  # untrusted bytes could move the cursor of the terminal
