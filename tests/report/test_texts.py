@@ -11,15 +11,18 @@ from hypothesis import strategies as st
 
 from tests.store.stores import lease
 from webfountain.errors import InputError, RepositoryError
+from webfountain.policy.edits import CollectionInForce
 from webfountain.records import Copy, Link, Outcome, SiteState
-from webfountain.report.texts import ListPlace, is_list_cursor, texts, texts_since
+from webfountain.report.texts import ListPlace, is_list_cursor, main_policies, texts, texts_since
 from webfountain.repository.warc_reader import StoredCopy
 from webfountain.store.answers import ParkRequest
+from webfountain.store.contract import COLLECTION
 from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from webfountain.records import State
     from webfountain.repository.repository import Pages
@@ -144,3 +147,16 @@ def test_what_is_no_cursor_of_a_list_is_refused_in_one_line(text: str) -> None:
         return
     with pytest.raises(InputError, match="is not a cursor of `texts`"):
         ListPlace.parse(text)
+
+
+def test_a_seeds_file_that_was_away_for_a_moment_is_forgotten(tmp_path: Path) -> None:
+    """A service runs for months: one failed read must not decide how it writes texts."""
+    text = (
+        '[collection]\nname = "c"\nseeds_file = "seeds.txt"\n[content]\ntext = "main"\n'
+        '[politeness]\nuser_agent = "c (+https://example.org/bot)"\n'
+    )
+    store = MemoryStore(period_s=1000.0)
+    store.board.put_value(COLLECTION, msgspec.msgpack.encode(CollectionInForce(str(tmp_path / "c.toml"), text)))
+    assert main_policies(store) == frozenset()
+    (tmp_path / "seeds.txt").write_text("http://a.example/\n")
+    assert "default" in main_policies(store)

@@ -177,15 +177,15 @@ def text_of_copy(copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
 def main_policies(store: FrontierStore) -> frozenset[str]:
     """Return the policies of a store whose text is the main content: what is judged is what is handed on."""
     kept = store.board.value(COLLECTION)
-    return frozenset() if kept is None else _main_policies(kept)
+    try:
+        return frozenset() if kept is None else _main_policies(kept)
+    except PolicyError:  # a file that it names is gone, maybe for a moment: that must not be remembered
+        return frozenset()
 
 
 @lru_cache(8)
 def _main_policies(kept: bytes) -> frozenset[str]:
-    try:
-        collection = CollectionInForce.decode(kept).read()
-    except PolicyError:  # a file that it names is gone
-        return frozenset()
+    collection = CollectionInForce.decode(kept).read()
     return frozenset(name for name in collection.policies if counting_rules(collection, name).reading.main)
 
 
