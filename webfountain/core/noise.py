@@ -1,6 +1,6 @@
 """Learn which places of a page are noise: clocks, adverts, counters, lists that rotate.
 
-Place in the walk: with the verdict of a new body (`frontier.pages.noise_stage`). A place is where a line stands in the
+Place in the walk: with the verdict of a new body (`frontier.pages`). A place is where a line stands in the
 page (`formats.page_units`). Two facts make it noise:
 
 - it differed between two visits seconds apart, on this page or at the same place of another page of the site;

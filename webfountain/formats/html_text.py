@@ -55,7 +55,7 @@ def title_of(tree: LexborHTMLParser) -> str | None:
 
 
 def capped(text: str) -> str:
-    """Return the beginning of a text that encodes to at most `MAX_TEXT_BYTES`, without lone surrogates."""
+    """Return the beginning of a text that encodes to at most `MAX_TEXT_BYTES`."""
     if len(text) * 4 <= MAX_TEXT_BYTES:
         return text
     encoded = text.encode("utf-8", "replace")

@@ -49,8 +49,8 @@ _KINDS: Final[Mapping[str, Callable[[str], str]]] = {
 class CountingRules(msgspec.Struct, frozen=True):
     """The rules of one policy. `reading` is what the reader needs; the rest is applied to its lines.
 
-    `by_lines` is True if lines decide instead of the whole visible text. `stamp` differs between any two sets of
-    rules; it is kept with each page.
+    `by_lines` is True if lines decide instead of the whole visible text. `stamp` is kept with each page:
+    it differs between any two sets of rules by which other lines count; what is learned is no part of it.
     """
 
     reading: ReadingRules
