@@ -163,7 +163,7 @@ def test_a_seed_without_a_page_makes_the_status_one_where_that_is_asked_for(craw
 
 def test_status_and_explain_say_why_a_seed_has_no_page(crawled: CrawlEnd) -> None:
     status = command(crawled.folder, "status").stdout
-    assert f"{len(REFUSED)} seeds brought no page" in status
+    assert f"{len(REFUSED)} seeds gave no page" in status
     away, other = crawled.url("H://away.test/"), crawled.url("H://other.test/")
     explained = command(crawled.folder, "explain", away).stdout
     assert f"redirects to {other}" in explained
