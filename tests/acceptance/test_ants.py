@@ -92,6 +92,14 @@ def handles(process: int, number: signal.Signals) -> bool:
     return bool(int(caught, 16) >> (number - 1) & 1)
 
 
+def has_written(process: int) -> bool:
+    """Whether an ant has begun to write copies of pages: it holds a WARC file open."""
+    try:
+        return any(".warc" in os.readlink(each) for each in Path(f"/proc/{process}/fd").iterdir())
+    except OSError:
+        return False
+
+
 def until(what: Callable[[], object], seconds: float = 240.0) -> None:
     end = time.monotonic() + seconds
     while not what():
@@ -180,7 +188,9 @@ def test_a_signal_ends_a_crawl_though_one_of_its_ants_hangs_and_the_others_end_w
     folder = tmp_path / "store"
     with Crawl(collection, folder, "--ants=2", is_patient=False) as crawl:
         until(lambda: server.stats()["served"] > 60)
-        hung = processes(crawl.process.pid, "--repository")[0]
+        ants = processes(crawl.process.pid, "--repository")
+        until(lambda: all(map(has_written, ants)))
+        hung = ants[0]
         os.kill(hung, signal.SIGSTOP)
         crawl.process.send_signal(signal.SIGTERM)
         assert crawl.process.wait(240) == 1, "it says that one did not end"
