@@ -51,9 +51,9 @@ def test_ants_go_on_after_their_server_was_away_for_a_quarter_of_an_hour(
         with capsys.disabled():
             print(f"\naway {back - died:.0f} s; last request {max(asked, default=died) - died:.1f} s after it died, ")
             print(f"first {first - back:.1f} s after it was back; {len(town.visits)} asked, {len(overlaps)} overlaps, ")
-            print(f"{len(hasty)} short gaps; {said.count('cannot be used')} and {said.count('answers again')} lines")
+            print(f"{len(hasty)} short gaps; {said.count('does not answer')} and {said.count('answers again')} lines")
         assert states == {"crawled": 150 * len(town.urls)}
         assert set(news.values()) == {1}
         assert not overlaps
         assert "Traceback" not in said
-        assert said.count("cannot be used") == said.count("answers again") == 4, said
+        assert said.count("does not answer") == said.count("answers again") == 4, said

@@ -66,7 +66,7 @@ def test_an_edit_takes_effect_without_a_restart_and_a_broken_one_is_refused(
         wait_for(lambda: sum("/drop/" in path for path in asked) >= 2, crawl)
         good = file.read_text()
         file.write_text(good + "[policies.default]\ndeny = ['(']\n")
-        wait_for(lambda: "is refused" in crawl.errors.read_text(), crawl)
+        wait_for(lambda: "is invalid" in crawl.errors.read_text(), crawl)
         assert "policies.default.deny[0]" in crawl.errors.read_text()
         file.write_text(good + "[policies.default]\ndeny = ['/drop/']\n")
         wait_for(lambda: "is in force" in crawl.errors.read_text(), crawl)

@@ -132,7 +132,7 @@ def test_what_is_no_plain_data_stays_in_memory_and_is_logged_once(tmp_path: Path
         log = project.crawl("theirs", base=site.base)
     assert sorted(item["saw"] for item in project.items) == ["lambda", "object"]
     assert {"saw": "object", "kept": "Thing"} in project.items
-    assert log.count("kept in memory") == 1
+    assert log.count("stays in memory") == 1
     assert "'addon/in_memory': 2" in log
 
 

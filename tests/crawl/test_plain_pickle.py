@@ -102,11 +102,11 @@ def test_a_value_that_unfolds_without_end_is_refused() -> None:
     bomb: list[Any] = ["x"]
     for _ in range(40):
         bomb = [bomb, bomb]
-    with pytest.raises(PickleRefused, match="unfolds"):
+    with pytest.raises(PickleRefused, match="contains more than 1,000,000 values"):
         read_pickle(pickle.dumps(bomb))
     loop: list[Any] = []
     loop.append(loop)
-    with pytest.raises(PickleRefused, match="unfolds"):
+    with pytest.raises(PickleRefused, match="contains more than 1,000,000 values"):
         read_pickle(pickle.dumps(loop))
     with pytest.raises(PickleRefused, match="bytes long"):
         read_pickle(b"x" * (MAX_BYTES + 1))

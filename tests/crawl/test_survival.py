@@ -152,7 +152,7 @@ def test_after_two_stops_or_kills_every_spider_has_all_its_items_as_with_jobdir(
         done = project.run("all.py", site.base)
         asked = Counter(site.paths)
     assert "Traceback" not in done.stderr
-    kept = [line for line in done.stderr.splitlines() if "kept in memory" in line]
+    kept = [line for line in done.stderr.splitlines() if "stays in memory" in line]
     assert all(f"{site.base}/memory/" in line for line in kept)
     yielded = {name: numbers(tmp_path, name) for name in NAMES}
     assert {name: set(many) for name, many in yielded.items()} == {name: set(range(PAGES)) for name in NAMES}

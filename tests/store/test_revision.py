@@ -321,4 +321,4 @@ def test_beside_an_ant_that_is_alive_nothing_is_corrected_and_that_is_said(
         finally:
             over.set()
             ant.join()
-    assert [line for line in caplog.messages if "others crawl" in line]
+    assert [line for line in caplog.messages if "other ants crawl" in line]
