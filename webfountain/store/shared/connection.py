@@ -40,10 +40,12 @@ from webfountain.store.shared.outage import EndLimit, Outage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
     from redis.connection import AbstractConnection
 
 __all__ = [
+    "ENDED_S",
     "PATIENCE_S",
     "SHORTEST_S",
     "TIMEOUT_S",
@@ -56,6 +58,10 @@ __all__ = [
 
 PATIENCE_S: Final = 3600.0
 """Time after which a server that does not come back ends the crawl, s. Acknowledged steps are not lost."""
+ENDED_S: Final = 30.0
+"""Time after which a private server that took its socket away has ended for good, s. Its owner restarts one that died
+within a second.
+"""
 SHORTEST_S: Final = 0.05
 _LONGEST_S: Final = 2.0
 TIMEOUT_S: Final = 20.0
@@ -108,7 +114,10 @@ class ConnectionCount:
 
 
 class ServerConnection:
-    """One server or cluster. `now` and `rest` are the clock and the sleep function for retries."""
+    """One server or cluster. `now` and `rest` are the clock and the sleep function for retries.
+
+    `private_socket` is the socket of a server that ends with another process.
+    """
 
     def __init__(
         self,
@@ -118,7 +127,9 @@ class ServerConnection:
         connections: ConnectionCount | None = None,
         now: Callable[[], float] = time.monotonic,
         rest: Callable[[float], None] = time.sleep,
+        private_socket: Path | None = None,
     ) -> None:
+        self._private_socket = private_socket
         self.client = client
         self.shown = shown
         self.connections = connections or ConnectionCount()
@@ -171,6 +182,9 @@ class ServerConnection:
         if now - began > PATIENCE_S or self._end.is_over:
             self._outage.give_up()
             raise StoreAway(f"{self.shown}: unusable for {now - began:.0f} s: {_one_line(fault)}") from None
+        if self._private_socket is not None and now - began > ENDED_S and not self._private_socket.exists():
+            self._outage.give_up()
+            raise StoreAway(f"{self.shown}: the server has ended with the crawl that started it; start this one again")
         self._outage.wait(fault, _one_line(fault))
         longest = max(self._end.at - now, SHORTEST_S)
         self._rest(min(pause * self._jitter.uniform(0.5, 1.0), longest))
@@ -295,7 +309,9 @@ class ServerConnection:
                 return
 
 
-def connect(url: str, *, parameters: Mapping[str, Any] | None = None) -> ServerConnection:
+def connect(
+    url: str, *, parameters: Mapping[str, Any] | None = None, private_socket: Path | None = None
+) -> ServerConnection:
     """Connect to the server at a URL. `parameters` are further arguments of the client (REDIS_PARAMS).
 
     Raises
@@ -321,7 +337,7 @@ def connect(url: str, *, parameters: Mapping[str, Any] | None = None) -> ServerC
         raise _refusal(shown, error) from None
     except (ValueError, TypeError) as error:
         raise InputError(f"--store {shown!r}: {error}") from None
-    return ServerConnection(client, shown=shown, connections=connections)
+    return ServerConnection(client, shown=shown, connections=connections, private_socket=private_socket)
 
 
 def _without_query(url: str) -> str:

@@ -73,16 +73,17 @@ def open_shared(
     at: float | None = None,
     parameters: Mapping[str, Any] | None = None,
     server: PrivateServer | None = None,
+    private_socket: Path | None = None,
 ) -> SharedStore:
     """Open or create the store at a URL. Raises the same errors as `open_store`. A `server` that is given ends with
-    the store.
+    the store; `private_socket` is that of a server which another crawl started.
 
     If `at` is given, times written by a clock that was ahead are corrected, using the server's clock as the ants do.
     """
     shown = without_password(url)
     prefix, wanted = _own_parameters(url, shown)
     keys = store_keys(prefix)
-    connection = connect(url, parameters=parameters)
+    connection = connect(url, parameters=parameters, private_socket=private_socket)
     try:
         entry = MetaEntry(connection, keys.meta)
         if fresh:
@@ -135,6 +136,7 @@ def open_private(
             at=at,
             parameters=None if collection is None else {"client_name": CRAWL},
             server=server,
+            private_socket=socket_of(folder) if server is None else None,
         )
     except BaseException:
         if server is not None:
