@@ -289,7 +289,7 @@ def test_a_policy_is_edited_tried_and_written(chromium: Any, live: Live, session
         else:
             press_until(page, "Write the file")
             page.keyboard.press("Enter")
-        page.get_by_text("It is written").wait_for()
+        page.get_by_text("The file is written").wait_for()
     assert live.policy.read_text() == edited
     assert live.policy.with_name(live.policy.name + ".before").read_text() == before
 
