@@ -1,6 +1,7 @@
 """Whether a change made the crawl slower: this tree against another one, run in turn on one web.
 
-``python -m tests.benchmarks.bench_against /path/to/other/worktree [--rounds 5] [--pages 4000] [--most 1.03]``
+``python -m tests.benchmarks.bench_against /path/to/other/worktree [--rounds 5] [--pages 4000] [--most 1.03]
+[--extras nothing|duplicates|ranking|both]``
 (``git worktree add /path/to/other COMMIT`` makes one.) CPU seconds of whole crawl processes, ours and theirs in turn,
 each against a server of this tree with the same pages; of a short and a long crawl, so that the slope is a page and the
 intercept a start. The ratio is the median of those of the rounds. A busy machine slows both, but not always alike: a
@@ -20,6 +21,7 @@ from pathlib import Path
 
 from tests.acceptance.crawls import ROOT, policy
 from tests.benchmarks.bench_crawl import WEB
+from tests.benchmarks.bench_extras import WITH
 from webfountain.lab.demo.process import DemoServer
 
 SHORT = 500
@@ -32,6 +34,7 @@ def main() -> int:
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--pages", type=int, default=4000)
     parser.add_argument("--most", type=float, default=1.03)
+    parser.add_argument("--extras", choices=list(WITH), default="nothing", help="what is switched on in both")
     chosen = parser.parse_args()
     trees = {"ours": ROOT, "theirs": chosen.other.resolve()}
     spent: dict[tuple[str, int], list[float]] = {(name, pages): [] for name in trees for pages in (SHORT, chosen.pages)}
@@ -41,7 +44,7 @@ def main() -> int:
             # Who begins changes from round to round: the second finds the machine as the first left it.
             for pages in (SHORT, chosen.pages):
                 for name in sorted(trees, reverse=bool(number % 2)):
-                    spent[name, pages].append(crawl(folder, trees[name], pages))
+                    spent[name, pages].append(crawl(folder, trees[name], pages, chosen.extras))
     finally:
         shutil.rmtree(folder)
     middle = {key: statistics.median(times) for key, times in spent.items()}
@@ -59,11 +62,11 @@ def main() -> int:
     return int(ratio > chosen.most)
 
 
-def crawl(folder: Path, tree: Path, pages: int) -> float:
+def crawl(folder: Path, tree: Path, pages: int, extras: str = "nothing") -> float:
     """CPU seconds of a crawl of so many pages by the code of a tree."""
     store = folder / "store"
     with DemoServer(**WEB) as server:
-        collection = policy(folder, server.urls)
+        collection = policy(folder, server.urls, **WITH[extras])
         command = [sys.executable, "-m", "webfountain", "crawl", str(collection), f"--store=rocksdb://{store}"]
         environment = {**os.environ, "PYTHONPATH": str(tree)}
         command += [f"--max-pages={pages}", "--json"]
