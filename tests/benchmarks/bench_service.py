@@ -22,7 +22,7 @@ from webfountain.history.sample import HistorySample
 from webfountain.records import Link
 from webfountain.service import answers
 from webfountain.service.answers import MAX_LIMIT
-from webfountain.service.scrape import figures_of
+from webfountain.service.application import figures_of
 from webfountain.service.table import OPERATIONS
 from webfountain.store.opening import open_store
 from webfountain.store.site_orders import SITE_ORDERS

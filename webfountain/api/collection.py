@@ -30,8 +30,8 @@ from webfountain.api.answers import (
     VersionAnswer,
 )
 from webfountain.api.changes import change_of
-from webfountain.api.collection_notes import CollectionNotes
 from webfountain.api.details import CollectionDetails, page_answer
+from webfountain.api.notes import CollectionNotes
 from webfountain.api.reader import BoardPlaces, FolderPlaces
 from webfountain.api.search import INDEX_FILE, CollectionSearch
 from webfountain.core.text_diff import unified

@@ -1,4 +1,4 @@
-"""Notes to the crawl: requests of a program, checked before they enter the inbox.
+"""Notes to the crawl: requests of a program, checked before they enter the inbox, and the present blocks.
 
 A running crawl acts within a second. Otherwise the note waits for the next crawl. Requested URLs also obey politeness
 and robots.txt.
@@ -9,7 +9,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from webfountain.api.answers import NoteAnswer, RefusedUrl
+from webfountain.api.answers import BlockAnswer, NoteAnswer, RefusedUrl
+from webfountain.clock import SystemClock
 from webfountain.errors import InputError, PolicyError, UrlError
 from webfountain.frontier.cluster.ant_notes import ants_of
 from webfountain.frontier.inbox.blocks import MAX_BLOCKS, BlockedUrls, blocks_of, ends
@@ -27,21 +28,23 @@ if TYPE_CHECKING:
     from webfountain.frontier.inbox.notes import Note
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["MAX_URLS", "NoteDesk"]
+__all__ = ["MAX_URLS", "CollectionNotes"]
 
 MAX_URLS: Final = 10_000
 """Maximum number of URLs in one note."""
 
 
-class NoteDesk:
-    """Writes notes to the crawl of one store."""
+class CollectionNotes:
+    """The part of a collection that sends notes to the crawl of a store."""
 
     def __init__(self, store: FrontierStore, url: str) -> None:
         self._store = store
         self._url = url
+        self._clock = SystemClock()
 
-    def now(self, urls: Sequence[str], *, at: float) -> NoteAnswer:
-        """Put URLs on the immediate queue. URLs that the policy file in force refuses are left out, with the reason.
+    def now(self, urls: Sequence[str]) -> NoteAnswer:
+        """Request the crawl to fetch URLs as soon as politeness allows. URLs that the policy file in force refuses are
+        left out, with the reason.
 
         Raises
         ------
@@ -50,7 +53,7 @@ class NoteDesk:
         """
         if not 1 <= len(urls) <= MAX_URLS:
             raise InputError(f"urls: {len(urls)} given (allowed: 1 to {MAX_URLS})")
-        accepted, refused = [], []
+        accepted, refused, at = [], [], self._clock.now()
         blocked = BlockedUrls(blocks_of(self._store.board))
         for given in urls:
             try:
@@ -70,7 +73,7 @@ class NoteDesk:
             self._leave(NowNote(tuple(accepted)))
         return NoteAnswer("now", accepted, refused)
 
-    def forget(self, url: str | None, site: str | None) -> NoteAnswer:
+    def forget(self, url: str | None = None, *, site: str | None = None) -> NoteAnswer:
         """Request the permanent removal of a page or a whole site: records, copies, and all later links to it.
 
         Raises
@@ -91,7 +94,7 @@ class NoteDesk:
         return NoteAnswer("forget", [site_of(home)])
 
     def pause(self) -> NoteAnswer:
-        """Stop all requests of the crawl until `resume`, also after a restart."""
+        """Stop new requests of the crawl until `resume`, also after a restart. Requests in flight are completed."""
         self._leave(Pause())
         return NoteAnswer("pause", [])
 
@@ -100,8 +103,10 @@ class NoteDesk:
         self._leave(Resume())
         return NoteAnswer("resume", [])
 
-    def block(self, prefix: str, until: float | None, *, at: float) -> NoteAnswer:
-        """Block the URLs with a prefix, until a time or until `unblock`.
+    def block(self, prefix: str, *, until: float | None = None) -> NoteAnswer:
+        """Block a site or the URLs with a prefix until a time (UTC seconds), or until `unblock`.
+
+        What is known about them stays, with all copies.
 
         Raises
         ------
@@ -110,7 +115,7 @@ class NoteDesk:
         InputError
             when the time is past, or there are too many blocks.
         """
-        name = canonical(prefix)
+        name, at = canonical(prefix), self._clock.now()
         if until is not None and not at < until < inf:
             raise InputError(f"until {until}: is not a time in the future (allowed: UTC seconds after now, {at:.0f})")
         if sum(each.prefix != name and ends(each) > at for each in blocks_of(self._store.board)) >= MAX_BLOCKS:
@@ -128,20 +133,28 @@ class NoteDesk:
         self._leave(UnblockNote(name))
         return NoteAnswer("unblock", [name])
 
-    def drain(self, ant: str, *, at: float) -> NoteAnswer:
-        """Tell a crawling process to give up its sites and end. Raise InputError if no process has this name."""
-        found = self._processes(at)
+    def blocks(self) -> list[BlockAnswer]:
+        """Return the present blocks, sorted by prefix."""
+        at = self._clock.now()
+        return [BlockAnswer(each.prefix, each.until) for each in blocks_of(self._store.board) if ends(each) > at]
+
+    def drain(self, ant: str) -> NoteAnswer:
+        """Request one crawling process to give up its sites and end. Other processes take the sites over.
+
+        `ant` is its name in `StatusAnswer.ants` or `LiveSnapshot.owner`. Raise InputError for any other name.
+        """
+        found = self._processes()
         if ant not in found:
             known = f"the crawling processes are {', '.join(found)}" if found else "no process crawls this store now"
             raise InputError(f"drain {ant!r}: no crawling process has this name; {known}")
         self._leave(Drain(ant))
         return NoteAnswer("drain", [ant])
 
-    def _processes(self, at: float) -> list[str]:
+    def _processes(self) -> list[str]:
         """Return the names of the crawling processes."""
         claims, folder = self._store.claims, folder_of(self._url)
         if claims is not None:
-            return sorted(ants_of(claims, claims.time() or at))
+            return sorted(ants_of(claims, claims.time() or self._clock.now()))
         live = [] if folder is None or not is_held(folder) else read_file(folder)
         return [each.owner for each in live]
 

@@ -18,7 +18,6 @@ from scrapy.exceptions import NotConfigured
 from webfountain.crawl import engine
 from webfountain.crawl.session import Session
 from webfountain.errors import InputError
-from webfountain.history.figures import Figures
 from webfountain.history.live import STALE_S
 
 if TYPE_CHECKING:
@@ -27,7 +26,6 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
 
-    from webfountain.history.live import LiveSnapshot
 
 __all__ = ["MetricsServer"]
 
@@ -77,17 +75,12 @@ class MetricsServer:
             alive = snapshot is None or built is None or built.clock.now() - snapshot.at < STALE_S
             return (200 if alive else 503), "application/json", b'{"alive":true}' if alive else b'{"alive":false}'
         if path == "/metrics":
-            from webfountain.history.exposition import CONTENT_TYPE, exposition  # noqa: PLC0415  0.1 s
+            from webfountain.history.exposition import CONTENT_TYPE, Figures, exposition  # noqa: PLC0415  0.1 s
 
-            name = "" if built is None else built.collection.name
-            return 200, CONTENT_TYPE, exposition([_figures(name, snapshot)])
+            name, live = "" if built is None else built.collection.name, [] if snapshot is None else [snapshot]
+            at = 0.0 if snapshot is None else snapshot.at
+            return 200, CONTENT_TYPE, exposition([Figures(name, available=True, at=at, live=live)])
         return 404, "text/plain", b"/metrics and /healthz are here\n"
-
-
-def _figures(name: str, snapshot: LiveSnapshot | None) -> Figures:
-    if snapshot is None:
-        return Figures(name, available=True, at=0.0)
-    return Figures(name, available=True, at=snapshot.at, live=[snapshot])
 
 
 def _handler(answer: Callable[[str], tuple[int, str, bytes]]) -> type[BaseHTTPRequestHandler]:

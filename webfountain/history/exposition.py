@@ -8,7 +8,7 @@ so the number of series is bounded. The series of a process end with the process
 from __future__ import annotations
 
 from math import inf
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from prometheus_client import generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
     from prometheus_client.core import Metric
 
-    from webfountain.history.figures import Figures
     from webfountain.history.live import LiveSnapshot
 
-__all__ = ["CONTENT_TYPE", "exposition", "family_names"]
+__all__ = ["CONTENT_TYPE", "Figures", "exposition", "family_names"]
 
 CONTENT_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
@@ -71,6 +70,19 @@ _GAUGES: Final[Mapping[str, str]] = {
     "pending_visits": "Fetched pages that are not written yet.",
     "pending_bytes": "Bytes of bodies that are not written yet.",
 }
+
+
+class Figures(NamedTuple):
+    """Figures of one collection at one time, the source of a scrape."""
+
+    collection: str
+    available: bool
+    at: float
+    live: Sequence[LiveSnapshot] = ()
+    freshness: float | None = None
+    failing: int | None = None
+    store_bytes: int | None = None
+    repository_bytes: int | None = None
 
 
 class _Families:

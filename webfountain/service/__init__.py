@@ -6,7 +6,7 @@ Life of a request
 foreign pages or under foreign host names. `roles` define who may do what. An `operation` is a row of the `table`:
 method, path, types of query, body and answer. The `application` routes by it, and `openapi` describes it. A read runs
 in the thread of its `served_store`, which opens the store when it is available and reports when it is not. Errors are
-`problems`. The feeds (`change_feed`, `live_feed`) and `streams` deliver news to waiting clients.
+`problems`. The `feeds` and their `streams` deliver news to waiting clients.
 
 The service reads stores and leaves notes. No part of a crawl depends on it, and no lower room imports it.
 """

@@ -14,17 +14,14 @@ import msgspec
 import xxhash
 from aiohttp import web
 
-from webfountain.history.exposition import CONTENT_TYPE, exposition
-from webfountain.history.figures import Figures
+from webfountain.history.exposition import CONTENT_TYPE, Figures, exposition
 from webfountain.service.answers import CollectionEntry, CollectionsAnswer, HealthAnswer, ReadyAnswer
 from webfountain.service.guards import Guard, add_security_headers, answer_problems
-from webfountain.service.openapi import description
+from webfountain.service.openapi import description, reference_page
 from webfountain.service.operation import Call, Operation
 from webfountain.service.pages.router import PageRouter
 from webfountain.service.problems import ProblemError
-from webfountain.service.reference_page import reference_page
 from webfountain.service.roles import COOKIE, SESSION_S
-from webfountain.service.scrape import figures_of
 from webfountain.service.streams import STREAMS, StreamPlaces
 from webfountain.service.table import OPERATIONS
 from webfountain.service.tail import SharedAnswer
@@ -33,17 +30,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webfountain.api.answers import CopyAnswer
+    from webfountain.api.collection import StoredCollection
     from webfountain.service.roles import Roles
     from webfountain.service.served_store import ServedStore
     from webfountain.service.settings import ServeSettings
 
-__all__ = ["MAX_BODY", "Service"]
+__all__ = ["MAX_BODY", "Service", "figures_of"]
 
 MAX_BODY: Final = 1_000_000
 """Maximum size of a request body, bytes."""
 BODY_S: Final = 10.0
 """Maximum time to receive a body, s."""
 _WORTH_COMPRESSING: Final = 1400
+_RECENT_S: Final = 3600.0
+"""Maximum age of a sample whose disk sizes are reported, s."""
 
 
 class Service:
@@ -188,6 +188,22 @@ class Service:
             secure=scheme == "https",
         )  # fmt: skip
         return response
+
+
+def figures_of(collection: StoredCollection, name: str) -> Figures:
+    """Return the figures of a collection for a scrape, under a name."""
+    status = collection.status()
+    samples = collection.history(since=status.at - _RECENT_S)
+    return Figures(
+        name,
+        available=True,
+        at=status.at,
+        live=collection.live(),
+        freshness=status.freshness,
+        failing=status.failing,
+        store_bytes=samples[-1].store_bytes if samples else None,
+        repository_bytes=samples[-1].repository_bytes if samples else None,
+    )
 
 
 def json_response(request: web.Request, answer: object) -> web.Response:

@@ -17,7 +17,7 @@ from webfountain.api.opening import open_stored
 from webfountain.errors import CursorLost, InputError, RepositoryError, StoreAway, StoreError, WebfountainError
 from webfountain.history.live import EVERY_S
 from webfountain.service.problems import ProblemError
-from webfountain.service.stream_parts import READ, StreamParts
+from webfountain.service.streams import READ, StreamParts
 from webfountain.service.tail import ChangeTail, SharedAnswer
 from webfountain.store.locations import folder_of
 

@@ -19,8 +19,7 @@ from webfountain.api.answers import (
 from webfountain.api.details import LinksAnswer, PlanAnswer, PolicyFileAnswer, RobotsTextAnswer, SectionsAnswer
 from webfountain.api.search import SearchAnswer
 from webfountain.service import answers
-from webfountain.service.change_feed import changes
-from webfountain.service.live_feed import live
+from webfountain.service.feeds import changes, live
 from webfountain.service.operation import NoParameters, Operation
 from webfountain.service.problems import ProblemError
 

@@ -2,10 +2,10 @@
 
 Life of a page
 --------------
-A `view` is a row of the table of pages: path, query, template, and the function that reads what the template shows. The
-`router` checks the role, reads in the thread of the store, and renders. The functions are those of the Python API; no
-page scans a store. `rendering` makes every text of a stranger harmless (`strangers_text`) and lays out times, numbers
-and links. `charts` are drawn as SVG, each beside a table of its numbers; `word_diff` marks the changed words of a diff.
+`views` is the table of pages: path, query, template, and the function that reads what the template shows. The `router`
+checks the role, reads in the thread of the store, and renders. The functions use the Python API, and none of them scans
+a store. `rendering` makes every text of a stranger harmless (`strangers_text`) and lays out times, numbers and links.
+`charts` are drawn as SVG, each beside a table of its numbers. `word_diff` marks the changed words of a diff.
 
 A page needs no script. If scripts are allowed, `assets/live.js` follows the live snapshots and updates the figures
 that change.

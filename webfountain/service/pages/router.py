@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
     from webfountain.service.guards import Guard
-    from webfountain.service.pages.view import View
+    from webfountain.service.pages.views import View
     from webfountain.service.served_store import ServedStore
 
 __all__ = ["ASSETS", "PAGE_HEADERS", "PageRouter"]

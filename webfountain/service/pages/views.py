@@ -1,12 +1,24 @@
-"""The table of pages of a collection."""
+"""The table of pages of a collection; a view is one row of it."""
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from webfountain.service.operation import NoParameters
 from webfountain.service.pages.change_pages import ChangesPageQuery, changes_page
-from webfountain.service.pages.machine_pages import DrainForm, ants_page, checks_page, drain_ant
+from webfountain.service.pages.operator_pages import (
+    DrainForm,
+    NowForm,
+    PolicyForm,
+    ants_page,
+    checks_page,
+    drain_ant,
+    edit_policy,
+    now_page,
+    plan_page,
+    policy_page,
+    send_now,
+)
 from webfountain.service.pages.overview import OverviewForm, OverviewQuery, overview, set_pause
 from webfountain.service.pages.page_pages import (
     ComparePageQuery,
@@ -30,18 +42,35 @@ from webfountain.service.pages.site_pages import (
     site_page,
     sites_page,
 )
-from webfountain.service.pages.steering_pages import (
-    NowForm,
-    PolicyForm,
-    edit_policy,
-    now_page,
-    plan_page,
-    policy_page,
-    send_now,
-)
-from webfountain.service.pages.view import View
 
-__all__ = ["VIEWS"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    import msgspec
+
+    from webfountain.api.collection import StoredCollection
+
+__all__ = ["VIEWS", "View"]
+
+
+class View(NamedTuple):
+    """A page of a collection: its path below the collection's, and the function that reads what it shows."""
+
+    name: str
+    """Name of the template, and of the page in the navigation."""
+    path: str
+    title: str
+    read: Callable[[StoredCollection, Any], Mapping[str, Any]]
+    """Function that reads the values of the template from the open collection and the query."""
+    query: type[msgspec.Struct] = NoParameters
+    form: type[msgspec.Struct] | None = None
+    """Type of the form that an operator sends to the page."""
+    act: Callable[[StoredCollection, Any], Mapping[str, Any]] | None = None
+    """Function that carries out the form, and returns more values for the template."""
+    in_menu: bool = True
+    is_shared: bool = False
+    """True if viewers at the same time share what is read: the page moves, so many keep it open."""
+
 
 VIEWS: Final = (
     View("overview", "", "Overview", overview, OverviewQuery, OverviewForm, set_pause, is_shared=True),

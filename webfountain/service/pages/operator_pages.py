@@ -1,13 +1,14 @@
-"""The values for the pages with which an operator controls a crawl: the plan, the policy file, URLs to fetch now."""
+"""The values for the pages of the operator: plan, policy file, URLs to fetch now, crawling processes, disks."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
 import msgspec
 from msgspec import Meta
 
 from webfountain.errors import InputError, PolicyError
+from webfountain.history.live import STALE_S
 from webfountain.report.plurals import counted
 from webfountain.service.answers import MAX_POLICY
 from webfountain.service.pages.charts import Series, lines
@@ -18,7 +19,22 @@ if TYPE_CHECKING:
     from webfountain.api.collection import StoredCollection
     from webfountain.service.operation import NoParameters
 
-__all__ = ["NowForm", "PolicyForm", "edit_policy", "now_page", "plan_page", "policy_page", "send_now"]
+__all__ = [
+    "DrainForm",
+    "NowForm",
+    "PolicyForm",
+    "ants_page",
+    "checks_page",
+    "drain_ant",
+    "edit_policy",
+    "now_page",
+    "plan_page",
+    "policy_page",
+    "send_now",
+]
+
+_DISK_SPAN_S: Final = 30 * 86400.0
+"""Length of the chart of disk sizes, s."""
 
 
 class PolicyForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,6 +50,13 @@ class NowForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     urls: Annotated[str, Meta(max_length=900_000)]
     act: Literal["check", "send"]
+
+
+class DrainForm(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The button that tells a crawling process to give up its sites and end."""
+
+    drain: Annotated[str, Meta(min_length=1, max_length=200)]
+    sure: Literal["yes"]
 
 
 def plan_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
@@ -102,6 +125,42 @@ def send_now(collection: StoredCollection, form: NowForm) -> Mapping[str, Any]:
     return {
         "done": f"{sent} sent. Each is fetched as soon as politeness allows.",
         "sent": answer,
+    }
+
+
+def drain_ant(collection: StoredCollection, form: DrainForm) -> Mapping[str, Any]:
+    """Tell a crawling process to give up its sites and end."""
+    collection.drain(form.drain)
+    return {"done": f"The process {form.drain} gives up its sites and ends."}
+
+
+def ants_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
+    """Return the values for the page about the crawling processes."""
+    status = collection.status()
+    return {
+        "status": status,
+        "live": [(each, status.at - each.at < STALE_S) for each in collection.live()],
+    }
+
+
+def checks_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, Any]:
+    """Return the values for the page about disks and damage."""
+    status = collection.status()
+    hours = collection.history("hour", since=status.at - _DISK_SPAN_S)
+    minutes = collection.history(since=status.at - 3600.0)
+    times = [each.at for each in hours]
+    series = [
+        Series("store", [each.store_bytes for each in hours]),
+        Series("copies", [each.repository_bytes for each in hours]),
+    ]
+    samples = minutes or hours
+    newest = samples[-1] if samples else None
+    return {
+        "status": status,
+        "newest": newest,
+        "last": collection.details.last_check(),
+        "hours": hours[-48:],
+        "chart": lines("Bytes on disk over time", times, series),
     }
 
 

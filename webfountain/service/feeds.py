@@ -1,13 +1,13 @@
-"""The change log as a feed, by poll, long poll or server-sent events."""
+"""The feeds: the change log and the live snapshots, by poll or as server-sent events. Viewers share what is read."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import TYPE_CHECKING, Final
 
-from webfountain.service.answers import ChangesPart
-from webfountain.service.stream_parts import READ, ChangeFilter
-from webfountain.service.streams import send_stream
+from webfountain.history.live import EVERY_S
+from webfountain.service.answers import ChangesPart, LivePart
+from webfountain.service.streams import READ, ChangeFilter, event, send_stream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from webfountain.service.operation import Call
     from webfountain.service.served_store import ServedStore
 
-__all__ = ["changes"]
+__all__ = ["changes", "live"]
 
 _STREAM_WAIT_S: Final = 5.0
 """Maximum wait of a stream for news, s. It then checks whether a comment is due."""
@@ -43,6 +43,14 @@ async def changes(call: Call) -> object:
             after = part.next
             part = await store.call(lambda collection, after=after: _part(collection, after, query, wanted))  # type: ignore[misc]
     return part
+
+
+async def live(call: Call) -> object:
+    """Answer with the last snapshots, or with a stream of them."""
+    assert call.store is not None
+    if call.query.feed == "sse":
+        return await send_stream(call.request, _snapshots(call.store))
+    return LivePart(await call.store.live.get())
 
 
 def _begin(collection: StoredCollection, since: str, after: float | None, *, at_end: bool) -> str | None:
@@ -71,3 +79,12 @@ async def _stream(store: ServedStore, cursor: str, wanted: ChangeFilter) -> Asyn
         if end == cursor:
             await store.tail.wait_beyond(cursor, _STREAM_WAIT_S)
         cursor = end
+
+
+async def _snapshots(store: ServedStore) -> AsyncIterator[bytes]:
+    last: object = None
+    while True:
+        found = await store.live.get()
+        yield b"" if found == last else event("live", LivePart(found))
+        last = found
+        await asyncio.sleep(EVERY_S)
