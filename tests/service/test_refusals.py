@@ -12,7 +12,7 @@ import aiohttp
 import pytest
 
 from tests.api.crawled import SITES, ServiceClient, crawled_store, served
-from webfountain.service import application, server
+from webfountain.service import application, messages, server
 from webfountain.service.streams import StreamPlaces
 
 if TYPE_CHECKING:
@@ -193,7 +193,7 @@ def test_the_printed_address_opens_one_session(url: str) -> None:
 
 
 def test_a_slow_body_is_not_waited_for(url: str, tokens: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(application, "BODY_S", 0.2)
+    monkeypatch.setattr(messages, "BODY_S", 0.2)
 
     async def run() -> None:
         async with served(url, tokens=tokens) as service:

@@ -7,16 +7,15 @@ field. Answers are JSON with an ETag, compressed when large enough.
 from __future__ import annotations
 
 import asyncio
-import gzip
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-import xxhash
 from aiohttp import web
 
 from webfountain.history.exposition import CONTENT_TYPE, Figures, exposition
 from webfountain.service.answers import CollectionEntry, CollectionsAnswer, HealthAnswer, ReadyAnswer
 from webfountain.service.guards import Guard, add_security_headers, answer_problems
+from webfountain.service.messages import fields_of, packed_response, received
 from webfountain.service.openapi import description, reference_page
 from webfountain.service.operation import Call, Operation
 from webfountain.service.pages.router import PageRouter
@@ -39,9 +38,6 @@ __all__ = ["MAX_BODY", "Service", "figures_of"]
 
 MAX_BODY: Final = 1_000_000
 """Maximum size of a request body, bytes."""
-BODY_S: Final = 10.0
-"""Maximum time to receive a body, s."""
-_WORTH_COMPRESSING: Final = 1400
 _RECENT_S: Final = 3600.0
 """Maximum age of a sample whose disk sizes are reported, s."""
 
@@ -96,7 +92,7 @@ class Service:
         async def handle(request: web.Request) -> web.StreamResponse:
             self._guard.check(request, each.role)
             store = self._store(request) if "{collection}" in each.path else None
-            query = _query(request, each.query)
+            query = fields_of(request.query, each.query)
             body = None if each.body is None else await _body(request, each.body)
             answer = await self._answer(each, Call(request, store, query, body))
             if isinstance(answer, web.StreamResponse):
@@ -207,16 +203,8 @@ def figures_of(collection: StoredCollection, name: str) -> Figures:
 
 
 def json_response(request: web.Request, answer: object) -> web.Response:
-    """Return an answer as JSON, or status 304 if the client already has it."""
-    body = msgspec.json.encode(answer, enc_hook=_plain)
-    tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
-    headers = {"ETag": tag, "Vary": "Accept-Encoding, Authorization, Cookie"}
-    if request.method == "GET" and tag in request.headers.get("If-None-Match", ""):
-        return web.Response(status=304, headers=headers)
-    if len(body) >= _WORTH_COMPRESSING and "gzip" in request.headers.get("Accept-Encoding", ""):
-        body = gzip.compress(body, 3)
-        headers["Content-Encoding"] = "gzip"
-    return web.Response(body=body, content_type="application/json", headers=headers)
+    """Return an answer as JSON."""
+    return packed_response(request, msgspec.json.encode(answer, enc_hook=_plain), "application/json", {})
 
 
 def _attachment(copy: CopyAnswer) -> web.Response:
@@ -230,24 +218,10 @@ def _attachment(copy: CopyAnswer) -> web.Response:
     return web.Response(body=copy.body, content_type="application/octet-stream", headers=headers)
 
 
-def _query(request: web.Request, kind: type[msgspec.Struct]) -> Any:
-    given = request.query
-    if len(given) != len(set(given)):
-        raise ProblemError(400, "input", "a query parameter is given twice")
-    try:
-        return msgspec.convert(dict(given), kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise ProblemError(400, "input", f"query: {error}") from None
-
-
 async def _body(request: web.Request, kind: type[msgspec.Struct]) -> Any:
     if request.content_type != "application/json":
         raise ProblemError(415, "media-type", "send application/json")
-    try:
-        async with asyncio.timeout(BODY_S):
-            data = await request.read()
-    except TimeoutError:
-        raise ProblemError(408, "too-slow", f"the body took longer than {BODY_S:.0f} s") from None
+    data = await received(request.read())
     try:
         return msgspec.json.decode(data, type=kind)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import gzip
 from functools import cache, partial
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
@@ -15,6 +14,7 @@ from aiohttp import web
 
 from webfountain import __version__
 from webfountain.errors import InputError
+from webfountain.service.messages import fields_of, packed_response, received
 from webfountain.service.pages.overview import summary_of
 from webfountain.service.pages.rendering import environment
 from webfountain.service.pages.reports import MAX_ROWS, TABLES, ReportQuery, as_csv, report_part
@@ -42,8 +42,6 @@ ASSETS: Final = {"style.css": "text/css", "live.js": "text/javascript", "icon.sv
 SHARED_S: Final = 3.0
 """Time for which viewers of a page that moves share what was read, s."""
 _MENU: Final = tuple((each.path, each.title, each.name) for each in VIEWS if each.in_menu)
-_WORTH_COMPRESSING: Final = 1400
-_FORM_S: Final = 10.0
 
 
 class PageRouter:
@@ -101,11 +99,11 @@ class PageRouter:
         async def handle(request: web.Request) -> web.StreamResponse:
             self._guard.check(request, "operate" if request.method == "POST" else "read")
             store = self._store(request)
-            query = _converted(_single(request.query), view.query)
+            query = fields_of(request.query, view.query)
             form = None
             if request.method == "POST":
                 assert view.form is not None
-                form = _converted(await _form(request), view.form)
+                form = fields_of(await _form(request), view.form)
             if form is None and view.is_shared:
                 values = await self._shared_values(store, view, query)
             else:
@@ -127,7 +125,7 @@ class PageRouter:
     async def _table(self, request: web.Request) -> web.StreamResponse:
         """Send a whole table in parts."""
         self._guard.check(request, "read")
-        store, query = self._store(request), _converted(_single(request.query), ReportQuery)
+        store, query = self._store(request), fields_of(request.query, ReportQuery)
         table = request.match_info["table"]
         if table not in TABLES:
             raise ProblemError(404, "unknown-table", f"there is no such table (there are: {', '.join(TABLES)})")
@@ -156,7 +154,7 @@ class PageRouter:
         if name not in ASSETS:
             raise ProblemError(404, "http", "there is no such file")
         headers = {"Cache-Control": "public, max-age=31536000, immutable"} if request.query.get("v") else {}
-        return _response(request, _asset(name), ASSETS[name], headers)
+        return packed_response(request, _asset(name), ASSETS[name], headers, charset="utf-8")
 
     def _store(self, request: web.Request) -> ServedStore:
         found = self._stores.get(request.match_info["collection"])
@@ -182,7 +180,8 @@ class PageRouter:
             "several": len(self._stores) > 1,
         }
         text = environment().get_template(f"{name}.html").render(shared | dict(values))
-        response = _response(request, text.encode("utf-8", "replace"), "text/html", PAGE_HEADERS)
+        body = text.encode("utf-8", "replace")
+        response = packed_response(request, body, "text/html", PAGE_HEADERS, charset="utf-8")
         if response.status == 200:
             response.set_status(status)
         return response
@@ -207,18 +206,6 @@ def _values(collection: Any, view: View, query: Any, form: Any) -> Mapping[str, 
     return {**view.read(collection, query), **done}
 
 
-def _response(request: web.Request, body: bytes, kind: str, headers: Mapping[str, str]) -> web.Response:
-    """Return a body, compressed, or status 304 if the client already has it."""
-    tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
-    more = {**headers, "ETag": tag, "Vary": "Accept-Encoding, Authorization, Cookie"}
-    if request.method == "GET" and tag in request.headers.get("If-None-Match", ""):
-        return web.Response(status=304, headers=more)
-    if len(body) >= _WORTH_COMPRESSING and "gzip" in request.headers.get("Accept-Encoding", ""):
-        body = gzip.compress(body, 3)
-        more["Content-Encoding"] = "gzip"
-    return web.Response(body=body, content_type=kind, charset="utf-8", headers=more)
-
-
 def _encoded(rows: list[dict[str, Any]], form: str, *, is_first: bool) -> bytes:
     if form == "csv":
         return as_csv(rows, with_head=is_first).encode("utf-8", "replace")
@@ -226,27 +213,10 @@ def _encoded(rows: list[dict[str, Any]], form: str, *, is_first: bool) -> bytes:
     return (b"[" if is_first and rows else b",\n" if rows else b"") + lines
 
 
-def _single(given: Any) -> dict[str, Any]:
-    if len(given) != len(set(given)):
-        raise ProblemError(400, "input", "a parameter is given twice")
-    return dict(given)
-
-
-def _converted(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
-    try:
-        return msgspec.convert(given, kind, strict=False)
-    except msgspec.ValidationError as error:
-        raise ProblemError(400, "input", str(error)) from None
-
-
-async def _form(request: web.Request) -> dict[str, Any]:
+async def _form(request: web.Request) -> Mapping[str, Any]:
     if request.content_type != "application/x-www-form-urlencoded":
         raise ProblemError(415, "media-type", "send a form")
-    try:
-        async with asyncio.timeout(_FORM_S):
-            return _single(await request.post())
-    except TimeoutError:
-        raise ProblemError(408, "too-slow", f"the form took longer than {_FORM_S:.0f} s") from None
+    return await received(request.post())
 
 
 @cache

@@ -1,0 +1,61 @@
+"""What REST and pages do alike with requests and responses: typed fields, bounded waiting, compression, ETags."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import msgspec
+import xxhash
+from aiohttp import web
+
+from webfountain.service.problems import ProblemError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Mapping
+
+__all__ = ["BODY_S", "fields_of", "packed_response", "received"]
+
+BODY_S: Final = 10.0
+"""Maximum time to receive a body, s."""
+_WORTH_COMPRESSING: Final = 1400
+_T = TypeVar("_T")
+
+
+def fields_of(given: Mapping[str, Any], kind: type[msgspec.Struct]) -> Any:
+    """Return the fields of a query or a form as their type. Raise ProblemError for a wrong or repeated field."""
+    if len(given) != len(set(given)):
+        raise ProblemError(400, "input", "a parameter is given twice")
+    try:
+        return msgspec.convert(dict(given), kind, strict=False)
+    except msgspec.ValidationError as error:
+        raise ProblemError(400, "input", str(error)) from None
+
+
+async def received(body: Awaitable[_T]) -> _T:
+    """Return a body once it has arrived. Raise ProblemError if that takes too long."""
+    try:
+        async with asyncio.timeout(BODY_S):
+            return await body
+    except TimeoutError:
+        raise ProblemError(408, "too-slow", f"the body took longer than {BODY_S:.0f} s") from None
+
+
+def packed_response(
+    request: web.Request,
+    body: bytes,
+    kind: str,
+    *,
+    charset: str | None = None,
+    headers: Mapping[str, str] | None = None,
+) -> web.Response:
+    """Return a body, compressed if that is worth it, or status 304 if the client already has it."""
+    tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
+    more = {**headers, "ETag": tag, "Vary": "Accept-Encoding, Authorization, Cookie"}
+    if request.method == "GET" and tag in request.headers.get("If-None-Match", ""):
+        return web.Response(status=304, headers=more)
+    if len(body) >= _WORTH_COMPRESSING and "gzip" in request.headers.get("Accept-Encoding", ""):
+        body = gzip.compress(body, 3)
+        more["Content-Encoding"] = "gzip"
+    return web.Response(body=body, content_type=kind, charset=charset, headers=more)
