@@ -373,6 +373,20 @@ def test_the_versions_of_a_page_are_read_from_the_newest_back(tmp_path: Path) ->
     reader.close()
 
 
+def test_a_version_can_be_read_in_part(tmp_path: Path) -> None:
+    """A list of versions shows titles and sizes, and must not cost more where pages are large."""
+    bodies = [os.urandom(50_000), b"small"]
+    with closing(Repository(tmp_path, rules=RepositoryTable(keep="all"))) as repository:
+        (old,) = repository.write([capture(url_of(0), bodies[0], at=1.0)])
+        (new,) = repository.write([capture(url_of(0), bodies[1], at=2.0, before=old)])
+    assert new is not None
+    found = list(Pages(tmp_path).versions(new, url_of(0), most=2000))
+    assert [(each.at, each.status, each.size) for each in found] == [(2.0, 200, 5), (1.0, 200, 50_000)]
+    assert found[0].body == bodies[1]
+    assert 1000 < len(found[1].body) < 2000
+    assert bodies[0].startswith(found[1].body)
+
+
 def test_versions_end_where_the_older_copies_are_gone(tmp_path: Path) -> None:
     repository = Repository(tmp_path, rotate_bytes=1)
     (old,) = repository.write([capture(url_of(0), b"old", at=1.0)])

@@ -43,7 +43,7 @@ from webfountain.history.sample import outcome_counts
 from webfountain.policy.collection_file import parse_collection
 from webfountain.records import STATES
 from webfountain.report import pages as report_pages
-from webfountain.report.copy import cat, versions
+from webfountain.report.copy import cat, version_beginnings
 from webfountain.report.policy_check import described, effect_on
 from webfountain.report.status import status
 from webfountain.report.store_reading import link_log, places_of
@@ -200,9 +200,9 @@ class StoredCollection(CollectionNotes):
 
         With `repository.keep = "all"` each change is kept, otherwise only the newest copy for long.
         """
-        found = islice(versions(self._store, self._copies(), url), _bounded(limit))
+        found = islice(version_beginnings(self._store, self._copies(), url), _bounded(limit))
         titles = TextForm("html")  # the text itself is not needed, and takes three times as long
-        return [VersionAnswer(each.at, each.status, len(each.body), text_of_copy(each, titles).title) for each in found]
+        return [VersionAnswer(each.at, each.status, each.size, text_of_copy(each, titles).title) for each in found]
 
     def compare(self, url: str, *, old: float, new: float) -> ComparisonAnswer:
         """Return the difference between the texts of two versions of a page. It raises the errors of `copy`."""

@@ -11,14 +11,17 @@ from webfountain.urls import canonical, fingerprint, site_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from webfountain.records import Copy
     from webfountain.repository.repository import Pages
     from webfountain.repository.warc_reader import StoredCopy
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["MAX_VERSIONS", "cat", "versions"]
+__all__ = ["MAX_VERSIONS", "cat", "version_beginnings"]
 
 MAX_VERSIONS: Final = 100
 """Number of versions of a page that are read. The oldest ones are left out."""
+_BEGINNING_BYTES: Final = 32_768
+"""Number of bytes of a version that are read for a list of versions: response headers, and a title as a rule."""
 
 
 def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | None = None) -> StoredCopy:
@@ -31,14 +34,38 @@ def cat(store: FrontierStore, repository: Pages, url: str, *, fetched: float | N
     RepositoryError
         if the copy cannot be read.
     """
-    found = next((each for each in versions(store, repository, url) if fetched in (None, each.at)), None)
-    if found is None:
+    name, newest = _newest(store, url)
+    place = newest if fetched is None else _place(repository, name, newest, fetched)
+    if place is None:
         raise InputError(f"{url}: no version that was fetched at {fetched} is kept")
-    return found
+    return repository.read(place, name)
 
 
-def versions(store: FrontierStore, repository: Pages, url: str) -> Iterator[StoredCopy]:
-    """Return the kept versions of a page, the newest first, at most MAX_VERSIONS. It raises the errors of `cat`."""
+def version_beginnings(store: FrontierStore, repository: Pages, url: str) -> Iterator[StoredCopy]:
+    """Return the beginnings of the kept versions of a page, the newest first, at most MAX_VERSIONS.
+
+    A version costs the same however large it is. It raises the errors of `cat`.
+    """
+    name, newest = _newest(store, url)
+    return _beginnings(repository, name, newest)
+
+
+def _beginnings(repository: Pages, name: str, newest: Copy) -> Iterator[StoredCopy]:
+    return islice(repository.versions(newest, name, most=_BEGINNING_BYTES), MAX_VERSIONS)
+
+
+def _place(repository: Pages, name: str, newest: Copy, fetched: float) -> Copy | None:
+    """Return the location of the version that was fetched at a time, or None."""
+    place: Copy | None = newest
+    for each in _beginnings(repository, name, newest):
+        if each.at == fetched:
+            return place
+        place = each.before
+    return None
+
+
+def _newest(store: FrontierStore, url: str) -> tuple[str, Copy]:
+    """Return the canonical URL of a page, and the location of its newest copy."""
     name = canonical(url)
     record = store.pages.get(site_of(name), fingerprint(name))
     if record is None:
@@ -46,4 +73,4 @@ def versions(store: FrontierStore, repository: Pages, url: str) -> Iterator[Stor
     if record.copy is None:
         why = f"; its last error was {record.error}" if record.error else ""
         raise InputError(f"{name} is known ({record.state}) but has no copy{why}")
-    return islice(repository.versions(record.copy, name), MAX_VERSIONS)
+    return name, record.copy

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Final
 from webfountain.errors import RepositoryError
 from webfountain.records import Copy
 from webfountain.repository.index import rows_of
-from webfountain.repository.warc_reader import HEAD_BYTES, Record, parse_head, parse_record
+from webfountain.repository.warc_reader import HEAD_BYTES, Record, parse_beginning, parse_head, parse_record
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -112,10 +112,16 @@ class Folder:
         except (RepositoryError, OSError):
             return False
 
-    def record(self, copy: Copy) -> Record:
-        """Return one whole record. Raise RepositoryError as `member` does, or if the record is damaged."""
+    def record(self, copy: Copy, *, most: int | None = None) -> Record:
+        """Return one whole record, or the first `most` bytes of it. Raise RepositoryError as `member` does, or if the
+        record is damaged.
+        """
         try:
-            return parse_record(self.member(copy))
+            if most is None:
+                return parse_record(self.member(copy))
+            place = self.place(copy)
+            beginning = self.copy(place.file, place.offset, min(place.length, most))
+            return parse_beginning(self.member(beginning), most)
         except RepositoryError as error:
             raise RepositoryError(f"{self.directory}, file {copy.file}, offset {copy.offset}: {error}") from None
 

@@ -59,8 +59,10 @@ class Pages:
         self._places = places or {}
         self._folders: dict[int, Folder] = {}
 
-    def read(self, copy: Copy, url: str) -> StoredCopy:
+    def read(self, copy: Copy, url: str, *, most: int | None = None) -> StoredCopy:
         """Return the copy of the page `url`: the response, and its body after content decoding.
+
+        With `most`, a large record is read only so far (bytes), and the body is its beginning.
 
         Raises
         ------
@@ -73,19 +75,20 @@ class Pages:
             raise RepositoryError(
                 f"the copy of {url} is with ant {copy.repository}, at {where}, and not in {self._directory}"
             )
-        return _read(folder, copy, url)
+        return _read(folder, copy, url, most)
 
-    def versions(self, copy: Copy, url: str) -> Iterator[StoredCopy]:
-        """Yield the copies of the page `url` that still exist, the newest first, beginning at `copy`.
+    def versions(self, copy: Copy, url: str, *, most: int | None = None) -> Iterator[StoredCopy]:
+        """Yield the copies of the page `url` that still exist, the newest first, beginning at `copy`. For `most` see
+        `read`.
 
         Each copy names the one before it. With `keep = "newest"` the older ones disappear with time. Only the newest
         copy raises RepositoryError, as in `read`.
         """
-        found = self.read(copy, url)
+        found = self.read(copy, url, most=most)
         yield found
         while found.before is not None:
             try:
-                older = self.read(found.before, url)
+                older = self.read(found.before, url, most=most)
             except RepositoryError:
                 return
             if older.at >= found.at:  # a damaged record could lead back to itself
@@ -301,10 +304,10 @@ class IdleFolders:
         return ErasureResult(records, files)
 
 
-def _read(folder: Folder, copy: Copy, url: str) -> StoredCopy:
+def _read(folder: Folder, copy: Copy, url: str, most: int | None = None) -> StoredCopy:
     """Return a copy after checking that its record belongs to this page: after a loss, a location may contain another
     page's record."""
-    found = stored(folder.record(copy))
+    found = stored(folder.record(copy, most=most))
     if found.url != target_uri(url):
         raise RepositoryError(
             f"{folder.directory}, file {copy.file}, offset {copy.offset}: the record is of {found.url}, not of {url}"

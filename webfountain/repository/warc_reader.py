@@ -22,6 +22,7 @@ __all__ = [
     "GzipError",
     "Record",
     "StoredCopy",
+    "parse_beginning",
     "parse_head",
     "parse_record",
     "parse_unpacked",
@@ -66,6 +67,8 @@ class StoredCopy(msgspec.Struct, frozen=True):
     body: bytes
     before: Copy | None = None
     """Location of the copy that this one superseded. None for the first one, and in records of older versions."""
+    size: int = 0
+    """Bytes of the whole body. `body` is only its beginning if only the beginning was read."""
 
 
 def parse_head(data: bytes) -> Record:
@@ -84,6 +87,20 @@ def parse_head(data: bytes) -> Record:
     if not end:
         raise ValueError("the header of a WARC record is cut")
     return Record(_warc_headers(head), b"")
+
+
+def parse_beginning(data: bytes, most: int) -> Record:
+    """Return the beginning of a record: its header, and the block up to `most` bytes of the whole.
+
+    `data` begins with its gzip member, and may be cut. Raise RepositoryError as `parse_record` does.
+    """
+    try:
+        unpacked = isal_zlib.decompressobj(GZIP).decompress(data, most)
+        head, _, block = unpacked.partition(b"\r\n\r\n")
+        headers = _warc_headers(head)
+        return Record(headers, block[: int(headers["content-length"])])
+    except (GzipError, ValueError, KeyError) as error:
+        raise RepositoryError(f"a record is damaged: {error}") from None
 
 
 def parse_record(data: bytes) -> Record:
@@ -128,9 +145,10 @@ def stored(record: Record) -> StoredCopy:
     try:
         status, headers = _answer(head)
         at = datetime.fromisoformat(record.headers["warc-date"]).timestamp()
+        size = int(record.headers["content-length"]) - len(record.block) + len(body)
     except (ValueError, KeyError, IndexError) as error:
         raise RepositoryError(f"the response record of {record.url} is damaged: {error}") from None
-    return StoredCopy(record.url, at, status, headers, body, _before(record))
+    return StoredCopy(record.url, at, status, headers, body, _before(record), size)
 
 
 def _before(record: Record) -> Copy | None:
