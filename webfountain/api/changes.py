@@ -71,6 +71,11 @@ class PageChange(msgspec.Struct, frozen=True, dict=True, tag_field="verdict", ta
     words: tuple[str, ...] = ()
     """The changed blocks with their changed words marked: ``[-old-]{+new+}``."""
 
+    @property
+    def verdict(self) -> str:
+        """Return the verdict as a word: `new`, `changed` and so on."""
+        return str(self.__struct_config__.tag)
+
     def done(self) -> Awaitable[None]:
         """Store this entry as the reader's place. With an async collection, await the result.
 

@@ -204,6 +204,8 @@ class ChangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """`long` waits up to `wait` seconds for a change. `sse` is a stream of server-sent events."""
     site: Annotated[str, Meta(max_length=2000, description="Only changes of this site.")] = ""
     verdict: Annotated[str, Meta(max_length=200, description="Only these verdicts, separated by commas.")] = ""
+    prefix: Annotated[str, Meta(max_length=2000, description="Only changes of URLs with this beginning.")] = ""
+    least: Annotated[int, Meta(ge=0, le=100, description="Only changes of at least so many percent of the text.")] = 0
     limit: Limit = 100
     wait: Annotated[float, Meta(ge=0, le=60, description="Maximum wait of a long poll, s.")] = 30.0
 

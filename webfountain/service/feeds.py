@@ -27,7 +27,7 @@ async def changes(call: Call) -> object:
     """Answer a poll, a long poll or a stream."""
     store, query = call.store, call.query
     assert store is not None
-    wanted = ChangeFilter.of(query)
+    wanted = ChangeFilter.of(query.site, query.prefix, query.verdict, query.least)
     since = query.since or call.request.headers.get("Last-Event-ID", "")
     if query.feed == "sse":
         cursor = await store.call(lambda collection: _begin(collection, since, query.after, at_end=True))

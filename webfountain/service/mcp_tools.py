@@ -121,7 +121,7 @@ def _changes(collection: StoredCollection, *, cursor: str, hours: float, site: s
     end = wanted[-1].cursor if cut else found[-1].cursor if found else since
     items = [
         {
-            "verdict": str(each.__struct_config__.tag),
+            "verdict": each.verdict,
             "time": each.time,
             "resemblance": each.resemblance,
             "untrusted": {

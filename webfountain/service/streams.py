@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from webfountain.api.changes import PageChange
-    from webfountain.service.answers import ChangesQuery
+    from webfountain.records import Change
 
 __all__ = ["MAX_STREAMS", "READ", "STREAMS", "ChangeFilter", "StreamParts", "StreamPlaces", "event", "send_stream"]
 
@@ -96,24 +96,33 @@ async def _write(response: web.StreamResponse, data: bytes) -> None:
 
 
 class ChangeFilter(NamedTuple):
-    """Filter of entries by site and verdicts. An empty field accepts all."""
+    """Filter of entries. An empty field accepts all."""
 
-    site: str
-    verdicts: frozenset[str]
+    site: str = ""
+    prefix: str = ""
+    """Beginning of the URL."""
+    verdicts: frozenset[str] = frozenset()
+    least: int = 0
+    """Share of the text that changed, at least so many percent. Without a comparison, the share counts as 0."""
 
     @classmethod
-    def of(cls, query: ChangesQuery) -> ChangeFilter:
-        """Return the filter of a query. Raise InputError for an invalid verdict."""
-        words = [word.strip() for word in query.verdict.split(",") if word.strip()]
+    def of(cls, site: str, prefix: str, verdicts: str, least: int = 0) -> ChangeFilter:
+        """Return a filter by verdicts that are separated by commas. Raise InputError for an invalid verdict."""
+        words = [word.strip() for word in verdicts.split(",") if word.strip()]
         for word in words:
             if not word.isalpha():
                 raise InputError(f"verdict {word!r}: is not a verdict (allowed: new, changed, minor, gone and others)")
-        return cls(query.site, frozenset(words))
+        return cls(site, prefix, frozenset(words), least)
 
-    def lets(self, change: PageChange) -> bool:
+    def lets(self, change: Change | PageChange) -> bool:
         """Return whether the filter accepts an entry."""
-        is_of_site = not self.site or change.site == self.site
-        return is_of_site and (not self.verdicts or verdict_of(change) in self.verdicts)
+        share = 0.0 if change.resemblance is None else 1.0 - change.resemblance
+        return (
+            (not self.site or change.site == self.site)
+            and (not self.prefix or change.url.startswith(self.prefix))
+            and (not self.verdicts or change.verdict in self.verdicts)
+            and (not self.least or share * 100 >= self.least)
+        )
 
 
 class StreamParts:
@@ -142,12 +151,5 @@ class StreamParts:
 
     async def _encoded(self, cursor: str, wanted: ChangeFilter) -> tuple[bytes, str]:
         found = await self._read(cursor)
-        events = [
-            event(str(each.__struct_config__.tag), each, cursor=each.cursor) for each in found if wanted.lets(each)
-        ]
+        events = [event(each.verdict, each, cursor=each.cursor) for each in found if wanted.lets(each)]
         return b"".join(events), found[-1].cursor if found else cursor
-
-
-def verdict_of(change: PageChange) -> str:
-    """Return the verdict of an entry as in its JSON."""
-    return str(change.__struct_config__.tag)

@@ -269,6 +269,25 @@ def test_a_filtered_page_offers_the_filtered_table(plain: str) -> None:
     ask(plain, questions)
 
 
+def test_filtered_changes_and_sorted_sites_offer_the_same_as_tables(plain: str) -> None:
+    async def questions(service: ServiceClient) -> None:
+        async def table(path: str) -> list[dict[str, Any]]:
+            links = LexborHTMLParser(await page(service, f"{ONE}/{path}")).css(".save a")
+            async with service.client.get(service.address + str(links[-1].attributes["href"])) as response:
+                rows: list[dict[str, Any]] = await response.json()
+                return rows
+
+        whole, gone = await table("changes"), await table(f"changes?verdict=gone&prefix={SITES[0]}/&before=1&view=side")
+        assert gone == [row for row in whole if row["verdict"] == "gone" and row["site"] == SITES[0]]
+        assert 0 < len(gone) < len(whole)
+        assert [row for row in whole if row["site"] == SITES[1]] == await table(f"changes?site={SITES[1]}")
+        assert await table("changes?least=100") == []
+        assert len(await table("sites")) == len(await table("sites?sort=changed")) == 2
+        assert await table("sites?only=failing") == []
+
+    ask(plain, questions)
+
+
 def test_a_search_by_day_offers_the_table_of_these_days(tmp_path: Path, plain: str) -> None:
     folder = tmp_path / "store"
     shutil.copytree(plain.removeprefix("rocksdb://"), folder)

@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Meta
 
 from webfountain.service.pages.word_diff import WordBudget, diff_rows
+from webfountain.service.streams import ChangeFilter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,15 +42,10 @@ class ChangesPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Only changes of at least this share of the text, percent."""
     view: Literal["inline", "side"] = "inline"
 
-    def lets(self, entry: Change) -> bool:
-        """Return whether the filters accept an entry."""
-        share = 0.0 if entry.resemblance is None else 1.0 - entry.resemblance
-        return (
-            (not self.site or entry.site == self.site)
-            and (not self.prefix or entry.url.startswith(self.prefix))
-            and (not self.verdict or entry.verdict == self.verdict)
-            and (not self.least or share * 100 >= int(self.least))
-        )
+    @property
+    def filter(self) -> ChangeFilter:
+        """The filter that the fields describe. Raise InputError for an invalid verdict."""
+        return ChangeFilter.of(self.site, self.prefix, self.verdict, int(self.least or 0))
 
 
 class ChangeItem(NamedTuple):
@@ -81,10 +77,11 @@ def items_of(
     """Return the newest entries before a time that the filters accept, and the time from which to continue, None at
     the end."""
     found: list[Change] = []
+    wanted = query.filter
     for number, entry in enumerate(collection.details.entries_before(before)):
         if len(found) >= most or number >= MAX_READ:
             return _items(found), (found[-1].at if len(found) >= most else entry.at)
-        if query.lets(entry) and (not url or entry.url == url):
+        if wanted.lets(entry) and (not url or entry.url == url):
             found.append(entry)
     return _items(found), None
 

@@ -15,8 +15,11 @@ from msgspec import Meta
 from webfountain.errors import InputError
 from webfountain.records import State  # noqa: TC001  (msgspec reads it)
 from webfountain.report.copy import MAX_VERSIONS
+from webfountain.service.pages.change_pages import ChangesPageQuery
 from webfountain.service.pages.overview import summary_of
 from webfountain.service.pages.search_pages import Day, SearchPageQuery, found_pages
+from webfountain.service.pages.site_pages import is_listed
+from webfountain.store.site_orders import SiteOrder  # noqa: TC001
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -37,7 +40,9 @@ Part = tuple["Iterable[Any]", str | None]
 
 
 class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Query of a table. Tables about a site or a page need `site` or `url`; the others are filters of single tables."""
+    """Query of a table. Tables about a site or a page need `site` or `url`. The other fields filter or sort single
+    tables, as on their pages.
+    """
 
     format: Literal["csv", "json"] = "csv"
     site: Annotated[str, Meta(max_length=2000)] = ""
@@ -46,6 +51,10 @@ class ReportQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     step: Literal["minute", "hour", "day"] = "hour"
     state: State | None = None
     verdict: Annotated[str, Meta(max_length=20)] = ""
+    prefix: Annotated[str, Meta(max_length=2000)] = ""
+    least: Annotated[str, Meta(max_length=3, pattern=r"^\d*$")] = ""
+    sort: SiteOrder = "name"
+    only: Literal["", "failing", "waiting"] = ""
     since: Day = ""
     until: Day = ""
 
@@ -84,18 +93,23 @@ def report_part(
     return [msgspec.to_builtins(each, enc_hook=lambda value: value.item()) for each in rows], place
 
 
-def _sites(collection: StoredCollection, _: ReportQuery, after: str) -> Part:
+def _sites(collection: StoredCollection, query: ReportQuery, after: str) -> Part:
+    if query.sort != "name":
+        return collection.sorted_sites(query.sort, after=after, limit=_PART)
     found = collection.sites(after=after, limit=_PART)
-    return found, found[-1].site if len(found) == _PART else None
+    rows = [each for each in found if is_listed(each, query.only)]
+    return rows, found[-1].site if len(found) == _PART else None
 
 
 def _pages(collection: StoredCollection, query: ReportQuery, after: str) -> Part:
     return collection.pages(query.site, state=query.state, after=after, limit=_PART)
 
 
-def _changes(collection: StoredCollection, _: ReportQuery, after: str) -> Part:
+def _changes(collection: StoredCollection, query: ReportQuery, after: str) -> Part:
+    wanted = ChangesPageQuery("", query.site, query.prefix, query.verdict, query.least).filter
     found = collection.changes(since=after or None, limit=_PART)
-    return found, found[-1].cursor if len(found) == _PART else None
+    rows = [each for each in found if wanted.lets(each)]
+    return rows, found[-1].cursor if len(found) == _PART else None
 
 
 def _history(collection: StoredCollection, query: ReportQuery, _: str) -> Part:

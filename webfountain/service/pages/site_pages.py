@@ -28,6 +28,7 @@ __all__ = [
     "SitePageQuery",
     "SitesPageQuery",
     "act_on_site",
+    "is_listed",
     "pages_page",
     "site_page",
     "sites_page",
@@ -155,14 +156,15 @@ def _rows(
     found = collection.sites(after=query.after, limit=most)
     for each in found:
         last = each.site
-        if _lets(each, query.only):
+        if is_listed(each, query.only):
             rows.append(SiteRow(each, *_reason(each, live.get(each.site), at)))
         if len(rows) >= _ROWS:
             return rows, last
     return rows, last if len(found) == most else None
 
 
-def _lets(site: SiteAnswer, only: str) -> bool:
+def is_listed(site: SiteAnswer, only: str) -> bool:
+    """Return whether the list of sites has a site, if it is to have `only` some."""
     if only == "failing":
         return bool(site.error or site.failures)
     return only != "waiting" or bool(site.pages.get("never-crawled"))
