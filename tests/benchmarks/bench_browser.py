@@ -15,8 +15,7 @@ from pathlib import Path
 from statistics import median
 from urllib.parse import quote
 
-from tests.benchmarks.bench_pages import enliven
-from tests.benchmarks.bench_service import fill
+from tests.benchmarks.bench_pages import CHANGED, filled
 from tests.benchmarks.bench_streams import cpu_of
 from tests.service.pages.browser import TIMEOUT_MS, browser
 from tests.service.pages.test_in_chromium import started
@@ -30,7 +29,7 @@ PAINT = "performance.getEntriesByType('paint').find(each => each.name == 'first-
 def paints(login: str, site: str) -> None:
     """Open each page several times in one window; print the median time to its first paint."""
     here = login.split("/login", maxsplit=1)[0] + "/collections/store"
-    page_url = f"?url={quote(site)}/some/page-1"
+    page_url = f"?url={quote(CHANGED)}"
     more = dict.fromkeys(("page", "compare", "links"), page_url) | {
         name: f"?site={quote(site)}" for name in ("site", "pages")
     }
@@ -103,8 +102,7 @@ def main() -> None:
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "store"
-        site = fill(f"rocksdb://{folder}", sites=given.sites, pages=given.pages)
-        enliven(folder, pages=given.pages, sites=given.sites)
+        site = filled(folder, pages=given.pages, sites=given.sites)
         arguments = ("serve", f"--store=rocksdb://{folder}", "--listen=127.0.0.1:0")
         with started(*arguments, errors=Path(name) / "errors") as login:
             paints(login, site)

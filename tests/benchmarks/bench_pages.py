@@ -1,7 +1,9 @@
 """What a page in a browser costs: CPU milliseconds to read, render and compress it, and its compressed kB.
 
-``python -m tests.benchmarks.bench_pages [--pages N] [--sites N]``; reading rows and filling templates dominate.
-Bounds of the project: 50 ms of CPU and 100 kB compressed at 10^6 pages on 10^4 sites.
+``python -m tests.benchmarks.bench_pages [--pages N] [--sites N]``; reading rows and filling templates dominate. One
+site was crawled with all versions, one has 5,000 pages, the others have pages that wait. A search index covers as many
+pages, of 40 words each. Bounds of the project: 50 ms of CPU and 100 kB compressed at 10^6 pages on 10^4 sites; the
+tools for language models answer within 200 ms.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import difflib
+import json
 import random
 import tempfile
 import time
@@ -17,17 +20,26 @@ from statistics import median
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
-from tests.api.crawled import served
+import msgspec
+
+from tests.api.crawled import SITES, crawled_store, served
+from tests.benchmarks.bench_search import drawn
 from tests.benchmarks.bench_service import fill
+from webfountain.api.search import INDEX_FILE
 from webfountain.history.archive import Archive
 from webfountain.history.live import LiveSite, LiveSnapshot
 from webfountain.history.publishing import FilePlace
 from webfountain.history.sample import HistorySample
+from webfountain.policy.edits import CollectionInForce
+from webfountain.records import Link
+from webfountain.report.store_reading import reading
+from webfountain.search.search_index import IndexedText, SearchIndex
 from webfountain.service.mcp_tools import CollectionTools
 from webfountain.service.pages.views import VIEWS
 from webfountain.service.pages.word_diff import WordBudget, diff_rows
 from webfountain.service.served_store import ServedStore
 from webfountain.service.settings import StoreEntry
+from webfountain.store.contract import COLLECTION
 from webfountain.store.opening import open_store
 from webfountain.urls import fingerprint
 
@@ -36,6 +48,45 @@ if TYPE_CHECKING:
 
 ROUNDS = 7
 DAYS = 2
+LARGE = "https://large.example"
+CRAWLED = SITES[0]
+CHANGED = f"{CRAWLED}/"
+"""A page with many versions."""
+RULES = """
+[collection]
+name = "test"
+seeds = ["http://a.example/", "https://site-000001.example/"]
+scope = "any"
+"""
+
+
+def filled(folder: Path, *, pages: int, sites: int) -> str:
+    """Make the store of all benchmarks of pages; the name of a site in its middle."""
+    url = crawled_store(folder, seconds=3600.0, rest='[repository]\nkeep = "all"\n[changes]\ndiff = true')
+    site = fill(url, sites=sites, pages=pages)
+    store = open_store(url, collection=None, period_s=None)
+    urls = [f"{LARGE}/some/page-{page}" for page in range(5000)]
+    store.queues.discover([Link(each, LARGE, fingerprint(each)) for each in urls], at=1.0)
+    store.board.put_value(COLLECTION, msgspec.msgpack.encode(CollectionInForce("/policy.toml", RULES)))
+    store.close()
+    enliven(folder, pages=pages, sites=sites)
+    return site
+
+
+def index(folder: Path, pages: int) -> None:
+    """Make a search index of as many pages, the crawled ones among them."""
+    with reading(f"rocksdb://{folder}") as store:
+        end = store.changes.end()
+    _, texts = drawn(pages, words=40)
+    found, batch = SearchIndex(folder / INDEX_FILE), list[IndexedText]()
+    for number, text in enumerate(texts):
+        name = f"{CRAWLED}/{number}" if number < 30 else f"https://site-{number % 1000}.example/{number}"
+        batch.append(IndexedText(name, "new", float(number), text[:40], f"{text} words of a page"))
+        if len(batch) == 1000:
+            found.apply(batch, end)
+            batch = []
+    found.apply(batch, end)
+    found.close()
 
 
 def enliven(folder: Path, *, pages: int, sites: int) -> None:
@@ -70,7 +121,10 @@ def enliven(folder: Path, *, pages: int, sites: int) -> None:
 
 async def ask(url: str, site: str) -> None:
     """Ask for each page; print what it costs."""
-    more = {"site": f"?site={quote(site)}", "pages": f"?site={quote(site)}", "page": f"?url={quote(site)}/some/page-1"}
+    changed = f"?url={quote(CHANGED)}"
+    more = dict.fromkeys(("site", "pages"), f"?site={quote(site)}") | dict.fromkeys(
+        ("page", "compare", "links"), changed
+    )
     async with served(url) as service:
         await service.log_in()
         headers = {"Accept-Encoding": "gzip"}
@@ -78,6 +132,14 @@ async def ask(url: str, site: str) -> None:
         paths |= {
             "overview, 4 days": "/collections/one?span=days",
             "failing sites": "/collections/one/sites?only=failing",
+            "sites by pages": "/collections/one/sites?sort=pages",
+            "a page that waits": f"/collections/one/page?url={quote(site)}/some/page-1",
+            "a crawled site": f"/collections/one/site?site={quote(CRAWLED)}",
+            "a large site": f"/collections/one/site?site={quote(LARGE)}",
+            "changes of one page": f"/collections/one/changes?prefix={quote(CHANGED)}",
+            "no change matches": "/collections/one/changes?site=https://none.example",
+            "words in all pages": "/collections/one/search?words=words",
+            "a phrase": "/collections/one/search?words=%22words+of+a+page%22",
         }
         for name, path in paths.items():
             times, size, seconds = [], 0, []
@@ -101,13 +163,18 @@ async def ask_tools(url: str, site: str) -> None:
         "freshness": tools.freshness,
         "freshness of a page": lambda: tools.freshness(page),
         "changes_since": lambda: tools.changes_since(hours=1.0),
+        "search": lambda: tools.search("words of"),
+        "search of a phrase": lambda: tools.search('"words of"'),
+        "read_page": lambda: tools.read_page(CHANGED),
+        "explain": lambda: tools.explain(page),
+        "explain an unknown URL": lambda: tools.explain(f"{site}/unknown"),
         "fetch_now": lambda: tools.fetch_now([page]),
     }
     for name, call in calls.items():
         seconds = []
         for _ in range(ROUNDS + 1):
             at = time.perf_counter()
-            assert await call()
+            assert "error" not in json.loads(await call()), name
             seconds.append(time.perf_counter() - at)
         print(f"tool {name:20} {median(seconds[1:]) * 1000:7.1f} ms")
     store.close()
@@ -136,8 +203,8 @@ def main() -> None:
     differences()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name) / "store"
-        site = fill(f"rocksdb://{folder}", sites=given.sites, pages=given.pages)
-        enliven(folder, pages=given.pages, sites=given.sites)
+        site = filled(folder, pages=given.pages, sites=given.sites)
+        index(folder, given.pages)
         asyncio.run(ask(f"rocksdb://{folder}", site))
         asyncio.run(ask_tools(f"rocksdb://{folder}", site))
 

@@ -39,13 +39,13 @@ WORDS = 400
 VOCABULARY = 60_000
 
 
-def drawn(many: int) -> tuple[list[str], Iterable[str]]:
-    """The vocabulary, the commonest word first, and that many texts."""
+def drawn(many: int, words: int = WORDS) -> tuple[list[str], Iterable[str]]:
+    """The vocabulary, the commonest word first, and that many texts of so many words."""
     draw = random.Random(7)
     letters = "abcdefghijklmnopqrstuvwxyz"
-    words = ["".join(draw.choices(letters, k=draw.randint(2, 10))) for _ in range(VOCABULARY)]
+    known = ["".join(draw.choices(letters, k=draw.randint(2, 10))) for _ in range(VOCABULARY)]
     weights = list(accumulate(1 / (rank + 2.7) for rank in range(VOCABULARY)))
-    return words, (" ".join(draw.choices(words, cum_weights=weights, k=WORDS)) for _ in range(many))
+    return known, (" ".join(draw.choices(known, cum_weights=weights, k=words)) for _ in range(many))
 
 
 def prose() -> list[str]:

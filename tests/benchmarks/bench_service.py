@@ -32,8 +32,9 @@ ROUNDS = 5
 
 
 def fill(url: str, *, sites: int, pages: int) -> str:
-    """Make a store of never-crawled pages, and two days of minutes; the name of a site in its middle."""
-    store = open_store(url, collection="bench", period_s=3600.0)
+    """Fill a store with never-crawled pages and two days of minutes; the name of a site in its middle."""
+    is_new = not (Path(url.removeprefix("rocksdb://")) / "db").exists()
+    store = open_store(url, collection="bench" if is_new else None, period_s=3600.0 if is_new else None)
     for number in range(sites):
         home = f"https://site-{number:06}.example"
         urls = [f"{home}/some/page-{page}" for page in range(pages // sites)]
