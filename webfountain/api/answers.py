@@ -171,7 +171,7 @@ class PageAnswer(msgspec.Struct, frozen=True):
     noise: list[str] = []
     """The lines of the page that do not count as changes, because they differ at every visit."""
     metadata: dict[str, Any] | None = None
-    """What the newest copy says of itself, and who said it. None if `content.metadata` is off."""
+    """Metadata of the newest copy, each with its source. None if `content.metadata` is off."""
 
 
 class CopyAnswer(msgspec.Struct, frozen=True):

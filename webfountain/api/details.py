@@ -63,7 +63,7 @@ class CheckAnswer(msgspec.Struct, frozen=True):
     """One comparison of a page with its copy."""
 
     interval: float
-    """Time since the fetch before, s. The resemblance is rounded to a fifth."""
+    """Time since the previous fetch, s, rounded to steps of about a fifth."""
     changed: bool
     """True if a change that counts was found."""
 

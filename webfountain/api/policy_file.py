@@ -41,7 +41,7 @@ class PolicyFileEditor:
         return self._text() == self._in_force.text and os.access(self._path.parent, os.W_OK)
 
     def write(self, text: str, digest: str) -> str:
-        """Replace the text with this digest by another, and return the new digest.
+        """Replace the text, and return the new digest. `digest` must be that of the text that was edited.
 
         Raises
         ------

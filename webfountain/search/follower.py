@@ -58,7 +58,7 @@ class Follower:
         return done
 
     def follow(self, *, until: Callable[[], bool]) -> None:
-        """Catch up repeatedly, until told to end."""
+        """Catch up repeatedly, until `until` returns True."""
         while not until():
             if not self.catch_up():
                 time.sleep(POLL_S)

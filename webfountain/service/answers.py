@@ -144,7 +144,7 @@ class VersionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query for the kept versions of a page."""
 
     url: Url
-    limit: Annotated[int, Meta(ge=1, le=100, description="The newest so many.")] = 20
+    limit: Annotated[int, Meta(ge=1, le=100, description="Maximum number of versions, the newest first.")] = 20
 
 
 class VersionsPart(msgspec.Struct, frozen=True):
@@ -205,7 +205,7 @@ class ChangesQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     site: Annotated[str, Meta(max_length=2000, description="Only changes of this site.")] = ""
     verdict: Annotated[str, Meta(max_length=200, description="Only these verdicts, separated by commas.")] = ""
     prefix: Annotated[str, Meta(max_length=2000, description="Only changes of URLs with this beginning.")] = ""
-    least: Annotated[int, Meta(ge=0, le=100, description="Only changes of at least so many percent of the text.")] = 0
+    least: Annotated[int, Meta(ge=0, le=100, description="Minimum share of the text that changed, %.")] = 0
     limit: Limit = 100
     wait: Annotated[float, Meta(ge=0, le=60, description="Maximum wait of a long poll, s.")] = 30.0
 
@@ -302,7 +302,7 @@ class PolicyBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     text: Annotated[str, Meta(max_length=MAX_POLICY, description="TOML.")]
     against: bool = False
-    """Also report the effect on the collection. This reads the whole collection."""
+    """Also try the file on up to 10,000 pages of the collection, and report the effect."""
 
 
 class HealthAnswer(msgspec.Struct, frozen=True):

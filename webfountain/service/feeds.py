@@ -66,7 +66,7 @@ def _part(collection: StoredCollection, since: str, query: ChangesQuery, wanted:
     cursor = _begin(collection, since, query.after, at_end=False)
     end = collection.changes_end() if cursor is None else cursor
     found = collection.changes(since=cursor, limit=READ)
-    items = [each for each in found if wanted.lets(each)][: query.limit]
+    items = [each for each in found if wanted.accepts(each)][: query.limit]
     if len(items) == query.limit:
         return ChangesPart(items, items[-1].cursor)  # type: ignore[arg-type]  # the union of its classes
     return ChangesPart(items, found[-1].cursor if found else end)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 description of the service, generated from the types of its operations, and the same as a page."""
+"""The OpenAPI 3.1 description of the service, as JSON and as a page. It is generated from the table of operations."""
 
 from __future__ import annotations
 

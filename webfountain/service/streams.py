@@ -103,7 +103,7 @@ class ChangeFilter(NamedTuple):
     """Beginning of the URL."""
     verdicts: frozenset[str] = frozenset()
     least: int = 0
-    """Share of the text that changed, at least so many percent. Without a comparison, the share counts as 0."""
+    """Minimum share of the text that changed, %. The share of an entry without a comparison counts as 0."""
 
     @classmethod
     def of(cls, site: str, prefix: str, verdicts: str, least: int = 0) -> ChangeFilter:
@@ -114,7 +114,7 @@ class ChangeFilter(NamedTuple):
                 raise InputError(f"verdict {word!r}: is not a verdict (allowed: new, changed, minor, gone and others)")
         return cls(site, prefix, frozenset(words), least)
 
-    def lets(self, change: Change | PageChange) -> bool:
+    def accepts(self, change: Change | PageChange) -> bool:
         """Return whether the filter accepts an entry."""
         share = 0.0 if change.resemblance is None else 1.0 - change.resemblance
         return (
@@ -151,5 +151,5 @@ class StreamParts:
 
     async def _encoded(self, cursor: str, wanted: ChangeFilter) -> tuple[bytes, str]:
         found = await self._read(cursor)
-        events = [event(each.verdict, each, cursor=each.cursor) for each in found if wanted.lets(each)]
+        events = [event(each.verdict, each, cursor=each.cursor) for each in found if wanted.accepts(each)]
         return b"".join(events), found[-1].cursor if found else cursor

@@ -81,7 +81,7 @@ def items_of(
     for number, entry in enumerate(collection.details.entries_before(before)):
         if len(found) >= most or number >= MAX_READ:
             return _items(found), (found[-1].at if len(found) >= most else entry.at)
-        if wanted.lets(entry) and (not url or entry.url == url):
+        if wanted.accepts(entry) and (not url or entry.url == url):
             found.append(entry)
     return _items(found), None
 

@@ -108,7 +108,7 @@ def _pages(collection: StoredCollection, query: ReportQuery, after: str) -> Part
 def _changes(collection: StoredCollection, query: ReportQuery, after: str) -> Part:
     wanted = ChangesPageQuery("", query.site, query.prefix, query.verdict, query.least).filter
     found = collection.changes(since=after or None, limit=_PART)
-    rows = [each for each in found if wanted.lets(each)]
+    rows = [each for each in found if wanted.accepts(each)]
     return rows, found[-1].cursor if len(found) == _PART else None
 
 

@@ -148,7 +148,7 @@ def _live(collection: StoredCollection) -> tuple[float, dict[str, LiveSite]]:
 def _rows(
     collection: StoredCollection, query: SitesPageQuery, live: Mapping[str, LiveSite], at: float
 ) -> tuple[list[SiteRow], str | None]:
-    """Return the rows of a part of the list, and the place to go on at. None at the end."""
+    """Return the rows of a part of the list, and the place from which to continue, None at the end."""
     if query.sort != "name":
         sites, place = collection.sorted_sites(query.sort, after=query.after, limit=_ROWS)
         return [SiteRow(each, *_reason(each, live.get(each.site), at)) for each in sites], place
@@ -164,7 +164,7 @@ def _rows(
 
 
 def is_listed(site: SiteAnswer, only: str) -> bool:
-    """Return whether the list of sites has a site, if it is to have `only` some."""
+    """Return whether a site is in the list of the sites that fail or have waiting pages. Empty `only`: of all sites."""
     if only == "failing":
         return bool(site.error or site.failures)
     return only != "waiting" or bool(site.pages.get("never-crawled"))
@@ -186,7 +186,7 @@ def _reason(site: SiteAnswer, here: LiveSite | None, at: float) -> tuple[str, fl
 
 
 def _intervals(pages: list[PageAnswer], fastest_s: float) -> list[tuple[str, int]]:
-    """Return how many of the crawled pages have which change interval."""
+    """Return the number of crawled pages for each change interval."""
     counts = dict.fromkeys((*_INTERVALS, "more rarely"), 0)
     for page in pages:
         if page.state == "crawled":
