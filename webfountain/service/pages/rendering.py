@@ -17,11 +17,35 @@ from webfountain.service.pages.strangers_text import plain, shown, web_url
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["counted", "day_time", "duration", "environment", "number", "percent", "query_of", "size", "when"]
+__all__ = [
+    "counted",
+    "day_time",
+    "duration",
+    "environment",
+    "number",
+    "percent",
+    "query_of",
+    "size",
+    "wait_words",
+    "when",
+]
 
 _NOTHING: Final = Markup('<span class="none">\u2013</span>')
 _UNITS: Final = ((86400.0, "d"), (3600.0, "h"), (60.0, "min"), (1.0, "s"))
 _BYTES: Final = ("B", "kB", "MB", "GB", "TB")
+_WAITS: Final[dict[str, str]] = {
+    "in flight": "a request is in flight",
+    "polite": "pause between two requests",
+    "back-off": "pause after refusals",
+    "robots.txt": "waits for its robots.txt",
+    "no robots.txt": "its robots.txt could not be read",
+    "address": "waits for its IP address",
+    "barred": "no page is requested",
+    "leasing": "its next pages are being taken from the store",
+    "not due": "nothing is due",
+    "ready": "next in turn",
+}
+"""Reason why an active site waits, in words for people."""
 _LATEST: Final = 253_402_300_799.0
 """The last second of the year 9999."""
 
@@ -38,10 +62,15 @@ def environment() -> Environment:
     )
     found.filters |= {
         "when": when, "number": number, "percent": percent, "duration": duration, "size": size, "shown": shown,
-        "plain": plain, "query": query_of, "day_time": day_time, "counted": counted,
+        "plain": plain, "query": query_of, "day_time": day_time, "counted": counted, "wait_words": wait_words,
     }  # fmt: skip
     found.globals |= {"web_url": web_url, "now": time.time}
     return found
+
+
+def wait_words(reason: str, word: str | None = None) -> str:
+    """Return why a site waits, with the crawl's own word for it if there is one."""
+    return _WAITS.get(reason, reason) + (f": {word}" if word else "")
 
 
 def when(at: float | None) -> Markup:

@@ -11,6 +11,7 @@ from webfountain.core.buckets import interval_of
 from webfountain.history.live import STALE_S
 from webfountain.records import STATES, State
 from webfountain.service.pages.charts import histogram
+from webfountain.service.pages.rendering import wait_words
 from webfountain.service.problems import ProblemError
 from webfountain.store.site_orders import SiteOrder  # noqa: TC001  (msgspec reads it)
 from webfountain.urls import site_of
@@ -173,16 +174,16 @@ def is_listed(site: SiteAnswer, only: str) -> bool:
 def _reason(site: SiteAnswer, here: LiveSite | None, at: float) -> tuple[str, float | None]:
     """Return why nothing is requested from a site now, and until when."""
     if here is not None:
-        return here.reason + (f": {here.word}" if here.word else ""), here.until
+        return wait_words(here.reason, here.word), here.until
     if site.error:
         return f"not reached: {site.error}", site.next_at
     if site.owner:
-        return f"active in {site.owner}", None
-    if site.due is None:
-        return "nothing is due", None
-    if at and site.due > at:
-        return "not due", site.due
-    return ("polite", site.next_at) if site.next_at > at > 0 else ("waits for a place in the active list", None)
+        return f"crawled by {site.owner}", None
+    if site.due is None or (at and site.due > at):
+        return "nothing is due", site.due
+    if site.next_at > at > 0:
+        return wait_words("polite"), site.next_at
+    return "waits for a place in the active list", None
 
 
 def _intervals(pages: list[PageAnswer], fastest_s: float) -> list[tuple[str, int]]:
