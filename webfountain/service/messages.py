@@ -43,12 +43,7 @@ async def received(body: Awaitable[_T]) -> _T:
 
 
 def packed_response(
-    request: web.Request,
-    body: bytes,
-    kind: str,
-    *,
-    charset: str | None = None,
-    headers: Mapping[str, str] | None = None,
+    request: web.Request, body: bytes, kind: str, headers: Mapping[str, str], *, charset: str | None = None
 ) -> web.Response:
     """Return a body, compressed if that is worth it, or status 304 if the client already has it."""
     tag = f'W/"{xxhash.xxh3_64_hexdigest(body)}"'
