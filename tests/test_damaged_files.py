@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -17,6 +18,7 @@ from webfountain.clock import ManualClock
 from webfountain.duplicates.index import DuplicateIndex, sketch_key
 from webfountain.frontier.inbox.inboxes import FOLDER, Inbox
 from webfountain.frontier.inbox.notes import NowNote
+from webfountain.ranking.link_files import LogFiles
 from webfountain.ranking.link_importance import live_importance
 from webfountain.ranking.ranker_process import Job, carry_out
 from webfountain.repository.repository import Repository
@@ -24,7 +26,6 @@ from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
     from webfountain.records import Fetch
 
@@ -63,7 +64,7 @@ def answer(fetch: Fetch, at: float) -> Answer:
 
 
 def crawl(folder: Path, *, at: float, seconds: float = 7200.0, is_killed: bool = False) -> None:
-    """A crawl with everything on; a killed one leaves its journal."""
+    """A crawl with everything on; a killed one leaves its journal, and its register open."""
     store = open_store(f"rocksdb://{folder}", collection="test", period_s=86_400.0)
     clock = ManualClock(at)
     collection = collection_of([f"{A}/"], rest=REST)
@@ -78,12 +79,13 @@ def crawl(folder: Path, *, at: float, seconds: float = 7200.0, is_killed: bool =
         duplicates=DuplicateIndex(folder / "repository" / "duplicates", key=sketch_key(store.board)),
     )
     drive.run(seconds=seconds)
+    left = {}
     if is_killed:
         journal = next((folder / "link-journal").iterdir())
-        rows = journal.read_bytes()
+        left = {path: path.read_bytes() for path in (journal, folder / "links" / "written" / f"{journal.stem}.txt")}
     drive.frontier.close()
-    if is_killed:
-        journal.with_name("dead.rows").write_bytes(rows or b"")
+    for path, content in left.items():
+        path.write_bytes(content)
 
 
 @pytest.fixture(scope="module")
@@ -103,6 +105,20 @@ def files_of(folder: Path) -> list[Path]:
         if path.is_file() and path.relative_to(folder).parts[0] != "db":
             kinds["".join(each for each in str(path.relative_to(folder)) if not each.isdigit())[:32]] = path
     return sorted(path.relative_to(folder) for path in kinds.values())
+
+
+def is_unused(folder: Path, file: str) -> bool:
+    """Whether the log needs a file no longer: an older shard, or a segment or register whose rows are in the shards."""
+    files = LogFiles(str(folder / "links"))
+    manifest = files.manifest()
+    name = file.removeprefix("links/")
+    if name.startswith("written/"):
+        return not any(Path(name).stem in each for each in files.segments(manifest))
+    return name.startswith(("shards/", "segments/")) and name not in (
+        *manifest.rows,
+        *manifest.names,
+        *files.segments(manifest),
+    )
 
 
 def kind_of(turn: int) -> str:
@@ -149,6 +165,8 @@ def test_damage_is_reported_repaired_and_survived(
         for copy, what in copies(kept, tmp_path, seed, every):
             status, found = checked(capfd, copy)
             assert status == (0 if found["whole"] else 1), what
+            if what.endswith("deleted") and what.startswith(("links/", "link-journal/")):
+                assert found["derived"]["damaged"] or "LOCK" in what or is_unused(kept, what.split()[0]), what
             assert all("\n" not in line and len(line) < 500 for line in found["derived"]["damaged"]), what
             repaired = copy.with_name(copy.name + "-repaired")
             shutil.copytree(copy, repaired)

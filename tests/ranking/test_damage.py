@@ -17,7 +17,8 @@ import pytest
 from webfountain.core.sketch import SKETCH_BYTES
 from webfountain.duplicates.index import DuplicateIndex, IndexedPage
 from webfountain.duplicates.index_check import damaged_index, mend_index
-from webfountain.ranking.link_files import LogFiles
+from webfountain.ranking.link_files import COMPLETE_SINCE, LogFiles
+from webfountain.ranking.link_journal import read_rows
 from webfountain.ranking.link_log import LinkLog, LinkLogReader, compact, fingerprint
 from webfountain.ranking.log_completeness import GRACE_S, complete_since, damaged_files, mend
 from webfountain.ranking.ranker_process import Job, carry_out
@@ -117,6 +118,128 @@ def test_a_segment_that_was_deleted_is_missed(
     assert damaged_files(url) == []
 
 
+def test_a_register_that_was_deleted_is_missed_and_made_again(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It alone names the newest segments, and nothing named it."""
+    url = log(tmp_path)
+    every = rows_of(url)
+    [register] = Path(url).glob("written/*")
+    register.unlink()
+    [line] = damaged_files(url)
+    assert register.name in line
+    assert "it is missing" in line
+    assert carry_out(Job(url, str(tmp_path / "scores"), at=1.0)) == 1
+    assert capfd.readouterr().err.count(register.name) == 1
+    assert damaged_files(url) == []
+    assert rows_of(url) == every
+    assert complete_since(LogFiles(url)) == 1.0 + GRACE_S, "for segments that were deleted with it"
+
+
+@pytest.mark.parametrize("content", [b"", b"1 segments/links", b"\0" * 70])
+def test_a_register_that_is_no_longer_whole_is_made_again(tmp_path: Path, content: bytes) -> None:
+    """An empty one was read as one without segments."""
+    url = log(tmp_path)
+    [register] = Path(url).glob("written/*")
+    register.write_bytes(content)
+    assert len(mend(url, at=1.0)) == 1
+    assert damaged_files(url) == []
+    next(Path(url).glob("segments/links-*-ant-*")).unlink()
+    assert len(damaged_files(url)) <= 1
+
+
+def test_a_register_that_lost_its_last_lines_is_damaged(tmp_path: Path) -> None:
+    url = log(tmp_path)
+    [register] = Path(url).glob("written/*")
+    lines = register.read_text().splitlines(keepends=True)
+    for kept in range(len(lines)):
+        register.write_text("".join(lines[:kept]))
+        assert register.name in damaged_files(url)[0], kept
+
+
+def test_a_manifest_is_missed_also_where_all_segments_are_in_the_shards(tmp_path: Path) -> None:
+    """Then the registers are of an older generation. The rows of all shards were lost by the repair."""
+    url = str(tmp_path / "links")
+    writer = LinkLog(url, writer="ant")
+    writer.append("http://1.example/", "http://1.example", at=1.0, links=[])
+    writer.close()
+    every = rows_of(url)
+    for _ in range(2):
+        compact(url, shards=2)
+    (Path(url) / "manifest.json").unlink()
+    [line] = damaged_files(url)
+    assert "manifest.json: damaged: it is missing" in line
+    mend(url, at=1.0)
+    assert damaged_files(url) == []
+    assert rows_of(url) == every
+
+
+def test_a_journal_that_was_deleted_is_missed(tmp_path: Path) -> None:
+    """Its rows were gone without a word, and an unchanged page was never logged again."""
+    url = str(tmp_path / "links")
+    writer = LinkLog(url, writer="ant", journal=tmp_path / "link-journal")
+    writer.append("http://1.example/", "http://1.example", at=1.0, links=[])
+    writer.commit()
+    assert damaged_files(url) == []
+    [journal] = (tmp_path / "link-journal").iterdir()
+    journal.unlink()
+    [line] = damaged_files(url)
+    assert journal.name in line
+    assert mend(url, at=1.0) == [line]
+    assert damaged_files(url) == []
+    assert complete_since(LogFiles(url)) == 1.0 + GRACE_S
+
+
+def test_a_running_writer_makes_a_deleted_journal_again(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    folder = tmp_path / "link-journal"
+    writer = LinkLog(str(tmp_path / "links"), writer="ant", journal=folder)
+    for number in range(3):
+        writer.append(f"http://1.example/{number}", "http://1.example", at=1.0, links=[])
+        writer.commit()
+        if number == 1:
+            shutil.rmtree(folder)
+    [journal] = folder.iterdir()
+    assert len(read_rows(journal.read_bytes())[0]) == 3
+    assert len(caplog.messages) == 1
+    assert damaged_files(str(tmp_path / "links")) == []
+    writer.close()
+    assert not list(folder.iterdir())
+    assert damaged_files(str(tmp_path / "links")) == []
+
+
+def test_the_register_of_a_killed_writer_ends_when_its_journal_is_taken_over(tmp_path: Path) -> None:
+    url, folder = str(tmp_path / "links"), tmp_path / "link-journal"
+    writer = LinkLog(url, writer="ant", journal=folder)
+    writer.append("http://1.example/", "http://1.example", at=1.0, links=[])
+    writer.commit()
+    [journal] = folder.iterdir()
+    rows, register = journal.read_bytes(), next(Path(url).glob("written/*"))
+    opened = register.read_bytes()
+    writer.close()
+    journal.write_bytes(rows)
+    register.write_bytes(opened)  # as after a kill
+    LinkLog(url, writer="next", journal=folder).close()
+    assert not list(folder.iterdir())
+    assert damaged_files(url) == []
+    for _ in range(4):
+        compact(url)
+    assert damaged_files(url) == []
+
+
+def test_segments_of_an_earlier_version_are_no_damage(tmp_path: Path) -> None:
+    """Its logs have neither registers nor a time."""
+    url = log(tmp_path)
+    every = rows_of(url)
+    shutil.rmtree(Path(url) / "written")
+    (Path(url) / COMPLETE_SINCE).unlink()
+    assert damaged_files(url) == []
+    LinkLog(url, writer="new", at=9.0).close()
+    assert complete_since(LogFiles(url)) == 9.0
+    assert damaged_files(url) == []
+    assert compact(url) == len(every)
+    assert rows_of(url) == every
+
+
 def test_a_manifest_that_was_deleted_is_missed_and_its_shards_are_used_again(tmp_path: Path) -> None:
     """The log was called whole, and the rows of all shards were ignored."""
     url = log(tmp_path)
@@ -157,7 +280,7 @@ def test_segments_in_the_shards_are_not_missed(tmp_path: Path) -> None:
         compact(url)
         assert damaged_files(url) == []
     registers = list((Path(url) / "written").iterdir())
-    assert len(registers) <= 2, "those of writers whose segments are in the shards are gone"
+    assert len(registers) <= 3, "those of writers that have ended and whose segments are in the shards are gone"
 
 
 @pytest.mark.parametrize(

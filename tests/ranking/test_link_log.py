@@ -139,10 +139,8 @@ def test_a_log_may_lie_at_an_fsspec_url() -> None:
 
 def test_a_folder_that_cannot_be_written_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
-    log = LinkLog(str(tmp_path / "file"), writer="ant")
-    append(log, "/", 1.0, [])
     with pytest.raises(RepositoryError, match="file"):
-        log.flush()
+        LinkLog(str(tmp_path / "file"), writer="ant")
 
 
 def _compact_until(url: str, writes: int) -> None:

@@ -10,10 +10,10 @@ from tests.duplicates.copied_sites import page, text
 from tests.frontier.drive import Answer, Drive, collection_of
 from tests.test_damaged_files import RankerHere
 from webfountain.clock import ManualClock
-from webfountain.ranking.link_files import DamagedFile, LogFiles
+from webfountain.ranking.link_files import COMPLETE_SINCE, DamagedFile, LogFiles
 from webfountain.ranking.link_importance import live_importance
-from webfountain.ranking.link_log import LinkLogReader, fingerprint
-from webfountain.ranking.log_completeness import FILE, GRACE_S, complete_since, open_log
+from webfountain.ranking.link_log import LinkLog, LinkLogReader, fingerprint
+from webfountain.ranking.log_completeness import GRACE_S, complete_since, incomplete_until, open_log
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def test_pages_of_a_damaged_journal_are_logged_again(tmp_path: Path) -> None:
     journal = tmp_path / "link-journal"
     journal.mkdir()
     (journal / "dead.rows").write_bytes(b"no such thing")
-    open_log(str(tmp_path / "links"), at=0.0, has_lost=False)
+    open_log(LogFiles(str(tmp_path / "links")), at=0.0)
     crawl(tmp_path, web, begin=START + HOUR, seconds=2 * HOUR)
     assert rows(tmp_path) >= ALL
 
@@ -105,17 +105,34 @@ def test_an_undamaged_log_asks_for_no_page_without_its_validator(tmp_path: Path)
 
 
 @pytest.mark.parametrize("content", ["", "soon", "nan", "inf", "\0", "é"])
-def test_garbage_in_place_of_the_time_is_damage_and_begins_anew(tmp_path: Path, content: str) -> None:
-    (tmp_path / FILE).write_text(content, encoding="latin-1")
+def test_garbage_in_place_of_the_time_is_said_and_begins_anew(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, content: str
+) -> None:
+    (tmp_path / COMPLETE_SINCE).write_text(content, encoding="latin-1")
     files = LogFiles(str(tmp_path))
     with pytest.raises(DamagedFile):
         complete_since(files)
-    assert open_log(str(tmp_path), at=5.0, has_lost=False) == 5.0
+    assert open_log(files, at=5.0) == 5.0
     assert complete_since(files) == 5.0
+    assert len(caplog.messages) == 1
+
+
+def test_a_deleted_time_is_said_where_the_log_has_had_a_writer(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It was taken for a new log without a word, and `check` found nothing."""
+    log = LinkLog(str(tmp_path), writer="ant", at=5.0)
+    assert not caplog.messages
+    (tmp_path / COMPLETE_SINCE).unlink()
+    assert open_log(LogFiles(str(tmp_path)), at=9.0) == 9.0
+    [said] = caplog.messages
+    assert "complete-since: damaged: it is missing" in said
+    log.close()
 
 
 def test_lost_rows_reach_the_fetches_that_are_under_way(tmp_path: Path) -> None:
-    assert open_log(str(tmp_path), at=5.0, has_lost=False) == 5.0
-    assert open_log(str(tmp_path), at=9.0, has_lost=False) == 5.0
-    assert open_log(str(tmp_path), at=9.0, has_lost=True) == 9.0 + GRACE_S
-    assert open_log(str(tmp_path), at=10.0, has_lost=False) == 9.0 + GRACE_S
+    files = LogFiles(str(tmp_path))
+    assert open_log(files, at=5.0) == 5.0
+    assert open_log(files, at=9.0) == 5.0
+    assert incomplete_until(files, at=9.0) == 9.0 + GRACE_S
+    assert open_log(files, at=10.0) == 9.0 + GRACE_S

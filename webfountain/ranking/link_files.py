@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
     import fsspec
 
-__all__ = ["MANIFEST", "NAME", "ROW", "DamagedFile", "LogFiles", "Manifest", "shard_name"]
+__all__ = ["COMPLETE_SINCE", "MANIFEST", "NAME", "ROW", "DamagedFile", "LogFiles", "Manifest", "shard_name"]
 
 MANIFEST: Final = "manifest.json"
+COMPLETE_SINCE: Final = "complete-since"
 _DAMAGED: Final = "damaged"
 _WORDS: Final = 200
 """Largest number of characters of a reader's error text in a message."""
@@ -102,36 +103,58 @@ class LogFiles:
             os.close(lock)
 
     def manifest(self) -> Manifest:
-        """Return the current manifest; it is empty before the first compaction."""
+        """Return the current manifest; it is empty before the first compaction.
+
+        Raises DamagedFile if it cannot be read, or if shards exist without it.
+        """
         try:
-            found = msgspec.json.decode(self._fs.cat_file(self._path(MANIFEST)), type=Manifest)
+            content = self._content(MANIFEST)
+            if content is None and self.listed("shards"):
+                content = self._content(MANIFEST)  # the first compaction may have begun meanwhile
+                if content is None:
+                    raise ValueError("it is missing")
+            if content is None:
+                return Manifest()
+            found = msgspec.json.decode(content, type=Manifest)
             for kind, names in (("links", found.rows), ("names", found.names)):
                 if names and names != tuple(shard_name(kind, found.generation, n) for n in range(found.shards)):
                     raise ValueError("it names other files than its shards")
             if bool(found.rows) != bool(found.names):
                 raise ValueError("it names too few shards")
             return found
-        except FileNotFoundError:
-            return Manifest()
         except (ValueError, msgspec.MsgspecError) as error:
             raise self.damaged(MANIFEST, error) from error
-        except OSError as error:
-            raise RepositoryError(f"{self._path(MANIFEST)}: {error}") from error
 
     def replace_manifest(self, manifest: Manifest) -> None:
         self._write(MANIFEST, json.dumps(msgspec.to_builtins(manifest), indent=1).encode())
 
     def text(self, name: str) -> str | None:
         """Return the contents of a small file; None if it does not exist. Raises the same errors as `read`."""
+        content = self._content(name)
         try:
-            content: bytes = self._fs.cat_file(self._path(name))
-            return content.decode()
-        except FileNotFoundError:
-            return None
+            return None if content is None else content.decode()
         except UnicodeDecodeError as error:
             raise self.damaged(name, error) from error
+
+    def _content(self, name: str) -> bytes | None:
+        try:
+            content: bytes = self._fs.cat_file(self._path(name))
+        except FileNotFoundError:
+            return None
         except OSError as error:
             raise RepositoryError(f"{self._path(name)}: {error}") from error
+        return content
+
+    def exists(self, name: str) -> bool:
+        """Return whether a file is there."""
+        return bool(self._fs.exists(self._path(name)))
+
+    def beside(self, path: Path) -> str | None:
+        """Return the name of a file whose folder is beside that of the log; None for another place."""
+        path = path.absolute()
+        if not self._local or path.parent.parent != Path(self._root).parent:
+            return None
+        return f"../{path.parent.name}/{path.name}"
 
     def replace_text(self, name: str, content: str) -> None:
         """Replace a small file as a whole."""
@@ -159,8 +182,13 @@ class LogFiles:
             self.remove(each)
 
     def remove(self, name: str) -> None:
-        """Delete a file."""
-        self._fs.rm_file(self._path(name))
+        """Delete a file, if it is there."""
+        try:
+            self._fs.rm_file(self._path(name))
+        except FileNotFoundError:
+            return
+        except OSError as error:
+            raise RepositoryError(f"{self._path(name)}: {error}") from error
 
     def read(self, name: str) -> pa.Table:
         """Return the whole file. Raises DamagedFile, or RepositoryError if the disk reports an error."""
@@ -255,6 +283,8 @@ class LogFiles:
             found = self._fs.ls(self._path(folder), detail=False)
         except FileNotFoundError:
             return []
+        except OSError as error:
+            raise RepositoryError(f"{self._path(folder)}: {error}") from error
         return sorted(f"{folder}/{each.rpartition('/')[2]}" for each in found if each.endswith(suffix))
 
     def _path(self, name: str) -> str:

@@ -119,7 +119,7 @@ def live_importance(
         links,
         scores,
         every=collection.ranking.every,
-        log=LinkLog(links, writer=writer, period=collection.cycle.period_s, journal=folder / "link-journal"),
+        log=LinkLog(links, writer=writer, period=collection.cycle.period_s, journal=folder / "link-journal", at=at),
         ranker=RankerProcess() if ranker is None else ranker,
         at=at,
     )

@@ -65,15 +65,14 @@ class LinkJournal:
 
     def __init__(self, folder: Path, writer: str) -> None:
         """Raise RepositoryError if the file cannot be created."""
-        self._path = folder / f"{writer}{_SUFFIX}"
+        self.path = folder / f"{writer}{_SUFFIX}"
         self._waiting = bytearray()
         try:
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._file = self._made()
             self._end = os.lseek(self._file, 0, os.SEEK_END)
         except OSError as error:
-            raise RepositoryError(f"{self._path}: {error}") from error
+            raise RepositoryError(f"{self.path}: {error}") from error
 
     def add(self, row: JournalRow) -> None:
         """Add a row. `commit` writes it."""
@@ -89,12 +88,14 @@ class LinkJournal:
             return
         data, self._waiting = bytes(self._waiting), bytearray()
         try:
+            if not os.fstat(self._file).st_nlink:
+                self._make_again()
             if os.pwrite(self._file, data, self._end) < len(data):
                 raise OSError("the disk is full")
         except OSError as error:
             with suppress(OSError):
                 os.ftruncate(self._file, self._end)
-            raise RepositoryError(f"{self._path}: {error}") from error
+            raise RepositoryError(f"{self.path}: {error}") from error
         self._end += len(data)
 
     def clear(self) -> None:
@@ -103,20 +104,39 @@ class LinkJournal:
         try:
             os.ftruncate(self._file, 0)
         except OSError as error:
-            raise RepositoryError(f"{self._path}: {error}") from error
+            raise RepositoryError(f"{self.path}: {error}") from error
         self._end = 0
 
-    def close(self) -> None:
-        """Close the file, and remove it if it is empty."""
+    def remove(self) -> None:
+        """Delete the empty file."""
         with suppress(OSError):
-            if not self._end:
-                self._path.unlink()
+            self.path.unlink()
+
+    def close(self) -> None:
+        """Release the file."""
         os.close(self._file)
+
+    def _made(self) -> int:
+        file = os.open(self.path, os.O_RDWR | os.O_CREAT, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return file
+
+    def _make_again(self) -> None:
+        """Copy the rows of a deleted file, which this process can still read, into a new one."""
+        logger.warning("%s: it was deleted: made again with its %d bytes", self.path, self._end)
+        self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        deleted, file = self._file, self._made()
+        if os.pwrite(file, os.pread(deleted, self._end, 0), 0) < self._end:
+            os.close(file)
+            raise OSError("the disk is full")
+        self._file = file
+        os.close(deleted)
 
 
 class LeftRows(NamedTuple):
-    """The rows of a journal without an owner, and the number of bytes that were lost."""
+    """The rows of a journal without an owner, its writer, and the number of bytes that were lost."""
 
+    writer: str
     rows: list[JournalRow]
     lost: int
 
@@ -139,7 +159,7 @@ def left_behind(folder: Path) -> Iterator[LeftRows]:
             rows, end = read_rows(data)
             if end < len(data):
                 logger.warning("%s: damaged: %d rows are taken, %d bytes are lost", path, len(rows), len(data) - end)
-            yield LeftRows(rows, len(data) - end)
+            yield LeftRows(path.stem, rows, len(data) - end)
             path.unlink(missing_ok=True)
         except BlockingIOError:
             continue

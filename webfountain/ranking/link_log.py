@@ -30,8 +30,14 @@ from xxhash import xxh3_64_digest, xxh3_64_intdigest
 
 from webfountain.ranking.link_files import NAME, ROW, LogFiles, Manifest, shard_name
 from webfountain.ranking.link_journal import JournalRow, LinkJournal, left_behind
+from webfountain.ranking.log_completeness import incomplete_until, open_log
 from webfountain.ranking.scores import UNFOLLOWED
-from webfountain.ranking.segment_register import SegmentRegister, damaged_registers, drop_old_registers
+from webfountain.ranking.segment_register import (
+    SegmentRegister,
+    close_register,
+    damaged_registers,
+    drop_old_registers,
+)
 from webfountain.records import Link
 from webfountain.urls import site_of
 
@@ -72,29 +78,41 @@ class LinkLog:
     """
 
     def __init__(
-        self, url: str, *, writer: str, period: float = 86_400.0, rows: int = ROWS, journal: Path | None = None
+        self,
+        url: str,
+        *,
+        writer: str,
+        period: float = 86_400.0,
+        rows: int = ROWS,
+        journal: Path | None = None,
+        at: float = 0.0,
     ) -> None:
-        """`url` is a folder or an fsspec URL; `period` in seconds of the rows' own times.
+        """`url` is a folder or an fsspec URL; `period` in seconds of the rows' own times; `at` the present time.
 
         `journal` is the folder of the journals of all writers of the log on this machine. Rows of ownerless journals
         in it are put into a segment. Without it (None), rows since the last segment are lost if the process dies.
+
+        Raises RepositoryError if a file cannot be read or written.
         """
         self._files = LogFiles(url)
-        self._journal: LinkJournal | None = None
+        self.is_new = not self._files.exists("")
+        """True if the log did not exist."""
+        self.complete_since = open_log(self._files, at=at)
+        """Time since which each fetched page has its row, UTC seconds."""
         self._period, self._rows = period, rows
         # A file name is never used again, because the manifest may still list an older file of that name as contained.
         self._writer = f"{writer}-{secrets.token_hex(4)}"
-        self._register = SegmentRegister(self._files, self._writer)
+        self._journal = None if journal is None else LinkJournal(journal, self._writer)
+        self._register = SegmentRegister(
+            self._files, self._writer, None if self._journal is None else self._journal.path
+        )
         self._sequence = 0
         self._named: set[bytes] = set()
         self._sites = _Sites()
         self._current = 0
         self._clear()
-        self.has_lost = False
-        """True if rows were lost with a journal that was taken over."""
-        if journal is not None:
-            self._take_over(journal)
-            self._journal = LinkJournal(journal, self._writer)
+        if journal is not None and self._take_over(journal):
+            self.complete_since = incomplete_until(self._files, at)
 
     def append(
         self,
@@ -162,15 +180,18 @@ class LinkLog:
         self._ends.append(self._ends[-1] + len(row.flags))
         self._anchors.append(row.anchors)
 
-    def _take_over(self, folder: Path) -> None:
-        """Put the rows of ownerless journals into a segment."""
-        for rows, lost in left_behind(folder):
-            self.has_lost = self.has_lost or lost > 0
+    def _take_over(self, folder: Path) -> bool:
+        """Put the rows of ownerless journals into a segment. Return whether rows were lost with one of them."""
+        has_lost = False
+        for writer, rows, lost in left_behind(folder):
+            has_lost = has_lost or lost > 0
             for row in rows:
                 self._current = int(row.at // self._period)
                 self._name([Link(url, site, xxh3_64_digest(url.encode())) for url, site in row.names])
                 self._append(row, xxh3_64_digest(row.url.encode()))
             self.flush()
+            close_register(self._files, writer)
+        return has_lost
 
     def flush(self) -> None:
         """Write the appended rows as one segment, and the new names. Do nothing if there are no rows."""
@@ -212,6 +233,9 @@ class LinkLog:
         """Write the appended rows and release the journal."""
         try:
             self.flush()
+            self._register.close()
+            if self._journal is not None:
+                self._journal.remove()
         finally:
             if self._journal is not None:
                 self._journal.close()
@@ -334,6 +358,7 @@ def _compacted(files: LogFiles, shards: int | None) -> int:
     manifest = files.manifest()
     if not manifest.generation:
         manifest = Manifest(shards=shards or manifest.shards)
+        files.replace_manifest(manifest)  # from now on, shards without a manifest are damage
     for error in damaged_registers(files, manifest):
         raise error
     files.sweep(manifest)

@@ -6,27 +6,29 @@ became complete: then its links are read again (`pages.examiner`). So no row is 
 visit. The time is in a small file of the log, for all crawls that write it.
 
 `mend` repairs a log. Unreadable files are moved to the folder `damaged` of the log. An empty shard replaces a missing
-one. A missing segment is found by the register of its writer (`segment_register`). If the manifest is lost, the newest
+one. Registers of the writers show which files are missing (`segment_register`). If the manifest is lost, the newest
 complete set of shards is used again. The ranker repairs a log that it cannot read (`ranker_process`). ``webfountain
 check`` reads all of a log and repairs it.
 """
 
 from __future__ import annotations
 
+import logging
 import re
 from collections import defaultdict
 from math import isfinite
 from typing import TYPE_CHECKING, Final
 
-from webfountain.ranking.link_files import MANIFEST, NAME, ROW, DamagedFile, LogFiles, Manifest
-from webfountain.ranking.segment_register import damaged_registers, newest_generation
+from webfountain.ranking.link_files import COMPLETE_SINCE, MANIFEST, NAME, ROW, DamagedFile, LogFiles, Manifest
+from webfountain.ranking.segment_register import damaged_registers, has_registers, mend_registers, newest_generation
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["FILE", "GRACE_S", "complete_since", "damaged_files", "incomplete_until", "mend", "open_log", "read_files"]
+__all__ = ["GRACE_S", "complete_since", "damaged_files", "incomplete_until", "mend", "open_log", "read_files"]
 
-FILE: Final = "complete-since"
+logger = logging.getLogger(__name__)
+
 GRACE_S: Final = 900.0
 """Seconds after which every crawl that writes the log knows of the damage and has ended the fetches that it had
 started."""
@@ -39,7 +41,7 @@ def complete_since(files: LogFiles) -> float | None:
 
     Raises DamagedFile if the content is not a time, RepositoryError if the disk reports an error.
     """
-    text = files.text(FILE)
+    text = files.text(COMPLETE_SINCE)
     if text is None:
         return None
     try:
@@ -47,32 +49,42 @@ def complete_since(files: LogFiles) -> float | None:
         if not isfinite(since):
             raise ValueError(f"{since} is no time")
     except ValueError as error:
-        raise files.damaged(FILE, error) from error
+        raise files.damaged(COMPLETE_SINCE, error) from error
     return since
 
 
-def open_log(url: str, *, at: float, has_lost: bool) -> float:
-    """Return the time for a crawl that opens the log. If no time is known, the log is complete from now on.
-
-    `has_lost` says whether rows were lost with a damaged journal.
-    """
-    files = LogFiles(url)
+def open_log(files: LogFiles, *, at: float) -> float:
+    """Return the time for a crawl that opens the log. If no time is known, the log is complete from now on."""
     try:
         since = complete_since(files)
+        if since is not None:
+            return since
     except DamagedFile:
-        since = None
-    if has_lost:
-        return incomplete_until(files, at)
-    if since is None:
-        since = at
-        files.replace_text(FILE, str(since))
-    return since
+        pass
+    with files.lock():  # crawls that share a new log may begin together
+        return _begin_log(files, at=at)
+
+
+def _begin_log(files: LogFiles, *, at: float) -> float:
+    """Write a time if there is still none. Say so if there should be one: it is written before the first register."""
+    has_writers = has_registers(files)
+    try:
+        since = complete_since(files)
+        if since is not None:
+            return since
+        if has_writers:
+            raise files.damaged(COMPLETE_SINCE, FileNotFoundError("it is missing"))
+        mend_registers(files, files.manifest())  # for the segments of an earlier version
+    except DamagedFile as error:
+        logger.warning("%s: every page is logged again at its next visit", error)
+    files.replace_text(COMPLETE_SINCE, str(at))
+    return at
 
 
 def incomplete_until(files: LogFiles, at: float) -> float:
     """Record that rows were found to be lost `at` this time. Return the time from which the log is complete."""
     since = at + GRACE_S
-    files.replace_text(FILE, str(since))
+    files.replace_text(COMPLETE_SINCE, str(since))
     return since
 
 
@@ -115,6 +127,7 @@ def mend(url: str, *, at: float) -> list[str]:
                 files.write_table(each.name, schema.empty_table())
             mended.append(str(each))
         if mended:
+            mend_registers(files, manifest)
             incomplete_until(files, at)
     return mended
 

@@ -62,7 +62,9 @@ class Rankings:
         self._log, self._ranker = log, ranker
         self.scores = EpochScores(scores)
         """The scores of the last ranking."""
-        self.complete_since = self._opened(at, has_lost=log.has_lost)
+        if self.scores.epoch and log.is_new:
+            logger.warning("%s: it is missing, but was ranked: every page is logged again at its next visit", links)
+        self.complete_since = log.complete_since
         """Time since which each fetched page has its row, UTC seconds."""
         self._flush_at = at + FLUSH_S
         self._logged, self._ranked_pages = 0, 0  # rows since the last ranking, and rows before it
@@ -113,11 +115,6 @@ class Rankings:
             "Ranking %d adopted: %d pages", self.scores.epoch, len(self.scores), extra={"event": "ranking/epochs"}
         )
         return True
-
-    def _opened(self, at: float, *, has_lost: bool) -> float:
-        from webfountain.ranking.log_completeness import open_log  # noqa: PLC0415  (pyarrow)
-
-        return open_log(self._links, at=at, has_lost=has_lost)
 
     def _refresh_completeness(self) -> None:
         """Read again since when the log is complete, because the last ranking may have found a damaged file."""

@@ -1,68 +1,163 @@
-"""The register of a link log's segments: it shows that a segment was deleted, which no other file names.
+"""The registers of a link log's writers: they show that a file was deleted, which no other file names.
 
-Each writer has a file in the folder `written` of the log. After each segment it writes the names of its segments there,
-each with the generation of the shards at that time. A compaction takes in all segments that are there when it begins,
-so those of two generations ago are in the shards, and are no longer listed.
+Each writer makes a register in the folder `written` of the log when it opens the log. After each segment it writes the
+names of its segments there, each with the generation of the shards at that time. A compaction takes in all segments
+that are there when it begins, so those of two generations ago are in the shards, and are no longer listed. Until the
+writer ends, its register also says where its journal is, if that is beside the log. A killed writer's register is
+closed by whoever takes over its journal.
+
+So a missing segment or journal is found by the register, and a missing register by the segments of its writer.
 """
 
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
+from zlib import crc32
 
-from webfountain.ranking.link_files import DamagedFile
+from webfountain.ranking.link_files import COMPLETE_SINCE, DamagedFile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from webfountain.ranking.link_files import LogFiles, Manifest
 
-__all__ = ["SegmentRegister", "damaged_registers", "drop_old_registers", "newest_generation"]
+__all__ = [
+    "SegmentRegister",
+    "close_register",
+    "damaged_registers",
+    "drop_old_registers",
+    "has_registers",
+    "mend_registers",
+    "newest_generation",
+]
 
 _FOLDER: Final = "written"
 _SUFFIX: Final = ".txt"
 _LINE: Final = re.compile(r"(\d{1,9}) (segments/(?:links|names)-[\w.-]+\.parquet)")
+_OPEN: Final = re.compile(r"open (-|\.\./[\w.-]+/[\w.-]+)")
+_SEGMENT: Final = re.compile(r"segments/(?:links|names)-\d{8,}-([\w.-]+)-\d{16}\.parquet")
+_ELSEWHERE: Final = "-"
+
+
+class _Entries(NamedTuple):
+    """What a register says: generations and names of segments, and the journal; None: its writer has ended."""
+
+    segments: tuple[tuple[int, str], ...] = ()
+    journal: str | None = None
+
+    def text(self) -> str:
+        """Return the lines of the file. The last one is their checksum, because a cut file must not pass for whole."""
+        first = "" if self.journal is None else f"open {self.journal}\n"
+        lines = first + "".join(f"{generation} {name}\n" for generation, name in self.segments)
+        return f"{lines}{crc32(lines.encode()):08x}\n"
 
 
 class SegmentRegister:
-    """The register of one writer, which no other process writes."""
+    """The register of one writer, which no other process writes while it runs."""
 
-    def __init__(self, files: LogFiles, writer: str) -> None:
+    def __init__(self, files: LogFiles, writer: str, journal: Path | None) -> None:
+        """Make the register. `journal` exists already. Raise RepositoryError if the disk reports an error."""
         self._files = files
-        self._file = f"{_FOLDER}/{writer}{_SUFFIX}"
-        self._lines: list[tuple[int, str]] = []
+        self._file = _file_of(writer)
+        self._entries = _Entries(journal=_ELSEWHERE if journal is None else files.beside(journal) or _ELSEWHERE)
+        self._has_segments = False
+        self._write()
 
     def add(self, segments: Sequence[str]) -> None:
         """List segments that were just written. Raise RepositoryError if the disk reports an error."""
+        self._has_segments = True
         try:
             present = self._files.manifest().generation
         except DamagedFile:
             return  # the repair reads all segments, and finds out which are in the shards
-        self._lines = [(generation, name) for generation, name in self._lines if present - 1 <= generation <= present]
-        self._lines += [(present, name) for name in segments]
-        self._files.replace_text(self._file, "".join(f"{generation} {name}\n" for generation, name in self._lines))
+        kept = [each for each in self._entries.segments if present - 1 <= each[0] <= present]
+        self._entries = self._entries._replace(segments=(*kept, *((present, name) for name in segments)))
+        self._write()
+
+    def close(self) -> None:
+        """Record that the writer has ended and its journal is empty. A register that never had a segment is removed."""
+        self._entries = self._entries._replace(journal=None)
+        if self._has_segments:
+            self._write()
+        else:
+            self._files.remove(self._file)
+
+    def _write(self) -> None:
+        self._files.replace_text(self._file, self._entries.text())
+
+
+def close_register(files: LogFiles, writer: str) -> None:
+    """Record that a killed writer's journal was taken over."""
+    try:
+        entries = _read(files, _file_of(writer))
+    except DamagedFile:
+        return  # a check reports it
+    if entries.journal is not None:
+        files.replace_text(_file_of(writer), entries._replace(journal=None).text())
 
 
 def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFile]:
-    """Yield an error for each segment that is missing, and for each register that cannot be read."""
-    found: dict[str, list[tuple[int, str]]] = {}
-    for register in files.listed(_FOLDER, suffix=_SUFFIX):
+    """Yield an error for each register, segment or journal that is missing, and for each register that is damaged.
+
+    The order of reading is the reverse of that of writing: the time of the log, registers, journals, segments.
+    """
+    fresh = files.segments(manifest)
+    registers = files.listed(_FOLDER, suffix=_SUFFIX)
+    if files.text(COMPLETE_SINCE) is None:
+        fresh = []  # written by an earlier version, or the time is missing, which is enough
+        if registers:
+            yield files.damaged(COMPLETE_SINCE, FileNotFoundError("it is missing"))
+    found: dict[str, _Entries] = {}
+    for register in registers:
         try:
-            found[register] = _lines(files, register)
+            found[register] = _read(files, register)
         except DamagedFile as error:
             yield error
+    absent = sorted(set(filter(None, map(_register_of, fresh))) - set(registers))
+    if absent and _present_generation(files) <= manifest.generation:  # or a compaction ended meanwhile
+        for register in absent:
+            yield files.damaged(register, FileNotFoundError("it is missing"))
     # Read after the registers, because a segment is written before it is listed.
     known = {*files.listed("segments"), *manifest.contained, *files.aside()}
-    for register, lines in found.items():
-        newest = max((generation for generation, _ in lines), default=0)
+    # Without the list of contained segments, the manifest was made again: then those of the last generation may be in
+    # the shards.
+    oldest = manifest.generation - bool(manifest.contained)
+    for register, entries in found.items():
+        if _is_journal_missing(files, entries) and _is_journal_missing(files, _read(files, register)):
+            yield files.damaged(str(entries.journal), FileNotFoundError("it is missing"))
+        newest = max((generation for generation, _ in entries.segments), default=0)
         if newest > manifest.generation:
             if _present_generation(files) >= newest:
                 continue  # a compaction ended meanwhile
             yield files.damaged(register, ValueError("it is newer than the manifest"))
             continue
-        for generation, name in lines:
-            if generation + 1 >= manifest.generation and name not in known:
+        for generation, name in entries.segments:
+            if generation >= oldest and name not in known:
                 yield files.damaged(name, FileNotFoundError("it is missing"))
+
+
+def mend_registers(files: LogFiles, manifest: Manifest) -> None:
+    """Make registers again from the present segments, and forget missing journals."""
+    lost: dict[str, list[tuple[int, str]]] = {}
+    for segment in files.segments(manifest):
+        if (register := _register_of(segment)) is not None:
+            lost.setdefault(register, []).append((manifest.generation, segment))
+    for register in files.listed(_FOLDER, suffix=_SUFFIX):
+        lost.pop(register, None)
+        try:
+            entries = _read(files, register)
+        except DamagedFile:
+            continue
+        if _is_journal_missing(files, entries):
+            files.replace_text(register, entries._replace(journal=None).text())
+    for register, segments in lost.items():
+        files.replace_text(register, _Entries(tuple(segments)).text())
+
+
+def _is_journal_missing(files: LogFiles, entries: _Entries) -> bool:
+    return entries.journal not in (None, _ELSEWHERE) and not files.exists(str(entries.journal))
 
 
 def _present_generation(files: LogFiles) -> int:
@@ -77,27 +172,46 @@ def newest_generation(files: LogFiles) -> int:
     newest = 0
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
-            newest = max([newest, *(generation for generation, _ in _lines(files, register))])
+            newest = max([newest, *(generation for generation, _ in _read(files, register).segments)])
         except DamagedFile:
             continue
     return newest
 
 
+def has_registers(files: LogFiles) -> bool:
+    """Return whether a writer of this version has opened the log and not left it without a trace."""
+    return bool(files.listed(_FOLDER, suffix=_SUFFIX))
+
+
 def drop_old_registers(files: LogFiles, manifest: Manifest) -> None:
-    """Delete the registers of writers whose segments are all in the shards since an earlier generation."""
+    """Delete the registers of ended writers whose segments are all in the shards since an earlier generation."""
     for register in files.listed(_FOLDER, suffix=_SUFFIX):
         try:
-            if all(generation + 1 < manifest.generation for generation, _ in _lines(files, register)):
+            segments, journal = _read(files, register)
+            if journal is None and all(generation + 1 < manifest.generation for generation, _ in segments):
                 files.remove(register)
         except DamagedFile:
             continue  # a check reports it
 
 
-def _lines(files: LogFiles, register: str) -> list[tuple[int, str]]:
-    found = []
-    for line in (files.text(register) or "").splitlines():
-        entry = _LINE.fullmatch(line)
-        if entry is None:
-            raise files.damaged(register, ValueError("a line names no segment"))
-        found.append((int(entry[1]), entry[2]))
-    return found
+def _file_of(writer: str) -> str:
+    return f"{_FOLDER}/{writer}{_SUFFIX}"
+
+
+def _register_of(segment: str) -> str | None:
+    found = _SEGMENT.fullmatch(segment)
+    return None if found is None else _file_of(found[1])
+
+
+def _read(files: LogFiles, register: str) -> _Entries:
+    """Return the entries, none if the file does not exist."""
+    text = files.text(register)
+    if text is None:
+        return _Entries()
+    lines = text.splitlines()
+    journal = opened[1] if lines and (opened := _OPEN.fullmatch(lines[0])) is not None else None
+    found = map(_LINE.fullmatch, lines[journal is not None : -1])
+    entries = _Entries(tuple((int(each[1]), each[2]) for each in found if each is not None), journal)
+    if entries.text() != text:
+        raise files.damaged(register, ValueError("its checksum is wrong"))
+    return entries

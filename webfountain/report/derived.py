@@ -60,7 +60,7 @@ class DerivedFiles:
     ) -> DerivedReport:
         present: list[str] = []
         damaged: list[str] = []
-        if "://" in self._links or Path(self._links).is_dir():
+        if "://" in self._links or Path(self._links).is_dir() or (self._home / "scores" / "EPOCH").exists():
             present.append("link log")
             damaged += of_log(self._links)
         damaged += of_journals(self._home / "link-journal")
@@ -83,13 +83,21 @@ class DerivedFiles:
 def _damaged_log(links: str) -> list[str]:
     from webfountain.ranking.log_completeness import damaged_files  # noqa: PLC0415  pyarrow, where there is a log
 
-    return damaged_files(links)
+    return _missing_log(links) or damaged_files(links)
 
 
 def _mend_log(links: str, *, at: float) -> list[str]:
-    from webfountain.ranking.log_completeness import mend  # noqa: PLC0415
+    from webfountain.ranking.link_files import LogFiles  # noqa: PLC0415
+    from webfountain.ranking.log_completeness import incomplete_until, mend  # noqa: PLC0415
 
-    return mend(links, at=at)
+    if missing := _missing_log(links):
+        incomplete_until(LogFiles(links), at)
+    return missing or mend(links, at=at)
+
+
+def _missing_log(links: str) -> list[str]:
+    """Return a line if the folder of a log that was ranked is gone."""
+    return [] if "://" in links or Path(links).is_dir() else [f"{links}: damaged: it is missing, but was ranked"]
 
 
 def _mend_journals(links: str, folder: Path, *, at: float) -> list[str]:
