@@ -347,3 +347,17 @@ def test_a_damaged_record_stops_neither_compaction_nor_a_take_down(tmp_path: Pat
         assert copy is not None
         assert life.repository.read(copy, url).body == body
     assert life.repository.erase(url_of(4).__eq__, life.crawl.store.pages).records > 0
+
+
+@pytest.mark.parametrize("byte", range(13))
+def test_a_take_down_beside_a_damaged_index_costs_no_other_page_its_copy(tmp_path: Path, byte: int) -> None:
+    """The rows after a damaged one were not found, and a file is rewritten with what was found."""
+    life = Life(tmp_path, rotate_bytes=10**6)
+    life.fetch(range(9))
+    index = next(tmp_path.glob("*.index"))
+    rows = bytearray(index.read_bytes())
+    rows[13 * 5 + byte] ^= 1
+    index.write_bytes(rows)
+    assert life.repository.erase(url_of(1).__eq__, life.crawl.store.pages).records == 2
+    del life.newest[url_of(1)]
+    life.check_valid()

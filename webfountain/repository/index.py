@@ -115,7 +115,10 @@ def recover(path: Path) -> RecoveredFile:
 
 
 def _indexed(path: Path) -> list[IndexRow]:
-    """Return the rows of a file's index, as far as they are consecutive and lie within the file."""
+    """Return the rows of a file's index, as far as they are consecutive and lie within the file.
+
+    The last of them is compared with its record, because its length may be the reason why the next row does not follow.
+    """
     try:
         data = beside(path, ".index").read_bytes()
         size = path.stat().st_size
@@ -128,6 +131,9 @@ def _indexed(path: Path) -> list[IndexRow]:
             break
         rows.append(IndexRow(offset, length, _KINDS[kind]))
         end = offset + length
+    with open(path, "rb") as file:
+        while rows and not _is_whole(file, rows[-1]):
+            rows.pop()
     return rows
 
 
@@ -165,5 +171,4 @@ def _member(file: BinaryIO, offset: int) -> IndexRow | None:
         record = parse_unpacked(b"".join(parts))
     except (GzipError, RepositoryError):
         return None
-    kind = record.headers.get("warc-type")
-    return IndexRow(offset, read - len(unpack.unused_data), kind) if kind in _KINDS else None
+    return IndexRow(offset, read - len(unpack.unused_data), record.kind) if record.kind in _KINDS else None

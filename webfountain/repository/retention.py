@@ -21,7 +21,7 @@ import msgspec
 
 from webfountain.errors import RepositoryError
 from webfountain.records import Copy, Move
-from webfountain.repository.index import summary
+from webfountain.repository.index import IndexRow, summary
 from webfountain.repository.warc_writer import Member
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from webfountain.policy.tables import RepositoryTable
     from webfountain.records import PageRecord
     from webfountain.repository.folder import Folder
-    from webfountain.repository.index import IndexRow, Summary
+    from webfountain.repository.index import Summary
     from webfountain.repository.warc_reader import Record
     from webfountain.repository.writer import Writer
 
@@ -157,12 +157,18 @@ class Retention:
         numbers = [number for number in self._folder.files() if number != current]
         records = rewritten = 0
         for done, number in enumerate(numbers, start=1):
-            rows = [row for row in self._folder.rows(number) if row.kind != "warcinfo"]
-            kept = [row for row in rows if (head := self._head(number, row)) and not is_forgotten(head.url)]
-            if len(kept) < len(rows):
+            heads = [(row, self._head(number, row)) for row in self._folder.rows(number)]
+            found = [(row, head) for row, head in heads if head is None or head.kind != "warcinfo"]
+            # The kinds of the records themselves, because a damaged index may have others.
+            kept = [
+                IndexRow(row.offset, row.length, head.kind)
+                for row, head in found
+                if head is not None and not is_forgotten(head.url)
+            ]
+            if len(kept) < len(found):
                 self._move(store, number, kept)
                 self._delete(number)
-                records += len(rows) - len(kept)
+                records += len(found) - len(kept)
                 rewritten += 1
             progress(done, len(numbers))
         return ErasureResult(records, rewritten)

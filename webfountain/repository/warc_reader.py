@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 import msgspec
 from isal import isal_zlib
@@ -14,6 +14,9 @@ from isal import isal_zlib
 from webfountain.errors import RepositoryError
 from webfountain.records import Copy
 from webfountain.urls import site_of
+
+if TYPE_CHECKING:
+    from webfountain.repository.warc_writer import Kind
 
 __all__ = [
     "BEFORE",
@@ -44,6 +47,11 @@ class Record(msgspec.Struct, frozen=True):
 
     headers: dict[str, str]
     block: bytes
+
+    @property
+    def kind(self) -> Kind:
+        """Return WARC-Type."""
+        return cast("Kind", self.headers.get("warc-type", ""))
 
     @property
     def url(self) -> str:
@@ -139,8 +147,8 @@ def stored(record: Record) -> StoredCopy:
     RepositoryError
         if the record has another type, or its block is not an HTTP response.
     """
-    if record.headers.get("warc-type") != "response":
-        raise RepositoryError(f"a response record was expected, found {record.headers.get('warc-type')!r}")
+    if record.kind != "response":
+        raise RepositoryError(f"a response record was expected, found {record.kind!r}")
     head, _, body = record.block.partition(b"\r\n\r\n")
     try:
         status, headers = _answer(head)
