@@ -9,15 +9,14 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.acceptance.crawls import PATIENT, ROOT, policy
 from tests.acceptance.test_partition import wait_for
 from tests.servers.partition import CuttableWay, SlowSites
-from tests.servers.valkey import free_port
-from tests.store.test_shared_faults import running
+from tests.servers.valkey import free_port, running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,9 +31,8 @@ def crawling(
     folder: Path, *options: str, page_s: float, cut_first: bool = False
 ) -> Iterator[tuple[subprocess.Popen[bytes], CuttableWay, SlowSites]]:
     port = free_port()
-    settings: dict[str, Any] = {"port": port}
     with contextlib.ExitStack() as stack:
-        stack.enter_context(running(folder, "server", **settings))
+        stack.enter_context(running(folder / "server", port=port))
         web = stack.enter_context(SlowSites(3, page_s=page_s, pages=1_000_000))
         way = stack.enter_context(CuttableWay(port))
         if cut_first:

