@@ -171,4 +171,5 @@ def _member(file: BinaryIO, offset: int) -> IndexRow | None:
         record = parse_unpacked(b"".join(parts))
     except (GzipError, RepositoryError):
         return None
-    return IndexRow(offset, read - len(unpack.unused_data), record.kind) if record.kind in _KINDS else None
+    kind = record.kind
+    return IndexRow(offset, read - len(unpack.unused_data), kind) if kind in _KINDS else None

@@ -15,7 +15,7 @@ from __future__ import annotations
 import math
 import time
 from collections import Counter
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol, cast
 
 import msgspec
 
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from webfountain.repository.folder import Folder
     from webfountain.repository.index import Summary
     from webfountain.repository.warc_reader import Record
+    from webfountain.repository.warc_writer import Kind
     from webfountain.repository.writer import Writer
 
 __all__ = ["FILES_PER_LIMIT", "CopyStore", "ErasureResult", "Retention", "TidyResult"]
@@ -161,7 +162,7 @@ class Retention:
             found = [(row, head) for row, head in heads if head is None or head.kind != "warcinfo"]
             # The kinds of the records themselves, because a damaged index may have others.
             kept = [
-                IndexRow(row.offset, row.length, head.kind)
+                IndexRow(row.offset, row.length, cast("Kind", head.kind))
                 for row, head in found
                 if head is not None and not is_forgotten(head.url)
             ]

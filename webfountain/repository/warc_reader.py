@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 import msgspec
 from isal import isal_zlib
@@ -14,9 +14,6 @@ from isal import isal_zlib
 from webfountain.errors import RepositoryError
 from webfountain.records import Copy
 from webfountain.urls import site_of
-
-if TYPE_CHECKING:
-    from webfountain.repository.warc_writer import Kind
 
 __all__ = [
     "BEFORE",
@@ -49,9 +46,9 @@ class Record(msgspec.Struct, frozen=True):
     block: bytes
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> str:
         """Return WARC-Type."""
-        return cast("Kind", self.headers.get("warc-type", ""))
+        return self.headers.get("warc-type", "")
 
     @property
     def url(self) -> str:
