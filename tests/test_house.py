@@ -31,10 +31,9 @@ MEDIAN_MODULE = 230
 MAX_QUESTIONS = 8
 WORKER_AND_FACADE = (
     "frontier.frontier",
-    "frontier.work_exchange",
+    "frontier.orders",
     "frontier.worker.store_worker",
     "frontier.worker.settlement",
-    "frontier.worker.leasing",
 )
 
 LONG_MODULES: dict[str, int] = {}

@@ -32,7 +32,7 @@ from tests.benchmarks.bench_crawl import WEB, served_by
 from tests.servers.valkey import single
 from webfountain.frontier.cluster.heartbeats import ControllerState
 from webfountain.frontier.cluster.membership import Membership, join_ants
-from webfountain.frontier.orders.polls import COUNTS, POLL_INTERVAL_S, POLLS, IdleInterval
+from webfountain.frontier.orders import COUNTS, POLL_INTERVAL_S, POLLS, IdleInterval
 from webfountain.lab.demo.process import DemoServer
 from webfountain.records import Link, Outcome
 from webfountain.store.answers import Refill

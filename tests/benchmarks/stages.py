@@ -26,9 +26,9 @@ from webfountain.duplicates.url_dedup import DuplicateEliminator
 from webfountain.formats import document as text
 from webfountain.formats.document import PlainReader
 from webfountain.formats.links import LinkExtractor
+from webfountain.frontier.orders import WorkExchange
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
 from webfountain.frontier.pages.link_judge import LinkJudge
-from webfountain.frontier.work_exchange import WorkExchange
 from webfountain.frontier.worker.store_worker import StoreWorker
 from webfountain.repository.repository import Repository
 from webfountain.store.embedded.store import EmbeddedStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from webfountain.frontier.pages.examiner import Examiner
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from webfountain.formats.document import Document
-    from webfountain.records import FetchResult, PageRecord
+    from webfountain.records import FetchResult
 
 __all__ = ["DEADLY", "DyingExtension"]
 
@@ -27,14 +27,12 @@ class DyingExtension:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        document = Examiner._document
+        document: Callable[..., Document] = Examiner._document
 
-        def read(
-            examiner: Examiner, fetched: FetchResult, record: PageRecord, how: Callable[..., Document]
-        ) -> Document:
+        def read(examiner: Examiner, fetched: FetchResult, *how: Any) -> Document:
             if DEADLY in fetched.body:
                 os.kill(os.getpid(), signal.SIGKILL)
-            return document(examiner, fetched, record, how)
+            return document(examiner, fetched, *how)
 
         Examiner._document = read  # type: ignore[method-assign,assignment]
         return cls()

@@ -14,9 +14,8 @@ import scrapy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.crawl.project_classes import ClassMissing, UnstorableValue
 from webfountain.crawl.requests import Packer, crawlable, importance_of, link_of
-from webfountain.crawl.values import Values
+from webfountain.crawl.values import ClassMissing, UnstorableValue, Values
 from webfountain.store.lanes import class_of
 
 SCALARS = (

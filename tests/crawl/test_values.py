@@ -20,8 +20,7 @@ import scrapy
 from parsel import Selector
 from scrapy.http import Headers
 
-from webfountain.crawl.project_classes import ClassMissing, UnstorableValue
-from webfountain.crawl.values import Values, read_keys
+from webfountain.crawl.values import ClassMissing, UnstorableValue, Values, read_keys
 
 if TYPE_CHECKING:
     import types

@@ -16,7 +16,7 @@ from webfountain.errors import StoreError
 from webfountain.formats.robots import RobotsRules
 from webfountain.formats.sitemap import SitemapFile
 from webfountain.frontier.pages.sitemap_reader import SITEMAP_DEPTH, SitemapParser
-from webfountain.frontier.sites.robots_state import SiteRobots
+from webfountain.frontier.sites.site_files import SiteRobots
 from webfountain.records import (
     Copy,
     DiscoverResult,

@@ -1,13 +1,20 @@
-"""The budget is spread over the period."""
+"""The budget is spent evenly, and what limits the rate is said in words, of a running crawl and to `status`."""
 
 from __future__ import annotations
 
 from math import inf
+from typing import TYPE_CHECKING
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.frontier.progress import TokenBucket
+from tests.frontier.drive import Answer, Drive, collection_of
+from webfountain.frontier.progress import TokenBucket, published_limit
+
+if TYPE_CHECKING:
+    from webfountain.records import Fetch
+
+HOME = "http://home.example"
 
 
 @given(st.integers(1, 500), st.lists(st.floats(0, 40), max_size=200))
@@ -36,3 +43,41 @@ def test_without_a_capacity_politeness_alone_decides() -> None:
     pace = TokenBucket(None, 100.0, start=5.0)
     pace.take(7.0)
     assert pace.open_at() == -inf
+
+
+def web(fetch: Fetch, at: float) -> Answer:
+    if fetch.kind != "page":
+        return 404, {}, b"", 0.01
+    links = "".join(f"<a href='/{number}'>x</a>" for number in range(50))
+    return 200, {"content-type": "text/html"}, links.encode(), 0.01
+
+
+def limits(drive: Drive, *, seconds: float) -> set[str]:
+    """What was said in so many seconds."""
+    end, found = drive.clock.now() + seconds, set()
+    while drive.clock.now() < end:
+        drive.run(seconds=0.2)
+        found.add(drive.frontier.limit())
+    return found
+
+
+def test_a_crawl_says_that_politeness_a_budget_or_nothing_due_limits_it() -> None:
+    polite = Drive(collection_of([f"{HOME}/"]), web)
+    assert any(words.startswith("politeness") for words in limits(polite, seconds=20.0))
+    published = published_limit(polite.store.board)
+    assert published is not None
+    assert published.words
+    rest = "capacity_pages_per_period = 10\n"
+    budget = Drive(collection_of([f"{HOME}/"], min_delay="1ms", delay_factor=0, rest=rest), web)
+    assert "the budget (cycle.capacity_pages_per_period)" in limits(budget, seconds=20.0)
+    idle = Drive(collection_of([f"{HOME}/"], collection="limits.depth = 0"), web)
+    limits(idle, seconds=20.0)
+    assert idle.frontier.limit() == "nothing is due"
+
+
+def test_a_crawl_says_that_it_waits_for_robots_txt() -> None:
+    def slow(fetch: Fetch, at: float) -> Answer:
+        return (404, {}, b"", 30.0) if fetch.kind == "robots" else web(fetch, at)
+
+    drive = Drive(collection_of([f"{HOME}/"]), slow)
+    assert "it waits for robots.txt and addresses" in limits(drive, seconds=5.0)

@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from webfountain.config import FountainConfig
 from webfountain.crawl.builder import build_own
-from webfountain.crawl.lease_term import TermGuard
 from webfountain.crawl.worker_thread import POLL_S, Worker
 from webfountain.download.bad_response import BadResponse
 from webfountain.download.fetcher import allowed
 from webfountain.download.resolver import Resolver
 from webfountain.errors import InputError, WebfountainError
+from webfountain.frontier.cluster.term import TermGuard
 from webfountain.frontier.server_clock import ServerClock
 from webfountain.history.record_loop import RecordLoop
 from webfountain.history.recorder import Recorder

@@ -2,7 +2,7 @@
 
 Life of a fetch
 ---------------
-1. The `scheduler` requests the next fetch from the frontier and gives the engine a request (`own_requests` or
+1. The `scheduler` requests the next fetch from the frontier and gives the engine a request (`own_crawl` or
    `project_requests`). A `Flight` is linked to that request.
 2. The `downloader` passes the request through the downloader middlewares to the `download_handler`, which fetches over
    `webfountain.download`. The innermost of the `middlewares` lands it: from that moment politeness counts the delay.
@@ -17,17 +17,16 @@ crawls: the `own_crawl` of a collection, and the `project_crawl` of another proj
 Requests of another project
 ---------------------------
 The `addon` installs the adapters. A request passes the duplicate filter (`dupefilter`) and is stored as plain data
-(`requests`, `values`, `callbacks`, `project_classes`); other requests stay in memory (`memory_requests`,
-`direct_requests`). It passes the same steps and is acknowledged at its end. A request that the ant refuses ends in its
-errback (`refusals`). There is no spider middleware, because the engine reports the end of every request. This includes
-requests that no spider middleware sees (errbacks, replaced requests).
+(`requests`, `values`, `callbacks`); other requests stay in memory (`memory_requests`). It passes the same steps and is
+acknowledged at its end. A request that the ant refuses ends in its errback (`refusals`). There is no spider middleware,
+because the engine reports the end of every request. This includes requests that no spider middleware sees (errbacks,
+replaced requests).
 
 Other modules
 -------------
 Politeness and robots.txt of a project: `project_pace`, `project_robots`, `reactor_names`, `certificate_names`. Requests
-that were already made: `known_requests`, `revisits`, `scrapy_redis` with `plain_pickle`. Options: `new_items` with
-`item_digests`, `session_cookies`, `start_urls`, `item_safety`. Answers: `streamed_answer`,
-`error_words`. Logs and figures: `reporter`, `recording`, `metrics_server`, `json_log`, `log_formatter`.
-The rest: `spider`, `command`, `pollers`, `wake_timer`, `lease_term`, `engine` (private parts of
-Scrapy), `process_memory`, `scrapyd_door` and `scrapyd_runner`.
+that were already made: `project_requests`, `revisits`, `scrapy_redis` with `plain_pickle`. Options: `new_items` with
+`item_digests`, `session_cookies`, `start_urls`, `item_safety`. Answers: `streamed_answer`, `error_words`. Logs and
+figures: `reporter`, `recording`, `metrics_server`, `json_log`, `log_formatter`. The rest: `spider`, `command`,
+`wake_timer`, `engine` (private parts of Scrapy), `process_memory`, `scrapyd_door` and `scrapyd_runner`.
 """

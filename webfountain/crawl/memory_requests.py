@@ -1,9 +1,12 @@
-"""Requests that are not plain data: they stay in this process, each with a placeholder in the store.
+"""Requests that wait in memory, because they are not plain data or need no site.
 
-Place in the walk: called by `requests.RequestStore`, which packs all other requests. The placeholder has the place of
-such a request in its site's queue. It also records that the request was made, so that a spider that has finished does
-not make it again. The page that yielded it is settled after it (`flight`). So after a stop or a kill, that page is
-requested again and yields the request again. There are three cases:
+`DirectRequests` have schemes other than http and https (data:, file:): they have no site and need no politeness.
+
+`MemoryRequests` are not plain data: they stay in this process, each with a placeholder in the store. Place in the walk:
+called by `requests.RequestStore`, which packs all other requests. The placeholder has the place of such a request in
+its site's queue. It also records that the request was made, so that a spider that has finished does not make it again.
+The page that yielded it is settled after it (`flight`). So after a stop or a kill, that page is requested again and
+yields the request again. There are three cases:
 
 - the placeholder is still in the queue: the request is made when the placeholder is leased;
 - the placeholder was leased before: its lease is kept (an orphan) until the request is yielded, then goes back;
@@ -16,17 +19,19 @@ is unique, so no later run can use its placeholder.
 from __future__ import annotations
 
 import hashlib
+from collections import deque
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from scrapy import Request
+    from scrapy.statscollectors import StatsCollector
 
     from webfountain.crawl.flight import Flight
     from webfountain.records import Fetch
 
-__all__ = ["MemoryRequest", "MemoryRequests", "is_placeholder", "placeholder_ignores_robots"]
+__all__ = ["DirectRequests", "MemoryRequest", "MemoryRequests", "is_placeholder", "placeholder_ignores_robots"]
 
 _IN_MEMORY: Final = b"\xc1in memory"
 """First byte of the stored form of a request that is not plain data. No msgpack value begins with 0xc1."""
@@ -35,6 +40,31 @@ _RULED: Final = {False: b" ", True: b"!"}
 _KEY_BYTES: Final = 20
 _UNIQUE: Final = b"1"
 """Byte after the key of a request that only the run that yielded it can make."""
+
+
+class DirectRequests:
+    """A queue in memory, counted as Scrapy counts its own."""
+
+    def __init__(self, stats: StatsCollector) -> None:
+        self._stats = stats
+        self._waiting: deque[Request] = deque()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, request: Request) -> None:
+        """Queue a request."""
+        self._stats.inc_value("scheduler/enqueued/memory")
+        self._stats.inc_value("scheduler/enqueued")
+        self._waiting.append(request)
+
+    def take(self) -> Request | None:
+        """Return the oldest request; None if there is none."""
+        if not self._waiting:
+            return None
+        self._stats.inc_value("scheduler/dequeued/memory")
+        self._stats.inc_value("scheduler/dequeued")
+        return self._waiting.popleft()
 
 
 class MemoryRequest(NamedTuple):

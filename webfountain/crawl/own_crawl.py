@@ -1,34 +1,146 @@
 """The crawl of a collection: every fetch comes from the frontier.
 
-Place in the walk: called by the scheduler if the fountain spider runs. `project_crawl` is its counterpart.
+Place in the walk: called by the scheduler if the fountain spider runs. `project_crawl` is its counterpart. Beside the
+crawl it checks for an edited policy file and, once, for seeds without a page; the scheduler's tick calls `poll`, which
+returns at once, and the worker thread does the work.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
+import time
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
+
+from scrapy import Request
 
 from webfountain.crawl import engine
-from webfountain.crawl.flight import origin_of
-from webfountain.crawl.own_requests import no_output, own_request
-from webfountain.crawl.pollers import FirstPeriod, PolicyPoller
+from webfountain.crawl.flight import depart, origin_of
+from webfountain.policy.edits import PolicyPoll
+from webfountain.report.troubles import seed_lines, seeds_in_force
 
 if TYPE_CHECKING:
-    from scrapy import Request, Spider
+    from collections.abc import Awaitable, Callable
+
+    from scrapy import Spider
     from scrapy.crawler import Crawler
 
     from webfountain.crawl.builder import FrontierSetup
-    from webfountain.crawl.direct_requests import DirectRequests
     from webfountain.crawl.landings import Landings
+    from webfountain.crawl.memory_requests import DirectRequests
     from webfountain.crawl.worker_thread import Worker
     from webfountain.frontier.batch import Batch, LeaseEnd
+    from webfountain.frontier.frontier import Frontier
     from webfountain.policy.collection import Collection
     from webfountain.records import Fetch
+    from webfountain.report.troubles import SeedWithoutPage
+    from webfountain.store.contract import FrontierStore
 
-__all__ = ["OwnCrawl"]
+__all__ = ["POLICY_POLL_S", "FirstPeriod", "OwnCrawl", "PolicyPoller", "no_output", "own_request"]
 
+_META: Final = {
+    "handle_httpstatus_all": True,
+    "dont_redirect": True,
+    "dont_retry": True,
+    "dont_cache": True,
+    "dont_obey_robotstxt": True,
+    "verbatim_url": True,  # the canonical form is the key in the store, so it is requested unchanged
+    "allow_offsite": True,
+}
 logger = logging.getLogger(__name__)
+POLICY_POLL_S: Final = 2.0
+
+
+def no_output(_: object) -> None:
+    """Do nothing. It is the callback of robots.txt and sitemaps, and the errback of our fetches, which were processed
+    when they landed.
+    """
+
+
+def own_request(fetch: Fetch, landings: Landings, callback: Callable[..., Any] = no_output) -> Request:
+    """Return the request of a fetch, and link it to its flight."""
+    request = Request(fetch.url, callback=callback, errback=no_output, meta=dict(_META))
+    depart(request, landings.flight(fetch, own=True))
+    return request
+
+
+class PolicyPoller:
+    """Adopts an edited policy file. `load_seeds` loads its seeds, in the worker thread."""
+
+    def __init__(
+        self, collection: Collection, frontier: Frontier, worker: Worker, load_seeds: Callable[[Collection], None]
+    ) -> None:
+        self._poll = PolicyPoll(collection)
+        self._frontier = frontier
+        self._worker = worker
+        self._load_seeds = load_seeds
+        self._task: asyncio.Task[None] | None = None
+        self._poll_at = 0.0
+        self._is_closed = False
+
+    def poll(self) -> None:
+        """If a check is due, check whether the file was edited. A check costs one `stat`."""
+        now = time.monotonic()
+        if self._task is None and now >= self._poll_at:
+            self._poll_at = now + POLICY_POLL_S
+            self._task = asyncio.get_running_loop().create_task(self._adopt())
+
+    def close(self) -> None:
+        """Cancel work in progress."""
+        self._is_closed = True
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _adopt(self) -> None:
+        try:
+            edit = await self._worker.call(self._poll.poll)
+            if edit is None or self._is_closed:
+                return
+            if edit.collection is None:
+                logger.error("The edited policy file is invalid; the previous one stays in force: %s", edit.error)
+                return
+            self._frontier.work.adopt(edit.collection)
+            self._worker.stir()
+            await self._worker.call(partial(self._load_seeds, edit.collection))
+            wait = f"; these take effect at the next start: {', '.join(edit.waits)}" if edit.waits else ""
+            logger.info("The edited policy file is in force%s", wait)
+        finally:
+            self._task = None
+
+
+class FirstPeriod:
+    """Logs once, at the end of a crawl's first period, which seeds have brought no page: a crawl may run for months.
+
+    `read` calls a function with the store in the worker thread; `ends_at` is UTC seconds. The summary at the end of
+    each crawl also reports it (`report.troubles`).
+    """
+
+    def __init__(
+        self,
+        read: Callable[[Callable[[FrontierStore], list[SeedWithoutPage]]], Awaitable[list[SeedWithoutPage]]],
+        *,
+        ends_at: float,
+    ) -> None:
+        self._read = read
+        self._ends_at = ends_at
+        self._task: asyncio.Task[None] | None = None
+
+    def poll(self, at: float) -> None:
+        """Log the seeds without a page once the period is over. Return at once."""
+        if self._task is None and at >= self._ends_at:
+            self._task = asyncio.get_running_loop().create_task(self._report(at))
+
+    def close(self) -> None:
+        """Cancel a check in progress."""
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _report(self, at: float) -> None:
+        year = time.gmtime(at).tm_year
+        found = await self._read(lambda store: seeds_in_force(store, year=year))
+        for line in seed_lines(found):
+            logger.warning("After the first period a seed has brought no page: %s", line)
 
 
 class OwnCrawl:

@@ -17,13 +17,11 @@ from webfountain.crawl import engine
 from webfountain.crawl.downloader import FountainDownloader
 from webfountain.crawl.dupefilter import Duplicates
 from webfountain.crawl.flight import flight_of
-from webfountain.crawl.known_requests import KnownRequests
-from webfountain.crawl.own_requests import own_request
-from webfountain.crawl.pollers import StartUrlPoller
-from webfountain.crawl.project_requests import ProjectRequests
+from webfountain.crawl.own_crawl import own_request
+from webfountain.crawl.project_requests import KnownRequests, ProjectRequests
 from webfountain.crawl.requests import RequestStore
 from webfountain.crawl.scrapy_redis import EARLIER_SEEN, SeenFingerprints
-from webfountain.crawl.start_urls import StartUrls
+from webfountain.crawl.start_urls import StartUrlPoller, StartUrls
 from webfountain.frontier.requests_by_url import make_failed_again
 from webfountain.records import Fetch
 
@@ -33,8 +31,8 @@ if TYPE_CHECKING:
     from scrapy import Request, Spider
     from scrapy.crawler import Crawler
 
-    from webfountain.crawl.direct_requests import DirectRequests
     from webfountain.crawl.landings import Landings
+    from webfountain.crawl.memory_requests import DirectRequests
     from webfountain.crawl.refusals import Refusals
     from webfountain.crawl.session import Session
     from webfountain.crawl.session_cookies import SessionCookies

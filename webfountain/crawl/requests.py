@@ -17,8 +17,7 @@ from scrapy.http import Request
 
 from webfountain.crawl.callbacks import CallbackMissing, Callbacks, UnnamedCallback
 from webfountain.crawl.memory_requests import MemoryRequest, MemoryRequests, is_placeholder, placeholder_ignores_robots
-from webfountain.crawl.project_classes import ClassMissing, UnstorableValue, path_of
-from webfountain.crawl.values import Values, read_keys
+from webfountain.crawl.values import ClassMissing, UnstorableValue, Values, path_of, read_keys
 from webfountain.errors import UrlError
 from webfountain.records import Link
 from webfountain.urls import canonical, site_of

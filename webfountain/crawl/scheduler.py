@@ -20,12 +20,11 @@ from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_f_from_coro_f
 
 from webfountain.crawl import engine
-from webfountain.crawl.direct_requests import DirectRequests
 from webfountain.crawl.download_handler import ABORT, ABORT_SITES
 from webfountain.crawl.flight import CURRENT, Flight, flight_of
 from webfountain.crawl.item_safety import ItemSafety
 from webfountain.crawl.landings import Landings
-from webfountain.crawl.lease_term import TermGuard
+from webfountain.crawl.memory_requests import DirectRequests
 from webfountain.crawl.own_crawl import OwnCrawl
 from webfountain.crawl.process_memory import tune_memory
 from webfountain.crawl.project_crawl import ProjectCrawl
@@ -37,6 +36,7 @@ from webfountain.crawl.wake_timer import WakeTimer
 from webfountain.crawl.worker_thread import Worker
 from webfountain.download.resolver import Resolver
 from webfountain.errors import StoreAway, WebfountainError
+from webfountain.frontier.cluster.term import TermGuard
 from webfountain.frontier.server_clock import ServerClock
 
 if TYPE_CHECKING:

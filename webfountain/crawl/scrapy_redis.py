@@ -20,9 +20,8 @@ from scrapy.utils.request import fingerprint
 from w3lib.url import canonicalize_url
 
 from webfountain.crawl.plain_pickle import PickleRefused, read_pickle
-from webfountain.crawl.project_classes import UnstorableValue
 from webfountain.crawl.requests import crawlable, link_of
-from webfountain.crawl.values import Values
+from webfountain.crawl.values import UnstorableValue, Values
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

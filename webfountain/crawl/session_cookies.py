@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from scrapy.downloadermiddlewares.cookies import CookiesMiddleware
 
-from webfountain.crawl.project_classes import UnstorableValue
-from webfountain.crawl.values import Values
+from webfountain.crawl.values import UnstorableValue, Values
 from webfountain.errors import InputError, StoreError
 from webfountain.private_files import replaced
 

@@ -12,28 +12,43 @@ never].
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 import time
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from scrapy import FormRequest, Request, signals
 from scrapy.exceptions import DontCloseSpider
 
+from webfountain.errors import WebfountainError
+from webfountain.frontier.requests_by_url import put_first
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from scrapy import Spider
     from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
 
+    from webfountain.crawl.worker_thread import Worker
+    from webfountain.frontier.frontier import Frontier
+    from webfountain.records import Link
     from webfountain.store.shared_contract import Feed, FeedEntry, FeedForm, Feeds
 
-__all__ = ["LONGEST_S", "SHORTEST_S", "TAKEN_S", "StartUrls", "redis_parameters", "redis_url"]
+__all__ = [
+    "LONGEST_S",
+    "SHORTEST_S",
+    "TAKEN_S",
+    "StartUrlPoller",
+    "StartUrls",
+    "redis_parameters",
+    "redis_url",
+]
 
 logger = logging.getLogger(__name__)
-
 TAKEN_S: Final = 60.0
 """Seconds after which another worker may take an entry that was taken but is not done."""
 SHORTEST_S: Final = 0.2
@@ -149,3 +164,53 @@ class StartUrls:
 
 def _nothing(*_: Any) -> list[bytes]:
     return []
+
+
+class StartUrlPoller:
+    """Takes start URLs from a list. `link_of` returns the link for the store, or None for a request that it does not
+    take.
+    """
+
+    def __init__(
+        self,
+        start_urls: StartUrls,
+        frontier: Frontier,
+        worker: Worker,
+        link_of: Callable[[Request], Link | None],
+        failed: Callable[[WebfountainError], None],
+    ) -> None:
+        self._start_urls = start_urls
+        self._frontier = frontier
+        self._worker = worker
+        self._link_of = link_of
+        self._failed = failed
+        self._task: asyncio.Task[None] | None = None
+        self._poll_at = 0.0
+        self._is_closed = False
+
+    def poll(self) -> None:
+        """If a check is due, check whether start URLs were pushed."""
+        if self._task is None and time.monotonic() >= self._poll_at:
+            self._task = asyncio.get_running_loop().create_task(self._take())
+
+    def close(self) -> None:
+        """Cancel work in progress."""
+        self._is_closed = True
+        if self._task is not None:
+            self._task.cancel()
+
+    async def _take(self) -> None:
+        try:
+            taken = await self._worker.call(partial(self._start_urls.take, self._frontier.now()))
+            requests = [request for entry in taken for request in self._start_urls.requests(entry.data)]
+            links = [link for request in requests if (link := self._link_of(request)) is not None]
+            if taken and not self._is_closed:
+                first = partial(put_first, links=links, now=self._frontier.now)
+                await self._worker.call(partial(self._frontier.worker.on_store, first))
+                await self._worker.call(partial(self._start_urls.done, taken))
+                self._worker.stir()
+            self._poll_at = time.monotonic() + self._start_urls.wait_s
+        except WebfountainError as error:
+            self._failed(error)
+        finally:
+            self._task = None

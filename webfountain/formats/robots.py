@@ -2,7 +2,7 @@
 
 Protego evaluates the rules. This module adds what the standard says about their use: the meaning of each status
 (section 2.3.1), how much must be read (2.5), and that robots.txt itself is always allowed (2.2.2).
-`frontier.sites.robots_state` fetches the file, follows redirects and keeps it for 24 hours (2.4).
+`frontier.sites.site_files` fetches the file, follows redirects and keeps it for 24 hours (2.4).
 """
 
 from __future__ import annotations

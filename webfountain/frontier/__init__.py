@@ -3,19 +3,19 @@
 The two threads
 ---------------
 The *loop thread* calls the facade (`frontier.Frontier`). It hands out fetches and receives their results. These events
-write into the open batch (`batch`). Each feature adds its `order` (`orders`), then the batch goes out
-(`work_exchange`). The *worker thread* carries out one batch at a time (`worker.store_worker`), in the order of
-durability: bodies are written, links are discovered, leases are settled, then sites and leases are taken. The loop
-thread applies the `BatchResult`. The threads share nothing else: the worker never touches a site, and the loop never
-touches the store. Plans are made in a separate thread (`planning`), heartbeats in another one (`cluster`). `assembly`
-builds all of it: it lists the orders of the loop thread, and `worker_assembly` the stages of the worker.
+write into the open batch (`batch`). Each feature adds its `order`, then the batch goes out (`orders`). The *worker
+thread* carries out one batch at a time (`worker.store_worker`), in the order of durability: bodies are written, links
+are discovered, leases are settled, then sites and leases are taken. The loop thread applies the `BatchResult`. The
+threads share nothing else: the worker never touches a site, and the loop never touches the store. Plans are made in a
+separate thread (`planning`), heartbeats in another one (`cluster`). `assembly` builds all of it: it lists the orders of
+the loop thread, and `worker_assembly` the stages of the worker.
 
 Life of a fetch
 ---------------
 1. The store leases a URL to the hand of its site (`sites.site`). There policy and robots.txt are checked once more. A
    refused URL ends there without a request.
 2. `Frontier.next` takes the URL when politeness allows: the ring of addresses chooses it, and the gates of its address
-   and of its site let it pass (`sites.ring`, `sites.gate`, `sites.politeness`). One page of the budget is spent
+   and of its site let it pass (`sites.sequencers`, `sites.politeness`). One page of the budget is spent
    (`progress`).
 3. `Frontier.landed` processes the end of the download. The gates of site and address open again after the delay, or
    later if the site must be left alone for longer.
@@ -28,7 +28,6 @@ robots.txt and sitemaps have no lease. They pass steps 2 and 3, and then belong 
 
 Other modules
 -------------
-`rate_limit` names what limits the rate. `server_clock` corrects the clock. `requests_by_url` finds the keys of a URL
-and puts requests first. `loss_recovery` drops what is out of date after the store lost data. The other
-packages are `cluster` (many ants), `inbox`, `orders`, `pages`, `planning`, `sites` and `worker`.
+`server_clock` corrects the clock. `requests_by_url` finds the keys of a URL and puts requests first. The other packages
+are `cluster` (many ants), `inbox`, `pages`, `planning`, `sites` and `worker`.
 """

@@ -21,15 +21,12 @@ from webfountain.formats.links import LinkExtractor
 from webfountain.formats.robots import RobotsRules
 from webfountain.frontier.batch import OpenBatch
 from webfountain.frontier.cluster.heart import Heart
-from webfountain.frontier.cluster.membership import join_ants
-from webfountain.frontier.cluster.others import LoneAnt
+from webfountain.frontier.cluster.membership import LoneAnt, join_ants
 from webfountain.frontier.cluster.term import steady_clock
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox.seeds import Entrance
 from webfountain.frontier.order import Order, Orders
-from webfountain.frontier.orders.chores import Chores, chores_of
-from webfountain.frontier.orders.polls import IdleCheck, Polls, RankTurns
-from webfountain.frontier.orders.site_supply import SiteSupply
+from webfountain.frontier.orders import Chores, IdleCheck, Polls, RankTurns, SiteSupply, WorkExchange, chores_of
 from webfountain.frontier.pages.examiner import Examiner
 from webfountain.frontier.pages.fixed_size import replacement_of
 from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
@@ -50,7 +47,6 @@ from webfountain.frontier.sites.hand import largest_hand
 from webfountain.frontier.sites.politeness import BY_POLICY
 from webfountain.frontier.sites.site_changes import PRIOR_PERIODS
 from webfountain.frontier.sites.site_context import SiteContext
-from webfountain.frontier.work_exchange import WorkExchange
 from webfountain.frontier.worker_assembly import WorkerAssembly, WorkerFeatures
 from webfountain.policy.judge import Judge
 from webfountain.policy.scope import kept_forms

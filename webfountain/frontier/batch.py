@@ -20,9 +20,8 @@ if TYPE_CHECKING:
 
     from webfountain.clock import Clock
     from webfountain.frontier.inbox.blocks import UrlBlock
-    from webfountain.frontier.inbox.letters import Letter, SlotReturn
+    from webfountain.frontier.inbox.notes import Letter, SlotReturn
     from webfountain.frontier.planning.schedule import Schedule
-    from webfountain.frontier.rate_limit import RateLimit
     from webfountain.frontier.sites.domain_shares import ShareSnapshot
     from webfountain.frontier.visit import Visit
     from webfountain.policy.collection import Collection
@@ -113,7 +112,7 @@ class Batch:
     plan: bytes | None = None
     shares: ShareSnapshot | None = None
     """How much of their shares the domains have used; published for readers of the store."""
-    limit: RateLimit | None = None
+    limit: str | None = None
     """What limits the rate; published for readers of the store."""
     collection: Collection | None = None
     """The policy file that was adopted."""

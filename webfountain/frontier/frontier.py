@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from webfountain.frontier.cluster.heart import Heart
-    from webfountain.frontier.cluster.others import Others
+    from webfountain.frontier.cluster.membership import Others
+    from webfountain.frontier.orders import WorkExchange
     from webfountain.frontier.pages.guarded_examiner import GuardedExaminer
     from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.planning.planner import Planner
     from webfountain.frontier.progress import FrontierStatistics, Progress
     from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.frontier.visit import Visit
-    from webfountain.frontier.work_exchange import WorkExchange
     from webfountain.frontier.worker.store_worker import StoreWorker
     from webfountain.records import Fetch, FetchResult, Link
 

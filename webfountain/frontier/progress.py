@@ -1,9 +1,9 @@
-"""The progress of one process: what it handed out, what is in flight, what is left to do.
+"""The progress of one process: what it handed out, what is in flight, what is left to do, what limits its rate.
 
 Place in the walk: checked before every fetch; updated by each fetch and each batch result. Three things prevent the
 next fetch: the budget (pages per period, pages in all), a worker that is behind, and the end of the crawl. This module
 only counts and compares. The active list decides which site is next. The last batch result tells what waits in the
-store.
+store. The display shows in words what limits the rate, and the store keeps the words for `status` (`RateLimit`).
 """
 
 from __future__ import annotations
@@ -15,21 +15,33 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.frontier.rate_limit import limit_words
-
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webfountain.config import FountainConfig
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.sites.active_list import ActiveList
+    from webfountain.frontier.sites.statistics import ActiveListStatistics
     from webfountain.frontier.visit import Visit
     from webfountain.policy.tables import CycleTable
     from webfountain.records import FetchResult, Link
     from webfountain.store.answers import Statistics
+    from webfountain.store.contract import Board
 
-__all__ = ["IDLE_S", "MAX_PENDING_BYTES", "MAX_PENDING_VISITS", "FrontierStatistics", "Progress", "TokenBucket"]
+__all__ = [
+    "IDLE_S",
+    "LIMIT",
+    "MAX_PENDING_BYTES",
+    "MAX_PENDING_VISITS",
+    "FrontierStatistics",
+    "Progress",
+    "RateLimit",
+    "TokenBucket",
+    "published_limit",
+]
 
+LIMIT: Final = "rate-limit"
+"""Name of the published value."""
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
 """Limits on the bodies and visits that wait for the worker. If one is exceeded, no new fetch is handed out, so memory
@@ -43,6 +55,19 @@ _BURST: Final = 0.02
 requests."""
 _STALL_S: Final = 0.25
 """A stall of this length, s, is always made up for, however short the period is."""
+
+
+class RateLimit(msgspec.Struct, frozen=True, array_like=True):
+    """The last reported limit of a process, with its time in UTC seconds."""
+
+    at: float
+    words: str
+
+
+def published_limit(board: Board) -> RateLimit | None:
+    """Return the last published limit of a crawl; None before the first."""
+    value = board.value(LIMIT)
+    return None if value is None else msgspec.msgpack.decode(value, type=RateLimit)
 
 
 class FrontierStatistics(msgspec.Struct, frozen=True):
@@ -118,8 +143,12 @@ class Progress:
     def _is_held(self) -> bool:
         return any((self.stopped, self.is_paused, self.is_drained, self.lacks_room))
 
-    def hold(self, at: float) -> str | None:
-        """Return a text that says why nothing is handed out now, whatever the sites allow; None if something may be."""
+    def limit(self, sites: ActiveList, at: float) -> str:
+        """Return a text that says what limits the rate now.
+
+        The causes are checked in the order in which `Frontier.next` meets them, so the first that applies is the actual
+        limit. Those of the process itself come first, whatever the sites allow.
+        """
         holds: tuple[tuple[bool, str], ...] = (
             (self.stopped, "the crawl ends"),
             (self.is_drained, "it was drained and ends"),
@@ -129,11 +158,8 @@ class Progress:
             (self.congested(), "pages are fetched faster than they are read and written"),
             (self._pace.open_at() > at, "the budget (cycle.capacity_pages_per_period)"),
         )
-        return next((words for holds_now, words in holds if holds_now), None)
-
-    def limit(self, sites: ActiveList, at: float) -> str:
-        """Return a text that says what limits the rate now."""
-        return limit_words(self.hold(at), sites.statistics())
+        hold = next((words for holds_now, words in holds if holds_now), None)
+        return hold or _limit_of(sites.statistics())
 
     def congested(self) -> bool:
         """Return whether the worker is so far behind that nothing more should be fetched."""
@@ -247,3 +273,14 @@ class Progress:
 def _size_of(visit: Visit) -> int:
     """Return about how many bytes a visit takes in memory."""
     return len(visit.fetched.body) + 3 * len(visit.reading.text)
+
+
+def _limit_of(sites: ActiveListStatistics) -> str:
+    """Return what limits the rate of a process that hands out fetches."""
+    if not sites.sites or (not sites.in_flight and sites.quiet >= sites.sites):
+        return "nothing is due"
+    if sites.preparing >= sites.sites:
+        return "it waits for robots.txt and addresses"
+    if sites.in_flight:
+        return "politeness: sites wait for their turn or for answers"
+    return "politeness: the sites rest between two requests"

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from webfountain.duplicates.detector_stage import DetectorStage
 from webfountain.frontier.cluster.ant_stage import AntStage, ClaimedGuests, OwnGuests
-from webfountain.frontier.inbox.inbox_stage import InboxStage
-from webfountain.frontier.loss_recovery import loss_recovery_of
+from webfountain.frontier.inbox.inboxes import InboxStage
 from webfountain.frontier.pages.guarded_examiner import SuspectStage
 from webfountain.frontier.pages.review_stage import ReviewStage
 from webfountain.frontier.pages.seed_forms import SeedForms, SharedSeedForms
@@ -19,14 +18,11 @@ from webfountain.frontier.pages.sitemap_reader import SitemapStage
 from webfountain.frontier.planning.earlier_due_times import ParkedSites
 from webfountain.frontier.planning.urgency_stage import UrgencyStage
 from webfountain.frontier.worker.copies import CopyWriter, LostCopies, RepositoryCopyWriter, Takedowns
-from webfountain.frontier.worker.discovery import Discovery
 from webfountain.frontier.worker.housekeeping import ChangeLogTrim, DiskRoom
-from webfountain.frontier.worker.learned_sites import LearnedSites
-from webfountain.frontier.worker.leasing import Leasing, StoreLeases
-from webfountain.frontier.worker.settlement import Settlement
+from webfountain.frontier.worker.settlement import Discovery, LearnedSites, LossRecovery, Settlement
 from webfountain.frontier.worker.stage import Stages
 from webfountain.frontier.worker.stocktaking import Stocktaking, counts_of
-from webfountain.frontier.worker.store_worker import StoreWorker
+from webfountain.frontier.worker.store_worker import Leasing, StoreLeases, StoreWorker
 from webfountain.ranking.importance_stage import ImportanceStage
 
 if TYPE_CHECKING:
@@ -125,7 +121,8 @@ class WorkerAssembly:
     ) -> StoreWorker:
         """Return the worker. `unkept` returns the outcome for a page whose own outcome cannot be stored."""
         store = self._store
-        recovery = loss_recovery_of(store, self._entrance.due, stages)
+        # A store without a server never goes back in time.
+        recoveries = () if store.claims is None else (LossRecovery(store.lives, self._entrance.due, stages),)
         settlement = Settlement(
             store,
             stages=stages,
@@ -133,7 +130,7 @@ class WorkerAssembly:
             discovery=self._discovery,
             learned=self._learned,
             takedowns=self._takedowns,
-            recovery=recovery,
+            recoveries=recoveries,
             unkept=unkept,
         )
         source = self._features.fixed_size or StoreLeases(store)
@@ -143,7 +140,7 @@ class WorkerAssembly:
             settlement=settlement,
             leasing=Leasing(store, stages=stages, source=source, owner=self._owner, lease_s=self._lease_s),
             stocktaking=Stocktaking(store, self._counts),
-            recovery=recovery,
+            recoveries=recoveries,
             freshness=freshness,
             entrance=self._entrance,
         )

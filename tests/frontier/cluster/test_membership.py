@@ -1,4 +1,4 @@
-"""Several ants on one store, in one process with a manual clock: who asks whom, who takes over, who stops in time."""
+"""The membership of an ant: terms, roles, an even share of the sites; a lone ant answers the same and never waits."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections import Counter
 from contextlib import ExitStack, closing
 from itertools import pairwise
 from math import inf
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_type_hints
 
 import msgspec
 import pytest
@@ -17,10 +17,10 @@ from tests.frontier.test_frontier import linked, site_of_pages
 from tests.store.local_claims import LocalClaims
 from tests.store.stores import server_url
 from webfountain.clock import ManualClock
-from webfountain.frontier.cluster.ant_notes import Colony, ants_of
-from webfountain.frontier.cluster.claim_names import ROLE
+from webfountain.frontier.cluster.address_claims import AddressClaims, NoClaims
+from webfountain.frontier.cluster.ant_notes import ROLE, Colony, ants_of
 from webfountain.frontier.cluster.heartbeats import FEW, ControllerState
-from webfountain.frontier.cluster.membership import Membership, join_ants, most_sites, surplus
+from webfountain.frontier.cluster.membership import LoneAnt, Membership, Others, join_ants, most_sites, surplus
 from webfountain.records import FetchResult, Link
 from webfountain.repository.repository import Repository, folder_of_ant
 from webfountain.store.memory.census import MemoryCensus
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 BEAT = 5.0
 PAGES = {"": linked(*[f"p{number}" for number in range(20)])} | {f"p{number}": b"x" for number in range(20)}
 SITES = [f"http://s{number}.example" for number in range(12)]
+HOME = "http://home.example/"
 
 
 class Ants:
@@ -656,3 +657,40 @@ def test_each_ant_comes_within_a_quarter_of_the_mean(have: list[int]) -> None:
 def test_what_is_even_stays_where_it_is(have: list[int]) -> None:
     mean, fewest = sum(have) / len(have), min(have)
     assert [surplus(mine, mean, fewest) for mine in have] == [0] * len(have)
+
+
+def names_of(protocol: type) -> set[str]:
+    """Everything that an object behind a protocol must have."""
+    return {name for name in (*vars(protocol), *get_type_hints(protocol)) if not name.startswith("_")}
+
+
+def test_a_lone_ant_and_a_member_answer_the_same_questions() -> None:
+    store = MemoryStore(period_s=60.0, fastest_s=1.0)
+    member = join_ants(store, LocalClaims(), owner="a", heartbeat_s=5.0, start=0.0)
+    lone = LoneAnt("a", lease_s=600.0)
+    assert isinstance(member, Membership)
+    wanted = names_of(Others)
+    assert wanted >= {"owner", "shared", "rules", "counts", "term", "ants", "idle_since", "sign_off"}
+    assert not [name for name in wanted for each in (member, lone) if not hasattr(each, name)]
+    assert (member.shared, lone.shared) == (True, False)
+
+
+def test_whoever_is_alone_rules_counts_and_waits_for_nobody() -> None:
+    lone = LoneAnt("a", lease_s=600.0)
+    assert (lone.rules, lone.counts, lone.ants, lone.idle_since()) == (True, True, 1, -inf)
+    assert (lone.term.lease_s, lone.term.left_s(), lone.most_sites(10_000)) == (600.0, inf, None)
+
+
+def test_no_claims_have_what_claims_are_asked_for() -> None:
+    asked = {name for name in vars(AddressClaims) if not name.startswith("_")} - {"add"}
+    assert not [name for name in asked if not hasattr(NoClaims, name)]
+    assert (NoClaims().held(), NoClaims().open_times(1.0)) == ([], {})
+
+
+def test_a_crawl_beats_where_others_may_use_its_store_and_nowhere_else() -> None:
+    alone = Drive(collection_of([HOME]), lambda fetch, at: "dns")
+    assert alone.frontier.heart is None
+    store = MemoryStore(period_s=60.0, fastest_s=1.0, claims=LocalClaims())
+    shared = Drive(collection_of([HOME]), lambda fetch, at: "dns", store=store)
+    assert shared.frontier.heart is not None
+    assert shared.frontier.heart.beat() is not None

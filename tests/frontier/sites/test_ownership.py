@@ -15,7 +15,7 @@ PARTS = {
     "SiteFiles": SITES / "site_files.py",
     "SitePages": SITES / "site_pages.py",
     "Hand": SITES / "hand.py",
-    "SiteRobots": SITES / "robots_state.py",
+    "SiteRobots": SITES / "site_files.py",
     "SitePoliteness": SITES / "politeness.py",
     "SiteRanking": SITES.parent / "planning" / "site_ranking.py",
     "UrgentSite": SITES.parent / "planning" / "urgent_site.py",

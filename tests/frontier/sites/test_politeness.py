@@ -15,9 +15,9 @@ from webfountain.frontier.batch import Batch
 from webfountain.frontier.cluster.loans import LOAN_PAUSE_S, Loans
 from webfountain.frontier.planning.schedule import page_backoff
 from webfountain.frontier.sites.addresses import AddressGroup
-from webfountain.frontier.sites.gate import Gate
 from webfountain.frontier.sites.politeness import (
     LONGEST_BACKOFF_S,
+    Gate,
     SitePace,
     SitePoliteness,
     backoff,
@@ -25,7 +25,7 @@ from webfountain.frontier.sites.politeness import (
     refuses,
     retry_after,
 )
-from webfountain.frontier.sites.ring import RoundRobin, Tier
+from webfountain.frontier.sites.sequencers import RoundRobin, Tier
 from webfountain.metrics import Metrics
 from webfountain.policy.tables import PolitenessTable
 from webfountain.policy.units import Duration
@@ -43,13 +43,13 @@ class Visit:
         self.reported: list[tuple[str, str, float]] = []
         rules = SitePace(report=lambda *what: self.reported.append(what), **pace)
         self.standing = SitePoliteness(SiteState(), RULES, rng=random.Random(1), metrics=Metrics(), pace=rules)
-        self.group = AddressGroup("10.0.0.1", "10.0.0.1", Tier(RoundRobin(), 1), is_ours=True)
+        self.address = Gate()
 
     def opens_after(self, fetch: Fetch = PAGE, **answer: Any) -> float:
         """When the site may be asked again after a fetch that landed at 100."""
         self.standing.gate.take()
-        self.group.gate.take()
-        self.standing.landed(FetchResult(fetch, 100.0, 0.25, **answer), self.group)
+        self.address.take()
+        self.standing.landed(FetchResult(fetch, 100.0, 0.25, **answer), self.address)
         return self.standing.gate.opens_at - 100.0
 
 

@@ -2,11 +2,11 @@
 
 Life of an ant
 --------------
-1. It opens the shared store under its own name and *claims* ``ant/NAME`` for nearly two heartbeats (`membership`,
-   `claim_names`). The claim carries a note with what other ants need: how many sites the ant has, its metrics, how busy
-   its core is, whether it is idle (`ant_notes`). If there are few ants, each reads the notes of all. If
-   there are many, one ant reads them, by a claim on that role, and stores their sum beside the claim. Otherwise the
-   cost for the server would grow with the square of the number of ants.
+1. It opens the shared store under its own name and *claims* ``ant/NAME`` for nearly two heartbeats (`membership`).
+   The claim carries a note with what other ants need: how many sites the ant has, its metrics, how busy its core is,
+   whether it is idle (`ant_notes`). If there are few ants, each reads the notes of all. If there are many, one ant
+   reads them, by a claim on that role, and stores their sum beside the claim. Otherwise the cost for the server would
+   grow with the square of the number of ants.
 2. It takes sites by *site leases* of the same length. It claims their addresses separately (`address_claims`). Only the
    ant that holds an address sends requests there, so politeness per address needs no round trip for a fetch. If
    another ant holds a site's address, the site is given back, and a letter makes the other ant take it (`ant_stage`):
@@ -28,5 +28,5 @@ Life of an ant
    two heartbeats. Other ants take its sites over with all their URLs. They wait the delay of each site before the first
    request, because the time of the last request is unknown.
 
-A process that has its store to itself is a lone ant. To the rest of the frontier both are the `others`.
+A process that has its store to itself is a lone ant. To the rest of the frontier both are the `Others`.
 """

@@ -1,17 +1,16 @@
-"""Claims on addresses in a crawl with several ants: only one ant sends requests to an address, and the sites at it
-follow it.
+"""Claims on addresses in a crawl with several ants: only one ant sends requests to an address.
 
 Place in the walk: when a site is placed at an address, the address is claimed first. Nothing is sent to the address
 until the claim is granted. If another ant holds the address, the site is parked, and a letter makes that ant take the
-site.
+site. A process alone has `NoClaims`.
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from webfountain.frontier.cluster.claim_names import ADDRESS, GUEST
-from webfountain.frontier.inbox.letters import TakeSiteNote
+from webfountain.frontier.cluster.ant_notes import ADDRESS, GUEST
+from webfountain.frontier.inbox.notes import TakeSiteNote
 from webfountain.frontier.order import Order
 
 if TYPE_CHECKING:
@@ -19,12 +18,32 @@ if TYPE_CHECKING:
     from webfountain.frontier.cluster.membership import Membership
     from webfountain.frontier.sites.addresses import Addresses
     from webfountain.frontier.sites.departures import Departures
-    from webfountain.frontier.sites.file_requests import FileRequests
     from webfountain.frontier.sites.site_context import SiteContext
-    from webfountain.frontier.sites.site_table import SiteTable
+    from webfountain.frontier.sites.site_table import FileRequests, SiteTable
     from webfountain.store.answers import Claim
 
-__all__ = ["AddressClaims"]
+__all__ = ["AddressClaims", "NoClaims"]
+
+
+class NoClaims(Order):
+    """The counterpart of the claims on addresses: a process alone claims nothing."""
+
+    def held(self) -> list[str]:
+        """Return no names."""
+        return []
+
+    def open_times(self, at: float) -> dict[str, float]:
+        """Return no times."""
+        del at
+        return {}
+
+    def answered(self, claim: Claim, batch: Batch) -> None:
+        """Do nothing."""
+        del claim, batch
+
+    def lost(self, name: str, batch: Batch) -> None:
+        """Do nothing."""
+        del name, batch
 
 
 class AddressClaims(Order):

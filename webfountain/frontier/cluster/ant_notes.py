@@ -1,8 +1,8 @@
-"""The notes that ants write about themselves, and the sum of all notes.
+"""The notes that ants write about themselves beside their claims, and the sum of all notes.
 
 Each ant stores an `AntNote` beside its claim at every heartbeat, with the load of its CPU core since the last one. If
 there are few ants, each reads the notes of all. If there are many, one ant reads them and stores the sum (`Colony`)
-beside the claim of its role (`heartbeats`).
+beside the claim of its role (`heartbeats`). The names of all claims stand here.
 """
 
 from __future__ import annotations
@@ -17,14 +17,50 @@ from webfountain.frontier.sites.domain_shares import FetchCounts
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from webfountain.store.answers import Claim
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["BUSY", "FREE", "AntNote", "Colony", "CoreLoad", "ants_of"]
+__all__ = [
+    "ADDRESS",
+    "ANT",
+    "BUSY",
+    "COUNTING",
+    "FREE",
+    "GUEST",
+    "LOAN",
+    "ROLE",
+    "AntNote",
+    "Colony",
+    "CoreLoad",
+    "ants_of",
+    "strike_off",
+]
 
+ANT: Final = "ant/"
+"""Claim of an ant that is alive; its note is an `AntNote`."""
+ROLE: Final = "role/controller"
+"""Role of the ant that plans; its note is a `ControllerState`."""
+COUNTING: Final = "role/counting"
+"""Role of the ant that reads all notes if there are many ants; its note is their sum, a `Colony`."""
+ADDRESS: Final = "address/"
+"""Claim of an address at which an ant has sites."""
+GUEST: Final = "guest/"
+"""Claim of a site from which an ant requests files without a site lease."""
+LOAN: Final = "loan/"
+"""Claim of slots that an ant lends: `loan/BORROWER/SITE`; its note is a `Loan`."""
+_DEAD_S: Final = 3600.0
+"""A claim is removed when it expired this many seconds ago."""
 BUSY: Final = 0.7
 """An ant is overloaded if it used more than this share of a core since its last heartbeat."""
 FREE: Final = 0.3
 """An ant has spare time if it used less than this share of a core."""
+
+
+def strike_off(claims: Claims, claim: Claim, *, owner: str, at: float) -> None:
+    """Remove a claim that expired long ago: take it over, then drop it."""
+    if claim.until < at - _DEAD_S:
+        claims.claim([claim.name], owner=owner, until=at, at=at)
+        claims.drop({claim.name: at}, owner=owner, at=at)
 
 
 class AntNote(msgspec.Struct, frozen=True, array_like=True):

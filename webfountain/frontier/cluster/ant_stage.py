@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from webfountain.frontier.batch import remembered
-from webfountain.frontier.cluster.claim_names import GUEST
-from webfountain.frontier.inbox.letters import SlotReturn, TakeSiteNote, letters_of
-from webfountain.frontier.inbox.notes import Drain, ForgetNote, erase
+from webfountain.frontier.cluster.ant_notes import GUEST
+from webfountain.frontier.inbox.notes import Drain, ForgetNote, SlotReturn, TakeSiteNote, erase, letters_of
 from webfountain.frontier.worker.stage import Stage
 from webfountain.records import SiteRecord
 from webfountain.store.answers import ParkRequest

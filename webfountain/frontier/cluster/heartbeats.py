@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.frontier.cluster.ant_notes import FREE, AntNote, Colony
-from webfountain.frontier.cluster.claim_names import ANT, COUNTING, ROLE, strike_off
+from webfountain.frontier.cluster.ant_notes import ANT, COUNTING, FREE, ROLE, AntNote, Colony, strike_off
 from webfountain.frontier.cluster.loans import LoanClaims
 from webfountain.store.contract import PLAN
 

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.frontier.cluster.claim_names import ANT, LOAN, strike_off
+from webfountain.frontier.cluster.ant_notes import ANT, LOAN, strike_off
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

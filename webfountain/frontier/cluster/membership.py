@@ -3,40 +3,106 @@
 Place in the walk: the loop thread makes a request when a heartbeat is due (`request`). A separate thread carries it out
 (`heartbeats`). The loop thread drops what was lost (`heart`) and then applies the result (`take_in`). Only then does a
 new term begin. Each ant has the mean number of sites, within a quarter (`most_sites`, `surplus`). Sites move with their
-address, so an address with many sites limits this balance. This module fetches nothing and owns no site. `LoneAnt` is
-its counterpart for a single process (`others`).
+address, so an address with many sites limits this balance. This module fetches nothing and owns no site. A `LoneAnt`
+has its store to itself: nobody must be waited for, and nothing is claimed. `Others` is what the rest of the frontier
+uses of either.
 """
 
 from __future__ import annotations
 
 import time
-from math import ceil
-from typing import TYPE_CHECKING, Final
+from math import ceil, inf
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
-from webfountain.frontier.cluster.ant_notes import AntNote, Colony, CoreLoad
-from webfountain.frontier.cluster.claim_names import ANT, COUNTING, ROLE
+from webfountain.frontier.cluster.ant_notes import ANT, COUNTING, ROLE, AntNote, Colony, CoreLoad
 from webfountain.frontier.cluster.heartbeats import CopyReach, HeartbeatRequest, Heartbeats
-from webfountain.frontier.cluster.term import Term, steady_clock
+from webfountain.frontier.cluster.term import EndlessTerm, Term, steady_clock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from webfountain.frontier.cluster.heartbeats import ControllerState, HeartbeatResult
     from webfountain.frontier.cluster.loans import Loan
+    from webfountain.frontier.cluster.term import LeaseTerm
     from webfountain.frontier.sites.domain_shares import FetchCounts
     from webfountain.records import SiteLease
     from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Claims
 
-__all__ = ["Membership", "join_ants", "most_sites", "surplus"]
+__all__ = ["LoneAnt", "Membership", "Others", "join_ants", "most_sites", "surplus"]
 
 _SOON: Final = 0.1
 """Share of a heartbeat after which an ant that became idle reports it."""
 UNEVEN: Final = 0.25
 """Share of the mean by which an ant may have more or fewer sites, plus a site or two."""
 FEW: Final = 2
+
+
+class Others(Protocol):
+    """The other ants of a store."""
+
+    owner: str
+    shared: bool
+    rules: bool
+    counts: bool
+
+    @property
+    def term(self) -> LeaseTerm:
+        """The term of this ant's leases."""
+        ...
+
+    @property
+    def ants(self) -> int:
+        """The number of ants, this one included."""
+        ...
+
+    def most_sites(self, stored: float) -> int | None:
+        """Return the largest number of sites that this ant takes if the store has `stored` sites; None: any number."""
+        ...
+
+    def idle_since(self) -> float | None:
+        """Return a time at which every other ant was idle, -inf if there is none; None: they were not."""
+        ...
+
+    def end_within(self, seconds: float) -> None:
+        """Wait for the store at most this many seconds, because this ant ends."""
+        ...
+
+    def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
+        """Drop claims, each from its own time on, then this ant's name. Runs in the worker thread."""
+        ...
+
+
+class LoneAnt:
+    """The only ant of a store. It makes the plans, and it reads all counts itself."""
+
+    ants: Final = 1
+
+    def __init__(self, owner: str, *, lease_s: float) -> None:
+        self.owner = owner
+        self.shared = False
+        self.rules = True
+        self.counts = True
+        self.term = EndlessTerm(lease_s)
+
+    def most_sites(self, stored: float) -> int | None:
+        """Return None: this process takes as many sites as it has room for."""
+        del stored
+        return None
+
+    def idle_since(self) -> float:
+        """Return -inf: there is nobody who could be busy."""
+        return -inf
+
+    def end_within(self, seconds: float) -> None:
+        """Do nothing: there is no server to wait for."""
+        del seconds
+
+    def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
+        """Do nothing: there are no claims."""
+        del claimed, at
 
 
 class Membership:

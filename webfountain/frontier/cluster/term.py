@@ -1,21 +1,30 @@
 """The term of an ant: the time until which all its leases and claims are valid.
 
 Place in the walk: checked before each request. A heartbeat extends the term. The term is measured by a clock that runs
-on while the process is stopped. When the term is over, nothing more is sent and transfers are cut.
+on while the process is stopped. When the term is over, nothing more is sent. Then `TermGuard` cuts the transfers,
+before another ant may fetch their pages, and these go back to their queues. Heartbeats do not reach the store then, so
+the guard must not wait for the store or the worker thread: it is a timer of the event loop. An ant without others has
+an `EndlessTerm`.
 """
 
 from __future__ import annotations
 
+import asyncio
+import logging
 import time
 from math import inf
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["LEASE_BEATS", "Term", "steady_clock"]
+__all__ = ["LEASE_BEATS", "EndlessTerm", "LeaseTerm", "Term", "TermGuard", "steady_clock"]
 
+logger = logging.getLogger(__name__)
+CHECK_S: Final = 0.1
+"""Longest time between two checks, s. A lease that came late may end the term earlier than was known."""
+SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
 """Duration of a lease in heartbeats. One heartbeat may fail. The rest of two heartbeats is left for other ants to find
 the sites of a dead ant.
@@ -25,6 +34,65 @@ MARGIN: Final = 0.2
 requests on their way to the network.
 """
 _BOOT: Final[int | None] = getattr(time, "CLOCK_BOOTTIME", None)
+
+
+class TermGuard:
+    """Cuts transfers when the term is over, once each time that it ends.
+
+    Parameters
+    ----------
+    left_s : returns the seconds left in the term; 0 or less: it is over
+    cut : ends all transfers of this process at once
+    """
+
+    def __init__(self, left_s: Callable[[], float], cut: Callable[[], None]) -> None:
+        self._left_s = left_s
+        self._cut = cut
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_over = False
+
+    def start(self) -> None:
+        """Start the guard. Call it in the loop thread."""
+        self._check()
+
+    def stop(self) -> None:
+        """Stop the guard. A second call has no effect."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _check(self) -> None:
+        left = self._left_s()
+        # Schedule the next check first, because an error in a receiver must not end the guard.
+        pause = CHECK_S if left <= 0.0 else min(max(left, SHORTEST_S), CHECK_S)
+        self._timer = asyncio.get_running_loop().call_later(pause, self._check)
+        was_over, self._is_over = self._is_over, left <= 0.0
+        if self._is_over and not was_over:
+            logger.warning("The store did not answer in time. Other ants may take the sites, so all transfers are cut")
+            self._cut()
+        elif was_over and not self._is_over:
+            logger.info("The store answers again. The crawl continues with the sites that no other ant has taken")
+
+
+class LeaseTerm(Protocol):
+    """The time until which the leases of this process are valid."""
+
+    lease_s: float
+
+    def left_s(self) -> float:
+        """Return the seconds that are left for fetches; 0 or less: the term is over."""
+        ...
+
+
+class EndlessTerm:
+    """A term that never ends. Site leases last `lease_s` seconds, for the next start after a kill."""
+
+    def __init__(self, lease_s: float) -> None:
+        self.lease_s = lease_s
+
+    def left_s(self) -> float:
+        """Return inf."""
+        return inf
 
 
 def steady_clock() -> float:

@@ -86,33 +86,30 @@ def ends(block: UrlBlock) -> float:
 class BlockedUrls:
     """The present blocks, by site. If there are none, a check costs one comparison."""
 
-    __slots__ = ("_blocks", "_by_site")
+    __slots__ = ("_blocks", "by_site")
 
     def __init__(self, blocks: tuple[UrlBlock, ...] = ()) -> None:
         self._blocks: tuple[UrlBlock, ...] = ()
-        self._by_site: dict[str, list[tuple[str, float]]] = {}
+        self.by_site: dict[str, list[tuple[str, float]]] = {}
+        """Prefixes with their ends, by site. Empty: nothing is blocked."""
         self.adopt(blocks)
 
     def adopt(self, blocks: tuple[UrlBlock, ...]) -> bool:
         """Use the blocks of a store. Return whether they differ from the previous ones."""
         if blocks == self._blocks:
             return False
-        self._blocks, self._by_site = blocks, {}
+        self._blocks, self.by_site = blocks, {}
         for block in blocks:
-            self._by_site.setdefault(site_of(block.prefix), []).append((block.prefix, ends(block)))
+            self.by_site.setdefault(site_of(block.prefix), []).append((block.prefix, ends(block)))
         return True
 
     def until(self, url: str, at: float, *, site: str | None = None) -> float | None:
         """Return until when a canonical URL is blocked (inf: until it is unblocked), or None if it is not."""
-        if not self._by_site:
+        if not self.by_site:
             return None
-        found = self._by_site.get(site_of(url) if site is None else site, ())
+        found = self.by_site.get(site_of(url) if site is None else site, ())
         until = max((end for prefix, end in found if url.startswith(prefix)), default=-inf)
         return until if until > at else None
-
-    def site_until(self, site: str, at: float) -> float | None:
-        """Return until when a whole site is blocked, or None if it is not."""
-        return self.until(site + "/", at, site=site)
 
 
 _decoder = msgspec.msgpack.Decoder(tuple[UrlBlock, ...])

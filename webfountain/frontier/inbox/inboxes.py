@@ -9,6 +9,8 @@ one.
 Any process with access to the folder can leave any file there, so no file in it can end a crawl. A file that is not a
 note, or that contains an invalid URL, is renamed to ``.refused`` with one line in the log; only the newest of these
 are kept. If the folder cannot be read at the moment (too many open files), the next poll reads it.
+
+A stage of the store worker delivers the notes, after the pages of a batch are settled (`InboxStage`).
 """
 
 from __future__ import annotations
@@ -19,12 +21,14 @@ import logging
 import os
 import stat
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import msgspec
 
 from webfountain.errors import StoreError, UrlError
-from webfountain.frontier.inbox.notes import Notes, ReceivedNote, decoder, serial
+from webfountain.frontier.inbox.blocks import blocks_of
+from webfountain.frontier.inbox.notes import Notes, ReceivedNote, decoder, is_paused, serial
+from webfountain.frontier.worker.stage import Stage
 from webfountain.private_files import private, replaced
 from webfountain.store.shared_contract import FeedEntry
 
@@ -32,10 +36,13 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from webfountain.frontier.inbox.notes import Note
+    from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.inbox.notes import CopyEraser, ForgetNote, Note
+    from webfountain.frontier.worker.copies import Takedowns
+    from webfountain.store.contract import FrontierStore
     from webfountain.store.shared_contract import Feed
 
-__all__ = ["FOLDER", "MOST_BYTES", "NOTES_AT_ONCE", "NOTE_S", "REFUSED_KEPT", "FeedInbox", "Inbox"]
+__all__ = ["FOLDER", "MOST_BYTES", "NOTES_AT_ONCE", "NOTE_S", "REFUSED_KEPT", "FeedInbox", "Inbox", "InboxStage"]
 
 FOLDER = "inbox"
 """Name of the folder within an embedded store's folder."""
@@ -49,8 +56,9 @@ NOTE_S: Final = 60.0
 _ABANDONED_S: Final = 3600.0
 """Age of a draft, seconds, above which its writer must have been killed before the rename."""
 _BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
-
 logger = logging.getLogger(__name__)
+PAUSE_POLLS: Final = 4
+"""Number of polls of the inbox between two checks of pause and blocks, if several processes share a store."""
 
 
 class FeedInbox(Notes):
@@ -194,3 +202,61 @@ def _bytes_of(path: Path) -> bytes:
         if found.st_size > MOST_BYTES:
             raise OSError(errno.EFBIG, f"it has more than {MOST_BYTES:,} bytes")
         return file.read()
+
+
+class Colleagues(Protocol):
+    """The other ants, as the inbox uses them."""
+
+    def announce(self, barred: Sequence[ForgetNote]) -> None:
+        """Tell them which pages were forgotten."""
+
+    def drain(self, ants: Sequence[str]) -> None:
+        """Tell some of them to give up their sites and end."""
+
+
+class InboxStage(Stage):
+    """Stage of the process `owner` that delivers the notes of an inbox. `others` are the other ants; None: there are
+    none.
+    """
+
+    def __init__(
+        self,
+        inbox: Notes,
+        store: FrontierStore,
+        repository: CopyEraser | None,
+        takedowns: Takedowns,
+        *,
+        owner: str,
+        others: Colleagues | None = None,
+    ) -> None:
+        self._inbox = inbox
+        self._store = store
+        self._repository = repository
+        self._takedowns = takedowns
+        self._owner = owner
+        self._others = others
+        self._is_paused = is_paused(store.board)
+        self._blocks = blocks_of(store.board)
+        self._polls = 0
+
+    def after_settle(self, batch: Batch, result: BatchResult) -> None:
+        if batch.inbox:
+            self._deliver(batch, result)
+            # Another process of the crawl may have taken the note.
+            if self._store.claims is None or self._polls % PAUSE_POLLS == 0:
+                self._is_paused = is_paused(self._store.board)
+                self._blocks = blocks_of(self._store.board)
+            self._polls += 1
+        result.is_paused = self._is_paused
+        result.blocks = self._blocks
+
+    def _deliver(self, batch: Batch, result: BatchResult) -> None:
+        delivered = self._inbox.deliver(self._store, self._repository, at=batch.at)
+        result.counts["ant/immediate"] += delivered.immediate
+        if delivered.forgotten:
+            self._takedowns.note()
+        if delivered.barred and self._others is not None:
+            self._others.announce(delivered.barred)
+        result.is_drained |= self._owner in delivered.drained
+        if self._others is not None:
+            self._others.drain([ant for ant in delivered.drained if ant != self._owner])

@@ -1,4 +1,9 @@
-"""Notes that other processes leave for a running crawl: their formats and their effects."""
+"""Notes that other processes leave for a running crawl: their formats and their effects.
+
+`Note` is left from outside (`inboxes`). A `Letter` is a note from one ant to another: a site that follows its address,
+pages to erase, the end of a loan, a request to end. The active list writes letters into a batch, and the worker sends
+and receives them (`cluster.ant_stage`).
+"""
 
 from __future__ import annotations
 
@@ -16,7 +21,7 @@ from webfountain.records import Link
 from webfountain.urls import canonical, site_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from webfountain.repository.retention import ErasureResult
@@ -30,16 +35,20 @@ __all__ = [
     "DeliveryResult",
     "Drain",
     "ForgetNote",
+    "Letter",
     "Note",
     "Notes",
     "NowNote",
     "Pause",
     "ReceivedNote",
     "Resume",
+    "SlotReturn",
+    "TakeSiteNote",
     "UnblockNote",
     "decoder",
     "erase",
     "is_paused",
+    "letters_of",
     "serial",
     "set_paused",
 ]
@@ -246,3 +255,42 @@ def _link(url: str, key: bytes) -> Link:
 
 def _is_barred(url: str, barred: Sequence[ForgetNote]) -> bool:
     return any(url == note.url if note.url is not None else site_of(url) == note.site for note in barred)
+
+
+class TakeSiteNote(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
+    """A letter to the ant that holds an address: take over this site, which is at the address."""
+
+    site: str
+
+
+class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
+    """A letter from a borrower to the holder of a site (`cluster.loans`): the slots are given back, or will be because
+    the site refused a request.
+    """
+
+    site: str
+    borrower: str
+    token: int
+    next_at: float
+    """Earliest time of the next request in these slots; if not `over`, at the whole site."""
+    failures: int = 0
+    """Number of refusals in a row."""
+    over: bool = True
+
+
+Letter = TakeSiteNote | ForgetNote | SlotReturn | Drain
+"""Any letter between ants (`Claims.post`): a site that follows its address, pages to erase, the end of a loan, or a
+request to end.
+"""
+
+
+_letters: msgspec.json.Decoder[Letter] = msgspec.json.Decoder(TakeSiteNote | ForgetNote | SlotReturn | Drain)
+
+
+def letters_of(found: Iterable[bytes]) -> Iterator[Letter]:
+    """Return the decoded letters. Invalid ones are dropped, with a line in the log."""
+    for data in found:
+        try:
+            yield _letters.decode(data)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            logger.warning("Cannot read a letter from another ant: %.200s", error)

@@ -106,10 +106,13 @@ class Examiner:
             return self._unread(fetched, prior)
         digest, record = digest_of(fetched.body), leased(fetched.fetch)
         if record.digest != digest:
-            return self._read(fetched, record, digest, self._document(fetched, record, self._reader.read), prior)
-        visit = self._unchanged(fetched, "same", prior)
+            rules = self._judge.counting(record.policy)
+            document = self._document(fetched, record, rules, self._reader.read)
+            return self._read(fetched, record, digest, document, rules, prior=prior)
+        visit = self._unchanged(fetched, record, "same", prior)
         if self._unlogged(record):
-            return self._with_links(visit, self._document(fetched, record, self._reader.read))
+            rules = self._judge.counting(record.policy)
+            return self._with_links(visit, self._document(fetched, record, rules, self._reader.read))
         return visit
 
     def examine_at_once(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit | None:
@@ -118,13 +121,13 @@ class Examiner:
             return self._unread(fetched, prior)
         digest, record = digest_of(fetched.body), leased(fetched.fetch)
         if record.digest == digest:
-            return None if self._unlogged(record) else self._unchanged(fetched, "same", prior)
-        rules = self._rules(fetched)
+            return None if self._unlogged(record) else self._unchanged(fetched, record, "same", prior)
+        rules = self._judge.counting(record.policy)
         is_compared = rules.min_change > 0 or rules.by_lines or self._diffs or record.counted
         if record.digest is not None and is_compared:
             return None  # it must be compared with the old copy
-        document = self._document(fetched, record, self._reader.read_at_once)
-        return None if document is None else self._read(fetched, record, digest, document, prior)
+        document = self._document(fetched, record, rules, self._reader.read_at_once)
+        return None if document is None else self._read(fetched, record, digest, document, rules, prior=prior)
 
     def unreadable(self, fetched: FetchResult, error: Unreadable) -> Visit:
         """Return the visit of a fetched page that could not be examined."""
@@ -134,7 +137,7 @@ class Examiner:
         """Return the visit of a fetch whose body is not read."""
         status = fetched.status
         if status == 304 and _is_conditional(fetched.fetch):
-            return self._unchanged(fetched, "not_modified", prior)
+            return self._unchanged(fetched, leased(fetched.fetch), "not_modified", prior)
         if status in _REDIRECTS:
             return self._redirected(fetched)
         if status in _GONE:
@@ -142,30 +145,33 @@ class Examiner:
         return self._without_copy(fetched, "failed", fetched.error or f"status {status}")
 
     def _read(
-        self, fetched: FetchResult, record: PageRecord, digest: str, document: Document, prior: change_rate.Prior
+        self,
+        fetched: FetchResult,
+        record: PageRecord,
+        digest: str,
+        document: Document,
+        rules: CountingRules,
+        *,
+        prior: change_rate.Prior,
     ) -> Visit:
         """Return the visit of a new body that was read."""
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
         seen = self._facts.seen(fetched, document, record)
-        rules = self._rules(fetched)
         record = self._facts.scored(switched(self._judge, record, seen, at=fetched.at), document)
         reading = self._links.reading(fetched, document, record)
         if record.digest is None:
             bucket = bucket_of(prior.interval, self._fastest)
             counted = self._comparison.first(fetched, document, rules)
-            new = self._copied(record, fetched, digest, document, "new", bucket=bucket, counted=counted)
+            new = self._copied(record, fetched, digest, document, rules, kind="new", bucket=bucket, counted=counted)
             return Visit(fetched, "new", new, reading)
         (outcome, resemblance), diff, counted, noise, due = self._comparison.compare(
             record, fetched, digest, document, rules
         )
         checked = self._checked(record, fetched.at, prior, changed=outcome == "changed")
         checked |= {"counted": counted, "noise": noise, "due": due}
-        copied = self._copied(record, fetched, digest, document, outcome, **checked)
+        copied = self._copied(record, fetched, digest, document, rules, kind=outcome, **checked)
         return Visit(fetched, outcome, copied, reading, _since(record, fetched.at), resemblance, diff)
-
-    def _rules(self, fetched: FetchResult) -> CountingRules:
-        return self._judge.counting(leased(fetched.fetch).policy)
 
     def _copied(
         self,
@@ -173,11 +179,13 @@ class Examiner:
         fetched: FetchResult,
         digest: str,
         document: Document,
+        rules: CountingRules,
+        *,
         kind: OutcomeKind,
         **changes: Any,
     ) -> PageRecord:
         """Return the record of a page whose copy this fetch replaces."""
-        text, rules = document.text, self._rules(fetched)
+        text = document.text
         return _crawled(
             record,
             fetched,
@@ -192,15 +200,16 @@ class Examiner:
             **changes,
         )
 
-    def _unchanged(self, fetched: FetchResult, kind: OutcomeKind, prior: change_rate.Prior) -> Visit:
-        record = leased(fetched.fetch)
+    def _unchanged(
+        self, fetched: FetchResult, record: PageRecord, kind: OutcomeKind, prior: change_rate.Prior
+    ) -> Visit:
         checked = self._checked(record, fetched.at, prior, changed=False)
         # A 304 may carry new validators (RFC 9110 section 15.4.5). Missing ones keep their old values.
         validators = {
             "etag": fetched.header("etag") or record.etag,
             "last_modified": fetched.header("last-modified") or record.last_modified,
         }
-        noise = self._comparison.unchanged(record, fetched, self._rules(fetched))
+        noise = self._comparison.unchanged(record, fetched, self._judge.counting(record.policy))
         kept = _crawled(record, fetched, kind, noise=noise, **validators, **checked)
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
 
@@ -295,12 +304,14 @@ class Examiner:
         )
         return Visit(fetched, kind, settled, reading, target=target)
 
-    def _document(self, fetched: FetchResult, record: PageRecord, read: Callable[..., _Read]) -> _Read:
+    def _document(
+        self, fetched: FetchResult, record: PageRecord, rules: CountingRules, read: Callable[..., _Read]
+    ) -> _Read:
         """Return the content of a page, read by one of the reader's two methods."""
         kind, header = content_type(fetched.headers), fetched.header("x-robots-tag")
         anchors = self._judge.follows_topics(record.policy)
         source = LinkSource(fetched.fetch.url, header, anchors, self._logs_links)
-        return read(fetched.body, kind, source, self._rules(fetched).reading)
+        return read(fetched.body, kind, source, rules.reading)
 
 
 def digest_of(body: bytes) -> str:

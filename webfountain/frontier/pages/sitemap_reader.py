@@ -16,7 +16,7 @@ import msgspec
 from webfountain import urls
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
 from webfountain.frontier.batch import ReadSitemap
-from webfountain.frontier.worker.item_by_item import act_on
+from webfountain.frontier.worker.settlement import act_on
 from webfountain.frontier.worker.stage import Stage
 from webfountain.policy.provenance import arrived
 from webfountain.policy.scope import SitemapReach
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from webfountain.formats.document import ReadError
     from webfountain.frontier.batch import Batch, BatchResult, NamedSitemap
-    from webfountain.frontier.worker.discovery import Discovery
+    from webfountain.frontier.worker.settlement import Discovery
     from webfountain.policy.judge import Judge
     from webfountain.records import FetchResult
     from webfountain.store.contract import FrontierStore
@@ -132,7 +132,7 @@ class SitemapStage(Stage):
         self._store = store
         self._discovery = discovery
 
-    def after_settle(self, batch: Batch, result: BatchResult) -> None:
+    def discover_more(self, batch: Batch, result: BatchResult) -> None:
         for named in batch.sitemaps:
             act_on([named], partial(self._read, result), result)
 

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.batch import remembered
 from webfountain.frontier.order import Order
-from webfountain.frontier.orders.chores import ChoreTimer
+from webfountain.frontier.orders import ChoreTimer
 from webfountain.frontier.worker.stage import Stage
 from webfountain.records import STATES
 from webfountain.store.answers import ParkRequest, Refill
@@ -26,7 +26,7 @@ from webfountain.store.lanes import LANES
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.cluster.others import Others
+    from webfountain.frontier.cluster.membership import Others
     from webfountain.frontier.planning.plan_follower import PlanFollower
     from webfountain.frontier.planning.schedule import Schedule
     from webfountain.frontier.sites.active_list import ActiveList

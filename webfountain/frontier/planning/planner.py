@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from webfountain.frontier.batch import Batch, BatchResult, CensusSnapshot, OpenBatch
-    from webfountain.frontier.cluster.others import Others
+    from webfountain.frontier.cluster.membership import Others
     from webfountain.frontier.planning.plan import Plan
     from webfountain.frontier.planning.plan_follower import PlanFollower
     from webfountain.frontier.sites.active_list import ActiveList

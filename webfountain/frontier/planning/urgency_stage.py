@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult
     from webfountain.frontier.planning.urgent_pages import UrgentPages
     from webfountain.frontier.visit import Visit
-    from webfountain.frontier.worker.learned_sites import LearnedSites
+    from webfountain.frontier.worker.settlement import LearnedSites
     from webfountain.policy.collection import Collection
     from webfountain.records import Outcome, PageRecord, SiteLease
     from webfountain.store.answers import LeaseBatch, Statistics

@@ -5,10 +5,10 @@ Life of a site
 1. The store makes it active: `activate` returns its site lease, which the heartbeat renews (`active_list`, with its
    `site_table`). A state machine (`site`) with shared rules (`site_context`) begins. The host is resolved, and the site
    is placed at its address (`addresses`), in the group of the sites that share it.
-2. Its robots.txt is fetched unless it is known (`robots_state`), then its sitemaps (`site_files`). A file on another
-   host is fetched by the site there, in its turn (`file_requests`): that site is active, or a guest for files alone.
+2. Its robots.txt is fetched unless it is known (`site_files`), then its sitemaps. A file on another
+   host is fetched by the site there, in its turn (`site_table`): that site is active, or a guest for files alone.
 3. Its pages are leased (`site_pages`) into its hand (`hand`, made of `sequencers`). Two tiers of rings choose the next
-   fetch (`ring`), as its politeness allows (`politeness`, `gate`). Its domain may have only a share of all fetches
+   fetch, as its politeness allows (`politeness`). Its domain may have only a share of all fetches
    (`domain_shares`), and few of its bodies may wait to be read. Each fetch is in flight until it lands (`flights`), and
    its result improves the estimate of the site's change rate. Another ant may borrow slots of a very large site
    (`slot_lending`, `cluster.loans`).

@@ -1,11 +1,10 @@
 """The active list: the sites that this process crawls now.
 
-The parts of the list have their own modules: the table of the sites and their needs (`site_table`), addresses and
-turns (`addresses`), fetches in flight (`flights`), files that sites need from other sites (`file_requests`), and
-departures (`departures`). With several ants, there are also claims on addresses (`cluster.address_claims`) and slots
-that ants lend each other (`slot_lending`). Callers use the parts directly. No part uses the store, the disk or the
-network: work for the store is written into the batch that comes with the event. Every call is cheap enough for the
-loop thread: O(log sites) per fetch.
+The parts of the list have their own modules: the table of the sites with their needs (`site_table`), addresses and
+turns (`addresses`), fetches in flight (`flights`), and departures (`departures`). With several ants, there are also
+claims on addresses (`cluster.address_claims`) and slots that ants lend each other (`slot_lending`). Callers use the
+parts directly. No part uses the store, the disk or the network: work for the store is written into the batch that comes
+with the event. Every call is cheap enough for the loop thread: O(log sites) per fetch.
 """
 
 from __future__ import annotations
@@ -17,15 +16,13 @@ from typing import TYPE_CHECKING
 
 from webfountain.core.topics import HOT
 from webfountain.frontier.batch import remembered
-from webfountain.frontier.cluster.address_claims import AddressClaims
-from webfountain.frontier.cluster.claim_names import GUEST
-from webfountain.frontier.cluster.others import NoClaims
+from webfountain.frontier.cluster.address_claims import AddressClaims, NoClaims
+from webfountain.frontier.cluster.ant_notes import GUEST
 from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.departures import Departures
-from webfountain.frontier.sites.file_requests import FileRequests
 from webfountain.frontier.sites.flights import Flights
 from webfountain.frontier.sites.site import ActiveSite, state_of
-from webfountain.frontier.sites.site_table import BLOCKED_S, SiteTable, is_busy
+from webfountain.frontier.sites.site_table import BLOCKED_S, FileRequests, SiteTable, is_busy
 from webfountain.frontier.sites.slot_lending import SlotLending
 from webfountain.frontier.sites.statistics import ActiveListStatistics, State
 from webfountain.public_addresses import is_private_host
@@ -91,7 +88,7 @@ class ActiveList:
         """Place the sites of a host at its address, a public one if there is one. If it has none, `error` is the
         reason.
         """
-        if not self._context.collection.network.allow_private:
+        if len(addresses) > 1 and not self._context.collection.network.allow_private:
             addresses = [address for address in addresses if not is_private_host(address)] or addresses
         for place, group in self.addresses.resolved(host, addresses):
             site = self.sites.by_name[place.name]

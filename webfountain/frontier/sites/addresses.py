@@ -17,7 +17,8 @@ from __future__ import annotations
 import ipaddress
 from typing import TYPE_CHECKING, Any, Final
 
-from webfountain.frontier.sites.ring import ByWorth, RoundRobin, Tier
+from webfountain.frontier.sites.by_worth import ByWorth
+from webfountain.frontier.sites.sequencers import RoundRobin, Tier
 from webfountain.frontier.sites.statistics import AddressStatistics
 from webfountain.records import Fetch
 from webfountain.urls import host_of
@@ -25,7 +26,7 @@ from webfountain.urls import host_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from webfountain.frontier.sites.ring import GatedSequencer
+    from webfountain.frontier.sites.sequencers import GatedSequencer
     from webfountain.policy.tables import PolitenessTable
     from webfountain.records import FetchKind
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
-from webfountain.frontier.cluster.claim_names import GUEST
+from webfountain.frontier.cluster.ant_notes import GUEST
 from webfountain.frontier.sites.site_table import BLOCKED_S, is_busy
 from webfountain.frontier.sites.statistics import State
 from webfountain.store.answers import ParkRequest
@@ -18,11 +18,10 @@ from webfountain.store.answers import ParkRequest
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.sites.addresses import Addresses
-    from webfountain.frontier.sites.file_requests import FileRequests
     from webfountain.frontier.sites.flights import Flights
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.frontier.sites.site_context import SiteContext
-    from webfountain.frontier.sites.site_table import SiteTable
+    from webfountain.frontier.sites.site_table import FileRequests, SiteTable
     from webfountain.frontier.sites.slot_lending import SlotLending
 
 __all__ = ["Departures"]

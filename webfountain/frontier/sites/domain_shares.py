@@ -135,9 +135,6 @@ class CappedSequencer(Generic[T]):
         self._inner = inner
         self._domain = domain
 
-    def backlog(self) -> int:
-        return self._inner.backlog()
-
     def wake_at(self) -> float:
         return self._inner.wake_at() if self._domain.is_open else inf
 
@@ -149,9 +146,6 @@ class CappedSequencer(Generic[T]):
 
     def next(self, at: float) -> T | None:
         return self._inner.next(at) if self._domain.is_open else None
-
-    def flush(self) -> list[T]:
-        return self._inner.flush()
 
 
 class DomainShares:

@@ -2,7 +2,7 @@
 
 Each fetch that `next` hands out lands exactly once. The gates that it passed determine its pace. Place in the walk:
 `next` takes a fetch out of the ring of addresses. `landed` opens the gates again and passes the answer on: a page's
-examination ends with `finished`, a file goes to the sites that need it (`file_requests`).
+examination ends with `finished`, a file goes to the sites that need it (`site_table`).
 """
 
 from __future__ import annotations
@@ -22,11 +22,10 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.sites.addresses import Addresses, AddressGroup
-    from webfountain.frontier.sites.file_requests import FileRequests
-    from webfountain.frontier.sites.gate import Gate
+    from webfountain.frontier.sites.politeness import Gate
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.frontier.sites.site_context import SiteContext
-    from webfountain.frontier.sites.site_table import SiteTable
+    from webfountain.frontier.sites.site_table import FileRequests, SiteTable
     from webfountain.frontier.sites.slot_lending import SlotLending
     from webfountain.frontier.visit import Visit
     from webfountain.records import Fetch, FetchResult, Lease, LeaseId
@@ -128,7 +127,7 @@ class Flights:
     def unasked(self, fetch: Fetch) -> None:
         """End a page fetch whose request was never sent, instead of `landed`. Its gates open as before: no delay."""
         site, group = self._in_flight.pop(fetch.id)
-        site.standing.unasked(group, self._context.clock.now())
+        site.standing.unasked(group.gate, self._context.clock.now())
         self._addresses.ring.wake(group.turns)
         site.place.wake()
 

@@ -79,7 +79,7 @@ class Hand:
 
     def backlog(self) -> int:
         """Return how many fetches are ready, without those in `held`."""
-        return self.sequencer.backlog()
+        return len(self.urgent.items) + len(self.files.items) + self.pages()
 
     def pages(self) -> int:
         """Return how many pages are in the two queues."""

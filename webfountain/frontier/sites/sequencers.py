@@ -1,54 +1,62 @@
 """Sequencers: small objects that choose the next item (Edwards 2001 section 3, Figure 1).
 
-A sequencer has a backlog, a time from which on it has an item, and a next item. It can be loaded and flushed.
-Sequencers combine into trees. Leaves are queues: `Fifo`, `ValueQueue` and `Immediate`. Combiners join sequencers:
-`FirstOf` (the immediate queue before all others), `WeightedRandom` (never-crawled against recrawl) and `RoundRobin`
-(many members, the active list). `GatedSequencer` adds politeness (`ring`). Each sequencer also states from when on it
-has an urgent item, so that items of an `Immediate` come first through every tier. None of them knows URLs, reads a
-clock, or does I/O.
+A sequencer has a next item, and a time from which on it has one. Queues can be loaded and flushed. Sequencers combine
+into trees. Leaves are queues: `Fifo`, `ValueQueue` and `Immediate`. Combiners join sequencers: `FirstOf` (the immediate
+queue before all others), `WeightedRandom` (never-crawled against recrawl) and `RoundRobin` (many members, without
+calling each: a step costs O(log n)). `GatedSequencer` adds politeness. The active list has two tiers of rings:
+addresses, and the sites at one address (`addresses`, `Tier`). Each sequencer also states from when on it has an urgent
+item, so that items of an `Immediate` come first through every tier. None of them knows URLs, reads a clock, or does
+I/O.
 """
 
 from __future__ import annotations
 
-from collections import deque
+import heapq
+import itertools
+from collections import OrderedDict, deque
 from math import inf
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Generic, Protocol, TypeVar
+
+from webfountain.frontier.sites.politeness import Gate
 
 if TYPE_CHECKING:
     import random
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-__all__ = ["Fifo", "FirstOf", "Immediate", "Sequencer", "ValueQueue", "WeightedRandom"]
+__all__ = [
+    "MAX_UNREAD",
+    "Fifo",
+    "FirstOf",
+    "GatedSequencer",
+    "Immediate",
+    "RoundRobin",
+    "Sequencer",
+    "Tier",
+    "Turns",
+    "ValueQueue",
+    "WeightedRandom",
+]
 
 T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+MAX_UNREAD: Final = 2
+"""Largest number of bodies of one site that wait or are being read: one is read, the next is ready."""
 
 
-class Sequencer(Protocol[T]):
+class Sequencer(Protocol[T_co]):
     """The interface of all sequencers. `at` is the present time in UTC seconds."""
-
-    def backlog(self) -> int:
-        """Return how many items it holds."""
-        ...
 
     def wake_at(self) -> float:
         """Return from when on `next` has an item; inf if that needs new items or a landing."""
-        ...
 
     def hurry_at(self) -> float:
         """Return from when on `next` serves an `Immediate`, not before `wake_at`; inf if none holds an item."""
-        ...
 
     def worth(self) -> float:
         """Return the worth of the next item; inf for an item for which others wait, -inf if there is none. O(1)."""
-        ...
 
-    def next(self, at: float) -> T | None:
+    def next(self, at: float) -> T_co | None:
         """Remove and return the next item; None if none is available at `at`."""
-        ...
-
-    def flush(self) -> list[T]:
-        """Remove and return all items, in order."""
-        ...
 
 
 class Fifo(Generic[T]):
@@ -67,6 +75,7 @@ class Fifo(Generic[T]):
         return iter(self.items)
 
     def backlog(self) -> int:
+        """Return how many items it holds."""
         return len(self.items)
 
     def wake_at(self) -> float:
@@ -82,6 +91,7 @@ class Fifo(Generic[T]):
         return self.items.popleft() if self.items else None
 
     def flush(self) -> list[T]:
+        """Remove and return all items, in order."""
         held = list(self.items)
         self.items.clear()
         return held
@@ -111,30 +121,26 @@ class Immediate(Fifo[T]):
         return -inf if self.items else inf
 
 
-def _soonest_wake(members: Iterable[Sequencer[T]]) -> float:
-    """Return when the first of the members has an item. It runs twice per fetch, and a loop takes half as long as
-    `min`.
-    """
-    soonest = inf
-    for member in members:
-        due = member.wake_at()
-        soonest = min(soonest, due)
-    return soonest
-
-
-class FirstOf(Generic[T]):
-    """Serves the first member with an available item: strict precedence."""
+class _Combiner(Generic[T]):
+    """Members of which one is next."""
 
     __slots__ = ("_members",)
 
     def __init__(self, members: Sequence[Sequencer[T]]) -> None:
         self._members = members
 
-    def backlog(self) -> int:
-        return sum(member.backlog() for member in self._members)
-
     def wake_at(self) -> float:
-        return _soonest_wake(self._members)
+        soonest = inf
+        for member in self._members:  # It runs twice per fetch, and a loop takes half as long as `min`.
+            due = member.wake_at()
+            soonest = min(soonest, due)
+        return soonest
+
+
+class FirstOf(_Combiner[T]):
+    """Serves the first member with an available item: strict precedence."""
+
+    __slots__ = ()
 
     def hurry_at(self) -> float:
         # This applies also while an earlier member has an item: it blocks the urgent item, so it is urgent, too.
@@ -153,31 +159,22 @@ class FirstOf(Generic[T]):
                 return member.next(at)
         return None
 
-    def flush(self) -> list[T]:
-        return [item for member in self._members for item in member.flush()]
 
-
-class WeightedRandom(Generic[T]):
+class WeightedRandom(_Combiner[T]):
     """Draws one of the available members by weight. It joins a site's two queues.
 
     `weights` is called at every choice, so a new plan takes effect at once and no queue is rebuilt. A member of weight
     0 is served only while no other member has an item.
     """
 
-    __slots__ = ("_members", "_rng", "_weights")
+    __slots__ = ("_rng", "_weights")
 
     def __init__(
         self, members: Sequence[Sequencer[T]], weights: Callable[[], Sequence[float]], rng: random.Random
     ) -> None:
-        self._members = members
+        super().__init__(members)
         self._weights = weights
         self._rng = rng
-
-    def backlog(self) -> int:
-        return sum(member.backlog() for member in self._members)
-
-    def wake_at(self) -> float:
-        return _soonest_wake(self._members)
 
     def hurry_at(self) -> float:
         return inf  # The draw may choose a member other than the urgent one.
@@ -197,5 +194,239 @@ class WeightedRandom(Generic[T]):
             chosen = [1.0] * len(chosen)
         return self._members[self._rng.choices(open_members, chosen)[0]].next(at)
 
-    def flush(self) -> list[T]:
-        return [item for member in self._members for item in member.flush()]
+
+class RoundRobin(Generic[T]):
+    """Serves its available members in turn, in O(log n) per step. Members with an urgent item come before all others.
+
+    A member is in the ring of ready members, among those that wait for a time, or in neither (it has nothing until
+    `wake` is called for it). A member with an urgent item also waits for the time at which this item may be served.
+    That turn does not cost the member its place in the ring. The owner calls `wake(member)` after anything that may
+    make a member available earlier than it stated: new items, a landing. `at` does not decrease from call to call,
+    except if the clock is set back.
+    """
+
+    __slots__ = ("_at", "_hurried", "_members", "_ready", "_waiting")
+
+    def __init__(self) -> None:
+        self._members: dict[Sequencer[T], None] = {}
+        self._ready: Turns[T] = Turns()
+        self._waiting: _WaitQueue[T] = _WaitQueue()
+        self._hurried: _WaitQueue[T] = _WaitQueue()
+        self._at = -inf  # time of the last `next`
+
+    def __len__(self) -> int:
+        return len(self._members)
+
+    def add(self, member: Sequencer[T]) -> None:
+        """Add a member at the end of the ring."""
+        self._members[member] = None
+        self._place(member)
+
+    def remove(self, member: Sequencer[T]) -> None:
+        """Remove a member, which keeps its items."""
+        del self._members[member]
+        self._ready.drop(member)
+        self._waiting.drop(member)
+        self._hurried.drop(member)
+
+    def wake(self, member: Sequencer[T]) -> None:
+        """Read again when `member` is available. A sequencer that is not a member is ignored."""
+        if member in self._members:
+            self._place(member)
+
+    def wake_at(self) -> float:
+        return -inf if self._ready else self._waiting.soonest()
+
+    def hurry_at(self) -> float:
+        return self._hurried.soonest()
+
+    def worth(self) -> float:
+        """Return the worth of the next member in turn; while none is ready, that of the member that is ready first."""
+        if self._ready:
+            return self._ready.worth()
+        first = self._waiting.first()
+        return -inf if first is None else first.worth()
+
+    def next(self, at: float) -> T | None:
+        self._at = at
+        while (ripe := self._waiting.pop(at)) is not None:
+            self._ready.put(ripe)
+        while (member := self._turn(at)) is not None:
+            item = member.next(at)
+            self._place(member)
+            if item is not None:
+                return item
+        return None
+
+    def _turn(self, at: float) -> Sequencer[T] | None:
+        """Return the next member: the first with an urgent item, otherwise the first of the ring, which leaves it."""
+        while (member := self._hurried.pop(at)) is not None:
+            if member.hurry_at() <= at:
+                return member
+            self._place(member)  # The urgent item has left the member.
+        return self._ready.take() if self._ready else None
+
+    def _place(self, member: Sequencer[T]) -> None:
+        """Put a member where its `wake_at` and `hurry_at` require."""
+        due = member.wake_at()
+        if due <= self._at:
+            self._waiting.drop(member)
+            self._ready.put(member)
+        else:
+            self._ready.drop(member)
+            self._waiting.put(member, due)
+        hurry = inf if due == inf else member.hurry_at()
+        if hurry < inf or self._hurried.times:
+            self._hurried.put(member, hurry)
+
+
+class GatedSequencer(Generic[T]):
+    """A sequencer behind a gate. Taking an item takes a slot, which is given back when the fetch lands.
+
+    A site also gives nothing while `MAX_UNREAD` of its bodies wait to be read. A body stays in memory until a reader
+    thread has read it, so one site with slow pages would fill the memory and stop the whole crawl.
+    `pages.reader_turns` decides which body is read next.
+    """
+
+    __slots__ = ("_inner", "gate", "unread")
+
+    def __init__(self, inner: Sequencer[T], gate: Gate) -> None:
+        self._inner = inner
+        self.gate = gate
+        self.unread = 0
+        """Number of bodies that wait to be read or are being read."""
+
+    def add_unread(self, change: int) -> None:
+        """Count a body that waits to be read (1), or one that was read (-1)."""
+        self.unread += change
+
+    def wake_at(self) -> float:
+        opens = self.gate.opens_at if self.unread < MAX_UNREAD else inf
+        return opens if opens == inf else max(opens, self._inner.wake_at())
+
+    def hurry_at(self) -> float:
+        hurry = self._inner.hurry_at() if self.unread < MAX_UNREAD else inf
+        return hurry if hurry == inf else max(hurry, self.gate.opens_at)
+
+    def worth(self) -> float:
+        return self._inner.worth()
+
+    def next(self, at: float) -> T | None:
+        if self.gate.opens_at > at or self.unread >= MAX_UNREAD:
+            return None
+        item = self._inner.next(at)
+        if item is not None:
+            self.gate.take()
+        return item
+
+
+class Tier(GatedSequencer[T]):
+    """A ring behind its own gate, and a member of the ring `above`.
+
+    If the tier is a member of the ring above, every change in the tier updates that ring at once.
+    """
+
+    __slots__ = ("_above", "_ring")
+
+    def __init__(self, above: RoundRobin[T], concurrency: int) -> None:
+        self._above = above
+        self._ring = type(above)()
+        super().__init__(self._ring, Gate(concurrency))
+
+    def add(self, member: Sequencer[T]) -> None:
+        """Add a member at the end of the ring."""
+        self._ring.add(member)
+        self._above.wake(self)
+
+    def remove(self, member: Sequencer[T]) -> None:
+        """Remove a member, which keeps its items."""
+        self._ring.remove(member)
+
+    def wake(self, member: Sequencer[T]) -> None:
+        """Read again when a member is available, and whether it has an urgent item."""
+        self._ring.wake(member)
+        self._above.wake(self)
+
+
+class Turns(Generic[T]):
+    """Queue of ready members, first come, first served. A member that is already ready keeps its place."""
+
+    __slots__ = ("_members",)
+
+    def __init__(self) -> None:
+        self._members: OrderedDict[Sequencer[T], None] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._members)
+
+    def put(self, member: Sequencer[T]) -> None:
+        self._members.setdefault(member)
+
+    def drop(self, member: Sequencer[T]) -> None:
+        self._members.pop(member, None)
+
+    def first(self) -> Sequencer[T] | None:
+        return next(iter(self._members), None)
+
+    def worth(self) -> float:
+        """Return the worth of the next member; -inf if there is none."""
+        first = self.first()
+        return -inf if first is None else first.worth()
+
+    def take(self) -> Sequencer[T]:
+        return self._members.popitem(last=False)[0]
+
+
+class _WaitQueue(Generic[T]):
+    """Members that wait for one time each: the earliest time first; among equal times, the member that began to wait
+    first.
+
+    An entry of the heap has a ticket, a number that is never used twice. A member that waits for another time gets a
+    new ticket, and the queue skips tickets without a member. An `id()` would not work as a ticket: memory is reused,
+    so an old entry could name a new member, and the order of a crawl would depend on the allocator.
+    """
+
+    __slots__ = ("_heap", "_holders", "_numbers", "times")
+
+    def __init__(self) -> None:
+        self._heap: list[tuple[float, int]] = []
+        self.times: dict[Sequencer[T], tuple[float, int]] = {}
+        self._holders: dict[int, Sequencer[T]] = {}
+        self._numbers = itertools.count()
+
+    def put(self, member: Sequencer[T], time: float) -> None:
+        """Make a member wait for this time only; inf: for none."""
+        entry = self.times.get(member)
+        if entry is not None:
+            if entry[0] == time:
+                return
+            self.drop(member)
+        if time < inf:
+            entry = self.times[member] = (time, next(self._numbers))
+            self._holders[entry[1]] = member
+            heapq.heappush(self._heap, entry)
+
+    def drop(self, member: Sequencer[T]) -> None:
+        """Remove a member from the queue."""
+        entry = self.times.pop(member, None)
+        if entry is not None:
+            del self._holders[entry[1]]
+
+    def soonest(self) -> float:
+        """Return the earliest time for which a member waits; inf: none waits."""
+        while self._heap and self._heap[0][1] not in self._holders:
+            heapq.heappop(self._heap)
+        return self._heap[0][0] if self._heap else inf
+
+    def first(self) -> Sequencer[T] | None:
+        """Return the member that waits for the earliest time; None: none waits."""
+        return self._holders[self._heap[0][1]] if self.soonest() < inf else None
+
+    def pop(self, at: float) -> Sequencer[T] | None:
+        """Remove and return the first member whose time has come; None: there is none."""
+        while self._heap and self._heap[0][0] <= at:
+            member = self._holders.pop(heapq.heappop(self._heap)[1], None)
+            if member is not None:
+                del self.times[member]
+                return member
+        return None

@@ -32,7 +32,7 @@ from webfountain.frontier.cluster.loans import Loans
 from webfountain.frontier.sites.addresses import Place
 from webfountain.frontier.sites.hand import Hand
 from webfountain.frontier.sites.politeness import SITE_ERRORS, SitePoliteness
-from webfountain.frontier.sites.ring import GatedSequencer
+from webfountain.frontier.sites.sequencers import GatedSequencer
 from webfountain.frontier.sites.site_changes import SiteChanges
 from webfountain.frontier.sites.site_files import DISALLOWED, FileRequest, SiteFiles
 from webfountain.frontier.sites.site_pages import PRIVATE, SitePages
@@ -228,7 +228,7 @@ class ActiveSite:
 
         Return whether nothing else is to be done: it is a page, and the site did not refuse it.
         """
-        refused = self.standing.landed(fetched, group)
+        refused = self.standing.landed(fetched, group.gate)
         if refused and self.loans:
             self.loans.recall(self.standing.rests_until, batch)
         if fetched.fetch.kind != "page":
@@ -283,11 +283,8 @@ class ActiveSite:
 
     def _give_up(self, error: str, batch: Batch) -> None:
         """Let all known pages of the site fail. The site is tried again when it is next activated."""
-        self.pages.bar(error)
         self._state = State.OPEN
-        self.pages.open()
-        self.pages.fail_all(batch)
-        self.pages.release_held(batch)
+        self.pages.give_up(error, batch)
 
     # ------------------------------------------------------- robots.txt and files
 
@@ -353,14 +350,10 @@ class ActiveSite:
     def _open(self, batch: Batch) -> list[FileRequest]:
         """Continue under known rules: request sitemaps, resume waiting URLs, allow leasing."""
         self._state = State.OPEN
-        self.pages.open()
         if self.standing.crawl_delay:
             self._context.pace.report(self.name, "Crawl-delay", self.standing.delay_s())
-        requests: list[FileRequest] = []
-        if self._is_own() and self._context.collection.discovery.sitemaps and not self.pages.barred:
-            requests = self.files.name_sitemaps(self.files.robots.sitemaps, batch)
-        requests += self.files.release_waiting()
-        self.pages.release_held(batch)
+        requests = self.files.open(batch, own=self._is_own() and not self.pages.barred)
+        self.pages.open(batch)
         return requests
 
 

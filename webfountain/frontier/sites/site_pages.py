@@ -96,10 +96,6 @@ class SitePages:
 
     # ------------------------------------------------------------ changes of its content
 
-    def runs_low(self) -> bool:
-        """Return whether the hand runs low and no refill was requested."""
-        return not self.is_ordered and self._hand.runs_low()
-
     def is_under_way(self) -> bool:
         """Return whether a fetch has not ended, or an end or a refill is with the store."""
         return bool(self.under_way or self.is_ordered)
@@ -119,9 +115,10 @@ class SitePages:
 
     # ------------------------------------------------------------------- leases
 
-    def open(self) -> None:
-        """Allow leasing, because the rules of the site are known."""
+    def open(self, batch: Batch) -> None:
+        """Allow leasing, because the rules of the site are known. Resume the immediate pages that waited for them."""
         self.has_more = True
+        self.release_held(batch)
 
     def refill(self, lease: SiteLease, batch: Batch) -> None:
         """Request leases. Only one refill is open at a time."""
@@ -191,12 +188,12 @@ class SitePages:
 
     def is_blocked(self, at: float) -> bool:
         """Return whether a note blocks the whole site."""
-        return self._context.blocked.site_until(self._place.name, at) is not None
+        return self._blocked_until(f"{self._place.name}/", at) is not None
 
     def sleep_if_blocked(self, batch: Batch) -> bool:
         """Return whether the site is blocked. If so, give all pages back and wait until the block ends or is checked
         again."""
-        until = self._context.blocked.site_until(self._place.name, batch.at)
+        until = self._blocked_until(f"{self._place.name}/", batch.at)
         self._sleeps = until is not None
         if until is not None:
             batch.release(self._hand.flush())
@@ -213,10 +210,12 @@ class SitePages:
         """End every page with this error from now on."""
         self.barred = error
 
-    def fail_all(self, batch: Batch) -> None:
-        """End the pages in the hand, because the site is barred."""
+    def give_up(self, error: str, batch: Batch) -> None:
+        """End all known pages of the site with this error: those in the hand, and those that are leased from now on."""
+        self.barred, self.has_more = error, True
         for fetch in self._hand.take_pages():
             self._may_fetch(fetch, batch)
+        self.release_held(batch)
 
     def settle(self, lease: Lease, visit: Visit, batch: Batch) -> None:
         """Pass an examined page to the worker to settle, with its next visit within the bounds of its policy."""
@@ -233,7 +232,7 @@ class SitePages:
     def _may_fetch(self, fetch: Fetch, batch: Batch) -> bool:
         """Return whether a leased page may be fetched. If not, settle it as refused or failed."""
         assert fetch.lease is not None
-        until = self._context.blocked.until(fetch.url, batch.at, site=self._place.name)
+        until = self._blocked_until(fetch.url, batch.at)
         kind, error = self._objection(fetch.lease.record) if until is None else ("refused", BLOCKED)
         if kind is None:
             return True
@@ -248,6 +247,11 @@ class SitePages:
         batch.refuse(fetch.lease, outcome)
         self._context.metrics.inc(f"outcome/{kind}")
         return False
+
+    def _blocked_until(self, url: str, at: float) -> float | None:
+        """Return until when a URL of the site is blocked, or None if it is not."""
+        blocked = self._context.blocked
+        return blocked.until(url, at, site=self._place.name) if blocked.by_site else None
 
     def _objection(self, record: PageRecord) -> tuple[OutcomeKind | None, str]:
         if self.barred is not None:

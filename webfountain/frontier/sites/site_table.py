@@ -1,7 +1,10 @@
-"""The table of active sites, with their needs and timers.
+"""The table of active sites, with their needs.
 
 After each event of a site, `note` records whether its hand runs low, whether it has nothing to do, whether it must be
-left alone for long, and when it is served next. So no step has to visit all sites.
+left alone for long, and when it is served next. So no step has to visit all sites. `FileRequests` are the files that
+sites need from each other: a robots.txt or a sitemap on another host. A site returns a `FileRequest`. It goes to the
+site that has the file, which is active or becomes a guest, and obeys that site's gates and robots.txt. The answer goes
+to all sites that wait for the URL, so one fetch serves them all.
 """
 
 from __future__ import annotations
@@ -11,14 +14,17 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.sites.statistics import State
+from webfountain.records import Fetch, FetchResult
+from webfountain.urls import site_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from webfountain.frontier.batch import Batch
     from webfountain.frontier.sites.site import ActiveSite
+    from webfountain.frontier.sites.site_files import FileRequest
 
-__all__ = ["BLOCKED_S", "SiteTable", "is_busy"]
+__all__ = ["BLOCKED_S", "FileRequests", "SiteTable", "is_busy"]
 
 BLOCKED_S: Final = 10.0
 """Seconds for which a site must be left alone that make it give its place in a full active list to another."""
@@ -68,7 +74,7 @@ class SiteTable:
         """Record what a site needs after an event, and when it may be served next."""
         state = site.state
         if state is State.OPEN:
-            if site.pages.runs_low():
+            if _runs_low(site):
                 self._hungry[site.name] = site
         elif _is_quiet(site, state):
             self._quiet[site.name] = site
@@ -79,13 +85,13 @@ class SiteTable:
 
     def note_hunger(self, site: ActiveSite) -> None:
         """Record whether the hand of a site runs low and the store may have more."""
-        if site.pages.runs_low() and site.state is State.OPEN:
+        if _runs_low(site) and site.state is State.OPEN:
             self._hungry[site.name] = site
 
     def refill(self, batch: Batch) -> None:
         """Request leases for the hungry sites, except for sites whose address goes to another ant."""
         for site in self._hungry.values():
-            is_hungry = site.state is State.OPEN and site.pages.runs_low()
+            is_hungry = site.state is State.OPEN and _runs_low(site)
             if is_hungry and site.lease is not None and not site.place.is_leaving():
                 site.pages.refill(site.lease, batch)
                 self._timer_of.pop(site.name, None)
@@ -151,6 +157,11 @@ class SiteTable:
             heapq.heapify(self._timers)
 
 
+def _runs_low(site: ActiveSite) -> bool:
+    """Return whether the hand of a site runs low and no refill was requested."""
+    return not site.pages.is_ordered and site.hand.runs_low()
+
+
 def is_busy(site: ActiveSite, until: float) -> bool:
     """Return whether a fetch of a site is in flight, or its domain and politeness allow one before a time."""
     is_capped = site.domain is not None and not site.domain.is_open
@@ -160,3 +171,60 @@ def is_busy(site: ActiveSite, until: float) -> bool:
 def _is_quiet(site: ActiveSite, state: State) -> bool:
     """Return whether no request, fetch or refill of a site is open, and none of its pages is due before `wake_at`."""
     return (state is State.EMPTY or state is State.SHUT) and not (site.is_under_way() or site.hand.backlog())
+
+
+class FileRequests:
+    """The files that sites wait for, and the hosts that are not active yet."""
+
+    def __init__(self, sites: SiteTable) -> None:
+        self._sites = sites
+        self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
+        self.by_host: dict[str, list[FileRequest]] = {}
+        """Requests by site, until the state of the site comes from the store. Then it can be a guest."""
+
+    def __len__(self) -> int:
+        """Return how many files sites wait for."""
+        return len(self._requesters)
+
+    def take_host(self, name: str) -> list[FileRequest]:
+        """Return the requests that wait for a site to become a guest, once."""
+        return self.by_host.pop(name, [])
+
+    def route(self, requests: Iterable[FileRequest], batch: Batch) -> None:
+        """Pass each request to the site that has the file. Deliver the requests that came back with an error."""
+        for request in requests:
+            if request.error is not None:
+                fetch = Fetch(0, request.kind, request.url, site_of(request.url), None)
+                self.deliver(FetchResult(fetch, batch.at, 0.0, error=request.error), batch)
+                continue
+            requesters = self._requesters.setdefault(request.url, [])
+            requesters.append(request.requester)
+            if len(requesters) > 1:
+                continue  # Another site's request is already fetching it.
+            host = site_of(request.url)
+            if host in self._sites.by_name:
+                self.ask(request, batch)
+            else:
+                self.by_host.setdefault(host, []).append(request)
+
+    def ask(self, request: FileRequest, batch: Batch) -> None:
+        """Make the active site that has the file fetch it in its turn."""
+        site = self._sites.by_name[site_of(request.url)]
+        self.route(site.request_file(request.kind, request.url, batch), batch)
+        self._sites.note(site, batch.at)
+
+    def deliver(self, fetched: FetchResult, batch: Batch, *, own: ActiveSite | None = None) -> None:
+        """Give a file, or the error in its place, to the sites that wait for it. If none waits, give it to `own`,
+        which fetched it.
+        """
+        url, sites = fetched.fetch.url, self._sites.by_name
+        requesters = self._requesters.pop(url, [])
+        if own is not None and (not requesters or own.files.robots.asking == url):
+            self.route(own.answered(fetched, batch), batch)
+        for name in requesters:
+            site = sites.get(name)
+            if site is not None and (fetched.fetch.kind == "sitemap" or site.files.robots.asking == url):
+                self.route(site.answered(fetched, batch), batch)
+                self._sites.note(site, batch.at)
+            elif site is None and fetched.fetch.kind == "sitemap" and fetched.status == 200:
+                batch.read_sitemap(fetched, of=name)

@@ -16,7 +16,7 @@ import msgspec
 from webfountain.frontier.batch import remembered
 from webfountain.frontier.cluster.ant_notes import BUSY
 from webfountain.frontier.cluster.loans import Loan
-from webfountain.frontier.inbox.letters import SlotReturn
+from webfountain.frontier.inbox.notes import SlotReturn
 from webfountain.frontier.sites.site import ActiveSite
 from webfountain.frontier.sites.statistics import State
 from webfountain.records import SiteLease, SiteState
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from webfountain.frontier.cluster.loans import BorrowedSlots
     from webfountain.frontier.cluster.membership import Membership
     from webfountain.frontier.sites.addresses import Addresses
-    from webfountain.frontier.sites.file_requests import FileRequests
     from webfountain.frontier.sites.site_context import SiteContext
-    from webfountain.frontier.sites.site_table import SiteTable
+    from webfountain.frontier.sites.site_table import FileRequests, SiteTable
     from webfountain.records import FetchResult, SiteRecord
 
 __all__ = ["LOAN_BEATS", "SlotLending"]

@@ -1,36 +1,203 @@
-"""Settle leases in the order of durability.
+"""Settle the leases of a batch in the order of durability: bodies, then links, then leases (DESIGN.md section 3).
 
-Bodies are written, then links are discovered, then leases are settled (DESIGN.md section 3). A crash between two steps
-repeats fetches and loses nothing.
+Bodies are written (`copies`), then links are discovered (`Discovery`), then leases are settled, with what was learned
+about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. If an item raises an
+unexpected error, the step is repeated for each item alone, without the faulty one (`act_on`). If the store went back in
+time meanwhile, what is out of date is dropped (`LossRecovery`).
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
-from webfountain.frontier.batch import LeaseEnd
+from webfountain.core.topics import HOT
+from webfountain.errors import WebfountainError
+from webfountain.frontier.batch import LeaseEnd, NamedSitemap, SavedSiteData
 from webfountain.frontier.pages.examiner import JudgedVisit
 from webfountain.frontier.planning.freshness_estimate import count_failing
-from webfountain.frontier.worker.item_by_item import act_on
+from webfountain.frontier.worker.stage import Stage
+from webfountain.records import FetchResult, Link
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from webfountain.duplicates.url_dedup import DuplicateEliminator
     from webfountain.frontier.batch import Batch, BatchResult
-    from webfountain.frontier.loss_recovery import LossRecovery
     from webfountain.frontier.visit import Visit
     from webfountain.frontier.worker.copies import CopyWriter, Takedowns
-    from webfountain.frontier.worker.discovery import Discovery
-    from webfountain.frontier.worker.learned_sites import LearnedSites
     from webfountain.frontier.worker.stage import Stages
-    from webfountain.records import Copy, Lease, Outcome
+    from webfountain.policy.collection import Collection
+    from webfountain.records import Copy, Lease, Outcome, SiteLease, SiteState
     from webfountain.store.contract import FrontierStore
+    from webfountain.store.shared_contract import Lives
 
-__all__ = ["Settlement"]
+__all__ = ["Discovery", "LearnedSites", "LossRecovery", "Settlement", "act_on"]
+
+logger = logging.getLogger(__name__)
+_T = TypeVar("_T")
+MAX_LINKS: Final = 5000
+"""Largest number of links discovered in one step of the store. Such a step takes some tens of milliseconds."""
+_COUNTED: Final = ("duplicates/new", "duplicates/by_cache", "duplicates/by_store", "policy/reassigned")
+
+
+def act_on(
+    items: Sequence[_T],
+    act: Callable[[Sequence[_T]], object],
+    result: BatchResult,
+    instead: Callable[[_T], object] = lambda _: None,
+) -> None:
+    """Process all items at once. After an unexpected error, process each item alone, and call `instead` for the faulty
+    ones.
+
+    Errors of the store and the disk (`WebfountainError`) are not caused by an item, and are raised.
+    """
+    try:
+        act(items)
+    except WebfountainError:
+        raise
+    except Exception as error:
+        if len(items) > 1:
+            for item in items:
+                act_on([item], act, result, instead)
+            return
+        logger.error("An item could not be processed (%r): %s", error, _url_of(items[0]), extra={"event": "ant/broken"})
+        result.counts["ant/broken"] += 1
+        instead(items[0])
+
+
+def _url_of(item: object) -> str:
+    """Return the URL of an item of a batch, for the log."""
+    match item:
+        case LeaseEnd(lease=lease):
+            return lease.record.url
+        case NamedSitemap(fetched=fetched) | (FetchResult() as fetched):
+            return fetched.fetch.url
+        case Link(url=url):
+            return url
+    return ""
+
+
+class Discovery(Stage):
+    """Discovers links, and stores the requests that a batch offers."""
+
+    def __init__(self, due: DuplicateEliminator) -> None:
+        self._due = due
+        self._counted = (0, 0, 0, 0)
+
+    def discover(self, links: Sequence[Link], result: BatchResult) -> list[Link]:
+        """Add links to the store. Return the new ones."""
+        new: list[Link] = []
+        for first in range(0, len(links), MAX_LINKS):
+            new += self._due.discover(links[first : first + MAX_LINKS], at=result.batch.at)
+        result.new_pages.update(link.site for link in new)
+        result.hot.update(link.site for link in new if link.scores and link.importance >= HOT)
+        return new
+
+    def under_policy(self, lease: Lease, outcome: Outcome) -> Outcome:
+        """Return an outcome with the current policy of its page, because a link found while the page was leased may
+        have changed it.
+        """
+        record = self._due.overtaken(lease, outcome.record)
+        return outcome if record is outcome.record else msgspec.structs.replace(outcome, record=record)
+
+    def discover_more(self, batch: Batch, result: BatchResult) -> None:
+        if batch.offers:
+            act_on(batch.offers, partial(self._offer, result), result)
+
+    def adopt(self, collection: Collection) -> None:
+        self._due.adopt(collection)
+
+    def chores(self, batch: Batch, result: BatchResult) -> None:
+        """Count what the eliminator found since the last batch."""
+        found = self._due.statistics()
+        now = (found.new, found.duplicates_by_cache, found.duplicates_by_store, found.reassigned)
+        before, self._counted = self._counted, now
+        result.counts.update({name: n - m for name, n, m in zip(_COUNTED, now, before, strict=True)})
+
+    def _offer(self, result: BatchResult, links: Sequence[Link]) -> None:
+        known = self._due.offer(links, at=result.batch.at)
+        result.known += known
+        if len(known) < len(links):
+            result.new_pages.update(link.site for link in links)
+
+
+class LearnedSites(Stage):
+    """Keeps what was learned about the active sites. It drops the data of a site that leaves, because the store has
+    them.
+    """
+
+    def __init__(self) -> None:
+        self._learned: dict[str, SavedSiteData] = {}
+        self._changed: dict[str, SiteLease] = {}
+        self._parts: list[tuple[SiteLease, int, bytes]] = []
+
+    def urgency_of(self, lease: SiteLease) -> bytes:
+        """Return the saved urgency data of a site's pages; b"" if there is none yet."""
+        return self._of(lease).urgency
+
+    def set_state(self, lease: SiteLease, state: SiteState) -> None:
+        """Save a site's state with the next step."""
+        self._change(lease, msgspec.structs.replace(self._of(lease), state=state))
+
+    def set_urgency(self, lease: SiteLease, urgency: bytes) -> None:
+        """Save the urgency of a site's pages with the next step."""
+        self._change(lease, msgspec.structs.replace(self._of(lease), urgency=urgency))
+
+    def add_parts(self, parts: Sequence[tuple[SiteLease, int, bytes]]) -> None:
+        """Save windows of very large sites with the next step."""
+        self._parts += parts
+
+    def take_changes(self) -> tuple[list[tuple[SiteLease, bytes]], list[tuple[SiteLease, int, bytes]]]:
+        """Return the changed data of sites and the changed windows. Each change is returned once."""
+        changed, self._changed = self._changed, {}
+        parts, self._parts = self._parts, []
+        return [(lease, self._learned[name].encode()) for name, lease in changed.items()], parts
+
+    def lost(self, sites: Sequence[str]) -> None:
+        for site in sites:
+            self._learned.pop(site, None)
+            self._changed.pop(site, None)
+
+    def before_park(self, batch: Batch) -> None:
+        self.lost([parked.lease.site for parked in batch.parked])
+
+    def _of(self, lease: SiteLease) -> SavedSiteData:
+        return self._learned.get(lease.site) or SavedSiteData.of(lease.record)
+
+    def _change(self, lease: SiteLease, learned: SavedSiteData) -> None:
+        self._learned[lease.site] = learned
+        self._changed[lease.site] = lease
+
+
+class LossRecovery:
+    """Recovery of an ant after the store went back in time: it drops what it learned in the lost life.
+
+    The store has repaired what it can by itself (`store/shared/lives.py`). The cache of recently sent URLs is emptied,
+    because the store may no longer know these URLs. The batch's result lists the sites whose leases ended, so that the
+    active list drops them. They return like any site that is due.
+    """
+
+    def __init__(self, lives: Lives, due: DuplicateEliminator, stages: Stages) -> None:
+        self._lives = lives
+        self._due = due
+        self._stages = stages
+
+    def apply(self, result: BatchResult) -> bool:
+        """Drop what is out of date. Return whether the store went back in time since the last call."""
+        found = self._lives.take_set_back()
+        if found is None:
+            return False
+        self._due.begin_anew()
+        result.voided |= found.voided
+        result.set_backs += 1
+        for lost in self._stages.lost:
+            lost(sorted(site for site, _ in found.voided))
+        return True
 
 
 class Settlement:
@@ -45,7 +212,7 @@ class Settlement:
         discovery: Discovery,
         learned: LearnedSites,
         takedowns: Takedowns,
-        recovery: LossRecovery,
+        recoveries: Sequence[LossRecovery],
         unkept: Callable[[Lease, float], Outcome],
     ) -> None:
         self._store = store
@@ -54,7 +221,7 @@ class Settlement:
         self._discovery = discovery
         self._learned = learned
         self._takedowns = takedowns
-        self._recovery = recovery
+        self._recoveries = recoveries
         self._unkept = unkept
 
     def settle(self, batch: Batch, result: BatchResult) -> None:
@@ -107,7 +274,8 @@ class Settlement:
         """
         links = [link for _, links in judged for link in links]
         found = self._discovery.discover(links, result)
-        while self._recovery.apply(result):  # links that the cache had found may be lost in the store
+        while any(recovery.apply(result) for recovery in self._recoveries):
+            # Links that the cache had found may be lost in the store.
             found += self._discovery.discover(links, result)
         return Counter(link.source for link in found)
 

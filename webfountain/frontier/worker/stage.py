@@ -45,6 +45,9 @@ class Stage:
 
     # ---------------------------------------------- the store's pages and sites
 
+    def discover_more(self, batch: Batch, result: BatchResult) -> None:
+        """Discover what the batch brought besides visits: offers, sitemaps. Not called if it brought neither."""
+
     def after_settle(self, batch: Batch, result: BatchResult) -> None:
         """Carry out the rest of what the batch brought. All pages of the batch are settled."""
 
@@ -107,6 +110,7 @@ class Stages:
         self.judge = methods_at(stages, Stage.judge)
         self.visited = methods_at(stages, Stage.visited)
         self.settling = methods_at(stages, Stage.settling)
+        self.discover_more = methods_at(stages, Stage.discover_more)
         self.after_settle = methods_at(stages, Stage.after_settle)
         self.before_park = methods_at(stages, Stage.before_park)
         self.adopt = methods_at(stages, Stage.adopt)

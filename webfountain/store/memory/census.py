@@ -66,15 +66,15 @@ class MemoryCensus:
 
     def statistics(self) -> Statistics:
         """Return the counts, here in linear time."""
-        pages = Counter(dict.fromkeys(STATES, 0))
-        for home in self._sites:
+        homes, pages = list(self._sites), Counter(dict.fromkeys(STATES, 0))
+        for home in homes:
             pages.update(map(_STATE, home.pages.values()))
         return Statistics(
             pages=dict(pages),
-            sites=len(self._sites),
-            active_sites=sum(home.holder is not None for home in self._sites),
-            leased=sum(len(home.leases) for home in self._sites),
-            immediate=sum(len(home.first_immediate(len(home.pages))) for home in self._sites),
+            sites=len(homes),
+            active_sites=sum(home.holder is not None for home in homes),
+            leased=sum(len(home.leases) for home in homes),
+            immediate=sum(len(home.first_immediate(len(home.pages))) for home in homes),
             settle_lost=self._lost,
             fenced=self._sites.fenced,
         )

@@ -1,0 +1,329 @@
+"""Orders: what the loop thread orders from the store with each batch.
+
+Life of an order
+----------------
+`WorkExchange.take` takes the open batch, one at a time. Each order (`order.Order`) that is due adds what its part of
+the crawl needs: leases and sites (`SiteSupply`), notes, counts and ranks (`Polls`), what is done from time to time
+(`Chores`). Orders of other rooms are `planning.planner`, `planning.earlier_due_times`, `cluster.address_claims` and
+`cluster.heart`. The worker carries the batch out. Each order then reads in the result what it must order again.
+`assembly` lists the orders. A feature that is off has none.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from webfountain.frontier.order import Order
+from webfountain.frontier.sites.site_files import ROBOTS_LIFE_S
+
+if TYPE_CHECKING:
+    import random
+    from collections.abc import Callable, Sequence
+
+    from webfountain.frontier.batch import Batch, BatchResult, OpenBatch
+    from webfountain.frontier.cluster.membership import Others
+    from webfountain.frontier.order import Orders
+    from webfountain.frontier.progress import Progress
+    from webfountain.frontier.sites.active_list import ActiveList
+    from webfountain.frontier.sites.domain_shares import DomainShares
+    from webfountain.metrics import Metrics
+    from webfountain.policy.collection import Collection
+    from webfountain.policy.judge import Judge
+    from webfountain.ranking.policy_weights import PolicyWeights
+
+__all__ = [
+    "COUNTS",
+    "POLLS",
+    "POLL_INTERVAL_S",
+    "ChoreTimer",
+    "Chores",
+    "IdleCheck",
+    "IdleInterval",
+    "PollTimer",
+    "Polls",
+    "RankTurns",
+    "SiteSupply",
+    "WorkExchange",
+    "chores_of",
+]
+
+_LIMIT_EVERY_S: Final = 10.0
+_SHARES_EVERY_S: Final = 5.0
+POLL_INTERVAL_S: Final = 0.5
+"""Interval, s, at which a busy process polls the store for messages from other processes."""
+_RANKS_EVERY_S: Final = 2.0
+_IDLE_CHECK_EVERY_S: Final = 2.0
+
+
+class WorkExchange:
+    """The exchange of one process. `is_reviewing`: some pages were judged by an earlier policy file than `judge`."""
+
+    def __init__(
+        self,
+        batches: OpenBatch,
+        *,
+        sites: ActiveList,
+        progress: Progress,
+        others: Others,
+        orders: Orders,
+        metrics: Metrics,
+        judge: Judge,
+        is_reviewing: bool,
+    ) -> None:
+        self.batches = batches
+        """The batch that events write into."""
+        self._sites = sites
+        self._progress = progress
+        self._others = others
+        self._orders = orders
+        self._metrics = metrics
+        self._judge = judge
+        self._is_reviewing = is_reviewing
+
+    def take(self) -> Batch | None:
+        """Return the next batch for the worker; None if there is nothing to do or the worker has a batch."""
+        if self._progress.working:
+            return None
+        batch = self.batches.gather()
+        if not self._progress.stopped and self._others.term.left_s() > 0.0:
+            self._sites.process_timers(batch)
+            batch.review = self._is_reviewing
+            for order, add in self._orders.add:
+                if order.due <= batch.at:
+                    add(batch)
+        for before_send in self._orders.before_send:
+            before_send(batch)
+        sent = self.batches.send()
+        self._progress.working = sent is not None
+        return sent
+
+    def absorb(self, result: BatchResult) -> None:
+        """Apply the result of a batch."""
+        self._progress.absorb(result)
+        self._metrics.add(result.counts)
+        self._is_reviewing = result.reviewing
+        for absorb in self._orders.absorb:
+            absorb(result)
+        self._sites.take_in(result, self.batches.gather())
+        for absorbed in self._orders.absorbed:
+            absorbed(result)
+
+    def adopt(self, collection: Collection) -> None:
+        """Adopt an edited policy file. From the next request on, pages that its judge refuses are not requested.
+
+        The caller loads its seeds, as at the start.
+        """
+        self._judge.adopt(collection)
+        for adopt in self._orders.adopt:
+            adopt(collection)
+        batch = self.batches.gather()
+        batch.collection = collection
+        self._sites.judge_again(batch)
+
+
+class Chores(Order):
+    """The chores of one process, each with its interval in seconds. All are due at `start` first."""
+
+    def __init__(self, chores: Sequence[tuple[float, Callable[[Batch], None]]], *, start: float) -> None:
+        self._chores = tuple(chores)
+        self._due = [start] * len(self._chores)
+        self.due = start
+
+    def add(self, batch: Batch) -> None:
+        at = batch.at
+        for i, (every_s, act) in enumerate(self._chores):
+            if self._due[i] <= at:
+                self._due[i] = at + every_s
+                act(batch)
+        self.due = min(self._due, default=inf)
+
+
+class ChoreTimer:
+    """The timer of one periodic chore, which is due every `every_s` seconds from `start` on."""
+
+    __slots__ = ("_due", "_every_s")
+
+    def __init__(self, every_s: float, *, start: float) -> None:
+        self._every_s = every_s
+        self._due = start
+
+    def take(self, at: float) -> bool:
+        """Return whether the chore is due. If so, it counts as done now."""
+        if self._due > at:
+            return False
+        self._due = at + self._every_s
+        return True
+
+    def hasten(self) -> None:
+        """Make the chore due now."""
+        self._due = -inf
+
+
+def chores_of(
+    sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
+) -> list[tuple[float, Callable[[Batch], None]]]:
+    """Return what is ordered from time to time, with the seconds between two times. Members renew with heartbeats."""
+    publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
+    renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
+    return [
+        *renewals,
+        *publish,
+        (ROBOTS_LIFE_S / 100, sites.renew_robots),
+        (period_s, _tidy),
+        (_LIMIT_EVERY_S, partial(_report_limit, progress, sites)),
+    ]
+
+
+def _renew_leases(sites: ActiveList, batch: Batch) -> None:
+    batch.renewals = sites.leases()
+
+
+def _tidy(batch: Batch) -> None:
+    batch.tidy = True
+
+
+def _report_limit(progress: Progress, sites: ActiveList, batch: Batch) -> None:
+    batch.limit = progress.limit(sites, batch.at)
+
+
+def _publish_shares(shares: DomainShares, batch: Batch) -> None:
+    batch.shares = shares.published()
+
+
+class IdleInterval(NamedTuple):
+    """The longest poll interval of an idle process: `each_s` times the number of processes, at most `longest_s`."""
+
+    each_s: float
+    longest_s: float
+
+
+POLLS: Final = IdleInterval(1 / 8, 10.0)
+"""Interval for notes, letters and sites. Up to 80 idle processes together poll eight times per second, so that a note
+waits no longer with many processes than with one.
+"""
+
+
+COUNTS: Final = IdleInterval(1 / 16, 60.0)
+"""Interval for the counts of a shared store, which are a sum over all its shards."""
+
+
+class PollTimer:
+    """A timer for polls of the store: twice per second while busy; while idle, the interval doubles each time, with
+    jitter.
+
+    The jitter keeps a thousand processes that became idle together from polling together.
+    """
+
+    __slots__ = ("_due", "_last", "_pause", "_rng", "_seldom")
+
+    def __init__(self, seldom: IdleInterval, *, rng: random.Random, start: float) -> None:
+        self._seldom = seldom
+        self._rng = rng
+        self._pause = POLL_INTERVAL_S
+        self._last = -inf
+        self._due = start
+
+    def due(self, at: float, *, idle: bool, processes: int) -> bool:
+        """Return whether to poll now; if so, the poll counts as done. A process that is no longer idle does not wait
+        for the end of its pause.
+        """
+        if not idle:
+            self._pause = POLL_INTERVAL_S
+            self._due = min(self._due, self._last + POLL_INTERVAL_S)
+        if self._due > at:
+            return False
+        more = self._pause - POLL_INTERVAL_S
+        self._last, self._due = at, at + POLL_INTERVAL_S + (more * self._rng.uniform(0.5, 1.0) if more else 0.0)
+        longest = max(min(self._seldom.each_s * processes, self._seldom.longest_s), POLL_INTERVAL_S)
+        self._pause = min(2 * self._pause, longest)
+        return True
+
+
+class Polls(Order):
+    """The polls of one process."""
+
+    def __init__(
+        self, others: Others, sites: ActiveList, progress: Progress, *, rng: random.Random, start: float
+    ) -> None:
+        self._others = others
+        self._sites = sites
+        self._progress = progress
+        self._inbox = PollTimer(POLLS, rng=rng, start=start)
+        self._counts = PollTimer(COUNTS, rng=rng, start=start)
+        self.is_idle = False
+        """Whether this process, one of several, has nothing to do. It then polls less and less often."""
+
+    def add(self, batch: Batch) -> None:
+        at, others = batch.at, self._others
+        self.is_idle = others.shared and not batch.holds_sites and not self._progress.is_busy(self._sites, batch)
+        batch.inbox = self._inbox.due(at, idle=self.is_idle, processes=others.ants)
+        batch.count = batch.inbox and self._counts.due(at, idle=self.is_idle, processes=others.ants)
+        batch.immediate = batch.inbox or bool(self._progress.stored.immediate)
+
+
+class RankTurns(Order):
+    """The turns of ranking, which bring new importances of pages into the store.
+
+    An idle ant ranks only when it reads its inbox. `weights` follow the policy file.
+    """
+
+    def __init__(self, weights: PolicyWeights, polls: Polls) -> None:
+        self._weights = weights
+        self._polls = polls
+
+    def add(self, batch: Batch) -> None:
+        if batch.inbox or not self._polls.is_idle:
+            batch.rank = True
+            self.due = batch.at + _RANKS_EVERY_S
+
+    def adopt(self, collection: Collection) -> None:
+        self._weights.adopt(collection)
+
+
+class IdleCheck(Order):
+    """The count of what waits, by which a crawl with `--until-idle` finds its end, while all processes are idle."""
+
+    def __init__(self, progress: Progress, sites: ActiveList, others: Others) -> None:
+        self._progress = progress
+        self._sites = sites
+        self._others = others
+
+    def add(self, batch: Batch) -> None:
+        if self._progress.is_resting(batch.at, self._sites, batch) and self._others.idle_since() is not None:
+            batch.count_waiting = True
+            self.due = batch.at + _IDLE_CHECK_EVERY_S
+
+
+class SiteSupply(Order):
+    """The supply of one process. With other ants, it takes not many more sites than this ant's part."""
+
+    def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
+        self._sites = sites
+        self._progress = progress
+        self._others = others
+        self._due = -inf  # when the first site without an owner is due, as the store last reported
+
+    def add(self, batch: Batch) -> None:
+        if not self._progress.congested():
+            self._sites.sites.refill(batch)
+        batch.holds_sites = bool(self._sites.sites.by_name)
+        batch.guests = [*self._sites.file_requests.by_host]
+        if self._due <= batch.at:
+            batch.room = self._room()
+
+    def before_send(self, batch: Batch) -> None:
+        """Park the sites that are done or resting. Sites that wait for a place take those of well served ones."""
+        is_full = self._due <= batch.at and not self._sites.room()
+        self._due = min(self._due, self._sites.departures.park_idle(batch, is_full=is_full))
+
+    def absorb(self, result: BatchResult) -> None:
+        self._due = inf if result.next_site_due is None else result.next_site_due
+
+    def _room(self) -> int:
+        """Return how many more sites to take."""
+        if self._progress.lacks_room:
+            return 0
+        room, most = self._sites.room(), self._others.most_sites(self._progress.stored.sites)
+        return room if most is None else max(min(room, most - len(self._sites.leases())), 0)
