@@ -11,9 +11,12 @@ from __future__ import annotations
 import re
 from html import unescape
 from random import Random
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-__all__ = ["LabelledPage", "labelled_pages", "words_of"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+__all__ = ["LabelledPage", "Text", "labelled_pages", "pages_of", "words_of"]
 
 _WORDS: Final = [
     "river",
@@ -112,7 +115,7 @@ class LabelledPage(NamedTuple):
     main: list[str]
 
 
-class _Text:
+class Text:
     """Sentences of a seed."""
 
     def __init__(self, seed: int) -> None:
@@ -143,15 +146,15 @@ _SHARE: Final = """<ul class="share-buttons"><li><a href="https://social.example
 <li><a href="mailto:?subject=x">Send by mail</a></li><li><a href="#print">Print this page</a></li></ul>"""
 
 
-def _links(text: _Text, count: int, tag: str = "li") -> str:
+def _links(text: Text, count: int, tag: str = "li") -> str:
     return "".join(f'<{tag}><a href="/{i}">{text.name()}</a></{tag}>' for i in range(count))
 
 
-def _paragraphs(text: _Text, count: int) -> str:
+def _paragraphs(text: Text, count: int) -> str:
     return "".join(f"<p>{text.paragraph()}</p>" for _ in range(count))
 
 
-def _news(t: _Text) -> str:
+def _news(t: Text) -> str:
     return f"""<!DOCTYPE html><html lang="en"><head><title>{t.title()} | The Daily Ferry</title></head><body>{_COOKIES}
 <header class="site-header"><a href="/">The Daily Ferry</a><nav class="main-nav"><ul>{_links(t, 9)}</ul></nav>
 <form action="/search"><input name="q"><button>Search</button></form></header>
@@ -168,7 +171,7 @@ def _news(t: _Text) -> str:
 <footer><div class="footer-links">{_links(t, 12)}</div><p>© 2026 The Daily Ferry. All rights reserved.</p></footer></body></html>"""
 
 
-def _sphinx(t: _Text) -> str:
+def _sphinx(t: Text) -> str:
     return f"""<!DOCTYPE html><html><head><title>{t.title()} — Harbour documentation</title></head><body>
 <div class="related" role="navigation"><h3>Navigation</h3><ul><li class="right"><a href="genindex.html">index</a></li>
 <li class="right"><a href="next.html">next</a> |</li><li class="nav-item"><a href="index.html">Harbour 2.1 documentation</a></li></ul></div>
@@ -188,7 +191,7 @@ def _sphinx(t: _Text) -> str:
 <div class="footer">© Copyright 2026, Harbour. Created using Sphinx 8.1.</div></body></html>"""
 
 
-def _docusaurus(t: _Text) -> str:
+def _docusaurus(t: Text) -> str:
     return f"""<!DOCTYPE html><html><head><title>{t.title()} | Ferry</title></head><body class="navigation-with-keyboard">
 <div role="region" aria-label="Skip to main content"><a class="skipToContent_x1" href="#main">Skip to main content</a></div>
 <nav aria-label="Main" class="navbar navbar--fixed-top"><div class="navbar__inner"><a href="/">Ferry</a>{_links(t, 5, "span")}</div></nav>
@@ -204,7 +207,7 @@ ferry --north --lanes 3
 <footer class="footer footer--dark"><div class="row">{_links(t, 8, "div")}</div><div>Copyright © 2026 Ferry project.</div></footer></body></html>"""
 
 
-def _javadoc(t: _Text) -> str:
+def _javadoc(t: Text) -> str:
     rows = "".join(
         f"<tr><td><code>void</code></td><td><code>{w}()</code></td><td>{t.sentence(8)}</td></tr>" for w in _WORDS[5:11]
     )
@@ -219,7 +222,7 @@ def _javadoc(t: _Text) -> str:
 <footer role="contentinfo"><hr><p class="legal-copy"><small>Copyright © 2026 Harbour. All rights reserved.</small></p></footer></div></body></html>"""
 
 
-def _shop(t: _Text) -> str:
+def _shop(t: Text) -> str:
     cards = "".join(
         f'<li class="product-card"><a href="/p/{i}"><img alt="{t.name()}" src="/i.jpg"><span>{t.name()}</span><span class="price">{t.number()}.00 €</span></a></li>'
         for i in range(6)
@@ -237,7 +240,7 @@ def _shop(t: _Text) -> str:
 <footer class="site-footer"><ul>{_links(t, 9)}</ul><form><label>Newsletter</label><input><button>Subscribe</button></form><small>© 2026 Timber & Co</small></footer></body></html>"""
 
 
-def _forum(t: _Text) -> str:
+def _forum(t: Text) -> str:
     posts = "".join(
         f"""<div id="p{i}" class="post has-profile bg{i % 2}"><div class="inner"><dl class="postprofile"><dt><a href="/u{i}">{t.name()}</a></dt><dd>Posts: {t.number()}</dd><dd>Joined: May 2020</dd></dl>
 <div class="postbody"><ul class="post-buttons"><li><a href="/q">Quote</a></li><li><a href="/r">Report</a></li></ul><div class="content">⟦{t.paragraph(3)}<br>{t.paragraph(2)}⟧</div>
@@ -251,7 +254,7 @@ def _forum(t: _Text) -> str:
 <div id="page-footer"><div class="navbar"><ul>{_links(t, 4)}</ul></div><div class="copyright"><p>Powered by phpBB</p></div></div></div></body></html>"""
 
 
-def _wiki(t: _Text) -> str:
+def _wiki(t: Text) -> str:
     return f"""<!DOCTYPE html><html class="client-nojs"><head><title>{t.name()} - Harbour Wiki</title></head><body class="mediawiki skin-vector">
 <div class="vector-header-container"><header class="vector-header"><a href="/">Harbour Wiki</a><form id="searchform"><input><button>Search</button></form></header></div>
 <div id="mw-panel" class="vector-menu"><nav id="p-navigation"><h3>Navigation</h3><ul>{_links(t, 7)}</ul></nav><nav id="p-tb"><h3>Tools</h3><ul>{_links(t, 6)}</ul></nav></div>
@@ -265,7 +268,7 @@ def _wiki(t: _Text) -> str:
 <footer id="footer"><ul id="footer-info"><li>This page was last edited on 3 May 2026.</li></ul><ul>{_links(t, 4)}</ul></footer></body></html>"""
 
 
-def _recipe(t: _Text) -> str:
+def _recipe(t: Text) -> str:
     return f"""<!DOCTYPE html><html><head><title>{t.title()} - Orchard Kitchen</title></head><body class="post-template single"><div class="site-container">
 <ul class="genesis-skip-link"><li><a href="#c">Skip to content</a></li></ul><header class="site-header"><p class="site-title"><a href="/">Orchard Kitchen</a></p></header>
 <nav class="nav-primary"><ul class="menu">{_links(t, 6)}</ul></nav><div class="content-sidebar-wrap"><main class="content"><article class="post entry">
@@ -280,7 +283,7 @@ def _recipe(t: _Text) -> str:
 <footer class="site-footer"><p>Copyright © 2026 · <a href="/privacy">Privacy Policy</a></p></footer></div></body></html>"""
 
 
-def _gallery(t: _Text) -> str:
+def _gallery(t: Text) -> str:
     figures = "".join(
         f'<figure class="gallery-item"><a href="/full/{i}.jpg"><img src="/t/{i}.jpg" alt="{t.name()}"></a><figcaption>{t.sentence(9)}</figcaption></figure>'
         for i in range(9)
@@ -291,7 +294,7 @@ def _gallery(t: _Text) -> str:
 <div class="sidebar"><h3>Other albums</h3><ul>{_links(t, 8)}</ul></div><div class="foot">Made with Lantern 4.2 <a href="/imprint">Imprint</a></div></body></html>"""
 
 
-def _legal(t: _Text) -> str:
+def _legal(t: Text) -> str:
     sections = "".join(
         f"<section id='s{i}'><h3>§ {i} {t.title()}</h3><p>(1) {t.paragraph(3)}</p><p>(2) {t.paragraph(2)}</p><ol type='a'><li>{t.sentence()}</li><li>{t.sentence()}</li></ol></section>"
         for i in range(1, 7)
@@ -302,7 +305,7 @@ def _legal(t: _Text) -> str:
 <div id="bottom"><a href="#header">to the top</a> <a href="/imprint">Imprint</a> <a href="/privacy">Privacy</a> <a href="/barrier">Accessibility</a></div></body></html>"""
 
 
-def _changelog(t: _Text) -> str:
+def _changelog(t: Text) -> str:
     releases = "".join(
         f"""<section class="release"><div class="release-meta"><a href="/u">{t.name()}</a> released this <relative-time>Mar {i}</relative-time> · <a href="/c">{t.number()} commits</a> to main since this release</div>
 ⟦<h2><a href="/tag/v1.{i}">v1.{i}</a></h2><div class="markdown-body"><h3>Added</h3><ul><li>{t.sentence()}</li><li>{t.sentence()} <a href="/pull/{i}">#{i}</a></li></ul><h3>Fixed</h3><ul><li><code>{_WORDS[i]}</code>: {t.sentence()}</li></ul></div>⟧
@@ -315,7 +318,7 @@ def _changelog(t: _Text) -> str:
 <div class="paginate-container"><span>Previous</span><a href="?page=2">Next</a></div></main><footer role="contentinfo"><p>© 2026 Forge</p><ul>{_links(t, 8)}</ul></footer></body></html>"""
 
 
-def _blog(t: _Text) -> str:
+def _blog(t: Text) -> str:
     return f"""<!DOCTYPE html><html><head><title>{t.title()} :: lantern.log</title></head><body><div class="container"><header class="header"><span class="logo"><a href="/">$ cd /home/</a></span>
 <nav class="menu"><ul>{_links(t, 3)}</ul></nav></header><div class="content"><div class="post">⟦<h1 class="post-title"><a href="/post">{t.title()}</a></h1>⟧
 <div class="post-meta"><time>2026-05-03</time><span>{t.number(20)} min read</span></div><span class="post-tags">#<a href="/t">stone</a></span>
@@ -328,7 +331,7 @@ def _blog(t: _Text) -> str:
 <footer class="footer"><div class="footer__inner"><span>© 2026 Powered by <a href="https://gohugo.example">Hugo</a></span></div></footer></div></body></html>"""
 
 
-def _prices(t: _Text) -> str:
+def _prices(t: Text) -> str:
     rows = "".join(
         f"<tr><td><a href='/i/{i}'>{t.name()}</a></td><td>{t.number()}.{i}0</td><td>{t.number(90)} %</td><td>2026-05-{i:02}</td></tr>"
         for i in range(1, 21)
@@ -339,7 +342,7 @@ def _prices(t: _Text) -> str:
 <tr><td colspan="2" class="foot"><a href="/">Home</a> | <a href="/terms">Terms</a> | <a href="/contact">Contact</a><br>Last update 3 May 2026</td></tr></table></body></html>"""
 
 
-def _faq(t: _Text) -> str:
+def _faq(t: Text) -> str:
     items = "".join(
         f"<details class='faq-item'><summary><h3>{t.sentence(7)[:-1]}?</h3></summary><div class='answer'><p>{t.paragraph(3)}</p></div></details>"
         for _ in range(7)
@@ -367,10 +370,15 @@ def words_of(text: str) -> list[str]:
 
 def labelled_pages() -> list[LabelledPage]:
     """Three pages of each of fourteen templates."""
+    return pages_of(_TEMPLATES, seeds=3)
+
+
+def pages_of(templates: Sequence[Callable[[Text], str]], *, seeds: int) -> list[LabelledPage]:
+    """Pages of templates, several of each, without the marks around their main content."""
     found = []
-    for template in _TEMPLATES:
-        for seed in range(3):
-            marked = template(_Text(100 * seed + len(template.__name__)))
+    for template in templates:
+        for seed in range(seeds):
+            marked = template(Text(100 * seed + len(template.__name__)))
             main = " ".join(unescape(_TAG.sub(" ", part)) for part in _MAIN.findall(marked))
             html = marked.replace("⟦", "").replace("⟧", "")
             found.append(LabelledPage(f"{template.__name__.strip('_')}-{seed}", html, words_of(main)))
