@@ -30,6 +30,28 @@ def own(tmp_path: Path, url: str) -> str:
     return f"rocksdb://{tmp_path / 'store'}"
 
 
+def test_a_text_comes_in_every_format(url: str) -> None:
+    page = f"{SITES[0]}/3"
+    with webfountain.open(url) as collection:
+        assert collection.text(page, format="markdown").startswith("/3 words of a page")
+        assert f"[4]({SITES[0]}/4)" in collection.text(page, format="markdown")
+        assert collection.text(page, format="html").startswith("<title>Page /3</title><p>")
+        assert collection.text(page, main=True) == "/3 words of a page"
+        found = collection.page_text(page, format="markdown", main=True)
+        assert (found.title, found.format, found.text) == ("Page /3", "markdown", "/3 words of a page")
+        assert found.metadata.title == "Page /3"
+        (first, *_) = collection.texts(format="markdown", limit=5)
+        assert f"]({SITES[0]}/" in (first.text or "")
+        texts = {each.url: each.text for each in collection.texts(main=True, limit=40)}
+        assert texts[page] == "/3 words of a page"
+
+
+def test_versions_are_compared_in_every_format(url: str) -> None:
+    with webfountain.open(url) as collection:
+        newest = collection.versions(f"{SITES[0]}/")[0].fetched
+        assert not collection.compare(f"{SITES[0]}/", old=newest, new=newest, format="markdown").diff
+
+
 def test_every_public_name_is_there_and_typed() -> None:
     for name in webfountain.__all__:
         assert getattr(webfountain, name) is not None

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from tests.formats.held_out_pages import held_out_pages
 from tests.formats.labelled_pages import LabelledPage, labelled_pages, words_of
 from webfountain.formats.html_text import tree_of
 from webfountain.formats.markdown import markdown_of, plain_text_of
@@ -28,7 +29,7 @@ def rendered_words(text: str) -> list[str]:
     return words_of(tree.body.text() if tree.body is not None else "")
 
 
-@pytest.mark.parametrize("page", labelled_pages()[::3], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [*labelled_pages(), *held_out_pages()], ids=lambda page: page.name)
 def test_rendered_again_it_has_the_same_words_in_order(page: LabelledPage) -> None:
     blocks = blocks_of(tree_of(page.html.encode(), None))
     assert rendered_words(markdown_of(blocks, BASE)) == words_of(plain_text_of(blocks))
@@ -47,7 +48,7 @@ def test_rendered_again_it_has_the_same_words_in_order(page: LabelledPage) -> No
         ("<pre class='language-py'>a\n  b</pre>", "```py\na\n  b\n```"),
         ("<pre>a ``` b</pre>", "````\na ``` b\n````"),
         ("<blockquote><p>a</p><p>b</p></blockquote>", "> a\n\n> b"),
-        ("<table><tr><th>A|B</th><th>C</th></tr><tr><td>1</td></tr></table>", "| A\\|B | C |\n| --- | --- |\n| 1 |  |"),
+        ("<table><tr><th>A|B</th><th>C</th></tr><tr><td>1</td></tr></table>", "| A\\|B | C |\n| --- | --- |\n| 1 |"),
         ("<p>a</p><hr><p>b</p>", "a\n\n---\n\nb"),
         ("<p># no heading</p><p>1. no item</p>", "\\# no heading\n\n1\\. no item"),
         ("<p>*no* [link](x) &amp;amp;</p>", "\\*no\\* \\[link\\](x) \\&amp;"),
@@ -62,3 +63,17 @@ def test_no_text_of_a_page_becomes_markup(texts: list[str]) -> None:
     html = "".join(f"<p>{text.replace('<', '&lt;')}</p>" for text in texts)
     blocks = blocks_of(tree_of(html.encode(), None))
     assert rendered_words(markdown_of(blocks, BASE)) == words_of(plain_text_of(blocks))
+
+
+HOSTILE = {
+    "pieces with one mark": "<p>" + "<b>x</b>" * 100_000,
+    "a wide row above many": "<table><tr>" + "<td>x" * 20_000 + "<tr><td>x" * 20_000,
+    "deep lists": "<ul>" * 500 + "<li>x" * 40_000,
+    "deep quotations": "<blockquote>" * 500 + "<p>x" * 40_000,
+    "many marks around": "<b id=1><i id=2>" * 200 + "x<span></span>" * 60_000,
+}
+
+
+@pytest.mark.parametrize("html", HOSTILE.values(), ids=HOSTILE)
+def test_no_page_makes_much_more_markdown_than_it_has(html: str) -> None:
+    assert len(markdown(html)) < 12 * len(html)

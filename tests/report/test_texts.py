@@ -13,7 +13,7 @@ from tests.store.stores import lease
 from webfountain.errors import InputError, RepositoryError
 from webfountain.policy.edits import CollectionInForce
 from webfountain.records import Copy, Link, Outcome, SiteState
-from webfountain.report.texts import ListPlace, is_list_cursor, main_policies, texts, texts_since
+from webfountain.report.texts import ListPlace, PageTexts, TextForm, is_list_cursor, texts, texts_since
 from webfountain.repository.warc_reader import StoredCopy
 from webfountain.store.answers import ParkRequest
 from webfountain.store.contract import COLLECTION
@@ -42,6 +42,15 @@ class Copies:
             raise RepositoryError(f"{url}: damaged")
         headers = (("content-type", "text/html"),)
         return StoredCopy(url=url, at=1.0, status=200, headers=headers, body=f"<p>{url} {copy.offset}".encode())
+
+
+class OwnCopies(Copies):
+    """The same, of a media type that only the project reads."""
+
+    def read(self, copy: Copy, url: str) -> StoredCopy:
+        kept = super().read(copy, url)
+        headers = (("content-type", "application/x-own"),)
+        return msgspec.structs.replace(kept, headers=headers, body=f"{url} {copy.offset}".encode())
 
 
 def settle(store: MemoryStore, *urls: str, state: State = "crawled", at: float) -> None:
@@ -157,6 +166,36 @@ def test_a_seeds_file_that_was_away_for_a_moment_is_forgotten(tmp_path: Path) ->
     )
     store = MemoryStore(period_s=1000.0)
     store.board.put_value(COLLECTION, msgspec.msgpack.encode(CollectionInForce(str(tmp_path / "c.toml"), text)))
-    assert main_policies(store) == frozenset()
+    read = PageTexts(store).by_policy
+    page = StoredCopy(
+        "http://a.example/", 1.0, 200, (("content-type", "text/html"),), b"<nav>Home</nav><p>The whole text of it.</p>"
+    )
+    assert read(page, TextForm(), "default").text == "Home\nThe whole text of it."
     (tmp_path / "seeds.txt").write_text("http://a.example/\n")
-    assert "default" in main_policies(store)
+    assert read(page, TextForm(), "default").text == "The whole text of it."
+
+
+def test_a_type_with_an_extractor_of_the_project_is_read_by_it_everywhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`texts`, `cat` and the APIs hand on what the crawl compared."""
+    (tmp_path / "own_texts.py").write_text(
+        "from webfountain.formats.extractors import ExtractedText\n"
+        "def extract(body, kind):\n    return ExtractedText('T', body.decode().upper())\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    text = (
+        '[collection]\nname = "c"\nseeds = ["http://a.example/"]\n'
+        '[content.extractors]\n"application/x-own" = "own_texts:extract"\n'
+        '[politeness]\nuser_agent = "c (+https://example.org/bot)"\n'
+    )
+    store = MemoryStore(period_s=1000.0)
+    store.board.put_value(COLLECTION, msgspec.msgpack.encode(CollectionInForce(str(tmp_path / "c.toml"), text)))
+    settle(store, URLS[0], at=10)
+    settle(store, URLS[1], at=20)
+    rows = {row["url"]: row for row in listed(store, OwnCopies())}
+    assert rows[URLS[0]]["text"] == f"{URLS[0]} 10".upper()
+    assert rows[URLS[1]]["title"] == "T"
+    copy = OwnCopies().read(Copy(1, 10, 1), URLS[0])
+    found = PageTexts(store).of_copy(copy, TextForm("markdown"))
+    assert (found.title, found.text) == ("T", f"{URLS[0]} 10".upper())

@@ -47,6 +47,26 @@ def ask(url: str, questions: Callable[[ServiceClient], Awaitable[None]], **setti
     asyncio.run(run())
 
 
+def test_a_copy_is_answered_as_text_markdown_or_html(url: str) -> None:
+    page = f"{SITES[0]}/3"
+
+    async def questions(service: ServiceClient) -> None:
+        status, found = await service.get(f"{ONE}/text", url=page, format="markdown")
+        assert status == 200
+        assert f"[4]({SITES[0]}/4)" in found["text"]
+        assert (found["title"], found["format"]) == ("Page /3", "markdown")
+        _, found = await service.get(f"{ONE}/text", url=page, main="true")
+        assert found["text"] == "/3 words of a page"
+        _, found = await service.get(f"{ONE}/texts", format="html", limit=3)
+        assert all(each["text"].startswith("<title>") for each in found["items"] if each["text"])
+        assert (await service.get(f"{ONE}/text", url=f"{SITES[0]}/none"))[0] == 404
+        status, problem = await service.get(f"{ONE}/text", url=page, format="pdf")
+        assert status == 400
+        assert "format" in problem["detail"]
+
+    ask(url, questions)
+
+
 def test_status_sites_pages_and_page_are_answered(url: str) -> None:
     async def questions(service: ServiceClient) -> None:
         status, found = await service.get(f"{ONE}/status")

@@ -66,6 +66,10 @@ def test_each_tool_answers_from_the_collection(plain: str) -> None:
         page = json.loads(await tools.read_page(f"{SITES[0]}/3", offset=2))
         assert page["untrusted"]["text"].startswith(" words of a page"[1:]) or "words" in page["untrusted"]["text"]
         assert page["next_offset"] is None
+        page = json.loads(await tools.read_page(f"{SITES[0]}/3", format="markdown"))
+        assert f"[4]({SITES[0]}/4)" in page["untrusted"]["text"]
+        page = json.loads(await tools.read_page(f"{SITES[0]}/3", main=True))
+        assert page["untrusted"]["text"] == "/3 words of a page"
         assert json.loads(await tools.freshness())["known"] > 0
         assert json.loads(await tools.freshness(f"{SITES[0]}/7"))["state"] == "gone"
         assert json.loads(await tools.freshness(f"{SITES[0]}/none")) == {"known": False}

@@ -9,7 +9,9 @@ from typing import Any, Literal
 
 import msgspec
 
-from webfountain.records import State  # noqa: TC001  (msgspec reads the types of fields)
+from webfountain.formats.markdown import PageFormat  # noqa: TC001
+from webfountain.formats.page_metadata import PageMetadata  # noqa: TC001  (msgspec reads the types of fields)
+from webfountain.records import State  # noqa: TC001
 
 __all__ = [
     "AntAnswer",
@@ -21,6 +23,7 @@ __all__ = [
     "HistoryAnswer",
     "NoteAnswer",
     "PageAnswer",
+    "PageTextAnswer",
     "PolicyAnswer",
     "RefusedUrl",
     "SiteAnswer",
@@ -204,6 +207,17 @@ class ComparisonAnswer(msgspec.Struct, frozen=True):
     new: float
     diff: str
     """A unified diff, cut to 20 kB. Empty if the texts are equal."""
+
+
+class PageTextAnswer(msgspec.Struct, frozen=True):
+    """A copy of a page as text, Markdown or HTML."""
+
+    url: str
+    fetched: float
+    title: str | None
+    format: PageFormat
+    text: str
+    metadata: PageMetadata
 
 
 class TextAnswer(msgspec.Struct, frozen=True):

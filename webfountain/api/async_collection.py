@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     )
     from webfountain.api.changes import PageChange
     from webfountain.api.collection import StoredCollection
+    from webfountain.formats.markdown import PageFormat
     from webfountain.history.archive import Step
     from webfountain.history.live import LiveSnapshot
     from webfountain.records import State
@@ -92,17 +93,21 @@ class AsyncCollection:
         """See `StoredCollection.copy`."""
         return await self.call(lambda collection: collection.copy(url, fetched=fetched))
 
-    async def text(self, url: str, *, fetched: float | None = None) -> str:
+    async def text(
+        self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None
+    ) -> str:
         """See `StoredCollection.text`."""
-        return await self.call(lambda collection: collection.text(url, fetched=fetched))
+        return await self.call(lambda collection: collection.text(url, format=format, main=main, fetched=fetched))
 
     async def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
         """See `StoredCollection.versions`."""
         return await self.call(lambda collection: collection.versions(url, limit=limit))
 
-    async def texts(self, *, since: str | None = None) -> AsyncIterator[TextAnswer]:
+    async def texts(
+        self, *, since: str | None = None, format: PageFormat = "text", main: bool = False
+    ) -> AsyncIterator[TextAnswer]:
         """Yield the pages as texts: first the whole list, then the changes since, until nothing more exists."""
-        while found := await self.call(partial(_texts, since)):
+        while found := await self.call(partial(_texts, since, format, main)):
             for text in found:
                 yield text
             since = found[-1].cursor
@@ -178,8 +183,8 @@ def _sites(order: SiteOrder, after: str, collection: StoredCollection) -> tuple[
     return collection.sorted_sites(order, after=after, limit=_PART)
 
 
-def _texts(since: str | None, collection: StoredCollection) -> list[TextAnswer]:
-    return collection.texts(since=since, limit=_PART)
+def _texts(since: str | None, form: PageFormat, main: bool, collection: StoredCollection) -> list[TextAnswer]:
+    return collection.texts(since=since, format=form, main=main, limit=_PART)
 
 
 def _changes(since: str | None, collection: StoredCollection) -> list[PageChange]:

@@ -23,6 +23,7 @@ from webfountain.api.answers import (
     ExplanationAnswer,
     HistoryAnswer,
     PageAnswer,
+    PageTextAnswer,
     PolicyAnswer,
     SiteAnswer,
     StatusAnswer,
@@ -47,7 +48,7 @@ from webfountain.report.copy import cat, version_beginnings
 from webfountain.report.policy_check import described, effect_on
 from webfountain.report.status import status
 from webfountain.report.store_reading import link_log, places_of
-from webfountain.report.texts import ListPlace, TextForm, form_of_page, is_list_cursor, text_of_copy, texts, texts_since
+from webfountain.report.texts import ListPlace, PageTexts, TextForm, is_list_cursor, texts, texts_since
 from webfountain.repository.repository import Pages
 from webfountain.store.contract import PLAN
 from webfountain.store.locations import folder_of, is_held, without_password
@@ -58,6 +59,7 @@ if TYPE_CHECKING:
 
     from webfountain.api.changes import PageChange
     from webfountain.api.reader import ReaderPlaces
+    from webfountain.formats.markdown import PageFormat
     from webfountain.history.archive import Step
     from webfountain.history.live import LiveSnapshot
     from webfountain.history.sample import HistorySample
@@ -80,6 +82,7 @@ class StoredCollection(CollectionNotes):
         super().__init__(store, url)
         self._repository = repository
         self._pages: Pages | None = None
+        self._texts = PageTexts(store)
         self.details = CollectionDetails(store, url)
         folder = folder_of(url)
         self.search = CollectionSearch(store, None if folder is None else folder / INDEX_FILE, self.text)
@@ -187,13 +190,21 @@ class StoredCollection(CollectionNotes):
         found = cat(self._store, self._copies(), url, fetched=fetched)
         return CopyAnswer(found.url, found.at, found.status, list(found.headers), found.body)
 
-    def text(self, url: str, *, fetched: float | None = None) -> str:
-        """Return the text of the newest copy of a page, or of a version: what its policy takes (`content.text`).
+    def text(self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None) -> str:
+        """Return the text of the newest copy of a page, or of a version, as text, Markdown or HTML.
 
-        It raises the errors of `copy`.
+        It is the main content alone if `main` is set, or if the page's policy takes no more (`content.text`). It
+        raises the errors of `copy`.
         """
-        form = form_of_page(self._store, canonical(url))
-        return text_of_copy(cat(self._store, self._copies(), url, fetched=fetched), form).text
+        return self.page_text(url, format=format, main=main, fetched=fetched).text
+
+    def page_text(
+        self, url: str, *, format: PageFormat = "text", main: bool = False, fetched: float | None = None
+    ) -> PageTextAnswer:
+        """Return the same with title, time and metadata."""
+        copy = cat(self._store, self._copies(), url, fetched=fetched)
+        found = self._texts.of_copy(copy, TextForm(format, main))
+        return PageTextAnswer(copy.url, copy.at, found.title, format, found.text, found.metadata)
 
     def versions(self, url: str, *, limit: int = 20) -> list[VersionAnswer]:
         """Return the newest kept versions of a page, the newest first. It raises the errors of `copy`.
@@ -201,17 +212,20 @@ class StoredCollection(CollectionNotes):
         With `repository.keep = "all"` each change is kept, otherwise only the newest copy for long.
         """
         found = islice(version_beginnings(self._store, self._copies(), url), _bounded(limit))
-        titles = TextForm("html")  # the text itself is not needed, and takes three times as long
-        return [VersionAnswer(each.at, each.status, each.size, text_of_copy(each, titles).title) for each in found]
+        form = TextForm("html")  # only the title is needed, and other formats take three times as long
+        titled = ((each, self._texts.of_copy(each, form).title) for each in found)
+        return [VersionAnswer(each.at, each.status, each.size, title) for each, title in titled]
 
-    def compare(self, url: str, *, old: float, new: float) -> ComparisonAnswer:
+    def compare(self, url: str, *, old: float, new: float, format: PageFormat = "text") -> ComparisonAnswer:
         """Return the difference between the texts of two versions of a page. It raises the errors of `copy`."""
-        return ComparisonAnswer(
-            canonical(url), old, new, unified(self.text(url, fetched=old), self.text(url, fetched=new))
-        )
+        texts = (self.text(url, format=format, fetched=fetched) for fetched in (old, new))
+        return ComparisonAnswer(canonical(url), old, new, unified(*texts))
 
-    def texts(self, *, since: str | None = None, limit: int = 100) -> list[TextAnswer]:
+    def texts(
+        self, *, since: str | None = None, format: PageFormat = "text", main: bool = False, limit: int = 100
+    ) -> list[TextAnswer]:
         """Return up to `limit` pages as texts: from the whole list, or after the cursor of a text or of a change.
+        `format` and `main` are those of `text`.
 
         An empty answer means that nothing more exists now. A copy that cannot be read is left out, and its cursor is
         not passed.
@@ -222,11 +236,12 @@ class StoredCollection(CollectionNotes):
             when the text is not a cursor, or the log does not reach back that far.
         """
         lost: list[RepositoryError] = []
+        form = TextForm(format, main)
         if since is None or is_list_cursor(since):
             place = None if since is None else ListPlace.parse(since)
-            rows = texts(self._store, self._copies(), behind=place, unreadable=lost.append)
+            rows = texts(self._store, self._copies(), behind=place, unreadable=lost.append, form=form)
         else:
-            rows = texts_since(self._store, self._copies(), since, unreadable=lost.append)
+            rows = texts_since(self._store, self._copies(), since, unreadable=lost.append, form=form)
         found = [msgspec.convert(row, TextAnswer) for row in islice(rows, _bounded(limit))]
         if lost and not found:
             raise lost[0]

@@ -11,11 +11,12 @@ from msgspec import to_builtins
 from webfountain.commands import options, printing
 from webfountain.report import copy as report_copy
 from webfountain.report.store_reading import copies, places_of, reading
-from webfountain.report.texts import TextForm, form_of_page, text_of_copy
+from webfountain.report.texts import PageTexts, TextForm
 from webfountain.terminal_text import shown, shown_lines
 
 if TYPE_CHECKING:
-    from webfountain.formats.page_reading import PageFormat
+    from webfountain.formats.markdown import PageFormat
+    from webfountain.formats.page_reading import PageReading
     from webfountain.repository.warc_reader import StoredCopy
 
 __all__ = ["cat"]
@@ -52,13 +53,14 @@ def cat(
         copies(store, repository, places=places_of(opened)) as kept,
     ):
         copy = report_copy.cat(opened, kept, url)
-        is_main = main or form_of_page(opened, copy.url).main
-    if form is None and part != "headers":
-        form = part or ("text" if main else None)
-    if as_json:
-        printing.print_json(_copy_document(copy, TextForm(form or "text", is_main)))
-    elif form is not None:
-        print(shown_lines(text_of_copy(copy, TextForm(form, is_main)).text))
+        if form is None and part != "headers":
+            form = part or ("text" if main else None)
+        is_read = as_json or form is not None
+        found = PageTexts(opened).of_copy(copy, TextForm(form or "text", main)) if is_read else None
+    if found is not None and as_json:
+        printing.print_json(_copy_document(copy, found))
+    elif found is not None:
+        print(shown_lines(found.text))
     elif part == "headers":
         print("\n".join([str(copy.status), *(shown(f"{name}: {value}") for name, value in copy.headers)]))
     elif sys.stdout.isatty():  # untrusted bytes could move the cursor of the terminal
@@ -68,8 +70,7 @@ def cat(
         sys.stdout.buffer.flush()
 
 
-def _copy_document(copy: StoredCopy, form: TextForm) -> dict[str, Any]:
-    found = text_of_copy(copy, form)
+def _copy_document(copy: StoredCopy, found: PageReading) -> dict[str, Any]:
     headers = [list(header) for header in copy.headers]
     answer = {"url": copy.url, "fetched": copy.at, "status": copy.status, "headers": headers}
     return {**answer, "title": found.title, "text": found.text, "metadata": to_builtins(found.metadata)}

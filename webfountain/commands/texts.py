@@ -16,7 +16,7 @@ from webfountain.report.texts import texts as all_texts
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from webfountain.formats.page_reading import PageFormat
+    from webfountain.formats.markdown import PageFormat
 
 __all__ = ["texts"]
 

@@ -7,18 +7,21 @@ is fenced with its language. Plain text has one line per block, and code keeps i
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Final
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
-from webfountain.formats.page_blocks import inline_pieces
+from webfountain.formats.page_blocks import Inline, inline_pieces
 from webfountain.urls import join
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from webfountain.formats.page_blocks import Block, Inline
+    from webfountain.formats.page_blocks import Block
 
-__all__ = ["markdown_of", "plain_text_of"]
+__all__ = ["PageFormat", "markdown_of", "plain_text_of", "shown_lines"]
 
+PageFormat = Literal["text", "markdown", "html"]
 _BLANKS: Final = re.compile(r"\s+")
 _SPECIAL: Final = re.compile(r"([\\`*_\[\]<>]|&(?=#?\w+;))")
 _LINE_START: Final = re.compile(r"^(?:(?=[-+=#>|~])|(\d+)(?=[.)](?:\s|$)))")
@@ -27,20 +30,50 @@ _FENCE: Final = re.compile(r"`{3,}")
 _MARKS: Final = {"strong": "**", "em": "*"}
 _INDENT: Final = "    "
 """Indentation of content inside a list item: enough for ``10. ``, and not too much for ``- ``."""
+_QUOTE: Final = "> "
+_DEEPEST: Final = 12
 
 
 def markdown_of(blocks: Sequence[Block], base: str) -> str:
-    """Return blocks as Markdown (CommonMark with pipe tables). Relative links are resolved against the URL `base`."""
+    """Return blocks as Markdown (CommonMark with pipe tables). Relative links are resolved against the URL `base`.
+
+    It takes time linear in the size of the blocks, because lists and quotations deeper than `_DEEPEST` are written at
+    that depth.
+    """
     parts: list[str] = []
-    was_item = False
+    around = _Around()
     for block in blocks:
-        is_item = block.kind == "item" or (was_item and block.depth > 0 and block.kind == "paragraph")
-        separator = "\n" if was_item and block.kind == "item" else "\n\n"
-        text = _written(block, base)
-        if text:
-            parts += [separator if parts else "", _quoted(text, block.quotes)]
-            was_item = is_item
+        if text := _written(block, base):
+            is_next_item = block.kind == "item" and around.items > 0
+            prefix, hanging, around = _prefixes(block, around)
+            parts += ["\n" if is_next_item else "\n\n"] if parts else []
+            parts.append(_prefixed(text, prefix, hanging))
     return "".join(parts)
+
+
+class _Around(NamedTuple):
+    """What a block may continue: the number of list items that are open, and the quotations around their list."""
+
+    items: int = 0
+    quotes: int = 0
+
+
+def _prefixes(block: Block, around: _Around) -> tuple[str, str, _Around]:
+    """Return the prefix of a block's first line, that of the other lines, and what the next block may continue.
+
+    Only what an open item contains is indented: indented text outside of a list would be code.
+    """
+    quotes, is_item = min(block.quotes, _DEEPEST), block.kind == "item"
+    if quotes < around.quotes or (is_item and quotes > around.quotes) or not around.items:
+        around = _Around(0, quotes)
+    items = min(block.depth - is_item, _DEEPEST, around.items)
+    prefix = _QUOTE * around.quotes + _INDENT * items + _QUOTE * (quotes - around.quotes)
+    return prefix, prefix + (_INDENT if is_item else ""), _Around(items + is_item, around.quotes)
+
+
+def _prefixed(text: str, prefix: str, hanging: str) -> str:
+    first, *rest = text.split("\n")
+    return "\n".join([prefix + first, *(hanging + line if line else hanging.rstrip() for line in rest)])
 
 
 def plain_text_of(blocks: Sequence[Block]) -> str:
@@ -48,30 +81,38 @@ def plain_text_of(blocks: Sequence[Block]) -> str:
     return "\n".join(text for block in blocks if (text := block.text))
 
 
+def shown_lines(block: Block, form: PageFormat, base: str) -> list[str]:
+    """Return the lines of a block in a format, for diffs: as many as its text has. Code keeps its lines, without a
+    fence; a block of which a format makes more or fewer lines is shown as text.
+    """
+    lines = [line for line in block.text.split("\n") if line and not line.isspace()]
+    if form == "text" or block.kind == "code":
+        return lines
+    if form == "html":
+        shown = (
+            [" ".join(block.html.split())]
+            if block.rows is None
+            else [" ".join(" ".join(row).split()) for row in block.rows]
+        )
+    elif block.rows is None:
+        shown = _written(block, base).split("\n")
+    else:
+        shown = [_row(row, base) for row in block.rows]
+    return shown if len(shown) == len(lines) else lines
+
+
 def _written(block: Block, base: str) -> str:
+    """Return a block without the prefixes of lists and quotations around it."""
     if block.kind == "rule":
         return "---"
     if block.rows is not None:
         return _table(block.rows, base)
-    indent = _INDENT * max(0, block.depth - 1)
     if block.kind == "code":
-        return _indented(_fenced(block.text, block.language), _INDENT * block.depth)
+        return _fenced(block.text, block.language)
     text = _inline(block.pieces, base)
     if block.level:
         return f"{'#' * block.level} {' '.join(text.split())}"
-    if block.kind == "item":
-        return _indented(f"{block.marker} {text}", indent, hanging=_INDENT)
-    return _indented(text, _INDENT * block.depth)
-
-
-def _indented(text: str, indent: str, *, hanging: str = "") -> str:
-    first, *rest = text.split("\n")
-    return "\n".join([indent + first, *(indent + hanging + line if line else "" for line in rest)])
-
-
-def _quoted(text: str, depth: int) -> str:
-    mark = "> " * depth
-    return "\n".join((mark + line).rstrip() for line in text.split("\n")) if depth else text
+    return f"{block.marker} {text}" if block.kind == "item" else text
 
 
 def _fenced(code: str, language: str) -> str:
@@ -81,27 +122,26 @@ def _fenced(code: str, language: str) -> str:
 
 
 def _table(rows: Sequence[Sequence[str]], base: str) -> str:
-    width = max(len(row) for row in rows)
-    lines = []
-    for number, row in enumerate(rows):
-        cells = [_inline(inline_pieces(cell), base).replace("\n", " ").replace("|", "\\|") for cell in row]
-        lines.append(f"| {' | '.join(cells + [''] * (width - len(cells)))} |")
-        if number == 0:
-            lines.append("|" + " --- |" * width)
-    return "\n".join(lines)
+    """Return a pipe table. The first row is as wide as the widest; a shorter row below it needs no empty cells."""
+    width = max(map(len, rows))
+    header = [*rows[0], *[""] * (width - len(rows[0]))]
+    return "\n".join([_row(header, base), "|" + " --- |" * width, *(_row(row, base) for row in rows[1:])])
+
+
+def _row(cells: Sequence[str], base: str) -> str:
+    written = (_inline(inline_pieces(cell), base).replace("\n", " ").replace("|", "\\|") for cell in cells)
+    return f"| {' | '.join(written)} |"
 
 
 def _inline(pieces: Sequence[Inline], base: str) -> str:
     """Return inline pieces as Markdown; neighbours with the same mark and target are merged."""
-    joined: list[Inline] = []
-    for piece in pieces:
-        last = joined[-1] if joined else None
-        if last is not None and last.mark and piece[1:] == last[1:] and piece.mark not in ("image", "break"):
-            joined[-1] = last._replace(text=last.text + piece.text)
+    written: list[str] = []
+    for (mark, target), same in groupby(pieces, key=itemgetter(1, 2)):
+        if mark in ("image", "break"):
+            written += (_piece(piece, base) for piece in same)
         else:
-            joined.append(piece)
-    raw = "".join(_piece(piece, base) for piece in joined)
-    lines = [re.sub(r" {2,}", " ", line).strip() for line in raw.split("\n")]
+            written.append(_piece(Inline("".join(piece.text for piece in same), mark, target), base))
+    lines = [re.sub(r" {2,}", " ", line).strip() for line in "".join(written).split("\n")]
     return "  \n".join(_LINE_START.sub(r"\1\\", line) for line in lines if line).strip()
 
 

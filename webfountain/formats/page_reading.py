@@ -1,30 +1,48 @@
-"""Prepare a copy for people and programs: text or Markdown, the whole page or its main content, with metadata.
+"""Prepare a copy for people and indexes: text, Markdown or HTML, the whole page or its main content, with metadata.
 
-`texts` and `cat` call this for each copy that they read. For bodies other than HTML, every format gives the plain
-text.
+Place in the walk: after a copy is read from the repository, for `texts`, `cat` and the APIs. Bodies other than HTML
+have plain text in every format. Text has a line for each block, and code keeps its lines. Of a whole page it has the
+words of `html_text.visible_text`, from which changes are judged by default.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+import re
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from webfountain.formats.charset import decode
+from webfountain.formats.charset import decode, encoding_of
 from webfountain.formats.document import text_of
-from webfountain.formats.html_text import capped, title_of, tree_of
+from webfountain.formats.html_text import capped, title_of, tree_of, utf8, visible_text
 from webfountain.formats.main_content import main_blocks
 from webfountain.formats.markdown import markdown_of, plain_text_of
 from webfountain.formats.page_blocks import blocks_of
 from webfountain.formats.page_metadata import PageMetadata, metadata_of
-from webfountain.formats.readable_text import readable_document
 
 if TYPE_CHECKING:
+    from selectolax.lexbor import LexborHTMLParser
+
+    from webfountain.formats.markdown import PageFormat
     from webfountain.formats.media_type import ContentType
 
-__all__ = ["PageFormat", "PageReading", "read_page"]
+__all__ = ["PageReading", "read_page"]
 
-PageFormat = Literal["text", "markdown", "html"]
+_BLOCKS: Final = (
+    "address,article,aside,blockquote,br,button,caption,center,dd,details,dialog,div,dl,dt,fieldset,figcaption,figure,"
+    "footer,form,h1,h2,h3,h4,h5,h6,header,hgroup,hr,legend,li,main,menu,nav,ol,optgroup,option,p,section,select,"
+    "summary,table,tbody,textarea,tfoot,thead,tr,ul"
+)
+"""Elements that start and end a line in a browser (HTML standard, Rendering)."""
+_BREAK: Final = "\x1e"
+"""Mark for the start or end of a block. The character never occurs in the text, because it is removed from the page
+first.
+"""
+_LINE: Final = "\x1f"
+"""Mark for a line feed of preformatted text."""
+_MARKS: Final = re.compile(f"[{_BREAK}{_LINE}]")
+_MARKS_IN_BYTES: Final = re.compile(rb"[\x1e\x1f]|&#(?:30|31|[xX]1[eEfF]);?")
+_BLANKS: Final = re.compile(r"[^\S\x1e\x1f]+")
 
 
 class PageReading(msgspec.Struct, frozen=True):
@@ -45,14 +63,32 @@ def read_page(
     if not kind.is_html:
         document = text_of(body, kind)
         return PageReading(document.title, document.text, PageMetadata(title=document.title))
-    tree = tree_of(body, kind.charset)
+    tree = tree_of(_MARKS_IN_BYTES.sub(b" ", utf8(body, *encoding_of(body, kind.charset))), "utf-8")
     title, metadata = title_of(tree), metadata_of(tree, url)
     if form == "html":
-        return PageReading(title, capped(decode(body, kind.charset)), metadata)
-    if form == "text" and not main:
-        return PageReading(title, readable_document(body, kind).text, metadata)
-    blocks = blocks_of(tree)
-    blocks = main_blocks(blocks) if main else blocks
-    return PageReading(
-        title, capped(markdown_of(blocks, url) if form == "markdown" else plain_text_of(blocks)), metadata
-    )
+        text = decode(body, kind.charset)
+    elif form == "text" and not main:
+        text = _whole_text(tree)
+    else:
+        blocks = main_blocks(blocks_of(tree)) if main else blocks_of(tree)
+        text = markdown_of(blocks, url) if form == "markdown" else plain_text_of(blocks)
+    return PageReading(title, capped(text), metadata)
+
+
+def _whole_text(tree: LexborHTMLParser) -> str:
+    """Return the blocks of a page that contain text, one line each. White space is collapsed except in preformatted
+    lines. The tree gets a mark at both ends of each block, and at each line feed of preformatted text.
+    """
+    for node in tree.css("pre"):
+        lines = _MARKS.sub(" ", node.text()).strip("\n").replace("\r\n", "\n").split("\n")
+        node.replace_with(_BREAK + _LINE.join(lines) + _BREAK)
+    for node in tree.css(_BLOCKS):
+        node.insert_before(_BREAK)
+        node.insert_after(_BREAK)
+    found = []
+    for block in visible_text(tree).split(_BREAK):
+        if _LINE in block:
+            found += [line.rstrip() for line in block.split(_LINE)]
+        elif line := _BLANKS.sub(" ", block).strip():
+            found.append(line)
+    return "\n".join(found)

@@ -9,14 +9,16 @@ until it can be read. This module changes nothing.
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from msgspec import to_builtins
 
 from webfountain.errors import InputError, PolicyError, RepositoryError
 from webfountain.formats.media_type import content_type
-from webfountain.formats.page_reading import read_page
+from webfountain.formats.page_metadata import PageMetadata
+from webfountain.formats.page_reading import PageReading, read_page
+from webfountain.formats.page_units import ReadingRules
 from webfountain.policy.counting import counting_rules
 from webfountain.policy.edits import CollectionInForce
 from webfountain.records import COPIED
@@ -27,13 +29,14 @@ from webfountain.urls import fingerprint, site_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from webfountain.formats.page_reading import PageFormat, PageReading
+    from webfountain.formats.document import DocumentReader
+    from webfountain.formats.markdown import PageFormat
     from webfountain.records import Change, PageRecord
     from webfountain.repository.repository import Pages
     from webfountain.repository.warc_reader import StoredCopy
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["ListPlace", "TextForm", "form_of_page", "is_list_cursor", "text_of_copy", "texts", "texts_since"]
+__all__ = ["ListPlace", "PageTexts", "TextForm", "is_list_cursor", "texts", "texts_since"]
 
 _SITES_AT_ONCE: Final = 1000
 _PAGES_AT_ONCE: Final = 500
@@ -80,18 +83,75 @@ def is_list_cursor(text: str) -> bool:
     return found is not None and is_cursor(found["log"])
 
 
-class _Copies(NamedTuple):
-    """The copies, and the form in which their texts are written."""
+class _TextRules(NamedTuple):
+    """What a collection's policy file says of texts: the policies whose text is the main content, and the project's
+    extractors by media type.
+    """
 
-    repository: Pages
-    form: TextForm
     main_policies: frozenset[str]
+    extractors: dict[str, str]
+
+
+_NO_RULES: Final = _TextRules(frozenset(), {})
+
+
+class PageTexts:
+    """The texts of a collection's copies as its policies take them: what is judged is what is handed on.
+
+    A project's own extractors run in a child process, which ends with this object.
+    """
+
+    def __init__(self, store: FrontierStore) -> None:
+        self._store = store
+
+    def of_copy(self, copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
+        """Return title, text and metadata of a copy by the policy of its page."""
+        record = self._store.pages.get(site_of(copy.url), fingerprint(copy.url))
+        return self.by_policy(copy, form, "" if record is None else record.policy)
+
+    def by_policy(self, copy: StoredCopy, form: TextForm, policy: str) -> PageReading:
+        """Return the same by a given policy. What an extractor cannot read has no text."""
+        kind, rules = content_type(copy.headers), self._rules()
+        if kind.kind in rules.extractors and not (kind.is_html and form.form == "html"):
+            document = self._fenced.read(copy.body, kind, None, ReadingRules(extractors=rules.extractors))
+            return PageReading(document.title, document.text, PageMetadata(title=document.title))
+        is_main = form.main or policy in rules.main_policies
+        return read_page(copy.body, kind, copy.url, form=form.form, main=is_main)
+
+    def _rules(self) -> _TextRules:
+        kept = self._store.board.value(COLLECTION)
+        try:
+            return _NO_RULES if kept is None else _text_rules(kept)
+        except PolicyError:  # a file that it names is gone, maybe for a moment: that must not be remembered
+            return _NO_RULES
+
+    @cached_property
+    def _fenced(self) -> DocumentReader:
+        from webfountain.formats.links import LinkExtractor  # noqa: PLC0415  few collections have extractors
+        from webfountain.sandbox.reader import FencedReader  # noqa: PLC0415
+
+        return FencedReader(LinkExtractor(nofollow=True, robot=""))
+
+
+@lru_cache(8)
+def _text_rules(kept: bytes) -> _TextRules:
+    collection = CollectionInForce.decode(kept).read()
+    mains = (name for name in collection.policies if counting_rules(collection, name).reading.main)
+    return _TextRules(frozenset(mains), collection.tables.content.extractors)
+
+
+class _Copies:
+    """The copies of a list, and the form in which their texts are written."""
+
+    def __init__(self, store: FrontierStore, repository: Pages, form: TextForm) -> None:
+        self._repository = repository
+        self._form = form
+        self._texts = PageTexts(store)
 
     def line(self, record: PageRecord) -> dict[str, Any]:
         """Return the line of a page that has a copy. Raise RepositoryError if it cannot be read."""
         assert record.copy is not None
-        form = self.form._replace(main=self.form.main or record.policy in self.main_policies)
-        found = text_of_copy(self.repository.read(record.copy, record.url), form)
+        found = self._texts.by_policy(self._repository.read(record.copy, record.url), self._form, record.policy)
         verdict = record.verdict if record.verdict in COPIED else "changed" if record.changes else "new"
         line = {
             "url": record.url,
@@ -100,7 +160,7 @@ class _Copies(NamedTuple):
             "title": found.title,
             "text": found.text,
         }
-        return {**line, "metadata": to_builtins(found.metadata)} if self.form.metadata else line
+        return {**line, "metadata": to_builtins(found.metadata)} if self._form.metadata else line
 
 
 class _Row(NamedTuple):
@@ -129,7 +189,7 @@ def texts(
     # Read the end of the log before the list, so that changes during the list are reported again.
     place = ListPlace(store.changes.end()) if behind is None else behind
     return _with_cursors(
-        _listed(store, _Copies(repository, form, main_policies(store)), place),
+        _listed(store, _Copies(store, repository, form), place),
         str(place),
         end=place.log,
         unreadable=unreadable,
@@ -162,37 +222,11 @@ def texts_since(
         before = found.pop(name, None)  # it follows the previous line
         found[name] = end, entry, entry.verdict == "new" or (before is not None and before[2])
     return _with_cursors(
-        _changed(store, _Copies(repository, form, main_policies(store)), found.values()),
+        _changed(store, _Copies(store, repository, form), found.values()),
         cursor,
         end=end,
         unreadable=unreadable,
     )
-
-
-def text_of_copy(copy: StoredCopy, form: TextForm = _PLAIN) -> PageReading:
-    """Return title, text and metadata of a copy."""
-    return read_page(copy.body, content_type(copy.headers), copy.url, form=form.form, main=form.main)
-
-
-def main_policies(store: FrontierStore) -> frozenset[str]:
-    """Return the policies of a store whose text is the main content: what is judged is what is handed on."""
-    kept = store.board.value(COLLECTION)
-    try:
-        return frozenset() if kept is None else _main_policies(kept)
-    except PolicyError:  # a file that it names is gone, maybe for a moment: that must not be remembered
-        return frozenset()
-
-
-@lru_cache(8)
-def _main_policies(kept: bytes) -> frozenset[str]:
-    collection = CollectionInForce.decode(kept).read()
-    return frozenset(name for name in collection.policies if counting_rules(collection, name).reading.main)
-
-
-def form_of_page(store: FrontierStore, url: str) -> TextForm:
-    """Return the form in which a page's text is judged and handed on."""
-    record = store.pages.get(site_of(url), fingerprint(url))
-    return TextForm(main=record is not None and record.policy in main_policies(store))
 
 
 def _with_cursors(

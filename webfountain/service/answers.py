@@ -16,6 +16,7 @@ from webfountain.api.answers import (  # noqa: TC001  (msgspec reads them)
     VersionAnswer,
 )
 from webfountain.api.changes import PageChangeAnswer  # noqa: TC001
+from webfountain.formats.markdown import PageFormat
 from webfountain.history.live import LiveSnapshot  # noqa: TC001
 from webfountain.records import State  # noqa: TC001
 from webfountain.report.last_check import CheckResult  # noqa: TC001
@@ -51,6 +52,7 @@ __all__ = [
     "SiteQuery",
     "SitesPart",
     "SitesQuery",
+    "TextQuery",
     "TextsPart",
     "TextsQuery",
     "UnblockBody",
@@ -67,6 +69,8 @@ Limit = Annotated[int, Meta(ge=1, le=MAX_LIMIT, description="Maximum number of r
 Url = Annotated[str, Meta(min_length=1, max_length=8000, description="A URL; the service uses its canonical form.")]
 Site = Annotated[str, Meta(min_length=1, max_length=2000, description="scheme://host[:port]")]
 Cursor = Annotated[str, Meta(max_length=20_000, description="Where to continue: `next` of the previous part.")]
+Format = Annotated[PageFormat, Meta(description="Format of the texts; html is the page's own.")]
+MainOnly = Annotated[bool, Meta(description="Only the main content: no navigation, banners, teasers and footers.")]
 Seconds = Annotated[float, Meta(ge=0, le=1e11, description="UTC seconds.")]
 
 
@@ -140,6 +144,13 @@ class CopyQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     fetched: Annotated[float | None, Meta(description="`fetched` of a version. Without it: the newest copy.")] = None
 
 
+class TextQuery(CopyQuery, frozen=True, forbid_unknown_fields=True):
+    """Query for a copy of a page as text."""
+
+    format: Format = "text"
+    main: MainOnly = False
+
+
 class VersionsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Query for the kept versions of a page."""
 
@@ -159,6 +170,7 @@ class CompareQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     url: Url
     old: Annotated[float, Meta(description="`fetched` of a version.")]
     new: Annotated[float, Meta(description="`fetched` of another version.")]
+    format: Format = "text"
 
 
 class WaitingPart(msgspec.Struct, frozen=True):
@@ -185,6 +197,8 @@ class TextsQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     since: Cursor = ""
     limit: Limit = 100
+    format: Format = "text"
+    main: MainOnly = False
 
 
 class TextsPart(msgspec.Struct, frozen=True):

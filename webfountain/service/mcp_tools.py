@@ -7,7 +7,7 @@ A page may contain sentences addressed to the model that reads it. So every text
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -49,9 +49,15 @@ class CollectionTools:
         """
         return await self._answer(partial(_search, words=words, site=site, limit=limit))
 
-    async def read_page(self, url: str, offset: int = 0) -> str:
-        """Read the text of the newest copy of a page, up to 20,000 characters from `offset` on."""
-        return await self._answer(partial(_read, url=url, offset=offset))
+    async def read_page(
+        self, url: str, offset: int = 0, format: Literal["text", "markdown"] = "text", main: bool = False
+    ) -> str:
+        """Read the newest copy of a page, up to 20,000 characters from `offset` on.
+
+        `format` markdown keeps headings, lists, tables, code and links. `main` leaves out navigation, banners and
+        footers.
+        """
+        return await self._answer(partial(_read, url=url, offset=offset, form=format, main=main))
 
     async def changes_since(self, cursor: str = "", hours: float = 24.0, site: str = "", limit: int = 50) -> str:
         """Return what changed: new, changed, gone and other pages, oldest first.
@@ -97,8 +103,10 @@ def _search(collection: StoredCollection, *, words: str, site: str, limit: int) 
     return {"notice": NOTICE, "items": items, "index": answer.index}
 
 
-def _read(collection: StoredCollection, *, url: str, offset: int) -> Mapping[str, Any]:
-    copy, text = collection.copy(url), collection.text(url)
+def _read(
+    collection: StoredCollection, *, url: str, offset: int, form: Literal["text", "markdown"], main: bool
+) -> Mapping[str, Any]:
+    copy, text = collection.copy(url), collection.text(url, format=form, main=main)
     part = text[max(offset, 0) : max(offset, 0) + MAX_TEXT]
     more = max(offset, 0) + len(part)
     return {

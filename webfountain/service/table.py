@@ -12,6 +12,7 @@ from webfountain.api.answers import (
     ExplanationAnswer,
     NoteAnswer,
     PageAnswer,
+    PageTextAnswer,
     PolicyAnswer,
     SiteAnswer,
     StatusAnswer,
@@ -65,6 +66,11 @@ def _copy(collection: StoredCollection, query: answers.CopyQuery) -> CopyAnswer:
     return collection.copy(query.url, fetched=query.fetched)
 
 
+def _text(collection: StoredCollection, query: answers.TextQuery) -> PageTextAnswer:
+    _page(collection, answers.PageQuery(query.url))
+    return collection.page_text(query.url, format=query.format, main=query.main, fetched=query.fetched)
+
+
 def _versions(collection: StoredCollection, query: answers.VersionsQuery) -> answers.VersionsPart:
     _page(collection, answers.PageQuery(query.url))
     return answers.VersionsPart(collection.versions(query.url, limit=query.limit))
@@ -72,7 +78,7 @@ def _versions(collection: StoredCollection, query: answers.VersionsQuery) -> ans
 
 def _compare(collection: StoredCollection, query: answers.CompareQuery) -> ComparisonAnswer:
     _page(collection, answers.PageQuery(query.url))
-    return collection.compare(query.url, old=query.old, new=query.new)
+    return collection.compare(query.url, old=query.old, new=query.new, format=query.format)
 
 
 def _links(collection: StoredCollection, query: answers.PageQuery) -> LinksAnswer:
@@ -96,7 +102,7 @@ def _waiting(collection: StoredCollection, query: answers.SiteQuery) -> answers.
 
 
 def _texts(collection: StoredCollection, query: answers.TextsQuery) -> answers.TextsPart:
-    found = collection.texts(since=query.since or None, limit=query.limit)
+    found = collection.texts(since=query.since or None, format=query.format, main=query.main, limit=query.limit)
     return answers.TextsPart(found, found[-1].cursor if found else query.since or None)
 
 
@@ -165,6 +171,10 @@ def _reads() -> Iterable[Operation]:
     yield Operation(
         "copy", "GET", f"{PREFIX}/copy", "The newest copy of a page, or a version, as an attachment.", CopyAnswer,
         query=answers.CopyQuery, read=_copy, media="application/octet-stream",
+    )  # fmt: skip
+    yield Operation(
+        "text", "GET", f"{PREFIX}/text", "A copy of a page as text, Markdown or HTML, with its metadata.",
+        PageTextAnswer, query=answers.TextQuery, read=_text,
     )  # fmt: skip
     yield Operation(
         "versions", "GET", f"{PREFIX}/versions", "The kept versions of a page.", answers.VersionsPart,

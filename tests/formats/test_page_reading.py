@@ -8,13 +8,14 @@ from hypothesis import strategies as st
 
 from webfountain.formats.document import text_of
 from webfountain.formats.media_type import content_type
-from webfountain.formats.readable_text import readable_document
+from webfountain.formats.page_reading import read_page
 
+URL = "http://example.org/"
 HTML = content_type((("content-type", "text/html; charset=utf-8"),))
 
 
 def lines(html: str) -> list[str]:
-    return readable_document(html.encode(), HTML).text.split("\n")
+    return read_page(html.encode(), HTML, URL).text.split("\n")
 
 
 @pytest.mark.parametrize(
@@ -49,9 +50,15 @@ PIECES = st.one_of(
 @given(st.lists(PIECES, max_size=30).map("".join))
 def test_the_words_are_those_that_changes_are_judged_by(html: str) -> None:
     body = f"<body>{html}".encode()
-    assert readable_document(body, HTML).text.split() == text_of(body, HTML).text.split()
+    assert read_page(body, HTML, URL).text.split() == text_of(body, HTML).text.split()
 
 
 def test_plain_text_stays_as_it_is() -> None:
     kind = content_type((("content-type", "text/plain"),))
-    assert readable_document(b"a\n b\n", kind).text == "a\n b\n"
+    assert read_page(b"a\n b\n", kind, URL).text == "a\n b\n"
+
+
+def test_letters_of_utf16_stay_as_they_are() -> None:
+    """Half of a letter of UTF-16 may equal a mark."""
+    kind = content_type((("content-type", "text/html; charset=utf-16le"),))
+    assert read_page("<p>Ğ\u1e1f</p>".encode("utf-16-le"), kind, URL).text == "Ğ\u1e1f"
