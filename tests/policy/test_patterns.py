@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from webfountain.errors import PolicyError
 from webfountain.policy.collection_file import parse_collection
-from webfountain.policy.patterns import any_of, any_of_lines, compile_pattern
+from webfountain.policy.patterns import MAX_SEARCHES, any_of, any_of_lines, compile_pattern
 
 # Not here, for Python is wrong there: letters with cases beyond U+FFFF in a class that ignores case, and (?a:\\W).
 LETTERS = "aAbkKsSiI_- \n\t09.éÉß\u017f\u212a\u0131İµμς\u03c3Σ٣²\u00a0\u2028\u0301Жж漢\U0001d4b3→\x1c\x85"
@@ -197,3 +197,26 @@ def test_equal_texts_are_equal_patterns_also_in_another_process() -> None:
     pattern = compile_pattern(r"\bx")
     assert pickle.loads(pickle.dumps(pattern)) == pattern
     assert len({pattern, compile_pattern(r"\bx"), compile_pattern("x")}) == 2
+
+
+@given(PATTERNS, st.lists(st.text("ab1 \n_.é", max_size=12), max_size=3))
+def test_what_is_found_is_removed_as_by_python(pattern: str, lines: list[str]) -> None:
+    python = _compiled_by_re(pattern)
+    assume(python is not None and not re.search(r"\\[bBAZ]|[$^]", pattern))
+    assert python is not None
+    try:
+        ours = compile_pattern(pattern)
+    except ValueError:
+        reject()
+    assume(not any(match.end() == match.start() for line in lines for match in python.finditer(line)))
+    assume(all(line.isascii() for line in lines))
+    assert ours.without(lines) == [python.sub("", line) for line in lines]
+
+
+def test_removing_from_a_long_text_takes_a_bounded_number_of_searches() -> None:
+    digits = compile_pattern(r"\d")
+    assert digits.without(["7" * 1_000_000]) == [""]
+    [rest] = digits.without(["7 " * 1_000_000])
+    assert rest.count("7") == 1_000_000 - MAX_SEARCHES
+    lines = digits.without(["7"] * (MAX_SEARCHES + 9))
+    assert lines.count("7") > 0
