@@ -215,7 +215,8 @@ def _without_link_lists(blocks: list[Block]) -> list[Block]:
 def _is_link(block: Block) -> bool:
     if block.kind in ("code", "table", "rule"):
         return False
-    return block.link_share > _LINK_SHARE and not (_SENTENCE.search(block.text) and len(block.text) > 80)
+    is_prose = len(block.text) > 80 and _SENTENCE.search(block.text)
+    return not is_prose and block.link_share > _LINK_SHARE
 
 
 def _without_empty_sections(blocks: list[Block]) -> list[Block]:
