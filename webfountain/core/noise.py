@@ -1,14 +1,14 @@
 """Learn which places of a page are noise: clocks, adverts, counters, lists that rotate.
 
-Place in the walk: with the verdict of a new body (`frontier.pages`). A place is where a line stands in the
-page (`formats.page_units`). Two facts make it noise:
+Place in the walk: with the verdict of a new body (`frontier.pages`). A place is the position of a line in the page
+(`formats.page_units`). A place is noise if
 
-- it differed between two visits seconds apart, on this page or at the same place of another page of the site;
+- it differed between two visits seconds apart, on this page or at the same place of another page of the site; or
 - it differed at each of the last `STREAK` comparisons, and was never tried by two visits seconds apart.
 
-An element most of whose lines differ is such a place, too: a list that is shuffled differs as a whole, not at each
-line. A place stops being noise when it was the same at `REST` comparisons in a row. Only restless places are
-remembered, so the state of a page stays small: at most `MAX_PLACES` rows.
+An element is a place, too, if most of its lines differ: a shuffled list differs as a whole. A place is no longer noise
+after it was the same at `REST` comparisons in a row. Only places that differed lately are stored, at most `MAX_PLACES`
+of a page.
 
 Source: the idea is that of template detection by comparing versions (Fetterly et al. 2003, section 4.3, who saw that
 most changes of frequently changing pages are markup and adverts). The rules are our own.
@@ -17,7 +17,7 @@ most changes of frequently changing pages are markup and adverts). The rules are
 from __future__ import annotations
 
 from collections import Counter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 
 import msgspec
 
@@ -41,8 +41,9 @@ __all__ = [
     "without_noise",
 ]
 
-Line = tuple[int, str, int]
-"""Place and text of a line, and the place of its element."""
+Line = tuple[int, str, int, str]
+"""Place and text of a line, the place of its element, and the line as a diff shows it."""
+LineT = TypeVar("LineT", bound=Line)
 MAX_PLACES: Final = 32
 """Most places that are remembered of a page; the longest streaks stay."""
 STREAK: Final = 3
@@ -56,10 +57,11 @@ _SAMPLE: Final = 40
 
 
 class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
-    """A place that differed at the last comparisons.
+    """A place that differed at one of the last comparisons.
 
-    `streak`: comparisons in a row at which it differed. `rested`: comparisons in a row at which it did not. `tried`:
-    visits seconds after another; `confirmed`: it differed at one of them. `sample` begins its newest line.
+    `streak`: number of comparisons in a row at which it differed. `rested`: number of comparisons in a row at which it
+    was the same. `tried`: number of visits seconds after another one. `confirmed`: it differed at one of these visits.
+    `sample`: the beginning of its newest line.
     """
 
     place: int
@@ -71,7 +73,7 @@ class NoisyPlace(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def is_noise(self) -> bool:
-        """Return whether the place does not count."""
+        """Return whether differences at the place do not count as changes."""
         return self.confirmed or (not self.tried and self.streak >= STREAK)
 
     @property
@@ -94,12 +96,14 @@ def encode(places: Sequence[NoisyPlace]) -> bytes:
 
 
 def noise_of(places: Iterable[NoisyPlace]) -> frozenset[int]:
-    """Return the places that do not count."""
+    """Return the places that are noise."""
     return frozenset(each.place for each in places if each.is_noise)
 
 
 class Differences(NamedTuple):
-    """What differs between two copies: the numbers of their lines, and the places with their newest lines."""
+    """The differences between two copies: the numbers of the differing lines of each, and their places with the newest
+    line at each place.
+    """
 
     old: frozenset[int]
     new: frozenset[int]
@@ -107,10 +111,7 @@ class Differences(NamedTuple):
 
 
 def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
-    """Compare the lines of two copies, each with its place.
-
-    A line that is only pushed down by another does not differ, though its place is another now.
-    """
+    """Compare the lines of two copies. A line that is only moved down by a new line above it does not differ."""
     changed_old: set[int] = set()
     changed_new: set[int] = set()
     for edit in edits([each[1] for each in old], [each[1] for each in new]):
@@ -118,7 +119,7 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
         changed_new.update(range(edit.new_from, edit.new_to))
     places = {old[i][0]: old[i][1] for i in changed_old} | {new[i][0]: new[i][1] for i in changed_new}
     for lines, changed in ((old, changed_old), (new, changed_new)):
-        sizes = Counter(around for _, _, around in lines)
+        sizes = Counter(each[2] for each in lines)
         many = Counter(lines[i][2] for i in changed)
         first = {lines[i][2]: lines[i][1] for i in sorted(changed, reverse=True)}
         places |= {each: first[each] for each, n in many.items() if n >= _LIST and 2 * n >= sizes[each]}
@@ -126,12 +127,12 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
     return Differences(frozenset(changed_old), frozenset(changed_new), places)
 
 
-def without_noise(lines: Sequence[Line], differing: frozenset[int], noise: frozenset[int]) -> list[str]:
+def without_noise(lines: Sequence[LineT], differing: frozenset[int], noise: frozenset[int]) -> list[LineT]:
     """Return lines without those that differ at a place that is noise."""
     return [
-        line
-        for number, (place, line, around) in enumerate(lines)
-        if number not in differing or not place or (place not in noise and around not in noise)
+        each
+        for number, each in enumerate(lines)
+        if number not in differing or not each[0] or (each[0] not in noise and each[2] not in noise)
     ]
 
 
@@ -163,11 +164,11 @@ def observed(
 def _rested(place: NoisyPlace, seconds_apart: bool) -> NoisyPlace:
     """Return a place that was the same at this comparison."""
     if seconds_apart and not place.confirmed:
-        # It proves only that the place is no clock; it is no rest.
+        # Seconds prove only that the place is not a clock.
         return msgspec.structs.replace(place, tried=min(place.tried + 1, TRIES))
     return msgspec.structs.replace(place, streak=0, rested=place.rested + 1)
 
 
 def _worth(place: NoisyPlace) -> tuple[bool, int, int]:
-    """Return a sort key: what does not count is kept first."""
+    """Return a sort key by which noise is kept first."""
     return place.is_noise, place.streak, -place.rested

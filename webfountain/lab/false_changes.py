@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from webfountain.core.change_rate import Prior
 from webfountain.formats.document import PlainReader
@@ -25,10 +25,23 @@ from webfountain.policy.judge import Judge
 from webfountain.records import Fetch, FetchResult, Lease, LeaseId, PageRecord
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
     from webfountain.formats.document import Document
     from webfountain.formats.page_units import ReadingRules
 
-__all__ = ["LEARNING_ROUNDS", "NoisyWeb", "ReportCounts", "measure"]
+__all__ = [
+    "LEARNING_ROUNDS",
+    "PAGES",
+    "ROUNDS",
+    "SITES",
+    "ChangingWeb",
+    "NoisyWeb",
+    "ReportCounts",
+    "TrueChange",
+    "drawn_changes",
+    "measure",
+]
 
 SITES: Final = 10
 PAGES: Final = 20
@@ -81,7 +94,7 @@ class NoisyWeb:
 
     def __init__(self, seed: int = 1) -> None:
         self._random = Random(seed)
-        self.changes = self._drawn()
+        self.changes = drawn_changes(self._random)
         self._articles = [_Article(page) for page in range(SITES * PAGES)]
 
     def advance(self, round: int) -> dict[int, list[TrueChange]]:
@@ -119,15 +132,17 @@ class NoisyWeb:
             f'<footer><p class="counter">Visit number {draw.randrange(10**6)}</p><p>All rights kept</p></footer></body>'
         ).encode()
 
-    def _drawn(self) -> list[TrueChange]:
-        places = ["live"] * INSIDE_NOISE + ["paragraph", "paragraph", "price"] * TRUE_CHANGES
-        found, used = [], set[tuple[int, int]]()
-        for place in places[:TRUE_CHANGES]:
-            while (at := (self._random.randrange(SITES * PAGES), self._random.randrange(2, ROUNDS))) in used:
-                pass
-            used.add(at)
-            found.append(TrueChange(*at, 1 if place == "price" else self._random.randint(1, 30), place))
-        return found
+
+def drawn_changes(draw: Random) -> list[TrueChange]:
+    """Return `TRUE_CHANGES` changes after the rounds of learning, no two of a page in one round."""
+    places = ["live"] * INSIDE_NOISE + ["paragraph", "paragraph", "price"] * TRUE_CHANGES
+    found, used = [], set[tuple[int, int]]()
+    for place in places[:TRUE_CHANGES]:
+        while (at := (draw.randrange(SITES * PAGES), draw.randrange(LEARNING_ROUNDS, ROUNDS))) in used:
+            pass
+        used.add(at)
+        found.append(TrueChange(*at, 1 if place == "price" else draw.randint(1, 30), place))
+    return found
 
 
 def _words(draw: Random, many: int) -> str:
@@ -179,7 +194,7 @@ class _Visitor:
         self._reader = PlainReader(LinkExtractor(nofollow=True, robot="lab"))
         self._bodies: dict[str, bytes] = {}
         self._records: dict[str, PageRecord] = {}
-        comparison = PageComparison(self._copy, NoiseLearner(_DAY, _DAY / 96), diffs=collection.changes.diff)
+        comparison = PageComparison(self._copy, NoiseLearner(_DAY, _DAY / 96), diffs=bool(collection.changes.diff))
         judge = Judge(collection, year=2026)
         self._examiner = Examiner(collection=collection, judge=judge, reader=self._reader, comparison=comparison)
 
@@ -198,9 +213,21 @@ class _Visitor:
         return None if body is None else self._reader.read(body, content_type(_HEADERS), None, rules)
 
 
-def measure(rules: str, *, seed: int = 1) -> ReportCounts:
-    """Return the figures of a crawl with the given tables of a policy file."""
-    web, visitor = NoisyWeb(seed), _Visitor(rules)
+class ChangingWeb(Protocol):
+    """A web of `SITES` times `PAGES` pages whose true changes are known."""
+
+    def advance(self, round: int) -> Mapping[int, Sequence[TrueChange]]:
+        """Apply the true changes of a round, and return them by page."""
+        ...
+
+    def body(self, page: int, at: float) -> bytes:
+        """Return a page as its server answers at a time."""
+        ...
+
+
+def measure(rules: str, web: ChangingWeb) -> ReportCounts:
+    """Return the figures of a crawl of a web with the given tables of a policy file."""
+    visitor = _Visitor(rules)
     counts = dict.fromkeys(ReportCounts._fields, 0)
     for round in range(ROUNDS):
         edited = web.advance(round)
@@ -220,7 +247,7 @@ def measure(rules: str, *, seed: int = 1) -> ReportCounts:
     return ReportCounts(**counts)
 
 
-def _count(counts: dict[str, int], edits: list[TrueChange], *, reported: bool) -> None:
+def _count(counts: dict[str, int], edits: Sequence[TrueChange], *, reported: bool) -> None:
     counts["reported"] += reported
     counts["false"] += reported and not edits
     counts["true"] += len(edits)

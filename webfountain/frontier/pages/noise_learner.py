@@ -1,11 +1,11 @@
-"""Learn which places of pages are noise, from their own visits and from those of their site.
+"""Learn which places of pages are noise, from the visits of a page and of its site.
 
 Place in the walk: at the comparison of a new body with the old copy (`page_comparison`), for policies with
-`change.learn`. What is known of a page is stored with its record, so kills lose nothing. What is known of a site is
-taken from the records of its pages as they come by, for the latest `MAX_SITES` sites.
+`change.learn`. The places of a page are stored with its record, so a kill loses nothing. The places of a site are in
+memory, for the `MAX_SITES` sites that were visited last. They are learned again from the records of the site's pages.
 
-A visit a few seconds after another is the best evidence. It is ordered by the record's due time, where a place is
-undecided on the whole site, and for at most `EXTRA_SHARE` of the visits.
+Two visits a few seconds apart are the best evidence. The learner orders such an extra visit by the due time of the
+record, if a place is undecided on the whole site. At most `EXTRA_SHARE` of the visits are extra ones.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ __all__ = ["CLOSE_S", "EXTRA_SHARE", "NoiseLearner", "NoiseReport"]
 
 EXTRA_SHARE: Final = 0.02
 CLOSE_S: Final = 60.0
-"""Longest time between two visits that counts as seconds apart; less where a period is shorter than a day, or pages
-change about as fast.
+"""Longest time between two visits that counts as seconds apart. It is at most a thousandth of the period and a tenth
+of the shortest change interval.
 """
 MAX_SITES: Final = 1000
 _ALL: Final = ""
 """Name under which the visits of all sites are counted."""
 MAX_PLACES_OF_SITE: Final = 256
 REST_OF_SITE: Final = 10
-"""Pages in a row at which a place of a site must rest until the site forgets it."""
+"""Number of visits in a row without a difference at a place after which the site forgets the place."""
 
 
 class NoiseReport(NamedTuple):
-    """The places of a page after a visit, those that are noise here or on the site, and the time of an extra visit."""
+    """The places of a page after a visit, the places that are noise on the page or on its site, and the time of an
+    extra visit (None: no extra visit).
+    """
 
     places: list[NoisyPlace]
     noise: frozenset[int]
@@ -48,8 +50,12 @@ class NoiseReport(NamedTuple):
 
 
 class NoiseLearner:
-    """Learns for one crawling process; any thread may call it. `period_s` is the length of a time period, `fastest_s`
-    the shortest change interval that is planned for.
+    """Learns for one crawling process. Any thread may call it.
+
+    Parameters
+    ----------
+    period_s : length of a time period
+    fastest_s : shortest change interval that is planned
     """
 
     def __init__(self, period_s: float, fastest_s: float) -> None:
@@ -60,7 +66,7 @@ class NoiseLearner:
         self._extra: Counter[str] = Counter()
 
     def count_visit(self, site: str) -> None:
-        """Count a visit, of which extra ones may be a share."""
+        """Count a visit. The number of extra visits is bounded by the number of all visits."""
         with self._guard:
             for each in (site, _ALL):
                 self._visits[each] += 1
@@ -70,11 +76,11 @@ class NoiseLearner:
                         del self._visits[each], self._extra[each]
 
     def compare(self, record: PageRecord, site: str, at: float, differences: Differences) -> NoiseReport:
-        """Learn from a new body of a page."""
+        """Learn from the differences between a new body and the old copy."""
         return self._learn(record, site, at, differences.places)
 
     def rest(self, record: PageRecord, site: str, at: float) -> bytes:
-        """Return the new `PageRecord.noise` of a page whose body did not change."""
+        """Return `PageRecord.noise` after a visit at which the body was the same: no place differed."""
         return encode(self._learn(record, site, at, {}).places) if record.noise else b""
 
     def _learn(self, record: PageRecord, site: str, at: float, differences: Mapping[int, str]) -> NoiseReport:
@@ -92,7 +98,7 @@ class NoiseLearner:
             return NoiseReport(places, noise, None if is_close else self._extra_visit(site, at, places, known))
 
     def _of_site(self, site: str, places: Sequence[NoisyPlace]) -> dict[int, NoisyPlace]:
-        """Return what is known of a site's places, with what a page's record adds."""
+        """Return the places of a site, including the tried places in the record of one of its pages."""
         known = self._sites.setdefault(site, {})
         self._sites.move_to_end(site)
         if len(self._sites) > MAX_SITES:
@@ -105,9 +111,9 @@ class NoiseLearner:
     def _extra_visit(
         self, site: str, at: float, places: Sequence[NoisyPlace], known: Mapping[int, NoisyPlace]
     ) -> float | None:
-        """Return the time of an extra visit, if some place that differed now is undecided on the whole site."""
+        """Return the time of an extra visit if a place that differed now is undecided on the whole site, else None."""
         is_wanted = any(not each.rested and not known.get(each.place, each).is_decided for each in places)
-        # The first of a site goes before further ones of other sites.
+        # The first extra visit of a site needs no share of the site's own visits.
         is_over = self._extra[site] and self._extra[site] + 1 > EXTRA_SHARE * self._visits[site]
         if not is_wanted or is_over or self._extra[_ALL] + 1 > EXTRA_SHARE * self._visits[_ALL]:
             return None
@@ -117,7 +123,7 @@ class NoiseLearner:
 
 
 def _update(known: dict[int, NoisyPlace], seen: NoisyPlace, *, is_close: bool) -> None:
-    """Add what a page showed to what is known of its site."""
+    """Update the places of a site with a place of one of its pages after a visit."""
     before = known.get(seen.place)
     if is_close and (before is not None or len(known) < MAX_PLACES_OF_SITE):
         tried, confirmed = seen.tried, seen.confirmed
