@@ -69,7 +69,8 @@ MEANING = {
     "change.learn": "Lines that differ at every visit, or between two visits seconds apart, stop counting until they "
     "rest. At most 2 % of the visits are made to find them.",
     "change.always": "CSS selectors of elements that are never learned as noise.",
-    "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB.",
+    "changes.diff": "Keep a unified diff of the texts with each change, at most 20 kB: `true` or `text`, `markdown`, "
+    "`html`.",
     "changes.keep": "How long entries of the change log are kept.",
     "changes.max_entries": "Largest number of entries of the change log.",
     "repository.keep": "`newest` deletes WARC files without a newest copy; `all` keeps every version.",

@@ -74,6 +74,7 @@ SCENARIOS: dict[str, tuple[str, ...]] = {
         "formats/test_feeds",
     ),
     "a crawl without Scrapy: frontier, store worker and store": (
+        "duplicates/test_edited_rules",
         "frontier/test_broken",
         "frontier/test_clock_ahead",
         "frontier/test_copies",

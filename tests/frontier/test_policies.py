@@ -335,6 +335,34 @@ to = "favor"
     ]  # fmt: skip
 
 
+@pytest.mark.parametrize("text", ["all", "main"])
+def test_switches_and_topics_read_the_text_that_the_collection_takes(text: str) -> None:
+    """Words in a banner and in a navigation are not what a page is about where the main content is taken."""
+    prose = "The river and the hill are where they were, and all of it is as it has been for as long as they know. " * 3
+    banner = "<div class=cookie-banner><p>Stream processing with streams, and a casino.</p></div>"
+    body = f"<body>{banner}<main><p>{prose}</p></main><nav><a href='/on'>Stream processing streams</a></nav>"
+    rest = f"""
+[content]
+text = "{text}"
+[policies.default]
+topic = {{ query = "stream processing" }}
+[[switch]]
+when = {{ text = "casino" }}
+to = "distrust"
+"""
+    drive = Drive(
+        collection_of([f"{HOME}/"], rest=rest),
+        lambda fetch, at: (200, {"content-type": "text/html"}, body.encode(), 0.01),
+        recrawl=False,
+        obey_robots=False,
+    )
+    drive.run()
+    [record] = [each for _, each in drive.store.pages.records() if each.url == f"{HOME}/"]
+    assert record.policy == ("distrust" if text == "all" else "default")
+    if text == "main":
+        assert record.scores[0] == 0.0
+
+
 def test_favor_raises_what_it_links_distrust_lowers_it_and_by_itself_does_not_add_it_at_all() -> None:
     """Three seeds of one site link three pages each, in turn: which of them are asked first?"""
     kinds = ("distrust", "default", "favor")

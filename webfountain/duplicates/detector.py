@@ -210,10 +210,13 @@ class DuplicateDetector:
             return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
         if visit.kind not in _UNREAD or record.digest is None:
             return None
-        if record.duplicate_of is not None and self._still_repeats(visit, record.duplicate_of):
-            return record.duplicate_of
+        before, target = _before(visit), record.duplicate_of
+        is_recounted = before is not None and before.counted[:4] != record.counted[:4]  # its text may be another now
+        is_kept = target is not None and self._still_repeats(visit, target)
+        if target is not None and is_kept and (not is_recounted or self._are_alike(record.url, target)):
+            return target
         found = known.get(record.url)
-        if found is not None:
+        if found is not None and not is_recounted:
             return self._kept(*found, record)
         text = self._text_of(visit.fetch.lease.record if visit.fetch.lease is not None else record)
         if text is None:
@@ -222,8 +225,7 @@ class DuplicateDetector:
         return self._read(record, text)
 
     def _still_repeats(self, visit: Visit, url: str) -> bool:
-        """Return whether an unchanged duplicate still has a valid representative: one that is unchanged and still
-        outranks it."""
+        """Return whether the representative of an unchanged duplicate is unchanged and still outranks it."""
         other, before = self._standing(url), _before(visit)
         if other is None or self.precedence.outranks(visit.record, other, before=before):
             return False
@@ -310,6 +312,11 @@ class DuplicateDetector:
             return match.resemblance
         self.counts["duplicates/compared"] += 1
         return exact_resemblance(text, other)
+
+    def _are_alike(self, *urls: str) -> bool:
+        """Return whether the texts of two pages resemble each other, also if one cannot be read."""
+        texts = [text for url in urls if (text := self._text(url)) is not None]
+        return len(texts) < 2 or exact_resemblance(*texts) >= self._least
 
     def _text(self, url: str) -> str | None:
         if url not in self._texts:

@@ -57,9 +57,19 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     nofollow: list[str] = []
     """Canonical URLs of the nofollow links; empty unless requested."""
     units: list[Unit] | None = None
-    """The lines from which changes are judged; None: from the text, because the rules do not request any."""
+    """The lines of the page with their places; None unless requested."""
     metadata: PageMetadata | None = None
     """What the page says of itself; None unless requested."""
+
+    @property
+    def lines(self) -> list[str]:
+        """The lines from which changes are judged."""
+        return [unit.line for unit in (units_of_text(self.text) if self.units is None else self.units)]
+
+    @property
+    def shown(self) -> list[str]:
+        """The same lines in the format of diffs."""
+        return self.lines if self.units is None else [unit.shown or unit.line for unit in self.units]
 
 
 class DocumentReader(Protocol):
@@ -116,12 +126,14 @@ class PlainReader:
         found = PageLinks([]) if links is None else self._extractor.extract(tree, links)
         language = tree.root.attributes.get("lang") if tree.root is not None else None
         metadata = metadata_of(tree, "" if links is None else links.url) if rules.metadata else None
+        if rules.shown == "markdown" and links is not None:
+            rules = msgspec.structs.replace(rules, base=links.url)
         if rules.main:
             blocks = main_blocks(blocks_of(tree))
             text = capped(plain_text_of(blocks))
             # Without selectors the lines are those of the text, so the page is cut once.
             is_whole = not (rules.select or rules.ignore or rules.always)
-            units = units_of_blocks(blocks) if rules.units and is_whole else None
+            units = units_of_blocks(blocks, rules) if rules.units and is_whole else None
         else:
             text, units = visible_text(tree), None
         if rules.units and units is None:

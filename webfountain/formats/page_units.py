@@ -15,6 +15,7 @@ import msgspec
 from selectolax.lexbor import LexborHTMLParser, SelectolaxError
 
 from webfountain.formats.main_content import main_blocks
+from webfountain.formats.markdown import PageFormat, shown_lines
 from webfountain.formats.page_blocks import attributes_of, blocks_of, blocks_of_html
 
 if TYPE_CHECKING:
@@ -46,9 +47,10 @@ _LONGEST_REMEMBERED: Final = 200
 class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
     """What is read from a page besides its links.
 
-    `main`: the text is the main content, one line a block. `units`: the lines are returned, too, from which changes
-    are judged. Of these only the elements of `select`, without those of `ignore`; `always` are never noise.
-    `metadata`: with the metadata that the page gives. `extractors`: functions of the project, by media type.
+    `main`: the text is the main content, one line a block. `units`: the lines are returned, too, with their places.
+    Of these only the elements of `select`, without those of `ignore`; `always` are never noise. `metadata`: with the
+    metadata that the page gives. `extractors`: functions of the project, by media type. `shown`: the lines are
+    returned in this format, too, for diffs; links are resolved against the URL of the page, `base`.
     """
 
     main: bool = False
@@ -58,17 +60,22 @@ class ReadingRules(msgspec.Struct, frozen=True, array_like=True):
     always: tuple[str, ...] = ()
     metadata: bool = False
     extractors: dict[str, str] = {}
+    shown: PageFormat = "text"
+    base: str = ""
 
 
 WHOLE_PAGE: Final = ReadingRules()
 
 
 class Unit(NamedTuple):
-    """A line with its place, and the place of its element: numbers of 32 bits, the same while the template stays."""
+    """A line with its place, and the place of its element: numbers of 32 bits, the same while the template stays.
+    `shown` is the line in the format of diffs; "": the line itself.
+    """
 
     place: int
     line: str
     around: int = 0
+    shown: str = ""
 
 
 def is_selector(text: str) -> bool:
@@ -88,9 +95,9 @@ def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
     for selector in rules.ignore:
         _remove(tree, selector)
     if rules.select:
-        return units_of_blocks(_selected(tree, rules.select))
+        return units_of_blocks(_selected(tree, rules.select), rules)
     blocks = blocks_of(tree)
-    return units_of_blocks(main_blocks(blocks) if rules.main else blocks)
+    return units_of_blocks(main_blocks(blocks) if rules.main else blocks, rules)
 
 
 def units_of_text(text: str) -> list[Unit]:
@@ -120,7 +127,7 @@ def _is_inside(node: LexborNode, found: Mapping[int, LexborNode]) -> bool:
     return around is not None
 
 
-def units_of_blocks(blocks: Sequence[Block]) -> list[Unit]:
+def units_of_blocks(blocks: Sequence[Block], rules: ReadingRules) -> list[Unit]:
     """Return the lines of blocks with their places."""
     paths: dict[int, _Path] = {}
     counts: dict[int, int] = {}
@@ -128,12 +135,12 @@ def units_of_blocks(blocks: Sequence[Block]) -> list[Unit]:
     for block in blocks:
         around, is_marked = _path(block.region, paths)
         counts_always = is_marked or _is_marked(block)
-        for line in block.text.split("\n"):
-            if not line or line.isspace():
-                continue
+        lines = [line for line in block.text.split("\n") if line and not line.isspace()]
+        shown = lines if rules.shown == "text" else shown_lines(block, rules.shown, rules.base)
+        for line, form in zip(lines, shown, strict=True):
             number = counts[around] = counts.get(around, 0) + 1
             place = ALWAYS_COUNTS if counts_always else crc32(f"#{number}".encode(), around) or 1
-            found.append(Unit(place, line, around))
+            found.append(Unit(place, line, around, "" if form is line else form))
     return found
 
 

@@ -68,7 +68,7 @@ class CountingRules(msgspec.Struct, frozen=True):
             return text
         found = text.split("\n")
         for pattern in self.ignore_text:
-            found = [pattern.without(line) for line in found]
+            found = pattern.without(found)
         for kind in self.kinds:
             found = list(map(_KINDS[kind], found))
         return "\n".join(words for line in found if (words := " ".join(line.split())))
@@ -82,14 +82,19 @@ def counting_rules(collection: Collection, policy: str) -> CountingRules:
     rules = {name: _first(getattr(own, name), getattr(change, name)) for name in own.__struct_fields__}
     names = ("select", "ignore", "ignore_text", "ignore_kinds", "learn")
     by_lines = is_main or any(rules[name] for name in names)
+    diff = collection.changes.diff
+    shown = "text" if isinstance(diff, bool) else diff
+    # The main content has a line a block, so its text is enough where no place matters.
+    is_text_enough = is_main and shown == "text" and not (rules["select"] or rules["ignore"] or rules["learn"])
     reading = ReadingRules(
         main=is_main,
-        units=by_lines or collection.changes.diff,
+        units=bool(by_lines or diff) and not is_text_enough,
         select=tuple(map(str, rules["select"])),
         ignore=tuple(map(str, rules["ignore"])),
         always=tuple(map(str, rules["always"])),
         metadata=_first(table.content.metadata, content.metadata),
         extractors=content.extractors,
+        shown=shown,
     )
     kinds = tuple(kind for kind in _KINDS if kind in rules["ignore_kinds"])
     named = (reading.main, reading.select, reading.ignore, [each.pattern for each in rules["ignore_text"]], kinds)

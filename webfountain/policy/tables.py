@@ -12,6 +12,7 @@ from typing import Annotated, Final, Literal
 
 import msgspec
 
+from webfountain.formats.markdown import PageFormat  # noqa: TC001
 from webfountain.policy.patterns import Pattern  # noqa: TC001  # msgspec reads it from the annotations
 from webfountain.policy.units import Duration, PositiveDuration, Selector, Size
 from webfountain.urls import MAX_URL_LENGTH
@@ -175,9 +176,11 @@ class ChangeTable(Table, frozen=True):
 
 
 class ChangesTable(Table, frozen=True):
-    """The change log: how long and how many entries are kept, and whether they contain a diff of the texts."""
+    """The change log: how long and how many entries are kept, and whether they contain a diff of the texts, as text
+    (also true), Markdown or HTML.
+    """
 
-    diff: bool = False
+    diff: bool | PageFormat = False
     keep: PositiveDuration = PositiveDuration(30 * 86_400)
     max_entries: Annotated[int, msgspec.Meta(ge=1)] = 1_000_000
 

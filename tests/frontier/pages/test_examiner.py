@@ -45,7 +45,7 @@ def examiner(old_body: bytes | None = BODY, **policy: object) -> Examiner:
         collection=collection,
         judge=Judge(collection, year=2026),
         reader=reader,
-        comparison=PageComparison(old_document, learner, diffs=collection.changes.diff),
+        comparison=PageComparison(old_document, learner, diffs=bool(collection.changes.diff)),
     )
 
 

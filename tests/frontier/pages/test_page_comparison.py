@@ -46,7 +46,7 @@ class Pages:
             collection=collection,
             judge=Judge(collection, year=2026),
             reader=self._reader,
-            comparison=PageComparison(self._old_document, self._learner, diffs=collection.changes.diff),
+            comparison=PageComparison(self._old_document, self._learner, diffs=bool(collection.changes.diff)),
         )
 
     def lose(self, name: str) -> None:
@@ -185,6 +185,25 @@ def test_a_change_beside_noise_counts_and_its_diff_has_no_noise() -> None:
     pages.seen("/", *map(clocked, range(4)))
     assert pages.visit("/", clocked(5, "A new text.")).kind == "changed"
     assert pages.diffs[SITE + "/"] == "@@ -1 +1 @@\n-A text.\n+A new text.\n"
+
+
+@pytest.mark.parametrize(
+    ("form", "rules", "line"),
+    [
+        ("text", "", "north\t%s EUR"),
+        ("markdown", "", f"| [north]({SITE}/n) | **%s** EUR |"),
+        ("markdown", MAIN, f"| [north]({SITE}/n) | **%s** EUR |"),
+        ("markdown", LEARNING, f"| [north]({SITE}/n) | **%s** EUR |"),
+        ("html", "", '<a href="n">north</a> <b>%s</b> EUR'),
+    ],
+)
+def test_a_diff_is_written_in_the_format_that_the_policy_file_names(form: str, rules: str, line: str) -> None:
+    pages = Pages((rules or EXACT) + f"[changes]\ndiff = '{form}'")
+    table = "<table><tr><th>Lane<th>Price<tr><td><a href=n>north</a><td><b>%s</b> EUR<tr><td>south<td>9 EUR</table>"
+    pages.seen("/", page(extra=table % 12), page(extra=table % 13))
+    diff = pages.diffs[SITE + "/"] or ""
+    assert f"-{line % 12}\n+{line % 13}\n" in diff
+    assert diff.count("\n") == 5
 
 
 def test_noise_that_rests_counts_again() -> None:

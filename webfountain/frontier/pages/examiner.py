@@ -22,7 +22,7 @@ from webfountain.formats.links import LinkSource
 from webfountain.formats.media_type import content_type
 from webfountain.formats.page_hints import MAX_HINTED_TEXT, hint_of_page, hint_of_redirect
 from webfountain.frontier.pages.link_judge import LinkJudge
-from webfountain.frontier.pages.page_comparison import counted_text
+from webfountain.frontier.pages.page_comparison import counted_text, is_outdated
 from webfountain.frontier.pages.policy_switch import PageFactsReader, switched
 from webfountain.frontier.planning.schedule import page_backoff
 from webfountain.frontier.visit import NOTHING, PageContent, Visit, leased
@@ -117,12 +117,14 @@ class Examiner:
 
     def examine_at_once(self, fetched: FetchResult, prior: change_rate.Prior) -> Visit | None:
         """Return the same as `examine` if that certainly takes only milliseconds, otherwise None."""
-        if fetched.status != 200:
-            return self._unread(fetched, prior)
-        digest, record = digest_of(fetched.body), leased(fetched.fetch)
-        if record.digest == digest:
-            return None if self._unlogged(record) else self._unchanged(fetched, record, "same", prior)
+        record = leased(fetched.fetch)
         rules = self._judge.counting(record.policy)
+        must_read_copy = record.digest is not None and is_outdated(record, rules)
+        if fetched.status != 200:
+            return None if must_read_copy and fetched.status == 304 else self._unread(fetched, prior)
+        digest = digest_of(fetched.body)
+        if record.digest == digest:
+            return None if must_read_copy or self._unlogged(record) else self._unchanged(fetched, record, "same", prior)
         is_compared = rules.min_change > 0 or rules.by_lines or self._diffs or record.counted
         if record.digest is not None and is_compared:
             return None  # it must be compared with the old copy
@@ -209,8 +211,8 @@ class Examiner:
             "etag": fetched.header("etag") or record.etag,
             "last_modified": fetched.header("last-modified") or record.last_modified,
         }
-        noise = self._comparison.unchanged(record, fetched, self._judge.counting(record.policy))
-        kept = _crawled(record, fetched, kind, noise=noise, **validators, **checked)
+        made = self._comparison.unchanged(record, fetched, self._judge.counting(record.policy))
+        kept = _crawled(record, fetched, kind, **validators, **checked, **made)
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
 
     def _with_links(self, visit: Visit, document: Document) -> Visit:

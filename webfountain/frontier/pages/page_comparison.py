@@ -14,9 +14,12 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from webfountain.core.change import Comparison, verdict
 from webfountain.core.noise import differences_of, encode, without_noise
 from webfountain.core.shingles import exact_resemblance
+from webfountain.core.sketch import sketch
 from webfountain.core.text_diff import unified
 from webfountain.errors import RepositoryError
 from webfountain.formats.media_type import content_type
@@ -33,7 +36,7 @@ if TYPE_CHECKING:
     from webfountain.records import FetchResult, PageRecord
     from webfountain.repository.repository import Repository
 
-__all__ = ["ComparisonResult", "PageComparison", "comparison_of", "counted_text", "old_text"]
+__all__ = ["ComparisonResult", "PageComparison", "comparison_of", "counted_text", "is_outdated", "old_text"]
 
 logger = logging.getLogger(__name__)
 
@@ -77,7 +80,7 @@ class PageComparison:
     ) -> ComparisonResult:
         """Compare the copy of a page with a new body, whose digest differs."""
         self._learner.count_visit(fetched.fetch.site)
-        old = functools.cache(lambda: self._old_document(record, rules.reading))
+        old = functools.cache(lambda: self._copy(record, rules))
         if not rules.by_lines:
             if record.counted and old() is None:  # it was judged by rules that are no longer there
                 return ComparisonResult(self._without_copy(record, document, rules), None, b"")
@@ -92,7 +95,7 @@ class PageComparison:
         if copy is None:
             return ComparisonResult(self._without_copy(record, document, rules), None, counted, record.noise)
         if not rules.learns:
-            before, now = (rules.counted(_lines(each)) for each in (copy, document))
+            before, now = (rules.counted(each.lines) for each in (copy, document))
             return ComparisonResult(_by_lines(before, now, rules.min_change), self._diff(old, document), counted)
         return self._learned(record, fetched, copy, document, rules)._replace(counted=counted)
 
@@ -103,15 +106,31 @@ class PageComparison:
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
         places, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
-        lines = without_noise(old, differences.old, noise), without_noise(new, differences.new, noise)
-        found = _by_lines(rules.counted(lines[0]), rules.counted(lines[1]), rules.min_change)
-        diff = unified(*map("\n".join, lines)) if self._diffs else None
+        kept = without_noise(old, differences.old, noise), without_noise(new, differences.new, noise)
+        before, now = (rules.counted(unit.line for unit in units) for units in kept)
+        found = _by_lines(before, now, rules.min_change)
+        shown = ("\n".join(unit.shown or unit.line for unit in units) for units in kept)
+        diff = unified(*shown) if self._diffs else None
         return ComparisonResult(found, diff, b"", encode(places), due)
 
-    def unchanged(self, record: PageRecord, fetched: FetchResult, rules: CountingRules) -> bytes:
-        """Return the `noise` of a page whose body did not change."""
+    def unchanged(self, record: PageRecord, fetched: FetchResult, rules: CountingRules) -> dict[str, bytes]:
+        """Return new fields for the record of a page whose body did not change: `noise`, and what other rules made of
+        its copy.
+        """
         self._learner.count_visit(fetched.fetch.site)
-        return self._learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
+        noise = self._learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
+        if not is_outdated(record, rules) or (copy := self._copy(record, rules)) is None:
+            return {"noise": noise}
+        self._report_edit()
+        found = {"noise": noise, "counted": rules.stamp + _digest(counted_text(copy, rules)) if rules.by_lines else b""}
+        drawn = sketch(counted_text(copy, rules)) if record.sketch is not None else None
+        return found if drawn is None else {**found, "sketch": drawn}
+
+    def _copy(self, record: PageRecord, rules: CountingRules) -> Document | None:
+        reading = rules.reading
+        if reading.shown == "markdown":
+            reading = msgspec.structs.replace(reading, base=record.url)
+        return self._old_document(record, reading)
 
     def _by_text(
         self,
@@ -133,36 +152,40 @@ class PageComparison:
 
     def _without_copy(self, record: PageRecord, document: Document, rules: CountingRules) -> Comparison:
         """Return the verdict if the old copy cannot be read."""
-        if record.counted[:4] != rules.stamp:
-            if not self._has_reported:
-                self._has_reported = True
-                logger.info("What counts as a change was edited: digests of pages are made anew at their next visit")
+        if is_outdated(record, rules):
+            self._report_edit()
             return Comparison("minor")
         if rules.min_change <= 0:
             return Comparison("changed")
         text = counted_text(document, rules)
         return verdict("", ".", min_change=rules.min_change, text=text, old_text=lambda: None, old_sketch=record.sketch)
 
+    def _report_edit(self) -> None:
+        if not self._has_reported:
+            self._has_reported = True
+            logger.info("What counts as a change was edited: digests of pages are made anew at their next visit")
+
     def _diff(self, old: Callable[[], Document | None], document: Document) -> str | None:
         """Return the diff of the lines; None if none is kept."""
         if not self._diffs or (copy := old()) is None:
             return None
-        return unified("\n".join(_lines(copy)), "\n".join(_lines(document)))
+        return unified("\n".join(copy.shown), "\n".join(document.shown))
 
 
 def comparison_of(collection: Collection, repository: Repository | None, reader: DocumentReader) -> PageComparison:
     """Return the comparison of a crawl, with the copies of its repository."""
     learner = NoiseLearner(collection.cycle.period_s, collection.cycle.fastest_s)
-    return PageComparison(partial(old_document, repository, reader), learner, diffs=collection.changes.diff)
+    return PageComparison(partial(old_document, repository, reader), learner, diffs=bool(collection.changes.diff))
+
+
+def is_outdated(record: PageRecord, rules: CountingRules) -> bool:
+    """Return whether a page was last compared by other rules than those of now."""
+    return record.counted[:4] != rules.stamp
 
 
 def counted_text(document: Document, rules: CountingRules) -> str:
     """Return what counts in a page, noise included."""
-    return rules.counted(_lines(document)) if rules.by_lines else document.text
-
-
-def _lines(document: Document) -> list[str]:
-    return [unit.line for unit in document.units or ()]
+    return rules.counted(document.lines) if rules.by_lines else document.text
 
 
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
