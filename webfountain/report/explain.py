@@ -176,7 +176,8 @@ class KnownPage:
             return
         weights = collection.weights_of(record.policy)
         parts = " + ".join(f"{weight / sum(weights.values()):.2g} {name}" for name, weight in weights.items())
-        yield f"Its importance is {parts}, each divided by the mean of all pages."
+        made_of = f"its {next(iter(weights))}" if len(weights) == 1 else f"{parts}, each"
+        yield f"Its importance is {made_of} divided by the mean of all pages."
         published = None if folder is None or collection.ranking.every is None else EpochScores(folder)
         if published is not None and published.epoch:
             key = np.frombuffer(fingerprint(record.url), dtype=">u8").astype(np.uint64)
