@@ -6,6 +6,7 @@ classes of the style sheet, so a chart is right in dark mode and in print.
 
 from __future__ import annotations
 
+import math
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -18,8 +19,12 @@ __all__ = ["Series", "bars", "histogram", "lines", "strip"]
 
 WIDTH: Final = 720
 HEIGHT: Final = 200
-_LEFT, _RIGHT, _TOP, _BOTTOM = 52, 12, 10, 24
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 12, 12, 26
 _DAY: Final = 86400.0
+_FORMS: Final = ((300.0, "%H:%M:%S"), (_DAY, "%H:%M"), (3 * _DAY, "%d %b %H:%M"), (float("inf"), "%Y-%m-%d"))
+"""Longest span of a chart, s, and the form of its times."""
+_INTERVALS: Final = 5
+"""Maximum number of intervals between the ticks of an axis."""
 
 
 class Series(NamedTuple):
@@ -37,15 +42,15 @@ class _Plane(NamedTuple):
 
     begin: float
     end: float
-    bottom: float
-    top: float
+    ticks: Sequence[float]
+    """Values with a line across the drawing, ascending; the first and the last are its lower and upper edge."""
 
     def x(self, at: float) -> float:
         share = (at - self.begin) / max(self.end - self.begin, 1e-9)
         return round(_LEFT + share * (WIDTH - _LEFT - _RIGHT), 1)
 
     def y(self, value: float) -> float:
-        share = (value - self.bottom) / max(self.top - self.bottom, 1e-9)
+        share = (value - self.ticks[0]) / (self.ticks[-1] - self.ticks[0])
         return round(HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM), 1)
 
 
@@ -56,8 +61,8 @@ def lines(title: str, times: Sequence[float], series: Sequence[Series], *, as_pe
     ]
     if len(times) < 2 or not known:
         return Markup("")
-    bottom, top = (max(0.0, min(known) - 0.02), min(1.0, max(known) + 0.02)) if as_percent else (0.0, max(known) * 1.05)
-    plane = _Plane(times[0], times[-1], bottom, top or 1.0)
+    ticks = _ticks(max(min(known) - 0.01, 0.0), min(max(known) + 0.01, 1.0)) if as_percent else _ticks(0.0, max(known))
+    plane = _Plane(times[0], times[-1], ticks)
     parts = [_axes(plane, as_percent=as_percent)]
     for number, each in enumerate(series):
         parts += _band(plane, times, each, number)
@@ -73,7 +78,7 @@ def bars(title: str, times: Sequence[float], series: Sequence[Series], *, step: 
     totals = [sum(each.values[i] or 0 for each in series) for i in range(len(times))]
     if not times or not any(totals):
         return Markup("")
-    plane = _Plane(times[0], times[-1] + step, 0.0, max(totals) * 1.05)
+    plane = _Plane(times[0], times[-1] + step, _ticks(0.0, max(totals)))
     parts = [_axes(plane, as_percent=False)]
     width = max(round((WIDTH - _LEFT - _RIGHT) * step / (plane.end - plane.begin) * 0.86, 1), 0.6)
     for i, at in enumerate(times):
@@ -149,8 +154,7 @@ def _drawing(title: str, parts: Sequence[Markup], series: Sequence[Series]) -> M
 
 def _axes(plane: _Plane, *, as_percent: bool) -> Markup:
     parts = []
-    for share in (0.0, 0.5, 1.0):
-        value = plane.bottom + share * (plane.top - plane.bottom)
+    for value in plane.ticks:
         y = plane.y(value)
         label = f"{value:.0%}" if as_percent else _short(value)
         parts.append(
@@ -159,13 +163,7 @@ def _axes(plane: _Plane, *, as_percent: bool) -> Markup:
                 '<text class="label" x="{}" y="{}" text-anchor="end">{}</text>'
             ).format(_LEFT, WIDTH - _RIGHT, y, y, _LEFT - 6, y + 4, label)
         )
-    form = (
-        "%Y-%m-%d"
-        if plane.end - plane.begin > 3 * _DAY
-        else "%H:%M"
-        if plane.end - plane.begin < _DAY
-        else "%d %b %H:%M"
-    )
+    form = next(form for most, form in _FORMS if plane.end - plane.begin <= most)
     for share, anchor in ((0.0, "start"), (0.5, "middle"), (1.0, "end")):
         at = plane.begin + share * (plane.end - plane.begin)
         label = datetime.fromtimestamp(at, UTC).strftime(form)
@@ -177,11 +175,21 @@ def _axes(plane: _Plane, *, as_percent: bool) -> Markup:
     return Markup("").join(parts)
 
 
+def _ticks(low: float, high: float) -> list[float]:
+    """Return round values that cover a range: multiples of 1, 2 or 5 times a power of ten."""
+    high = max(high, low + 1e-3) if low else high or 1.0
+    least = (high - low) / _INTERVALS
+    power = 10.0 ** math.floor(math.log10(least))
+    step = next(power * factor for factor in (1, 2, 5, 10) if power * factor >= least * (1 - 1e-9))
+    first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
+    return [round(number * step, 12) for number in range(first, max(last, first + 1) + 1)]
+
+
 def _short(value: float) -> str:
     for length, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= length:
-            return f"{value / length:.1f}{unit}"
-    return f"{value:.0f}" if value >= 10 or value == 0 else f"{value:.1f}"
+            return f"{value / length:.3g}{unit}"
+    return f"{value:.3g}"
 
 
 def _runs(plane: _Plane, times: Sequence[float], values: Sequence[float | None]) -> list[str]:
