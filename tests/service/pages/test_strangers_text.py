@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.service.pages.strangers_text import _INVISIBLE, cut, plain, shown, web_url
+from webfountain.service.pages.strangers_text import _INVISIBLE, cut, plain, shown, web_url, with_marks
 
 
 @given(st.text(max_size=100))
@@ -42,3 +42,12 @@ def test_only_urls_of_the_web_are_linked(url: str) -> None:
 def test_urls_of_the_web_are_linked() -> None:
     for url in ("http://a.example/?q=<b>", "https://a.example:8443/x#y"):
         assert web_url(url) == url
+
+
+def test_words_are_marked_within_one_isolated_text() -> None:
+    found = with_marks("a <b>Gentle</b> un-gentle ungentle gentleman\u202e", ["gentle", "a("])
+    assert found == (
+        "<bdi>a &lt;b&gt;<mark>Gentle</mark>&lt;/b&gt; un-<mark>gentle</mark> ungentle <mark>gentle</mark>man"
+        '<span class="hidden-char">[U+202E]</span></bdi>'
+    )
+    assert with_marks("none", []) == "<bdi>none</bdi>"

@@ -18,8 +18,18 @@ if TYPE_CHECKING:
     from webfountain.api.answers import HistoryAnswer, SiteAnswer, StatusAnswer
     from webfountain.api.collection import StoredCollection
     from webfountain.history.live import LiveSnapshot
+    from webfountain.store.site_orders import SiteOrder
 
-__all__ = ["OverviewForm", "OverviewQuery", "attention", "live_figures", "overview", "set_pause", "summary_of"]
+__all__ = [
+    "OverviewForm",
+    "OverviewQuery",
+    "attention",
+    "first_sites",
+    "live_figures",
+    "overview",
+    "set_pause",
+    "summary_of",
+]
 
 _DAY: Final = 86400.0
 _SPANS: Final[dict[str, tuple[float, Literal["minute", "hour", "day"], float]]] = {
@@ -65,7 +75,9 @@ def overview(collection: StoredCollection, query: OverviewQuery) -> Mapping[str,
         "errors": _sum(each.errors for each in history).most_common(20),
         "limits": _sum(each.limits for each in history).most_common(8),
         "failing_sites": _failing(found["live"]),
-        "failed_sites": _failed(collection),
+        "failed_sites": [
+            each for each in first_sites(collection, "failed", limit=15) if each.pages.get("failed") or each.error
+        ],
         "freshness_chart": _freshness_chart(times, history),
         "fetches_chart": _fetches_chart(times, history, seconds),
         "planned_chart": _planned_chart(times, history),
@@ -84,6 +96,15 @@ def summary_of(collection: StoredCollection) -> dict[str, Any]:
         "figures": live_figures(alive),
         "attention": attention(status, live, recent),
     }
+
+
+def first_sites(collection: StoredCollection, order: SiteOrder, *, limit: int) -> list[SiteAnswer]:
+    """Return the first sites in an order: none while a store of an older version lacks the order."""
+    try:
+        found, _ = collection.sorted_sites(order, limit=limit)
+    except InputError:
+        return []
+    return found
 
 
 def live_figures(live: Sequence[LiveSnapshot]) -> dict[str, Any]:
@@ -134,15 +155,6 @@ def set_pause(collection: StoredCollection, form: OverviewForm) -> Mapping[str, 
 def _failing(live: Sequence[LiveSnapshot]) -> list[Any]:
     failing = [site for each in live for site in each.live if site.failures or site.word]
     return sorted(failing, key=lambda site: -site.failures)[:50]
-
-
-def _failed(collection: StoredCollection) -> list[SiteAnswer]:
-    """Return the sites with the most failed pages, and those that could not be reached among them."""
-    try:
-        found, _ = collection.sorted_sites("failed", limit=15)
-    except InputError:  # a store of an older version has no such order yet
-        return []
-    return [each for each in found if each.pages.get("failed") or each.error]
 
 
 def _sum(parts: Any) -> Counter[str]:

@@ -12,7 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from webfountain.report import plurals
-from webfountain.service.pages.strangers_text import plain, shown, web_url
+from webfountain.service.pages.strangers_text import plain, shown, web_url, with_marks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -63,6 +63,7 @@ def environment() -> Environment:
     found.filters |= {
         "when": when, "number": number, "percent": percent, "duration": duration, "size": size, "shown": shown,
         "plain": plain, "query": query_of, "day_time": day_time, "counted": counted, "wait_words": wait_words,
+        "with_marks": with_marks,
     }  # fmt: skip
     found.globals |= {"web_url": web_url, "now": time.time}
     return found
@@ -107,6 +108,8 @@ def duration(seconds: float | None) -> Markup:
     """Return a duration in the largest unit that fits."""
     if seconds is None:
         return _NOTHING
+    if 0 < seconds < 1:
+        return escape(f"{seconds * 1000:.0f}\u202fms")
     length, unit = next(((length, unit) for length, unit in _UNITS if abs(seconds) >= length), (1.0, "s"))
     value = seconds / length
     return escape(f"{value:.1f}\u202f{unit}" if abs(value) < 10 and length > 1 else f"{value:.0f}\u202f{unit}")

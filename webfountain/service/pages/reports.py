@@ -16,7 +16,7 @@ from webfountain.errors import InputError
 from webfountain.records import State  # noqa: TC001  (msgspec reads it)
 from webfountain.report.copy import MAX_VERSIONS
 from webfountain.service.pages.change_pages import ChangesPageQuery
-from webfountain.service.pages.overview import summary_of
+from webfountain.service.pages.overview import first_sites, summary_of
 from webfountain.service.pages.search_pages import Day, SearchPageQuery, found_pages
 from webfountain.service.pages.site_pages import is_listed
 from webfountain.store.site_orders import SiteOrder  # noqa: TC001
@@ -73,7 +73,7 @@ def report_page(collection: StoredCollection, _: NoParameters) -> Mapping[str, A
     found = summary_of(collection)
     days = collection.history("day", since=found["status"].at - 90 * 86400.0)
     tables = [(name, each.title) for name, each in TABLES.items() if not each.about]
-    return found | {"days": days[-31:], "sites": collection.sites(limit=50), "tables": tables}
+    return found | {"days": days[-31:], "sites": first_sites(collection, "pages", limit=50), "tables": tables}
 
 
 def report_part(

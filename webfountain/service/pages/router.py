@@ -74,7 +74,12 @@ class PageRouter:
                 return await answer(request)
             except Exception as error:
                 found = problem_of(error)
-            values = {"problem": found.problem, "title": found.problem.title, "collection": None}
+            name = request.match_info.get("collection")
+            values = {
+                "problem": found.problem,
+                "title": found.problem.title,
+                "collection": name if name in self._stores else None,
+            }
             response = self._rendered(request, "problem", values, status=found.problem.status)
             if found.retry_after_s is not None:
                 response.headers["Retry-After"] = str(found.retry_after_s)

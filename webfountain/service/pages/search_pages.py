@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from webfountain.errors import InputError
+from webfountain.search.search_query import words_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,14 +36,14 @@ class SearchPageQuery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 def search_page(collection: StoredCollection, query: SearchPageQuery) -> Mapping[str, Any]:
     """Return the results of a search, and how far the index is."""
-    values: dict[str, Any] = {"asked": query, "found": None, "index": collection.search.progress()}
+    values: dict[str, Any] = {"asked": query, "found": None, "index": collection.search.progress(), "words": ()}
     if not query.words.strip() or not values["index"].on:
         return values
     try:
         found = found_pages(collection, query, limit=20)
     except InputError as error:
         return values | {"problem": str(error)}
-    return values | {"found": found.items}
+    return values | {"found": found.items, "words": words_of(query.words)}
 
 
 def found_pages(collection: StoredCollection, query: SearchPageQuery, *, limit: int) -> SearchAnswer:

@@ -39,8 +39,8 @@ _ROWS: Final = 100
 _SAMPLE: Final = 1000
 """Number of pages of a site that its page summarises."""
 _INTERVALS: Final = {
-    "minute": 60.0, "10 min": 600.0, "hour": 3600.0, "6 h": 21_600.0, "day": 86_400.0, "week": 604_800.0,
-    "month": 2_678_400.0, "year": 31_622_400.0,
+    "1 min": 60.0, "10 min": 600.0, "1 h": 3600.0, "6 h": 21_600.0, "1 d": 86_400.0, "7 d": 604_800.0,
+    "31 d": 2_678_400.0, "1 year": 31_622_400.0,
 }  # fmt: skip
 """Bars of the histogram of change intervals, with their longest interval, s."""
 
@@ -176,7 +176,7 @@ def _reason(site: SiteAnswer, here: LiveSite | None, at: float) -> tuple[str, fl
     if here is not None:
         return wait_words(here.reason, here.word), here.until
     if site.error:
-        return f"not reached: {site.error}", site.next_at
+        return f"not reached ({site.error})", site.next_at
     if site.owner:
         return f"crawled by {site.owner}", None
     if site.due is None or (at and site.due > at):
@@ -188,9 +188,9 @@ def _reason(site: SiteAnswer, here: LiveSite | None, at: float) -> tuple[str, fl
 
 def _intervals(pages: list[PageAnswer], fastest_s: float) -> list[tuple[str, int]]:
     """Return the number of crawled pages for each change interval."""
-    counts = dict.fromkeys((*_INTERVALS, "more rarely"), 0)
+    counts = dict.fromkeys((*_INTERVALS, "longer"), 0)
     for page in pages:
         if page.state == "crawled":
             seconds = interval_of(page.bucket, fastest_s)
-            counts[next((name for name, limit in _INTERVALS.items() if seconds <= limit), "more rarely")] += 1
+            counts[next((name for name, limit in _INTERVALS.items() if seconds <= limit), "longer")] += 1
     return list(counts.items())

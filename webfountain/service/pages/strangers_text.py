@@ -8,12 +8,15 @@ hide.
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from markupsafe import Markup, escape
 
-__all__ = ["MAX_SHOWN", "cut", "plain", "shown", "web_url"]
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["MAX_SHOWN", "cut", "plain", "shown", "web_url", "with_marks"]
 
 MAX_SHOWN: Final = 300
 """Number of characters of a text that are shown in a line."""
@@ -39,6 +42,14 @@ def plain(text: object, most: int = MAX_SHOWN) -> str:
 def shown(text: object, most: int = MAX_SHOWN) -> Markup:
     """Return a text for a page: cut, escaped, isolated, with each invisible character marked."""
     return Markup("<bdi>{}</bdi>").format(_marked(cut(str(text), most)))
+
+
+def with_marks(text: object, words: Sequence[str]) -> Markup:
+    """Return a text as `shown`, in which the words are marked that begin with one of `words`."""
+    pattern = "|".join(map(re.escape, words)) or r"(?!)"
+    parts = re.split(rf"(\b(?:{pattern}))", cut(str(text)), flags=re.IGNORECASE)
+    body = (Markup("<mark>{}</mark>").format(_marked(part)) if i % 2 else _marked(part) for i, part in enumerate(parts))
+    return Markup("<bdi>{}</bdi>").format(Markup("").join(body))
 
 
 def web_url(url: object) -> str | None:
