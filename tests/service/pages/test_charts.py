@@ -1,4 +1,4 @@
-"""Charts: round ticks, times that can be told apart, gaps."""
+"""Charts: round ticks, labels that differ, gaps."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_shares_have_ticks_in_percent_up_to_one_hundred(values: list[float], tic
     assert set(ticks) <= set(found)
 
 
-def test_the_times_of_a_short_span_can_be_told_apart() -> None:
+def test_the_labels_of_a_short_span_differ() -> None:
     assert labels(lines("t", [0.0, 60.0], [Series("a", [1.0, 2.0])]))[-3:] == ["00:00:00", "00:00:30", "00:01:00"]
     assert labels(lines("t", [0.0, 7200.0], [Series("a", [1.0, 2.0])]))[-3:] == ["00:00", "01:00", "02:00"]
 
