@@ -27,8 +27,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PATIENT = """
 import sys
 from webfountain import cli
-from webfountain.commands import ant_processes
-ant_processes.ANTS_S = 120.0
+from webfountain.commands import ants
+ants.ANTS_S = 120.0
 sys.exit(cli.main())
 """
 """The command line, whose ants may take minutes to end: on a busy machine they need more than its nine seconds."""

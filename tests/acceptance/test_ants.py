@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 
 from tests.acceptance.crawls import PATIENT, ROOT, policy
-from webfountain.commands.ant_processes import AntProcesses
+from webfountain.commands.ants import AntProcesses
 from webfountain.frontier.cluster.ant_notes import AntNote, ants_of
 from webfountain.lab.demo.process import DemoServer, overlaps
 from webfountain.repository.repository import Pages

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import logging
 import os
+import signal
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
@@ -13,11 +16,9 @@ import click
 import msgspec
 
 from webfountain.commands import options, printing
-from webfountain.commands.ant_processes import PARENT, follow_parent
-from webfountain.commands.ants import run_ants, shared_url, write_whole
-from webfountain.commands.early_signals import exit_on_signals
+from webfountain.commands.ants import PARENT, follow_parent, run_ants, shared_url, write_whole
 from webfountain.commands.file_owners import require_writable_folder
-from webfountain.commands.serve_child import AUTO, service_beside
+from webfountain.commands.serve import AUTO, service_beside
 from webfountain.commands.time_limit import call_within
 from webfountain.config import FountainConfig
 from webfountain.errors import InputError, WebfountainError
@@ -27,15 +28,32 @@ from webfountain.report.troubles import Troubles, troubles_of
 from webfountain.scratch import Scratch
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
+    from types import FrameType
 
     from scrapy.crawler import Crawler
     from scrapy.settings import Settings
 
-__all__ = ["CrawlEnd", "crawl", "run"]
+__all__ = ["CrawlEnd", "crawl", "exit_on_signals", "run"]
 
 _TROUBLES_S: Final = 1.5
 """Seconds after a signal in which the store may still report seeds and sites without a page."""
+
+
+@contextlib.contextmanager
+def exit_on_signals() -> Iterator[None]:
+    """Raise SystemExit(0) in the block on SIGINT or SIGTERM, until another handler is installed for that signal."""
+    before = {number: signal.signal(number, _exit) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            if signal.getsignal(number) is _exit:
+                signal.signal(number, handler)
+
+
+def _exit(_: int, __: FrameType | None) -> None:
+    sys.exit(0)
 
 
 class CrawlEnd(NamedTuple):

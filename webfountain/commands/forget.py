@@ -9,7 +9,7 @@ import click
 
 from webfountain.clock import SystemClock
 from webfountain.commands import options, printing
-from webfountain.commands.left_notes import gone_soon, inbox_of, leave
+from webfountain.commands.notes import gone_soon, inbox_of, leave
 from webfountain.errors import InputError, StoreHeld
 from webfountain.frontier.inbox.inboxes import Inbox
 from webfountain.frontier.inbox.notes import DeliveryResult, ForgetNote

@@ -1,22 +1,40 @@
-"""The command `serve`: collections over HTTP, for programs and people."""
+"""The commands that serve collections: `serve` to programs or people, `mcp` to language models.
+
+`crawl --serve` starts the service as a child process that ends with the crawl. The crawl does not depend on it: if it
+cannot be started or dies, a line says so and the crawl continues.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
-from typing import TYPE_CHECKING, Any
+import queue
+import subprocess
+import sys
+import threading
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
 
 from webfountain.commands import options
-from webfountain.commands.index_child import index_beside
-from webfountain.service.settings import DEFAULT_ADDRESS, ServeSettings, read_settings, store_entry
+from webfountain.commands.search import index_beside
+from webfountain.errors import InputError
+from webfountain.service.roles import read_tokens
+from webfountain.service.settings import DEFAULT_ADDRESS, ServeSettings, address_of, read_settings, store_entry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["serve"]
+__all__ = ["AUTO", "mcp", "serve", "service_beside"]
+
+AUTO: Final = "auto"
+"""The default address; if its port is taken, a free one is used."""
+_START_S: Final = 60.0
+"""Longest time that the crawl waits until the service reports its address, seconds."""
+_END_S: Final = 3.0
+_PREFIX: Final = "webfountain serves at "
 
 
 @click.command(epilog="Example: webfountain serve --store rocksdb://news --listen 127.0.0.1:9411")
@@ -75,3 +93,96 @@ def _settings(
 def _print_addresses(addresses: list[str]) -> None:
     for address in addresses:
         print(f"webfountain serves at {address}", flush=True)
+
+
+@contextlib.contextmanager
+def service_beside(store: str, repository: str | None, address: str | None) -> Iterator[None]:
+    """Serve a store at an address while the block runs, and print the address on standard error. None: do nothing."""
+    process = None
+    if address is not None:
+        from webfountain.service.settings import DEFAULT_ADDRESS  # noqa: PLC0415  only where it is asked for
+
+        tried = [DEFAULT_ADDRESS, "127.0.0.1:0"] if address == AUTO else [address]
+        process = next(filter(None, (_started(store, repository, each) for each in tried)), None)
+        if process is None:
+            print("webfountain: the service cannot be started; the crawl continues without it", file=sys.stderr)
+    try:
+        yield
+    finally:
+        if process is not None:
+            _end(process)
+
+
+def _started(store: str, repository: str | None, address: str) -> subprocess.Popen[str] | None:
+    """Start the service and print its address. Return None if it does not start."""
+    command = [sys.executable, "-m", "webfountain", "serve", "--until-stdin-closes", "--store", store]
+    command += ["--listen", address, *([] if repository is None else ["--repository", repository])]
+    # A session of its own: Ctrl-C is meant for the crawl, which ends the service by closing its input.
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    line = _first_line(process.stdout)
+    if line.startswith(_PREFIX):
+        print(line.strip(), file=sys.stderr, flush=True)
+        return process
+    _end(process)
+    return None
+
+
+def _first_line(output: IO[str]) -> str:
+    """Read the first line, or return "" if none arrives in time."""
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=lambda: lines.put(output.readline()), daemon=True).start()
+    try:
+        return lines.get(timeout=_START_S)
+    except queue.Empty:
+        return ""
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+@click.command(epilog="Example: webfountain mcp --store rocksdb://news")
+@options.store
+@options.repository
+@click.option("--listen", metavar="ADDRESS", help="Serve over HTTP at HOST:PORT/mcp instead of standard input.")
+@click.option("--tokens", metavar="FILE", help="Tokens with roles, one a line, as for `serve`; a file of mode 0600.")
+@click.option("--host", "hosts", metavar="NAME", multiple=True, help="A host name that clients may use; repeatable.")
+@click.option("--operate", is_flag=True, help="Allow a client on standard input to fetch URLs.")
+def mcp(
+    store: str, repository: str | None, *, listen: str | None, tokens: str | None, hosts: Sequence[str], operate: bool
+) -> None:
+    """Serve a collection to language models by the Model Context Protocol: search, read, changes, freshness, explain.
+
+    It needs the extra webfountain[mcp]. Over HTTP, tokens give roles; texts of pages are marked as data.
+    """
+    try:
+        from webfountain.service.mcp_server import serve_http, serve_stdio  # noqa: PLC0415  an extra
+    except ImportError:
+        raise InputError("mcp: its packages are missing (pip install 'webfountain[mcp]')") from None
+    from webfountain.service.served_store import ServedStore  # noqa: PLC0415  aiohttp, 0.3 s
+
+    if listen is not None and address_of(listen).path:
+        raise InputError(f"--listen {listen!r}: is not an address (allowed: HOST:PORT)")
+    known = {} if tokens is None else read_tokens(tokens)
+    if listen is not None and not address_of(listen).is_local and not known:
+        raise InputError(f"--listen {listen!r}: other machines reach it, so tokens are required (--tokens FILE)")
+    served = ServedStore(store_entry(store, repository=repository))
+    try:
+        if listen is None:
+            asyncio.run(serve_stdio(served, may_operate=operate))
+        else:
+            asyncio.run(serve_http(served, listen, known, hosts, read_only=False))
+    finally:
+        served.close()

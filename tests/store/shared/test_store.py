@@ -17,9 +17,8 @@ from tests.servers.valkey import SERVERS, cluster, single
 from tests.store.stores import ALWAYS, active, crawled, lease, link, outcome, server_url
 from webfountain.cli import command_of
 from webfountain.clock import ManualClock
-from webfountain.commands import changes, left_notes, texts
+from webfountain.commands import changes, texts
 from webfountain.commands import pages as commands_pages
-from webfountain.commands import sites as commands_sites
 from webfountain.commands import status as commands_status
 from webfountain.errors import CursorLost, InputError, StoreBound, StoreError, StoreVersion
 from webfountain.frontier.cluster.ant_notes import AntNote
@@ -459,7 +458,7 @@ def test_status_sites_pages_and_changes_read_a_store_on_a_server(tmp_path: Path)
     assert status["crawling"]
     assert [(ant["name"], ant["sites"]) for ant in status["ants"]] == [("a", 3), ("b", 0)]
     assert "ants    2 running with 3, 0 sites; 2 requests in flight; 1 idle" in said(commands_status.status)
-    assert len(json.loads(said(commands_sites.sites, "--json"))) == 40
+    assert len(json.loads(said(commands_pages.sites, "--json"))) == 40
     assert len(said(commands_pages.pages, "--jsonl").splitlines()) == 80
     lines = said(changes.changes, "--jsonl").splitlines()
     assert len(lines) == 40
@@ -498,7 +497,7 @@ def dying(*_: object) -> None:
 def test_notes_to_a_crawl_lie_on_the_server_and_go_to_one_process_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(left_notes, "_TAKES_AT_MOST_S", 0.1)  # nobody takes them here
+    monkeypatch.setattr("webfountain.commands.notes._TAKES_AT_MOST_S", 0.1)  # nobody takes them here
     url = f"{server_url()}?prefix={tmp_path.name}&shards=4"
     store, other = opened(url), opened(url)
     store.queues.discover(links_of(SITES[:2], 2), at=1.0)

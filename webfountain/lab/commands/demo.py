@@ -11,7 +11,7 @@ import click
 
 from webfountain.commands import options, printing
 from webfountain.commands.crawl import run
-from webfountain.commands.serve_child import AUTO, service_beside
+from webfountain.commands.serve import AUTO, service_beside
 from webfountain.errors import InputError, WebfountainError
 from webfountain.policy.collection_file import read_collection
 from webfountain.policy.examples import example
