@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.frontier.scenarios import Scenario, crawl, edit, held, rules_of, standings
-from webfountain.policy.effect import policy_effect
 from webfountain.policy.judge import Judge, judge_again
 from webfountain.policy.lineage import Lineage
 from webfountain.policy.url_rules import REASONS
+from webfountain.report.policy_check import policy_effect
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from webfountain.policy.collection import Collection
-    from webfountain.policy.effect import PolicyEffect
     from webfountain.records import PageRecord
+    from webfountain.report.policy_check import PolicyEffect
     from webfountain.store.contract import FrontierStore
 
 TREE = {"a/": "a/1 b/", "a/1": "a/2", "a/2": "end", "b/": "b/1", "b/1": "end"}

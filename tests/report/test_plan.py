@@ -1,4 +1,4 @@
-"""The plan in force, told as data and in words, with what happened in its periods; without a budget, a measured one."""
+"""The plan in force as data and in words; without a budget, a measured one; what a goal of freshness costs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,21 @@ from tests.frontier.drive import Drive, collection_of
 from tests.store.stores import Queue, active
 from tests.store.stores import lease as lease_of
 from webfountain.core.forecast import Outlook
+from webfountain.core.goals import Goal
 from webfountain.core.phases import Phases
-from webfountain.errors import StoreVersion
+from webfountain.errors import InputError, StoreVersion
 from webfountain.frontier.planning.plan import Forecast, Plan, encode_plan, pack_phases
 from webfountain.policy.edits import CollectionInForce
 from webfountain.records import Link, Outcome
-from webfountain.report.plan import has_budget, measured_plan, plan_in_force, plan_words
+from webfountain.report.plan import (
+    goal_document,
+    goal_of,
+    goal_words,
+    has_budget,
+    measured_plan,
+    plan_in_force,
+    plan_words,
+)
 from webfountain.store.contract import COLLECTION, PLAN
 from webfountain.store.memory.store import MemoryStore
 from webfountain.urls import fingerprint, site_of
@@ -27,7 +36,6 @@ if TYPE_CHECKING:
 
 PERIOD_S = 10.0
 START = 1000.0
-
 HOME = "http://home.example"
 DAY = 86_400.0
 BUDGET = 'strategy = "fountain"\ncapacity_pages_per_period = 9\n'
@@ -158,3 +166,30 @@ def test_too_few_copies_give_none() -> None:
     driven = Drive(collection_of([f"{HOME}/1"]), web)
     driven.run(seconds=60)
     assert measured_plan(driven.store, at=driven.clock.now()) is None
+
+
+def test_a_goal_is_read_and_another_text_is_an_error() -> None:
+    assert goal_of("obsolete=2%") == Goal(0.02)
+    assert goal_of("older=7d:5%") == Goal(0.05, 7 * DAY)
+    for text in ("obsolete=0%", "obsolete=2", "older=5%", "older=7x:5%", "fresh=2%", "obsolete=1.2.3%"):
+        with pytest.raises(InputError, match="--goal"):
+            goal_of(text)
+
+
+def test_a_goal_that_is_nearly_held_costs_about_the_present_fetches(drive: Drive) -> None:
+    at = drive.clock.now()
+    now = goal_document(drive.store, Goal(0.5), at=at)
+    assert now is not None
+    held = goal_document(drive.store, Goal(now["share_now"]), at=at)
+    assert held is not None
+    assert held["fetches"] <= held["fetches_now"] * 1.01
+    harder = goal_document(drive.store, Goal(now["share_now"] / 2), at=at)
+    assert harder is not None
+    assert harder["fetches"] > held["fetches"] > harder["fetches"] / 4
+    assert harder["less_fetches"] == pytest.approx(0.9 * harder["fetches"])
+    assert "would leave" in goal_words(harder)
+    msgspec.json.encode(harder)
+
+
+def test_without_measurements_there_is_no_answer() -> None:
+    assert goal_document(Drive(collection_of([f"{HOME}/"]), web).store, Goal(0.1), at=DAY) is None

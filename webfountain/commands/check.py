@@ -23,8 +23,7 @@ from webfountain.store.shared_contract import has_ants
 from webfountain.terminal_text import shown
 
 if TYPE_CHECKING:
-    from webfountain.report.derived import DerivedFiles, DerivedReport
-    from webfountain.report.wholeness import Wholeness
+    from webfountain.report.wholeness import DerivedFiles, DerivedReport, Wholeness
 
 __all__ = ["check"]
 
@@ -116,7 +115,7 @@ def _keep(store: str, result: CheckResult) -> None:
 def _derived_files(store: str, repository: str | None) -> DerivedFiles:
     """Return where a crawl's derived files are: beside the store, or beside the given copies."""
     from webfountain.report import explain as explaining  # noqa: PLC0415  numpy, 0.1 s
-    from webfountain.report.derived import DerivedFiles  # noqa: PLC0415
+    from webfountain.report.wholeness import DerivedFiles  # noqa: PLC0415
 
     copies = None if repository is None and is_shared(store) else repository_folder(store, repository)
     home = folder_of(store) or copies or Path()

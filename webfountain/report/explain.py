@@ -26,8 +26,17 @@ from webfountain.policy.rules import spell_rule
 from webfountain.public_addresses import is_private_host
 from webfountain.ranking.scores import NOFOLLOW, REDIRECT, EpochScores
 from webfountain.ranking.topic_words import words_of
-from webfountain.report.explanation import Explanation, Robots, UrlFacts, UrlVerdict, robots_words, verdict_words
-from webfountain.report.page_path import PagePaths, path_words, seed_place
+from webfountain.report.explanation import (
+    Explanation,
+    PagePaths,
+    Robots,
+    UrlFacts,
+    UrlVerdict,
+    path_words,
+    robots_words,
+    seed_place,
+    verdict_words,
+)
 from webfountain.report.plurals import counted, spell_span
 from webfountain.report.troubles import site_error
 from webfountain.store.contract import COLLECTION, PLAN, PRICE

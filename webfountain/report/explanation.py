@@ -1,18 +1,24 @@
 """The explanation of one URL, as data, with the facts and the sentences of which it is made.
 
-The facts are the present verdicts of the judge, the site of the URL and the site's robots.txt. They are read from a
-store, also beside the crawl that writes it, and nothing is changed.
+The facts are the present verdicts of the judge, the site of the URL, the site's robots.txt, and the path by which the
+page was discovered, from its seed over links and redirects. They are read from a store, also beside the crawl that
+writes it, and nothing is changed. Each hop of the path shows what the page's record contains (`policy.provenance`): the
+link that led to it, the cause of its policy, the rule, and the time. Records of older stores lack these; they are shown
+as not recorded. The judge is called only for the policy that the link would give today.
 """
 
 from __future__ import annotations
 
+import itertools
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
 from webfountain.formats.robots import RobotsRules, deciding_line
 from webfountain.policy.judge import Judge, Origin
+from webfountain.policy.lineage import parent_of
+from webfountain.policy.provenance import Provenance, numbered
 from webfountain.policy.scope import kept_forms
 from webfountain.urls import site_of
 
@@ -21,10 +27,185 @@ if TYPE_CHECKING:
 
     from webfountain.policy.collection import Collection
     from webfountain.policy.url_rules import Reason
-    from webfountain.report.page_path import Hop
+    from webfountain.records import PageRecord
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["Explanation", "Robots", "Rule", "UrlFacts", "UrlVerdict", "robots_words", "rule_behind", "verdict_words"]
+__all__ = [
+    "Explanation",
+    "Hop",
+    "PagePaths",
+    "Robots",
+    "Rule",
+    "UrlFacts",
+    "UrlVerdict",
+    "path_words",
+    "robots_words",
+    "rule_behind",
+    "seed_place",
+    "verdict_words",
+]
+
+_MOST_HOPS: Final = 10_000
+"""Longest path; `collection.limits.depth` allows no more."""
+
+
+class Hop(msgspec.Struct, frozen=True):
+    """A page on the path from the seed.
+
+    `by` is seed, link, redirect, sitemap, now (given to `now`), former-seed (no longer in the file), or unrecorded.
+    `found` is the time of its discovery, UTC seconds. `inherited` is the policy by today's rules, from its seed's line
+    or its link. `cause` is the cause of its present policy (`policy.provenance.Cause`), `rule` the key of the rule
+    behind that, if the policy file has it, `at` the time, UTC seconds. `because` is that in words, if there is more to
+    say than the link shows.
+    """
+
+    url: str
+    by: str
+    depth: int
+    policy: str
+    trust: float
+    inherited: str
+    because: str | None = None
+    cause: str | None = None
+    rule: str | None = None
+    at: float | None = None
+    found: float | None = None
+
+
+class PagePaths:
+    """Finds the paths of pages in a store, by the rules of a collection."""
+
+    def __init__(self, store: FrontierStore, collection: Collection, judge: Judge) -> None:
+        self._store = store
+        self._collection = collection
+        self._judge = judge
+        tables = collection.tables
+        self._switches = {number: f"switch[{place}]" for number, place in numbered(tables.switch).items()}
+        self._rules = {number: f"rule[{place}]" for number, place in numbered(tables.rule).items()}
+
+    def path(self, record: PageRecord) -> tuple[Hop, ...]:
+        """Return the hops from the seed to a page."""
+        chain = [record, *self._parents(record)]
+        chain.reverse()
+        hops = [self._first_hop(chain[0])]
+        hops += [self._hop(child, parent) for parent, child in itertools.pairwise(chain)]
+        return tuple(hops)
+
+    def _parents(self, record: PageRecord) -> Iterator[PageRecord]:
+        met = {record.url}
+        while (name := parent_of(record)) is not None and len(met) < _MOST_HOPS:
+            parent = self._store.pages.get(*name)
+            if parent is None or parent.url in met:
+                return  # removed since, or pages that took each other over
+            met.add(parent.url)
+            yield parent
+            record = parent
+
+    def _first_hop(self, record: PageRecord) -> Hop:
+        """Return the hop where a path begins."""
+        judge, recorded = self._judge, Provenance.decode(record.provenance)
+        named = seed_place(self._collection, record.url)
+        by = "former-seed" if recorded.arrival == "seed" else str(recorded.arrival)
+        if named is not None and not record.depth:
+            return self._recorded(record, recorded, "seed", named[1])
+        if by == "sitemap":
+            origin = judge.sitemap(site_of(record.url), depth=record.depth)
+            return self._recorded(record, recorded, by, judge.inherited(record.url, origin).policy)
+        return self._recorded(record, recorded, by, record.policy)
+
+    def _hop(self, record: PageRecord, parent: PageRecord) -> Hop:
+        recorded = Provenance.decode(record.provenance)
+        kind: Literal["redirect", "link"] = "redirect" if recorded.arrival == "redirect" else "link"
+        before = Provenance.decode(parent.provenance)
+        origin = Origin(kind, record.depth, parent.policy, parent.trust, parent.url, links=recorded.links)
+        inherited = self._judge.inherited(record.url, origin).policy
+        hop = self._recorded(record, recorded, recorded.arrival, inherited)
+        was_earlier = before.cause == "switch" and before.at is not None and record.first_seen < before.at
+        if recorded.cause == "found" and was_earlier and hop.because is not None:
+            words = f"it was found before the page that links to it was switched to {parent.policy!r}"
+            hop = msgspec.structs.replace(hop, because=words)
+        return hop
+
+    def _recorded(self, record: PageRecord, recorded: Provenance, by: str, inherited: str) -> Hop:
+        is_recorded = recorded.arrival != "unrecorded" or recorded.cause != "found"
+        at = (record.first_seen if recorded.at is None else float(recorded.at)) if is_recorded else None
+        names = self._switches if recorded.cause == "switch" else self._rules
+        return Hop(
+            record.url,
+            by,
+            record.depth,
+            record.policy,
+            record.trust,
+            inherited,
+            because=self._because(record, recorded, inherited) if is_recorded else self._guess(record, inherited),
+            cause=recorded.cause if is_recorded else None,
+            rule=names.get(recorded.rule),
+            at=at,
+            found=at if recorded.cause == "conflict" else record.first_seen,
+        )
+
+    def _because(self, record: PageRecord, recorded: Provenance, inherited: str) -> str | None:
+        """Return the cause of a page's policy and trust in words, or None if it is simply the link or the seed's
+        line.
+        """
+        when = "" if recorded.at is None else f", {_spell(recorded.at)}"
+        match recorded.cause:
+            case "switch":
+                rule = self._switches.get(recorded.rule, "a switch that the policy file no longer has")
+                return f"switched from {inherited!r} by {rule}{when}"
+            case "rule":
+                return f"{self._rules.get(recorded.rule, 'a rule that the policy file no longer has')} gives it{when}"
+            case "conflict":
+                rule = self._collection.conflict
+                how = "the conflict.rule at that time" if rule == "first" else f"conflict.rule = {rule!r}"
+                return f"this link counts more than earlier ones ({how}){when}"
+            case "followed":
+                return f"the page that led to it was switched{when}"
+            case "edit":
+                return f"by an edit of the policy file{when}"
+        return None if record.policy == inherited else "found under another version of the policy file"
+
+    def _guess(self, record: PageRecord, inherited: str) -> str | None:
+        """Return a hop to a page for which the store recorded nothing."""
+        if record.policy == inherited:
+            return None
+        rules = [f"switch[{n}]" for n, rule in enumerate(self._collection.tables.switch) if rule.to == record.policy]
+        maybe = f"perhaps {' or '.join(rules)}" if record.state != "never-crawled" and rules else "the cause is unknown"
+        return f"{maybe}; it was not recorded"
+
+
+def seed_place(collection: Collection, url: str) -> tuple[str, str] | None:
+    """Return where a canonical URL is named as a seed, and with which policy; None: nowhere."""
+    inline = len(collection.tables.collection.seeds)
+    for number, (seed, policy) in enumerate(collection.seeds_with_policies()):
+        if seed == url:
+            place = f"collection.seeds[{number}]" if number < inline else str(collection.seeds_file)
+            return place, policy
+    return None
+
+
+def path_words(path: tuple[Hop, ...]) -> Iterator[str]:
+    """Return sentences about how a page was discovered."""
+    first = path[0]
+    begin = {
+        "seed": "is a seed",
+        "former-seed": "was a seed, which the policy file does not name any more",
+        "sitemap": "was named by a sitemap",
+        "now": "was requested by `now`",
+        "unrecorded": "was found in a way that was not recorded",
+    }
+    yield f"{first.url} {begin.get(first.by, 'was linked by a page that is not known any more')}."
+    verbs = {"redirect": "It redirects to", "link": "It links", "unrecorded": "It links, or redirects to,"}
+    for hop in path:
+        if hop is not first:
+            when = "" if hop.found is None else f" (found {_spell(hop.found)})"
+            yield f"{verbs.get(hop.by, 'It links')} {hop.url}{when}."
+        if hop.because is not None:
+            yield f"That is under {hop.policy!r} with trust {hop.trust:.3g}: {hop.because}."
+
+
+def _spell(at: float) -> str:
+    return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
 
 
 class Rule(msgspec.Struct, frozen=True):

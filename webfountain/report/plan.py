@@ -1,20 +1,23 @@
-"""A plan as plain data: decision, prediction, and results so far.
+"""A plan as plain data: decision, prediction, results so far, and the cost of a goal.
 
 The present plan is read from a store, which a crawl may be writing. The controller makes it; this module judges
 nothing. Without `cycle.capacity_pages_per_period`, a crawl fetches as fast as politeness allows and follows no plan.
 Then `measured_plan` makes one on demand from the census of the store, for the measured rate of fetches, with the
-function that makes a crawl's own plans. It is only shown: it is not stored, and no crawl follows it.
+function that makes a crawl's own plans. It is only shown: it is not stored, and no crawl follows it. So is the cost of
+a goal of freshness (`plan show --goal`): fetches per period, beside those of now, and what a little less would save.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import re
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 
 from webfountain.core.forecast import published
-from webfountain.errors import NotConverged, WebfountainError
+from webfountain.errors import InputError, NotConverged, WebfountainError
 from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.units import PositiveDuration, spell_duration
 from webfountain.report.plurals import counted
 from webfountain.store.contract import COLLECTION, FORECAST, PLAN
 
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
 
     from webfountain.core.census import Census
     from webfountain.core.forecast import Outlook
+    from webfountain.core.goals import Goal
     from webfountain.frontier.planning.plan import Plan
     from webfountain.policy.tables import CycleTable
     from webfountain.records import CensusRow
@@ -30,6 +34,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MeasuredCensus",
+    "goal_document",
+    "goal_of",
+    "goal_words",
     "has_budget",
     "measured_census",
     "measured_plan",
@@ -37,6 +44,11 @@ __all__ = [
     "plan_in_force",
     "plan_words",
 ]
+
+_GOAL: Final = re.compile(r"(?:obsolete=|older=(?P<age>[^:]+):)(?P<share>[0-9.]+)%", re.ASCII)
+CYCLES: Final = 6
+"""Number of the last cycles whose found share corrects the model."""
+LEAST_SHARE: Final = 1e-4
 
 
 class MeasuredCensus(NamedTuple):
@@ -218,3 +230,74 @@ def _measured(rows: list[CensusRow], period_s: float, at: float) -> int:
         return 0
     passed = max(at / period_s - begun, 1.0)
     return max(round(sum(row.fetches for row in rows) / passed), 1)
+
+
+def goal_of(text: str) -> Goal:
+    """Read "obsolete=2%" or "older=7d:5%": at most 5 % of the copies may have been out of date for more than 7 days.
+
+    Raises InputError if it is neither.
+    """
+    from webfountain.core.goals import Goal  # noqa: PLC0415  numpy, 0.1 s
+
+    found = _GOAL.fullmatch(text.strip())
+    wrong = InputError(f"--goal: {text!r} is neither like obsolete=2% nor like older=7d:5%, from 0 to 100 %")
+    if found is None:
+        raise wrong
+    try:
+        share = float(found["share"]) / 100.0
+        age_s = 0.0 if found["age"] is None else PositiveDuration.parse(found["age"])
+    except ValueError as error:
+        raise wrong from error
+    if not 0.0 < share < 1.0:
+        raise wrong
+    return Goal(share, age_s)
+
+
+def goal_document(store: FrontierStore, goal: Goal, *, at: float) -> dict[str, Any] | None:
+    """Return the cost of a goal, or None if too little was measured.
+
+    `correction` is the share that the last cycles found over that of independent pages at the present rate.
+    """
+    from webfountain.core.census import change_rates  # noqa: PLC0415  numpy, 0.1 s
+    from webfountain.core.goals import PageClasses, cost_of, share_at  # noqa: PLC0415
+
+    measured = measured_census(store, at=at)
+    if measured is None:
+        return None
+    pages = PageClasses(measured.census.pages, change_rates(measured.census, measured.cycle.fastest_s))
+    period = measured.cycle.period_s
+    rate = measured.recrawls / period
+    by_model = max(share_at(0.0, pages, rate), LEAST_SHARE)
+    kept = published(store.board.value(FORECAST))
+    cycles = [] if kept is None else [cycle.found for cycle in kept.forecast.cycles[-CYCLES:]]
+    correction = max(sum(cycles) / len(cycles), LEAST_SHARE) / by_model if cycles else 1.0
+    cost = cost_of(goal, pages, correction=correction)
+    return {
+        "goal": goal.share,
+        "age_s": goal.age_s,
+        "pages": float(pages.count.sum()),
+        "period_s": period,
+        "fetches_now": measured.recrawls,
+        "share_now": min(correction * share_at(goal.age_s, pages, rate), 1.0),
+        "correction": correction,
+        "cycles": len(cycles),
+        "fetches": None if cost is None else cost.fetches_per_s * period,
+        "less_fetches": None if cost is None else cost.less_fetches_per_s * period,
+        "less_share": None if cost is None else min(cost.less_share, 1.0),
+    }
+
+
+def goal_words(found: dict[str, Any]) -> str:
+    """Return the cost of a goal in words."""
+    age = spell_duration(found["age_s"])
+    what = "are obsolete" if not found["age_s"] else f"have been out of date for more than {age}"
+    now = (
+        f"at {found['fetches_now']:,} fetches a period {found['share_now']:.2%} of {found['pages']:,.0f} copies {what}"
+    )
+    basis = "by independent pages" if not found["cycles"] else f"corrected by {counted(found['cycles'], 'cycle')}"
+    if found["fetches"] is None:
+        return f"{now} ({basis}); no number of fetches reaches {found['goal']:.2%}"
+    return (
+        f"{now} ({basis}); {found['goal']:.2%} takes {found['fetches']:,.0f} a period; "
+        f"{found['less_fetches']:,.0f} would leave {found['less_share']:.2%}"
+    )

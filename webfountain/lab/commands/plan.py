@@ -119,7 +119,7 @@ def show(store: str, goal: str | None, as_json: bool) -> None:
 
 
 def _show_goal(store: str, goal: str, *, as_json: bool) -> None:
-    from webfountain.report.goal import goal_document, goal_of, goal_words  # noqa: PLC0415  numpy, 0.1 s
+    from webfountain.report.plan import goal_document, goal_of, goal_words  # noqa: PLC0415  numpy, 0.1 s
 
     wanted = goal_of(goal)
     with reading(store) as opened:

@@ -14,8 +14,7 @@ from webfountain.urls import fingerprint, site_of
 if TYPE_CHECKING:
     from tests.frontier.drive import Drive
     from webfountain.policy.collection import Collection
-    from webfountain.report.explanation import Explanation
-    from webfountain.report.page_path import Hop
+    from webfountain.report.explanation import Explanation, Hop
 
 TWO = "[policies.one]\ntrust = 0.25\n[policies.two]\ntrust = 0.75\n"
 SPAM = "[[switch]]\nwhen = { text = 'casino' }\nto = 'distrust'\n"
