@@ -12,7 +12,7 @@ from tests.frontier.drive import collection_of
 from webfountain import cli
 from webfountain.commands import options, printing
 from webfountain.errors import InputError
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.store.contract import COLLECTION
 from webfountain.store.opening import open_store
 from webfountain.terminal_text import escaped

@@ -8,7 +8,7 @@ import pytest
 
 from webfountain.api.policy_file import BEFORE, PolicyFileEditor
 from webfountain.errors import InputError, PolicyError
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 
 if TYPE_CHECKING:
     from pathlib import Path

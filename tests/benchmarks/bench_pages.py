@@ -30,7 +30,7 @@ from webfountain.history.archive import Archive
 from webfountain.history.live import LiveSite, LiveSnapshot
 from webfountain.history.publishing import FilePlace
 from webfountain.history.sample import HistorySample
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.records import Link
 from webfountain.report.store_reading import reading
 from webfountain.search.search_index import IndexedText, SearchIndex

@@ -46,7 +46,7 @@ from webfountain.frontier.planning.planner import Controller
 from webfountain.frontier.planning.urgency_pace import UrgencyPace
 from webfountain.frontier.planning.urgent_pages import UrgentPages, urgent_pages_of
 from webfountain.frontier.visit import Visit
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.records import STATES, Fetch, FetchResult, Link, Outcome, PageRecord, SiteLease, SiteRecord, SiteState
 from webfountain.store.answers import ParkRequest, Refill
 from webfountain.store.contract import COLLECTION, PLAN

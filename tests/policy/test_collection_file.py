@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+import os
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -12,14 +13,21 @@ from hypothesis import strategies as st
 from tests.policy.collections import FILE, collection_of
 from webfountain.errors import PolicyError
 from webfountain.policy.collection import describe
-from webfountain.policy.collection_file import parse_collection, read_collection
+from webfountain.policy.collection_file import PolicyPoll, parse_collection, read_collection
+from webfountain.policy.judge import Judge
+from webfountain.policy.switches import PageFacts
 from webfountain.policy.tables import SignalsTable, TopicTable
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 PUBLIC = '[politeness]\nuser_agent = "bot/1 (+https://example.org/)"\n'
 SEEDS = 'name = "test"\nseeds = ["https://a.example/"]\n'
+POLICIES = Path(__file__).resolve().parents[2] / "policies"
+FILES = sorted(POLICIES.glob("*.toml"))
+HEAD = """[collection]
+name = "NAME"
+seeds_file = "seeds.txt"
+[politeness]
+user_agent = "bot/1 (+https://example.org/bot)"
+"""
 
 
 def refusal(tables: str, *, collection: str = SEEDS, head: str = PUBLIC) -> str:
@@ -334,6 +342,8 @@ VALUES = st.recursive(
     lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.sampled_from(["url", "depth", "x"]), inner),
     max_leaves=4,
 )
+
+
 KEYS = st.sampled_from(
     ["collection.seeds", "collection.limits", "politeness.min_delay", "politeness.accept", "policies", "network"]
 ) | st.sampled_from(
@@ -378,3 +388,169 @@ def test_a_file_that_begins_with_a_byte_order_mark_is_read(tmp_path: Path) -> No
     path.write_bytes(b"\xef\xbb\xbf" + b'[collection]\r\nname = "x"\r\nseeds = ["http://127.0.0.1/"]\r\n')
     path.write_bytes(path.read_bytes() + b"[network]\r\nallow_private = true\r\n")
     assert read_collection(path).name == "x"
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_every_example_is_a_valid_collection_named_like_its_file(path: Path) -> None:
+    collection = read_collection(path)
+    assert collection.name == path.stem
+    assert describe(collection)["collection"]["seeds"] == len(list(collection.seeds())) > 0
+
+
+def test_there_is_one_example_per_use() -> None:
+    assert {path.stem for path in FILES} >= {
+        "archive", "demo", "docs-site", "fixed-size", "monitor", "news", "topical", "trusted-seeds",
+    }  # fmt: skip
+
+
+def test_the_demonstration_needs_no_contact_because_it_never_leaves_the_machine() -> None:
+    collection = read_collection(POLICIES / "demo.toml")
+    assert collection.network.allow_private
+    assert not collection.politeness.has_contact
+    assert collection.cycle.period_s == 10
+
+
+def test_the_archive_keeps_all_and_reads_its_seeds_from_the_file_beside_it() -> None:
+    collection = read_collection(POLICIES / "archive.toml")
+    assert collection.repository.keep == "all"
+    assert collection.seeds_file == POLICIES / "archive-seeds.txt"
+    assert next(collection.seeds()) == "https://example.org/"
+
+
+def test_the_monitor_counts_any_byte_and_follows_no_link() -> None:
+    collection = read_collection(POLICIES / "monitor.toml")
+    assert collection.change.min_change == 0
+    assert collection.limits.depth == 0
+
+
+def test_the_topical_example_does_not_follow_what_is_off_its_topic() -> None:
+    collection = read_collection(POLICIES / "topical.toml")
+    judge = Judge(collection, year=2026)
+    assert collection.policy.topic is not None
+    aside = judge.switched("default", PageFacts(200, "gardening", language="en", similarity=0.01))
+    assert aside is not None
+    assert not judge.policy(aside.to).follow
+    assert judge.switched("default", PageFacts(200, "streams", language="en", similarity=0.3)) is None
+    foreign = judge.switched("default", PageFacts(200, "Garten", language="de", similarity=0.3))
+    assert foreign is not None
+    assert foreign.to == "distrust"
+
+
+def test_the_trusted_seeds_example_lets_trust_fade_and_takes_it_from_spam_with_all_that_it_brought() -> None:
+    collection = read_collection(POLICIES / "trusted-seeds.toml")
+    assert dict(collection.named_seeds())["https://www.good.example.org/"] == "favor"
+    favor = collection.policies["favor"]
+    assert (favor.trust, favor.dampening, favor.splitting, favor.spread) == (1.0, 0.85, True, "domain")
+    assert (collection.policies["known-good"].splitting, collection.policies["known-good"].spread) == (True, "site")
+    rule = collection.rules.find("https://www.library.example.edu/catalogue")
+    assert rule is not None
+    assert (rule.policy, rule.trust) == ("known-good", 0.8)
+    [switch] = collection.tables.switch
+    assert (switch.to, switch.also, collection.conflict) == ("distrust", "discovered", "most-trusted")
+    assert collection.limits.domain_share == 0.05
+
+
+def test_the_fixed_size_example_has_a_size_and_ranks_what_it_keeps() -> None:
+    collection = read_collection(POLICIES / "fixed-size.toml")
+    assert collection.limits.pages == 100_000
+    assert collection.ranking.every == 86_400.0
+
+
+@pytest.fixture
+def policy(tmp_path: Path) -> Path:
+    (tmp_path / "seeds.txt").write_text("https://a.example/\n")
+    write(tmp_path / "mine.toml")
+    return tmp_path / "mine.toml"
+
+
+def write(path: Path, more: str = "", *, name: str = "mine") -> None:
+    """As an editor saves: a new file moved into the place of the old one."""
+    new = path.with_suffix(".new")
+    new.write_text(HEAD.replace("NAME", name) + more)
+    os.replace(new, path)
+
+
+def test_nothing_is_read_while_no_file_changes(policy: Path) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    assert [poll.poll() for _ in range(3)] == [None] * 3
+
+
+def test_an_edit_is_returned_once(policy: Path) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    write(policy, "[policies.default]\ndeny = ['/x/']\n")
+    edit = poll.poll()
+    assert edit is not None
+    assert edit.collection is not None
+    assert edit.collection.policy.deny[0].pattern == "/x/"
+    assert poll.poll() is None
+
+
+def test_a_broken_edit_is_refused_in_one_line_and_a_mended_one_adopted(policy: Path) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    write(policy, "[policies.default]\ndeny = ['(']\n")
+    broken = poll.poll()
+    assert broken is not None
+    assert broken.collection is None
+    assert broken.error is not None
+    assert "policies.default.deny[0]" in broken.error
+    assert poll.poll() is None
+    write(policy)
+    mended = poll.poll()
+    assert mended is not None
+    assert mended.collection is not None
+
+
+def test_a_file_that_is_gone_for_a_moment_is_refused_and_keeps_the_old_one(policy: Path) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    policy.unlink()
+    gone = poll.poll()
+    assert gone is not None
+    assert gone.collection is None
+
+
+def test_an_edited_seeds_file_counts(policy: Path) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    policy.with_name("seeds.txt").write_text("https://a.example/\nhttps://b.example/\n")
+    edit = poll.poll()
+    assert edit is not None
+    assert edit.collection is not None
+    assert list(edit.collection.seeds()) == ["https://a.example/", "https://b.example/"]
+
+
+def test_tables_that_the_crawl_was_built_from_are_named_for_they_wait(policy: Path) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    write(policy, 'min_delay = "2s"\n[cycle]\nperiods = 3\n')
+    edit = poll.poll()
+    assert edit is not None
+    assert edit.waits == ("politeness", "cycle")
+
+
+@pytest.mark.parametrize(
+    ("added", "waits"),
+    [
+        (
+            "[collection.limits]\npages = 9\ndomain_share = 0.5\n",
+            ("collection.limits.pages", "collection.limits.domain_share"),
+        ),
+        ("[discovery]\nnofollow = false\nmax_url_length = 99\n", ("discovery.nofollow",)),
+        ("[duplicates]\ndetect = true\n", ("duplicates",)),
+        ("[policies.default]\ntopic = { query = 'x y' }\n", ("policies (score, topic)",)),
+        ("[ranking]\nevery = '1d'\n", ("ranking",)),
+        ("[policies.default]\ntrust = 0.1\n", ()),
+    ],
+)
+def test_what_waits_for_the_next_start_is_named_key_by_key(policy: Path, added: str, waits: tuple[str, ...]) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    policy.write_text(f"{policy.read_text()}\n{added}")
+    edit = poll.poll()
+    assert edit is not None
+    assert edit.error is None
+    assert edit.waits == waits
+
+
+def test_a_running_crawl_does_not_become_another_collection(policy: Path) -> None:
+    poll = PolicyPoll(read_collection(policy))
+    write(policy, name="other")
+    edit = poll.poll()
+    assert edit is not None
+    assert edit.collection is None

@@ -15,7 +15,7 @@ from webfountain.core.goals import Goal
 from webfountain.core.phases import Phases
 from webfountain.errors import InputError, StoreVersion
 from webfountain.frontier.planning.plan import Forecast, Plan, encode_plan, pack_phases
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.records import Link, Outcome
 from webfountain.report.plan import (
     goal_document,

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.store.stores import lease
 from webfountain.errors import InputError, RepositoryError
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.records import Copy, Link, Outcome, SiteState
 from webfountain.report.texts import ListPlace, PageTexts, TextForm, is_list_cursor, texts, texts_since
 from webfountain.repository.warc_reader import StoredCopy

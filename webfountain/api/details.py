@@ -15,7 +15,7 @@ from webfountain.api.policy_file import PolicyFileEditor
 from webfountain.core.change_rate import decode
 from webfountain.errors import CursorLost, InputError, PolicyError, UrlError
 from webfountain.frontier.batch import remembered
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.report import pages as report_pages
 from webfountain.report.last_check import last_check
 from webfountain.report.store_reading import link_log

@@ -15,7 +15,7 @@ from webfountain.errors import InputError
 from webfountain.policy.collection_file import parse_collection
 
 if TYPE_CHECKING:
-    from webfountain.policy.edits import CollectionInForce
+    from webfountain.policy.collection_file import CollectionInForce
 
 __all__ = ["BEFORE", "PolicyFileEditor"]
 

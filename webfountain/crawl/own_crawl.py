@@ -17,7 +17,7 @@ from scrapy import Request
 
 from webfountain.crawl import engine
 from webfountain.crawl.flight import depart, origin_of
-from webfountain.policy.edits import PolicyPoll
+from webfountain.policy.collection_file import PolicyPoll
 from webfountain.report.troubles import seed_lines, seeds_in_force
 
 if TYPE_CHECKING:

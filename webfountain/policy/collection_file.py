@@ -1,14 +1,21 @@
-"""Read a policy file: return a `Collection`, or an error of one line that names the wrong key.
+"""Read a policy file, at the start of a crawl or after an edit: return a `Collection`, or an error of one line.
 
 `tomllib` reads the TOML. A policy gets the keys that it omits from the policy that it extends (`extends`), or from the
 preset of its name (favor, default, distrust); a key is inherited or replaced as a whole, values are never merged. The
 result is checked against the tables, then for what types cannot express: two keys must agree, policies must exist,
-seeds must be public or allowed, and public crawls need a contact.
+seeds must be public or allowed, and public crawls need a contact. Examples are in the package if it was installed from
+a wheel, beside it in a checkout.
+
+A crawl polls its file. A poll is a `stat` of the policy file and its seeds file; only an edited file is read. A valid
+edit takes effect, an invalid one is refused and the old file stays. A running crawl adopts what the judge uses: scope,
+seeds, depth, discovery, policies, switches, conflict. Other tables and keys were used to build its objects
+(`AT_NEXT_START`). Edits of those take effect at the next start; the result of the poll lists them.
 """
 
 from __future__ import annotations
 
 import mimetypes
+import operator
 import re
 import tomllib
 from pathlib import Path
@@ -19,7 +26,6 @@ import msgspec
 from webfountain.errors import PolicyError
 from webfountain.policy.collection import Collection, named_policies
 from webfountain.policy.errors import at_key, cut, explain, reason_of
-from webfountain.policy.examples import example_folder
 from webfountain.policy.patterns import compile_pattern
 from webfountain.policy.rules import host_pattern
 from webfountain.policy.tables import PRESETS, PolicyFile, PolicyTable, WhenTable
@@ -30,10 +36,38 @@ from webfountain.urls import host_of
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping
 
-
-__all__ = ["parse_collection", "read_collection"]
+__all__ = [
+    "AT_NEXT_START",
+    "CollectionInForce",
+    "Edit",
+    "PolicyPoll",
+    "example",
+    "example_folder",
+    "parse_collection",
+    "read_collection",
+]
 
 _MEDIA_TYPE: Final = re.compile(r"\*/\*|[\w!#$&^.+-]+/(?:\*|[\w!#$&^.+-]+)", re.ASCII)
+_PACKAGE: Final = Path(__file__).resolve().parents[1]
+_PLACES: Final = (_PACKAGE / "policies", _PACKAGE.parent / "policies")
+AT_NEXT_START: Final = (
+    "collection.limits.pages",
+    "collection.limits.domain_share",
+    "politeness",
+    "network",
+    "repository",
+    "changes",
+    "cycle",
+    "signals",
+    "ranking",
+    "discovery.nofollow",
+    "discovery.sitemaps",
+    "duplicates",
+)
+"""Tables and keys from which a running crawl was built."""
+_WEIGHING: Final = "policies (score, topic)"
+"""Name for edits that must wait because the crawl was built without scores and topics."""
+_Stamp = tuple[int, int, int] | None
 
 
 def read_collection(path: str | Path) -> Collection:
@@ -231,3 +265,97 @@ def _check_seeds(collection: Collection) -> None:
             )
     if empty:
         raise PolicyError(f"{path}: collection.seeds: () is empty (allowed: URLs here or in collection.seeds_file)")
+
+
+def example_folder() -> Path:
+    """Return the folder of the examples; if there is none, the folder where they would be installed."""
+    return next((place for place in _PLACES if place.is_dir()), _PLACES[0])
+
+
+def example(name: str) -> Path:
+    """Return the path of an example such as ``demo.toml``."""
+    return example_folder() / name
+
+
+class CollectionInForce(msgspec.Struct, frozen=True, array_like=True):
+    """The policy file that a crawl uses, as the store keeps it: its path, and its text when it was read."""
+
+    path: str
+    text: str
+
+    @classmethod
+    def encode(cls, collection: Collection) -> bytes:
+        """Serialise the file for the store's published values."""
+        return msgspec.msgpack.encode(cls(str(collection.path.absolute()), collection.text))
+
+    @classmethod
+    def decode(cls, data: bytes) -> CollectionInForce:
+        """Restore the result of `encode`."""
+        return msgspec.msgpack.decode(data, type=cls)
+
+    def read(self) -> Collection:
+        """Return the collection. Raises PolicyError if a seeds file that it names no longer exists."""
+        return parse_collection(self.text, Path(self.path))
+
+
+class Edit(msgspec.Struct, frozen=True):
+    """Result of an edit: the collection to adopt, or the reason why it is refused, and the changed tables and keys
+    that wait for the next start.
+    """
+
+    collection: Collection | None
+    error: str | None = None
+    waits: tuple[str, ...] = ()
+
+
+class PolicyPoll:
+    """Detects edits of the files of a collection."""
+
+    def __init__(self, collection: Collection) -> None:
+        self._built_from = collection
+        self._collection = collection
+        self._seen = self._stamps()
+
+    def poll(self) -> Edit | None:
+        """Return an edit if a file changed since the last call, else None. Each edit is returned once, even an invalid
+        one.
+        """
+        stamps = self._stamps()
+        if stamps == self._seen:
+            return None
+        self._seen = stamps
+        try:
+            edited = read_collection(self._collection.path)
+        except PolicyError as error:
+            return Edit(None, str(error))
+        if edited.name != self._collection.name:
+            return Edit(
+                None,
+                f"{edited.path}: collection.name: {edited.name!r} is another collection; restart to use it",
+            )
+        self._collection = edited
+        self._seen = self._stamps()  # the edited file may name another seeds file
+        before = self._built_from
+        waits = [each for each in AT_NEXT_START if _at(before, each) != _at(edited, each)]
+        if edited.is_ranking and not before.is_ranking and "ranking" not in waits:
+            waits.append(_WEIGHING)
+        return Edit(edited, waits=tuple(waits))
+
+    def _stamps(self) -> tuple[_Stamp, _Stamp]:
+        seeds = self._collection.seeds_file
+        return _stamp(self._collection.path), None if seeds is None else _stamp(seeds)
+
+
+def _at(collection: Collection, key: str) -> object:
+    """Return the value at a key path."""
+    return operator.attrgetter(key)(collection.tables)
+
+
+def _stamp(path: Path) -> _Stamp:
+    """Return a value that changes whenever a file's content changes. Editors write in place, or replace the file by a
+    new one."""
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino

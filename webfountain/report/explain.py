@@ -19,8 +19,7 @@ from webfountain.core.topics import NEAR, Topics, is_hot, links_from_hot
 from webfountain.errors import InputError, PolicyError, UrlError
 from webfountain.frontier.planning.plan_follower import PlanFollower
 from webfountain.metrics import Metrics
-from webfountain.policy.collection_file import read_collection
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce, read_collection
 from webfountain.policy.judge import Origin
 from webfountain.policy.rules import spell_rule
 from webfountain.public_addresses import is_private_host

@@ -16,7 +16,7 @@ import msgspec
 
 from webfountain.core.forecast import published
 from webfountain.errors import InputError, NotConverged, WebfountainError
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.policy.units import PositiveDuration, spell_duration
 from webfountain.report.plurals import counted
 from webfountain.store.contract import COLLECTION, FORECAST, PLAN

@@ -19,8 +19,8 @@ from webfountain.formats.media_type import content_type
 from webfountain.formats.page_metadata import PageMetadata
 from webfountain.formats.page_reading import PageReading, read_page
 from webfountain.formats.page_units import ReadingRules
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.policy.counting import counting_rules
-from webfountain.policy.edits import CollectionInForce
 from webfountain.records import COPIED
 from webfountain.store.change_log import KEPT, is_cursor, is_held
 from webfountain.store.contract import COLLECTION

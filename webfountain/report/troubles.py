@@ -17,7 +17,7 @@ import msgspec
 
 from webfountain.errors import PolicyError
 from webfountain.frontier.batch import remembered
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.policy.judge import Judge
 from webfountain.policy.scope import kept_forms
 from webfountain.records import STATES

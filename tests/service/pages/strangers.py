@@ -9,7 +9,7 @@ from tests.frontier.drive import Drive, collection_of
 from webfountain.clock import ManualClock
 from webfountain.history.publishing import FilePlace
 from webfountain.history.recorder import Recorder
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.ranking.link_log import LinkLog
 from webfountain.records import Link
 from webfountain.report.last_check import CheckResult, keep_check

@@ -36,7 +36,7 @@ import xxhash
 from webfountain.frontier.pages.derivation import Derivation
 from webfountain.frontier.pages.policy_switch import switched
 from webfountain.frontier.planning.schedule import earlier_visits
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.policy.judge import Origin, judge_again
 from webfountain.policy.lineage import parent_of, spreading
 from webfountain.policy.provenance import Provenance

@@ -16,7 +16,7 @@ import msgspec
 from webfountain.frontier.batch import BatchResult
 from webfountain.frontier.progress import LIMIT, RateLimit
 from webfountain.frontier.sites.domain_shares import SHARES
-from webfountain.policy.edits import CollectionInForce
+from webfountain.policy.collection_file import CollectionInForce
 from webfountain.store.answers import Refill
 from webfountain.store.contract import COLLECTION, PLAN, PRICE
 from webfountain.store.lanes import AT_ONCE

@@ -13,8 +13,7 @@ from webfountain.commands import options, printing
 from webfountain.commands.crawl import run
 from webfountain.commands.serve import AUTO, service_beside
 from webfountain.errors import InputError, WebfountainError
-from webfountain.policy.collection_file import read_collection
-from webfountain.policy.examples import example
+from webfountain.policy.collection_file import example, read_collection
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import DEMO_STORE, reading
 from webfountain.report.summary import Sample, freshness_summary, places, summary

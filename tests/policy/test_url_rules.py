@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from webfountain.policy.traps import FIRST_YEAR, is_off_calendar, is_repeated, leaves_calendar, year_of
+from webfountain.policy.url_rules import FIRST_YEAR, is_off_calendar, is_repeated, leaves_calendar, year_of
 
 S = "https://a.example"
 
