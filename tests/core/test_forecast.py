@@ -11,9 +11,9 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget
 from webfountain.core.model import make_instance, simulate_plan
 from webfountain.core.oldest_first import obsolete_oldest_first
-from webfountain.core.steady_intervals import interval_of_rest, intervals_at_price, price_of_budget
 
 if TYPE_CHECKING:
     from webfountain.core.model import Array, Instance

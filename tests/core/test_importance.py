@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from webfountain.core.importance import PRIOR, OnlineImportance
-from webfountain.core.location import location
+from webfountain.core.importance import PRIOR, OnlineImportance, location
 
 
 def test_a_home_page_counts_more_than_what_lies_deep_or_answers_a_query() -> None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 from datasketch import MinHash, MinHashLSH
 
 from tests.core.colliding_texts import colliding
 from webfountain.core import sketch as sketch_module
-from webfountain.core.mirrors import is_mirror
 from webfountain.core.shingles import exact_resemblance
 from webfountain.core.sketch import (
     BANDS,
@@ -22,6 +24,18 @@ from webfountain.core.sketch import (
     sketch_rows,
     sketches,
 )
+from webfountain.duplicates.mirrors import is_mirror
+
+ALONE = """
+import sys
+from webfountain.core.sketch import sketch
+assert sketch(" ".join(f"word{number}" for number in range(100)))
+assert "datasketch" in sys.modules and "scipy.integrate" not in sys.modules
+from datasketch import MinHashLSH
+index = MinHashLSH(threshold=0.7, num_perm=64)
+assert (index.b, index.r) == (8, 8)
+assert sys.modules["scipy.integrate"].__file__
+"""
 
 
 def drawn_texts(changed: float, pairs: int, *, words: int = 800, seed: int = 1) -> list[tuple[str, str]]:
@@ -137,3 +151,7 @@ def test_sketches_of_one_key_compare_as_those_without(changed: float) -> None:
         found = sketch_resemblance(np.stack([a for a, _ in drawn]), np.stack([b for _, b in drawn]))
         errors = found - np.array([exact_resemblance(a, b) for a, b in pairs])
         assert errors.mean() == pytest.approx(0.0, abs=0.02)
+
+
+def test_a_sketch_does_not_import_scipy_integrate_and_datasketch_still_chooses_its_bands() -> None:
+    subprocess.run([sys.executable, "-c", ALONE], check=True)

@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
-from webfountain.core.section_tree import SectionTree
+from webfountain.core.sections import SectionTree
 from webfountain.core.urgency import urgency
 
 if TYPE_CHECKING:

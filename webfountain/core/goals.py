@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from webfountain.core.steady_intervals import interval_of_rest, intervals_at_price, price_of_budget
+from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget
 
 if TYPE_CHECKING:
     from webfountain.core.model import Array

@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Final, Generic, TypeVar
 
 import numpy as np
 
+from webfountain.urls import path_start
+
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
 
@@ -23,23 +25,36 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float64]
 
-__all__ = ["METRICS", "MOST_OF_TRUST", "PRIOR", "Array", "OnlineImportance", "bounded_by_trust", "worth_of_waiting"]
+
+__all__ = [
+    "METRICS",
+    "MOST_OF_TRUST",
+    "PRIOR",
+    "Array",
+    "OnlineImportance",
+    "bounded_by_trust",
+    "importance_by_depth",
+    "is_home",
+    "location",
+    "worth_of_waiting",
+]
 
 _Page = TypeVar("_Page", bound="Hashable")
-
 METRICS: Final = ("pagerank", "trust", "backlinks", "topic", "location")
 """Names of the scores that a policy can weigh, in the order in which a page's record stores them."""
-
 PRIOR: Final = 0.1
 """Score of a page whose in-links are unknown: what every page has without links, 1 - d at d = 0.9."""
-
 MOST_OF_TRUST: Final = 4.0
 """Largest rank of a page as a multiple of its trust from the seeds; both are relative to their means."""
-
 _FEW: Final = 500
 _AGAIN: Final = 4.0
 _EMPTY_ROW: Final = np.array([0.0, np.nan, np.nan, np.nan, np.inf, 0.0])
 """Row of an unknown page: gained, cash, handed on, rank, bound, backlinks."""
+_SHARE: Final = 0.5
+"""Importance of a page relative to a page one directory above."""
+_HOME: Final = 2.0
+"""Importance of a home page relative to another page of its directory."""
+_HOMES: Final = frozenset({"", "index", "home", "default", "welcome"})
 
 
 def bounded_by_trust(ranks: Array, trusts: Array) -> Array:
@@ -222,3 +237,27 @@ class OnlineImportance(Generic[_Page]):
         kept = np.flatnonzero(keep)
         self._row_of = {pages[old - 1]: new for new, old in enumerate(kept.tolist()) if old}
         self._use(columns[:, kept])
+
+
+def importance_by_depth(paths: Sequence[str]) -> Array:
+    """Return the (n,) importances by depth: 1 for a page in the root directory, half for each directory below."""
+    depth = [sum(bool(name) for name in path.split("?", 1)[0].split("/")[:-1]) for path in paths]
+    return np.asarray(np.power(_SHARE, np.array(depth, dtype=np.float64)))
+
+
+def is_home(url: str) -> bool:
+    """Return whether a canonical URL is the home page of its site."""
+    return path_start(url) == len(url) - 1
+
+
+def location(urls: Sequence[str]) -> Array:
+    """Return the (n,) importances by URL alone: halved for each directory, doubled for the index page of a directory.
+
+    `urls` are canonical. The importance of a page with a query is halved.
+
+    Source: Cho 1998, section 2 (IL: fewer slashes, "home"). Deviation: all top-level domains count alike.
+    """
+    paths = [url[path_start(url) :] for url in urls]
+    asks = np.array(["?" in path for path in paths])
+    homes = np.array([path.split("?", 1)[0].rpartition("/")[2].split(".")[0] in _HOMES for path in paths])
+    return importance_by_depth(paths) * np.where(homes, _HOME, 1.0) * np.where(asks, _SHARE, 1.0)

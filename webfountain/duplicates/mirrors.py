@@ -24,9 +24,7 @@ from typing import Final
 
 from xxhash import xxh3_64_intdigest
 
-from webfountain.core.mirrors import is_mirror
-
-__all__ = ["SAMPLED", "TOLERATED", "Mirrors"]
+__all__ = ["SAMPLED", "TOLERATED", "Mirrors", "is_mirror"]
 
 SAMPLED: Final = 10
 """Of this many pages that would be refused, one is fetched."""
@@ -35,6 +33,11 @@ TOLERATED: Final = 0.1
 _LEAST_MISSES: Final = 2
 _SITES: Final = 20_000
 """Largest number of sites whose pages are counted. The least recently seen sites are dropped."""
+_MIRRORED_SHARE: Final = 0.5
+_MIRRORED_PAGES: Final = 10
+"""`_MIRRORED_PAGES`: least number of duplicates that make a site a mirror. `_MIRRORED_SHARE`: their least share of the
+judged pages.
+"""
 
 
 class _SiteCounts:
@@ -107,3 +110,10 @@ class Mirrors:
         """Return the share of a site's pages that repeat others, 0.0 if none was judged recently."""
         counted = self._sites.get(site)
         return counted.repeats / counted.judged if counted is not None and counted.judged else 0.0
+
+
+def is_mirror(duplicates: int, pages: int) -> bool:
+    """Return whether a site is a mirror: at least ten of its judged pages, and at least half, are duplicates of the
+    other site's pages.
+    """
+    return duplicates >= _MIRRORED_PAGES and duplicates >= _MIRRORED_SHARE * pages

@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from webfountain.core.importance import PRIOR, OnlineImportance, bounded_by_trust, worth_of_waiting
-from webfountain.core.location import is_home
+from webfountain.core.importance import PRIOR, OnlineImportance, bounded_by_trust, is_home, worth_of_waiting
 from webfountain.ranking.policy_weights import PolicyWeights
 from webfountain.ranking.ranker_process import RankerProcess
 from webfountain.ranking.rankings import Rankings

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from webfountain.core.importance import METRICS
-from webfountain.core.location import location
+from webfountain.core.importance import METRICS, location
 from webfountain.core.topics import is_hot, with_hot_first
 from webfountain.records import PageRecord
 

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from tests.benchmarks.estimators import shares
-from webfountain.core.location import importance_by_depth
+from webfountain.core.importance import importance_by_depth
 from webfountain.errors import InputError
 from webfountain.lab.simulate.at_a_price import ABLATIONS, IMPORTANCE
 from webfountain.lab.simulate.revisit import PLANS, POLICIES, policy_names, replay, replay_clairvoyant, simulate_revisit

@@ -162,7 +162,7 @@ def _priced(
     No page is assumed to change more slowly than `least`, per second: the pages of a site change together, so many
     unchanged pages say no more about the next release than one.
     """
-    from webfountain.core.steady_intervals import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
+    from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
 
     budget = float(quotas.recrawl.sum()) / (cycle.periods * cycle.period_s)
     feared = np.maximum(rates, least)

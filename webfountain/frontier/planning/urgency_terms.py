@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import urlsplit
 from zlib import crc32
 
-from webfountain.core.location import importance_by_depth
+from webfountain.core.importance import importance_by_depth
 from webfountain.frontier.planning.schedule import CHECKS_PER_PERIOD
 
 if TYPE_CHECKING:

@@ -14,9 +14,9 @@ import numpy as np
 
 from webfountain.core.buckets import BUCKETS
 from webfountain.core.change_rate import append
+from webfountain.core.fetch_price import price_of_budget
 from webfountain.core.signals import Signals
 from webfountain.core.site_urgency import Sites, SiteUrgency
-from webfountain.core.steady_intervals import price_of_budget
 from webfountain.frontier.planning.plan import Forecast, Plan
 from webfountain.frontier.planning.plan_follower import PlanFollower
 from webfountain.frontier.planning.urgent_pages import urgent_pages_of

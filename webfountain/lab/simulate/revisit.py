@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from webfountain.core.location import importance_by_depth
+from webfountain.core.importance import importance_by_depth
 from webfountain.core.signals import Signals
 from webfountain.errors import InputError
 from webfountain.lab.simulate.at_a_price import (
