@@ -24,7 +24,7 @@ from webfountain.store.memory.store import MemoryStore
 from webfountain.store.opening import load_store, open_store, recount
 from webfountain.store.revision import TOLERANCE_S
 from webfountain.store.shared import maintenance
-from webfountain.store.shared.shard_passes import RevisedShard
+from webfountain.store.shared.maintenance import RevisedShard
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator

@@ -17,9 +17,8 @@ from webfountain.report.plurals import counted
 from webfountain.report.store_reading import reading
 from webfountain.store.locations import DEFAULT_STORE, without_password
 from webfountain.store.opening import left_by_scrapy_redis, load_store, open_store
-from webfountain.store.row_check import checked
 from webfountain.store.transfer_file import read_rows, write_rows
-from webfountain.store.transfer_rows import Tally
+from webfountain.store.transfer_rows import Tally, checked
 
 if TYPE_CHECKING:
     from webfountain.store.transfer_rows import End

@@ -2,7 +2,7 @@
 
 A goal is an upper bound of a share of the pages: of those that are obsolete, or of those whose copy has been out of
 date for longer than an age. Pages of a bucket change by a Poisson process and are visited at the interval at which one
-more fetch gains the same in every bucket (`steady_intervals`). So each rate of fetches gives a share, and the rate of
+more fetch gains the same in every bucket (`fetch_price`). So each rate of fetches gives a share, and the rate of
 a goal is found by bisection. If the share of the present visits is known from what fetches found, it corrects the
 model: pages that change together are obsolete more or less often than independent ones.
 

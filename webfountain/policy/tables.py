@@ -258,7 +258,7 @@ class RankingTable(Table, frozen=True):
 
 
 class DiscoveryTable(Table, frozen=True):
-    """How new URLs are found, and the limits against spider traps (`traps` describes the rules).
+    """How new URLs are found, and the limits against spider traps (`url_rules` describes them).
 
     `nofollow`: honour rel=nofollow, robots meta and X-Robots-Tag. `calendar_years`: number of years after the present
     one up to which pages of a calendar are followed.

@@ -17,6 +17,5 @@ keeps the parts that it needs. `contract` is the interface of every store; `shar
 many processes share; `answers`, `lanes` and `site_orders` define the terms of the contract. `codec`, `census_counting`,
 `change_log` and `revision` are rules that all stores use. `memory` is the reference, `embedded` (RocksDB) the default,
 `shared` (Redis or Valkey) is for many processes. `transfer_rows` copy a whole store into another one, `transfer_file`
-into a file and back, after `row_check`. `locations` says what a store's URL means; only `opening` imports the backends,
-lazily.
+into a file and back. `locations` says what a store's URL means; only `opening` imports the backends, lazily.
 """

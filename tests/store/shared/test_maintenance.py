@@ -21,7 +21,7 @@ from webfountain.store.answers import ParkRequest
 from webfountain.store.contract import PLAN
 from webfountain.store.opening import open_store
 from webfountain.store.shared import maintenance
-from webfountain.store.shared.shard_passes import RevisedShard
+from webfountain.store.shared.maintenance import RevisedShard
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

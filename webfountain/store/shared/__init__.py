@@ -20,6 +20,6 @@ shard has its own change log, written by the same steps that change the pages. `
 `claims` contains what the processes of one store divide among themselves. `due_times` contains the signals that they
 send each other. `lives` detect that a server went back in time, and repeat lost work from `repeat_log`. `opening` opens
 or creates the store, and warns of server settings that endanger it; `maintenance` agrees with other processes on its
-units and time, `shard_passes` reads and rewrites all of it, and `transfer` moves it to another store, during a
-`write_pause`. `private` is a server that belongs to one crawl.
+units and time, and `transfer` moves it to another store, during a `write_pause`. `private` is a server that belongs to
+one crawl.
 """

@@ -1,16 +1,35 @@
-"""Keys of a shared store on its server, with the numbers that its Lua scripts share with the Python code.
+"""The layout of a shared store on its server: its keys, its description, and the numbers that its scripts use.
 
-They are defined only here. `scripts` writes them in front of each script.
+The keys and numbers are defined only here; `scripts` writes them in front of each Lua script. The description is one
+key: owner, format, units and the name of the change log. It is read when the store is opened.
 """
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
+import msgspec
+
+from webfountain.errors import StoreError
 from webfountain.records import STATES
 from webfountain.store.lanes import ADVANCED, CLASSES, LANES, RETRY, RETRY_SHARE
 
-__all__ = ["CONSTANTS", "FIRST_LANE", "HAS_COPY", "HAS_DUE", "KEYS", "LEASED", "NODE_SIZE", "StoreKeys", "store_keys"]
+if TYPE_CHECKING:
+    from webfountain.store.shared.connection import ServerConnection
+
+__all__ = [
+    "CONSTANTS",
+    "FIRST_LANE",
+    "HAS_COPY",
+    "HAS_DUE",
+    "KEYS",
+    "LEASED",
+    "NODE_SIZE",
+    "MetaEntry",
+    "SharedMeta",
+    "StoreKeys",
+    "store_keys",
+]
 
 KEYS: Final = (
     "pages",
@@ -40,7 +59,6 @@ NODE_SIZE: Final = 96
 HAS_DUE: Final = 8
 HAS_COPY: Final = 16
 """Flags in the first byte of a page's value, next to its state."""
-
 CONSTANTS: Final[dict[str, int]] = {
     "IMMEDIATE": 0,
     "FIRST_CLASS": 1,
@@ -78,3 +96,56 @@ class StoreKeys(NamedTuple):
 def store_keys(prefix: str) -> StoreKeys:
     """Return the keys of the store whose keys begin with `prefix`."""
     return StoreKeys(prefix, *(f"{{{prefix}}}{name}".encode() for name in ("meta", "values", "inbox", "bell")))
+
+
+class SharedMeta(msgspec.Struct, frozen=True):
+    """The value of the key."""
+
+    format: int
+    collection: str
+    period_s: Annotated[float, msgspec.Meta(gt=0)]
+    fastest_s: Annotated[float, msgspec.Meta(gt=0)]
+    shards: Annotated[int, msgspec.Meta(ge=1, le=16_384)]
+    log: str
+    """Name of the change log, used in the log's cursors."""
+    id: str = ""
+    """Name of the store, which never changes: a store that is made anew on an emptied server has another one."""
+    change: str = ""
+    """Name of the present revision; "" for none."""
+    unit: float = 0.0
+    """During a conversion: the unit of the bucket bytes that are not yet converted, s."""
+    correction: tuple[float, float] | None = None
+    """During a correction of times: its `at` and `ahead` (`ClockCorrection`)."""
+
+
+class MetaEntry:
+    """Reads and writes the key of the description. Each step is one round trip."""
+
+    def __init__(self, connection: ServerConnection, key: bytes) -> None:
+        self._connection = connection
+        self.key = key
+
+    def read(self) -> SharedMeta | None:
+        """Return the description, or None if there is no store.
+
+        Raises
+        ------
+        StoreError
+            if the key contains something else.
+        """
+        found = self._connection.ask(self.key, "GET", self.key)
+        try:
+            return None if found is None else msgspec.json.decode(found, type=SharedMeta)
+        except (msgspec.DecodeError, UnicodeDecodeError) as error:
+            raise StoreError(
+                f"{self._connection.shown}: {self.key.decode(errors='replace')} does not describe a store ({error}): "
+                "restore it from a backup, or give another ?prefix="
+            ) from None
+
+    def add(self, meta: SharedMeta) -> bool:
+        """Write the first value. Return False if there already is one."""
+        return self._connection.ask(self.key, "SET", self.key, msgspec.json.encode(meta), "NX") is not None
+
+    def replace(self, meta: SharedMeta) -> None:
+        """Write another value."""
+        self._connection.ask(self.key, "SET", self.key, msgspec.json.encode(meta))

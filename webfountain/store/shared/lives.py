@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
     from webfountain.records import SiteLease
     from webfountain.store.shared.connection import ServerConnection
-    from webfountain.store.shared.meta import SharedMeta
+    from webfountain.store.shared.layout import SharedMeta
 
 __all__ = ["GuardedShards", "ServerLives"]
 

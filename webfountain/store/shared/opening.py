@@ -19,10 +19,9 @@ from webfountain.store.locations import without_password
 from webfountain.store.shared.change_log import ShardedChangeLog
 from webfountain.store.shared.claims import SharedClaims
 from webfountain.store.shared.connection import SHORTEST_S, TIMEOUT_S, connect, query_of
-from webfountain.store.shared.layout import KEYS, store_keys
+from webfountain.store.shared.layout import KEYS, MetaEntry, SharedMeta, store_keys
 from webfountain.store.shared.lives import ServerLives
 from webfountain.store.shared.maintenance import SharedMaintenance, UnitUse
-from webfountain.store.shared.meta import MetaEntry, SharedMeta
 from webfountain.store.shared.private import CRAWL, PrivateServer, is_running, socket_of
 from webfountain.store.shared.scripts import Shards
 from webfountain.store.shared.sites import rank_sites

@@ -18,9 +18,9 @@ from webfountain.store.shared.due_times import DueTimes
 from webfountain.store.shared.feed import ServerFeed
 from webfountain.store.shared.layout import LEASED
 from webfountain.store.shared.lives import GuardedShards, ServerLives
+from webfountain.store.shared.maintenance import recount_shards
 from webfountain.store.shared.pages import SharedPages
 from webfountain.store.shared.queues import SharedQueues
-from webfountain.store.shared.shard_passes import recount_shards
 from webfountain.store.shared.sites import SharedSites
 from webfountain.store.shared.transfer import server_rows
 from webfountain.store.transfer_rows import Head
@@ -30,9 +30,8 @@ if TYPE_CHECKING:
 
     from webfountain.store.shared.claims import SharedClaims
     from webfountain.store.shared.connection import ServerConnection
-    from webfountain.store.shared.layout import StoreKeys
+    from webfountain.store.shared.layout import SharedMeta, StoreKeys
     from webfountain.store.shared.maintenance import UnitUse
-    from webfountain.store.shared.meta import SharedMeta
     from webfountain.store.shared.private import PrivateServer
     from webfountain.store.shared_contract import FeedForm
     from webfountain.store.transfer_rows import Row
