@@ -7,19 +7,18 @@ again.
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 
 from webfountain.records import Lease, LeaseId
+from webfountain.store.site_holder import SiteHolder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from webfountain.records import PageRecord, SiteLease
-    from webfountain.store.answers import Refill
     from webfountain.store.embedded.page_rows import PagePlace
     from webfountain.store.embedded.site_queues import SiteQueues
 
@@ -42,39 +41,14 @@ class HeldLease:
 
 
 @dataclass(slots=True)
-class LeasedSite:
-    """An active site: its owner, token and deadline, the fronts of its queues, and its URL leases."""
+class LeasedSite(SiteHolder):
+    """An active site: its owner, the fronts of its queues, and its URL leases."""
 
-    owner: str
-    token: int
-    until: float
-    queues: SiteQueues
-    fresh: float = math.inf
-    """Time of the first new URL since the last never-crawled refill that was not complete (inf: none)."""
-    hurried: bool = False
-    """True if an immediate URL arrived since the last immediate refill that was not complete."""
-    overtaken: bool = False
-    """True if a leased URL became immediate and the owner does not know it yet."""
+    queues: SiteQueues = field(kw_only=True)
     out: set[int] = field(default_factory=set)
     """Numbers of the URL leases under this site lease."""
     immediate_out: int = 0
     """Number of those from the immediate lane."""
-
-    def note_new(self, at: float) -> None:
-        """Record that new URLs arrived."""
-        self.fresh = min(self.fresh, at)
-
-    def note_immediate(self) -> None:
-        """Record that an immediate URL arrived."""
-        self.hurried = True
-
-    def note_refill(self, refill: Refill, *, immediate: int, never_crawled: int) -> bool:
-        """Record how many URLs a refill got; return whether a leased URL became immediate, which is reported once."""
-        self.hurried = self.hurried and immediate >= refill.immediate
-        overtaken = self.overtaken and refill.immediate > 0
-        self.overtaken = self.overtaken and not overtaken
-        self.fresh = self.fresh if never_crawled >= refill.never_crawled else math.inf
-        return overtaken
 
 
 class Leases:
@@ -109,7 +83,7 @@ class Leases:
         """
         self.leave(site)
         self._given += 1
-        self.active[site] = LeasedSite(owner, self._given, until, queues)
+        self.active[site] = LeasedSite(owner, self._given, until, queues=queues)
 
     def leave(self, site: str) -> None:
         """End a site lease and its URL leases; their pages return to their places."""

@@ -115,7 +115,7 @@ class Arrivals:
         if active is None:
             self._steps.sites.due_sooner(batch, site, self._steps.site_row(site), AT_ONCE)
         else:
-            active.note_immediate()
+            active.hurried = True
 
 
 class EmbeddedQueues:

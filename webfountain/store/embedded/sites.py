@@ -13,7 +13,6 @@ from webfountain.records import SiteLease
 from webfountain.store.embedded.keys import CLOCK, META, Meta, pack_time, site_id
 from webfountain.store.embedded.site_queues import SiteQueues
 from webfountain.store.embedded.site_rows import IMMEDIATE_AT
-from webfountain.store.lanes import AT_ONCE
 from webfountain.store.site_orders import UNRANKED, cursor_of, place_of
 
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ class EmbeddedSites:
             batch.put(CLOCK, pack_time(at))
             for site, (one, active) in leaving.items():
                 returned = at if active.out else math.inf
-                due = AT_ONCE if active.hurried else min(one.due, active.fresh, returned)
+                due = active.due_again(one.due, returned=returned)
                 self._steps.sites.sleep(batch, site, self._steps.site_row(site), due)
                 self._steps.sites.notes.put_state(batch, site, one.state)
         for site in leaving:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -147,7 +146,7 @@ class MemoryQueues:
         home = self._sites.add(link.site, first_seen=at, due=at)
         home.due_sooner(at)
         if home.holder is not None:
-            home.holder.fresh = min(home.holder.fresh, at)
+            home.holder.note_new(at)
         home.add(link.key, first_record(link, at), self._sites.next_arrival())
         return True
 
@@ -169,16 +168,12 @@ class MemoryQueues:
         home = self._sites.held(refill.lease)
         if home is None or home.holder is None:
             return None
-        holder = home.holder
         urgent = self._lease_all(home, home.first_immediate(refill.immediate))
         never = self._lease_all(home, home.first_due("never-crawled", refill.never_crawled, refill.classes))
         horizon = refill.horizon if refill.recrawl else None
         recrawl = self._lease_all(home, home.first_due("recrawl", refill.recrawl, horizon))
         lanes = home.recrawl_heads() if refill.recrawl else []
-        holder.hurried = holder.hurried and len(urgent) >= refill.immediate
-        overtaken = holder.overtaken and refill.immediate > 0
-        holder.overtaken = holder.overtaken and not overtaken
-        holder.fresh = holder.fresh if len(never) >= refill.never_crawled else math.inf
+        overtaken = home.holder.note_refill(refill, immediate=len(urgent), never_crawled=len(never))
         return LeaseBatch(home.name, urgent, never, recrawl, lanes, overtaken)
 
     def _lease_all(self, home: MemorySite, keys: Iterable[bytes]) -> list[Lease]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, insort
-from dataclasses import dataclass
 from itertools import islice, takewhile
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -21,29 +20,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from webfountain.store.answers import ImportanceOf
+    from webfountain.store.site_holder import SiteHolder
 
-__all__ = ["Holder", "MemorySite", "Queue"]
+__all__ = ["MemorySite", "Queue"]
 
 Queue = Literal["immediate", "never-crawled", "recrawl"]
 Lane = tuple[Queue, int]
 _Entry = tuple[float, bytes]
 """Order of service within the lane, page key."""
 _IMMEDIATE: Final[Lane] = ("immediate", 0)
-
-
-@dataclass(slots=True)
-class Holder:
-    """The owner of a site, with token and deadline, and the arrivals that its refills have not covered."""
-
-    owner: str
-    token: int
-    until: float
-    fresh: float = math.inf
-    """Time of the first new URL since the last never-crawled refill that was not complete (inf: none)."""
-    hurried: bool = False
-    """True if an immediate URL arrived since the last immediate refill that was not complete."""
-    overtaken: bool = False
-    """True if a leased URL became immediate and the owner does not know it yet."""
 
 
 class MemorySite:
@@ -60,7 +45,7 @@ class MemorySite:
         self.epoch = 0
         self.regrading: tuple[int, tuple[int, int]] | None = None
         """Epoch of the ranking that is partly applied, with class and arrival of the last URL that was processed."""
-        self.holder: Holder | None = None
+        self.holder: SiteHolder | None = None
         self.pages: dict[bytes, PageRecord] = {}
         self.arrival: dict[bytes, int] = {}
         self.lanes: dict[Lane, list[_Entry]] = {}

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from webfountain.store.lanes import AT_ONCE
-from webfountain.store.memory.site import Holder, MemorySite
+from webfountain.store.memory.site import MemorySite
+from webfountain.store.site_holder import SiteHolder
 from webfountain.store.site_orders import cursor_of, place_of, ranks_of
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class MemorySites:
     def hold(self, site: MemorySite, owner: str, until: float) -> None:
         """Give a site to an owner, under a new token."""
         self._tokens += 1
-        site.holder = Holder(owner, self._tokens, until)
+        site.holder = SiteHolder(owner, self._tokens, until)
 
     def next_number(self) -> int:
         """Return the number of the next URL lease."""
@@ -180,7 +180,7 @@ class MemorySiteList:
             return False
         holder = home.holder
         returned = at if home.return_leases() else math.inf
-        home.due = AT_ONCE if holder.hurried else min(parked.due, holder.fresh, returned)
+        home.due = holder.due_again(parked.due, returned=returned)
         home.state, home.holder = parked.state, None
         return True
 

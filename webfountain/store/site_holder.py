@@ -1,0 +1,46 @@
+"""The owner of an active site, with the arrivals that decide when the site is due again after parking."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from webfountain.store.lanes import AT_ONCE
+
+if TYPE_CHECKING:
+    from webfountain.store.answers import Refill
+
+__all__ = ["SiteHolder"]
+
+
+@dataclass(slots=True)
+class SiteHolder:
+    """The owner, with token and deadline, and the arrivals that its refills have not covered."""
+
+    owner: str
+    token: int
+    until: float
+    fresh: float = math.inf
+    """Time of the first new URL since the last never-crawled refill that was not complete (inf: none)."""
+    hurried: bool = False
+    """True if an immediate URL arrived since the last immediate refill that was not complete."""
+    overtaken: bool = False
+    """True if a leased URL became immediate and the owner does not know it yet."""
+
+    def note_new(self, at: float) -> None:
+        """Record that new URLs arrived."""
+        self.fresh = min(self.fresh, at)
+
+    def note_refill(self, refill: Refill, *, immediate: int, never_crawled: int) -> bool:
+        """Record how many URLs a refill got; return whether a leased URL became immediate, which is reported once."""
+        self.hurried = self.hurried and immediate >= refill.immediate
+        overtaken = self.overtaken and refill.immediate > 0
+        self.overtaken = self.overtaken and not overtaken
+        self.fresh = self.fresh if never_crawled >= refill.never_crawled else math.inf
+        return overtaken
+
+    def due_again(self, due: float, *, returned: float) -> float:
+        """Return when the site is due if it is parked until `due`; `returned`: since when URLs wait that were leased
+        (inf: none were)."""
+        return AT_ONCE if self.hurried else min(due, self.fresh, returned)
