@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from webfountain.lab.findings import Findings, findings, findings_text, missed_figures
-from webfountain.lab.findings_beside import beside_text
+from webfountain.lab.findings import Findings, beside_text, findings, findings_text, missed_figures
 from webfountain.lab.solving import packaged_instance, read_table
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from webfountain.core.optimizer import Quality
 
-__all__ = ["FigureRow", "Finding", "Findings", "findings", "findings_text", "missed_figures"]
+__all__ = ["FigureRow", "Finding", "Findings", "beside_text", "findings", "findings_text", "missed_figures"]
 
 # Table 3 (v1) and Table 4 (v2), in millions of pages: objective, pages at the end, obsolete at the end.
 _PRINTED = {
@@ -219,3 +219,23 @@ def _period_findings(
 
 def _finding(finding: str, measured: str, held: bool) -> Finding:
     return Finding(finding=finding, measured=measured, held=held)
+
+
+def beside_text(found: Mapping[str, Findings]) -> str:
+    """Return the findings of several instances as lines of text, with one column per instance."""
+    every = list(found.values())
+    lines = ["table    strategy  figure           paper" + "".join(f"{name:>10}   error" for name in found)]
+    for rows in zip(*(each["rows"] for each in every), strict=True):
+        first = rows[0]
+        name = f"{first['table']}  {first['strategy']} {first['version']}"
+        ours = "".join(f" {row['ours']:9.2f} {100 * row['error']:+6.1f}%" for row in rows)
+        lines.append(f"{name:18} {first['figure']:13}{first['paper']:9.2f}{ours}")
+    lines.append("")
+    lines.append("  ".join(f"{name:8}" for name in found) + "  finding")
+    for findings in zip(*(each["findings"] for each in every), strict=True):
+        marks = "  ".join("held    " if each["held"] else "NOT HELD" for each in findings)
+        lines.append(f"{marks}  {findings[0]['finding']}: {' | '.join(each['measured'] for each in findings)}")
+    for name, each in found.items():
+        held = sum(one["held"] for one in each["findings"])
+        lines.append(f"{name}: {held} of {len(each['findings'])} held. {' '.join(each['not_reproduced'])}")
+    return "\n".join(lines)

@@ -7,9 +7,8 @@ import pytest
 
 from webfountain.lab.simulate.bound import least_obsolete_share, spells_of
 from webfountain.lab.simulate.generated_webs import KINDS, generated_web
-from webfountain.lab.simulate.greedy import RATES, GreedyBayes
 from webfountain.lab.simulate.revisit import replay
-from webfountain.lab.simulate.rivals import Fetches
+from webfountain.lab.simulate.rivals import RATES, Fetches, GreedyBayes
 from webfountain.lab.simulate.trace import ADDED, DELETED, MODIFIED, ChangeTrace
 
 

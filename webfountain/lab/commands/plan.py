@@ -137,9 +137,8 @@ def _show_goal(store: str, goal: str, *, as_json: bool) -> None:
 @options.as_json
 def findings(instance: str | None, as_json: bool) -> None:
     """Show Tables 3 and 4 of Edwards 2001 next to our figures, and judge each of the paper's findings."""
+    from webfountain.lab.findings import beside_text, findings_text  # noqa: PLC0415
     from webfountain.lab.findings import findings as judge  # noqa: PLC0415  the optimiser, 0.5 s at start
-    from webfountain.lab.findings import findings_text  # noqa: PLC0415
-    from webfountain.lab.findings_beside import beside_text  # noqa: PLC0415
 
     if instance is not None:
         found = judge(_file(instance))

@@ -32,8 +32,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from webfountain.lab.simulate.rivals import Fetches
-    from webfountain.lab.simulate.sitemap import Sitemap
-    from webfountain.lab.simulate.trace import ChangeTrace
+    from webfountain.lab.simulate.trace import ChangeTrace, Sitemap
     from webfountain.records import OutcomeKind, State
 
     Pages = npt.NDArray[np.int64]

@@ -33,11 +33,11 @@ from webfountain.lab.simulate.at_a_price import (
     UrgencyPolicy,
 )
 from webfountain.lab.simulate.bound import least_obsolete_share
-from webfountain.lab.simulate.greedy import GreedyBayes
 from webfountain.lab.simulate.planned import PERIOD, PlannedPolicy
 from webfountain.lab.simulate.rivals import (
     Clairvoyant,
     Fetches,
+    GreedyBayes,
     LearnedPoisson,
     Learner,
     NutchAdaptive,
@@ -45,8 +45,7 @@ from webfountain.lab.simulate.rivals import (
     Proportional,
     Uniform,
 )
-from webfountain.lab.simulate.sitemap import Sitemap
-from webfountain.lab.simulate.trace import ADDED, DELETED, ChangeTrace, load_trace
+from webfountain.lab.simulate.trace import ADDED, DELETED, ChangeTrace, Sitemap, load_trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

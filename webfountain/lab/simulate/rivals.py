@@ -6,7 +6,7 @@ are those of the specification of the comparison: tau is the number of days sinc
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 import numpy as np
 
@@ -22,10 +22,12 @@ if TYPE_CHECKING:
     Array = npt.NDArray[np.float64]
 
 __all__ = [
+    "RATES",
     "Array",
     "Clairvoyant",
     "Fetches",
     "Flags",
+    "GreedyBayes",
     "LearnedPoisson",
     "Learner",
     "NutchAdaptive",
@@ -35,6 +37,15 @@ __all__ = [
     "Uniform",
     "true_rates",
 ]
+
+RATES: Final = np.geomspace(1 / 4096, 16.0, 33)
+"""Changes per day; neighbours differ by the factor √2."""
+_PRIOR_PAGES: Final = 3.0
+"""Weight, in pages, of the prior before any visit, which gives all rates equal weights."""
+_SWEEPS: Final = 3
+"""Number of steps of expectation maximisation per estimate; the prior continues from the last one."""
+_EVERY: Final = 7
+"""Days between two estimates of the prior."""
 
 
 class Fetches(NamedTuple):
@@ -152,3 +163,42 @@ def true_rates(trace: ChangeTrace) -> Array:
     """Return (n,) the number of a page's events in the window per day since the start or its birth."""
     events = np.bincount(trace.page, minlength=len(trace.urls))
     return np.asarray(events / (trace.days - trace.born))
+
+
+class GreedyBayes:
+    """A policy of `simulate revisit` that learns."""
+
+    def __init__(self, pages: int, days: int) -> None:
+        self._likelihood = np.zeros((pages, len(RATES)))  # logarithms, up to a constant per page
+        self._prior = np.full(len(RATES), 1.0 / len(RATES))
+        self._visited = np.zeros(pages, dtype=np.bool_)
+        self._estimated = -_EVERY
+        ages = np.arange(days + 1, dtype=np.float64)[:, None]
+        self._worth = urgency_of_known_rate(RATES, ages)  # (ages, rates)
+        with np.errstate(divide="ignore"):
+            self._log_change = np.log(-np.expm1(-RATES * ages))
+
+    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
+        if day >= self._estimated + _EVERY:
+            self._estimate()
+            self._estimated = day
+        return np.asarray((self.posterior(pages) * self._worth[tau]).sum(axis=1))
+
+    def learn(self, day: int, fetches: Fetches) -> None:
+        seen = ~fetches.first & ~fetches.gone & (fetches.tau > 0)
+        pages, tau, changed = fetches.pages[seen], fetches.tau[seen], fetches.changed[seen]
+        likelihood = np.where(changed[:, None], self._log_change[tau], -RATES * tau[:, None])
+        self._likelihood[pages] += likelihood
+        self._likelihood[pages] -= self._likelihood[pages].max(axis=1, keepdims=True)
+        self._visited[pages] = True
+
+    def posterior(self, pages: Pages) -> Array:
+        """Return (pages, rates) the probability of each rate."""
+        weights = np.exp(self._likelihood[pages]) * self._prior
+        return np.asarray(weights / weights.sum(axis=1, keepdims=True))
+
+    def _estimate(self) -> None:
+        visited = np.flatnonzero(self._visited)
+        for _ in range(_SWEEPS if len(visited) else 0):
+            found = self.posterior(visited).sum(axis=0) + _PRIOR_PAGES / len(RATES)
+            self._prior = found / found.sum()

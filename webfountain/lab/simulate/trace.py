@@ -21,13 +21,17 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-__all__ = ["ADDED", "DELETED", "MODIFIED", "ChangeTrace", "load_trace", "start_of"]
+    Pages = npt.NDArray[np.int64]
+    Flags = npt.NDArray[np.bool_]
+
+__all__ = ["ADDED", "DELETED", "MODIFIED", "ChangeTrace", "Flags", "Pages", "Sitemap", "load_trace", "start_of"]
 
 ADDED, MODIFIED, DELETED = 0, 1, 2
 _KINDS = {"A": ADDED, "M": MODIFIED, "D": DELETED}
 _DAY = 86400
 _EVENT_COLUMNS = ("page", "t", "kind", "resemblance")
 _PAGE_COLUMNS = ("page", "path", "url")
+_LISTED = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,3 +163,26 @@ def _window(
     born[page[::-1][added]] = day[::-1][added]
     born[alive] = 0
     return ChangeTrace(urls, alive, born, day, page, kind, days)
+
+
+class Sitemap:
+    """What the sitemap contains on each day."""
+
+    def __init__(self, trace: ChangeTrace, *, seed: int) -> None:
+        self._trace = trace
+        self._listed = np.random.default_rng(seed).random(len(trace.urls)) < _LISTED
+        self._modified = np.full(len(trace.urls), -1, dtype=np.int64)
+        self._read = 0
+
+    def listed(self, pages: Pages) -> Flags:
+        """Return whether the sitemap lists these pages."""
+        return self._listed[pages]
+
+    def modified(self, day: int, pages: Pages) -> Pages:
+        """Return the day of each page's last event before `day`, -1 for none; days must not decrease between calls."""
+        until = int(np.searchsorted(self._trace.day, day))
+        span = slice(self._read, until)
+        # Fancy assignment keeps the last value of a repeated page: its newest event.
+        self._modified[self._trace.page[span]] = self._trace.day[span]
+        self._read = until
+        return self._modified[pages]
