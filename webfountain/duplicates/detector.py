@@ -139,11 +139,6 @@ class DuplicateDetector:
             self._held[probe.page.url] = judged[place].record if match is None else None
         return judged, outranked
 
-    def mirrors(self, site: str) -> str | None:
-        """Return the site that this site is a mirror of, judged by the pages that this process has seen. None: it is
-        no mirror."""
-        return self._mirrors.original_of(site)
-
     def unasked(self, lease: Lease, *, at: float) -> Outcome | None:
         """Return the outcome for a new page of a mirror if its counterpart on the original site is held. None: the
         page must be fetched.

@@ -12,12 +12,14 @@ __all__ = ["folder_bytes"]
 
 MAX_FILES: Final = 100_000
 """Maximum number of files in a measured folder. More would take too long once a minute."""
+_DEPTH: Final = 2
+"""Levels of folders below it that are counted."""
 
 
-def folder_bytes(folder: Path, *, depth: int = 2) -> int | None:
+def folder_bytes(folder: Path) -> int | None:
     """Return the bytes of all files in a folder tree. None if the folder is absent or has too many files."""
     total, left = 0, MAX_FILES
-    folders = [(str(folder), depth)]
+    folders = [(str(folder), _DEPTH)]
     while folders:
         name, levels = folders.pop()
         try:

@@ -39,7 +39,7 @@ from webfountain.store.locations import without_password
 from webfountain.store.shared.outage import EndLimit, Outage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from redis.connection import AbstractConnection
@@ -114,7 +114,7 @@ class ConnectionCount:
 
 
 class ServerConnection:
-    """One server or cluster. `now` and `rest` are the clock and the sleep function for retries.
+    """One server or cluster.
 
     `private_socket` is the socket of a server that ends with another process.
     """
@@ -125,19 +125,17 @@ class ServerConnection:
         *,
         shown: str,
         connections: ConnectionCount | None = None,
-        now: Callable[[], float] = time.monotonic,
-        rest: Callable[[float], None] = time.sleep,
         private_socket: Path | None = None,
     ) -> None:
         self._private_socket = private_socket
         self.client = client
         self.shown = shown
         self.connections = connections or ConnectionCount()
-        self._now = now
-        self._rest = rest
+        self._now = time.monotonic
+        self._rest = time.sleep
         self._jitter = random.Random()
-        self._end = EndLimit(self._pools, now)
-        self._outage = Outage(shown, now)
+        self._end = EndLimit(self._pools)
+        self._outage = Outage(shown)
 
     def send(self, commands: Sequence[tuple[bytes, Command]]) -> list[Any]:
         """Send (key, command) pairs in one round trip per server. Return an answer or an error for each.

@@ -85,17 +85,15 @@ class ServerLives:
     now : a clock whose milliseconds number the steps; it must not go back by hours between two processes
     """
 
-    def __init__(
-        self, connection: ServerConnection, meta: SharedMeta, *, key: bytes, now: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, connection: ServerConnection, meta: SharedMeta, *, key: bytes) -> None:
         self.life = meta.log
         self.process = secrets.token_hex(4)
         """Name of this process in the marks."""
         self._connection = connection
+        self._now = time.time
         self._meta = key
         self._described: dict[str, Any] = msgspec.to_builtins(meta)
         self._raw = b""  # `_described` as the server stores it
-        self._now = now
         self._lock = threading.RLock()
         self._marks: dict[int, int] = {}  # by shard: this process's last step in it that was answered
         self._number = 0
@@ -360,9 +358,7 @@ class GuardedShards(Shards):
 
     def marks(self, shards: Sequence[int], process: str) -> dict[int, int]:
         """Return, for each shard, the last step of a process that it knows, 0 for none. One round trip."""
-        keys = [self.key(shard, "life") for shard in shards]
-        answers = self._connection.send([(key, ("HGET", key, process)) for key in keys])
-        found = map(self._connection.checked, answers)
+        found = self.ask("HGET", "life", process, shards=shards)
         return {shard: int(mark or 0) for shard, mark in zip(shards, found, strict=True)}
 
     def set_life(self, shards: Collection[int], life: str) -> None:

@@ -16,6 +16,7 @@ import logging
 import math
 import socket
 import threading
+import time
 from typing import TYPE_CHECKING, Any, Final
 
 from redis.exceptions import AskError, MovedError, TryAgainError
@@ -40,12 +41,12 @@ LAST_S: Final = 0.3
 class Outage:
     """The present outage of one server, if there is one. Any thread may call its methods.
 
-    `shown` is the server's address without a password, `now` monotonic seconds.
+    `shown` is the server's address without a password.
     """
 
-    def __init__(self, shown: str, now: Callable[[], float]) -> None:
+    def __init__(self, shown: str) -> None:
         self._shown = shown
-        self._now = now
+        self._now = time.monotonic
         self._lock = threading.Lock()
         self._waiting: set[int] = set()
         self._since = 0.0
@@ -85,15 +86,14 @@ class EndLimit:
     Parameters
     ----------
     pools : returns the present connections of the process
-    now : monotonic seconds
     """
 
-    def __init__(self, pools: Callable[[], Iterable[ConnectionPool]], now: Callable[[], float]) -> None:
+    def __init__(self, pools: Callable[[], Iterable[ConnectionPool]]) -> None:
         self._pools = pools
-        self._now = now
+        self._now = time.monotonic
         self._lock = threading.Lock()
         self.at = math.inf
-        """The time, on the clock `now`."""
+        """The time, in monotonic seconds."""
 
     def set(self, seconds: float) -> None:
         """Let no call wait longer than this many seconds from now. A time later than the present one has no effect."""

@@ -19,8 +19,6 @@ from redis.exceptions import RedisError
 from webfountain.errors import StoreError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from redis.cluster import ClusterNode
     from redis.connection import Connection
 
@@ -38,7 +36,7 @@ _LONGEST_REST_S: Final = 0.5
 
 
 class WritePause:
-    """A context manager that pauses writing. `now` is a steady clock and `rest` a function that sleeps, in seconds.
+    """A context manager that pauses writing.
 
     Raises
     ------
@@ -46,16 +44,8 @@ class WritePause:
         if another process does not end its pause, or the connection that has the name is lost.
     """
 
-    def __init__(
-        self,
-        connection: ServerConnection,
-        *,
-        now: Callable[[], float] = time.monotonic,
-        rest: Callable[[float], None] = time.sleep,
-    ) -> None:
+    def __init__(self, connection: ServerConnection) -> None:
         self._connection = connection
-        self._now = now
-        self._rest = rest
         self._client = _one_server(connection.client)
         self._named: Connection | None = None
         self._prolong_at = 0.0
@@ -76,12 +66,12 @@ class WritePause:
         except BaseException:
             self._let_go()
             raise
-        self._prolong_at = self._now() + PAUSE_S / 4
+        self._prolong_at = time.monotonic() + PAUSE_S / 4
         return self
 
     def prolong(self) -> None:
         """Extend the pause. It sends a command to the servers only once per quarter of the pause's duration."""
-        if self._named is None or self._now() < self._prolong_at:
+        if self._named is None or time.monotonic() < self._prolong_at:
             return
         try:
             is_ours = self._ask(self._named, "CLIENT", "GETNAME") == NAME.encode()
@@ -89,7 +79,7 @@ class WritePause:
             is_ours = False
         if not is_ours or not self._connection.pause_writes(PAUSE_S):
             raise StoreError(f"{self._connection.shown}: the connection was lost while the store was read; try again")
-        self._prolong_at = self._now() + PAUSE_S / 4
+        self._prolong_at = time.monotonic() + PAUSE_S / 4
 
     def __exit__(self, *_: object) -> None:
         if self._named is not None:
@@ -100,15 +90,15 @@ class WritePause:
         """Give this process's connection the name that marks the owner. If two processes do so at once, both see the
         other, and both try again after a random time.
         """
-        until = self._now() + PATIENCE_S
+        until = time.monotonic() + PATIENCE_S
         while True:
             self._ask(named, "CLIENT", "SETNAME", NAME)
             if sum(each["name"] == NAME for each in self._client.client_list()) == 1:
                 return
             self._ask(named, "CLIENT", "SETNAME", "")
-            if self._now() > until:
+            if time.monotonic() > until:
                 raise StoreError(f"{self._connection.shown}: another export is under way; wait for its end")
-            self._rest(random.uniform(0.2, 1.0) * _LONGEST_REST_S)
+            time.sleep(random.uniform(0.2, 1.0) * _LONGEST_REST_S)
 
     @staticmethod
     def _ask(named: Connection, *command: str) -> object:
