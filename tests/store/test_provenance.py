@@ -95,7 +95,7 @@ def test_pages_of_a_store_of_before_are_read_and_say_nothing() -> None:
     entry = NEVER + b"s" * 8 + b"\x01" + b"\x00" * 8
     before = NeverEntry.__struct_fields__.index("provenance")
     assert waiting_record(SITE, entry, msgspec.msgpack.encode(waiting[:before]))[1].provenance == b""
-    _, value = encode_value(SITE, msgspec.structs.replace(record, provenance=b""), 1)
+    value = encode_value(SITE, msgspec.structs.replace(record, provenance=b""), 1)
     assert decode_value(SITE, value).provenance == b""
-    _, value = encode_value(SITE, record, 1)
+    value = encode_value(SITE, record, 1)
     assert (decode_value(SITE, value).source, decode_value(SITE, value).provenance) == (record.source, SWITCHED)

@@ -80,7 +80,7 @@ def test_a_server_of_an_older_version_gets_its_orders_when_a_crawl_opens_it() ->
         store = open_store(url, collection="tests", period_s=10.0)
         expected = filled(store)
         assert isinstance(store, SharedStore)
-        store._shards.delete("ranks")
+        store._shards.ask("UNLINK", "ranks")
         with pytest.raises(InputError, match="older version"):
             store.sites.ranked("changed", "", 5)
         store.close()

@@ -28,7 +28,7 @@ class SharedCensus:
     def buckets(self) -> dict[int, BucketCensus]:
         """Return the crawled pages by bucket. One round trip."""
         sums: dict[int, list[int]] = {}
-        for fields in self._shards.read("HGETALL", "buckets"):
+        for fields in self._shards.ask("HGETALL", "buckets"):
             for name, value in pairs(fields):
                 sums.setdefault(int(name[:-1]), [0, 0])[name[-1:] == b"s"] += int(value)
         return {bucket: BucketCensus(n, total / MILLISECONDS) for bucket, (n, total) in sorted(sums.items()) if n}
@@ -36,7 +36,7 @@ class SharedCensus:
     def rows(self, *, since: int) -> list[CensusRow]:
         """Return the counts of the periods from `since`. One round trip."""
         counted: CensusEntry = {}
-        for fields in self._shards.read("HGETALL", "rows"):
+        for fields in self._shards.ask("HGETALL", "rows"):
             for name, value in pairs(fields):
                 period, bucket, column = name.decode().rsplit(":", 2)
                 if int(period) >= since:
@@ -47,7 +47,7 @@ class SharedCensus:
     def statistics(self) -> Statistics:
         """Return the counts. One round trip."""
         sums: dict[str, int] = {}
-        for fields in self._shards.read("HGETALL", "counts"):
+        for fields in self._shards.ask("HGETALL", "counts"):
             for name, value in pairs(fields):
                 sums[name.decode()] = sums.get(name.decode(), 0) + int(value)
         return Statistics(

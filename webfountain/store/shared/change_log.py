@@ -250,7 +250,7 @@ class ShardedChangeLog:
 
     def _bounds(self) -> tuple[list[int], list[int]]:
         """Return, for each shard, the numbers of the last dropped entry and of the newest entry."""
-        found = self._shards.read("HMGET", "counts", "log_dropped", "logged")
+        found = self._shards.ask("HMGET", "counts", "log_dropped", "logged")
         return [int(went or 0) for went, _ in found], [int(newest or 0) for _, newest in found]
 
     def _of_shard(self, shard: int, at: int) -> Iterator[Change]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import struct
 from operator import attrgetter
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -20,7 +20,6 @@ from webfountain.store.lanes import class_of, recrawl_place
 from webfountain.store.shared.layout import FIRST_LANE, HAS_COPY, HAS_DUE
 
 __all__ = [
-    "QueuePlace",
     "arrival_of",
     "decode_value",
     "encode_body",
@@ -65,13 +64,6 @@ _STATE_AT, _DUE_AT, _COPY_AT, _IMMEDIATE_AT, _SEEN_AT, _BUCKET_AT, _DIGEST_AT, _
 
 _pack_rest = msgspec.msgpack.Encoder().encode
 _unpack_rest = msgspec.msgpack.Decoder(list[Any]).decode
-
-
-class QueuePlace(NamedTuple):
-    """The place of a page in its site's queues: number of the lane, and order within it."""
-
-    lane: int
-    order: float
 
 
 def never_lane(importance: float) -> int:
@@ -130,16 +122,16 @@ def encode_page(site: str, record: PageRecord) -> list[Any]:
     ]
 
 
-def encode_value(site: str, record: PageRecord, arrival: int | None) -> tuple[QueuePlace, bytes]:
-    """Return the queue place of a page that is not leased, and its value as the scripts write it."""
+def encode_value(site: str, record: PageRecord, arrival: int | None) -> bytes:
+    """Return the value of a page that is not leased, as the scripts write it."""
     flags, parts = STATES.index(record.state), []
     if record.immediate is not None:
-        place = QueuePlace(0, float(record.immediate))
+        place = 0, float(record.immediate)
     elif record.state == "never-crawled":
-        place = QueuePlace(never_lane(record.importance), float(arrival or 0))
+        place = never_lane(record.importance), float(arrival or 0)
     else:
         lane, order = recrawl_place(record)
-        place = QueuePlace(FIRST_LANE + lane, order + 0.0)
+        place = FIRST_LANE + lane, order + 0.0
     if record.state == "never-crawled":
         parts.append(_DOUBLE.pack(record.first_seen))
     elif record.state == "crawled":
@@ -150,7 +142,7 @@ def encode_value(site: str, record: PageRecord, arrival: int | None) -> tuple[Qu
     if record.copy is not None:
         flags |= HAS_COPY
         parts.append(encode_copy(record.copy) or b"")
-    return place, b"".join((_HEAD.pack(flags, *place), *parts, encode_body(site, record)))
+    return b"".join((_HEAD.pack(flags, *place), *parts, encode_body(site, record)))
 
 
 def arrival_of(value: bytes) -> int | None:

@@ -82,7 +82,8 @@ class DueTimes:
             self._unsure |= self._shards.take_touched()
             if self._unsure:
                 asked = sorted(self._unsure)
-                for shard, head in zip(asked, self._shards.heads(asked), strict=True):
+                heads = self._shards.ask("ZRANGE", "due", 0, 0, "WITHSCORES", shards=asked)
+                for shard, head in zip(asked, heads, strict=True):
                     self._first[shard] = next((due for _, due in scores_of(head)), math.inf)
                 self._unsure.clear()
             return self._first.copy()

@@ -7,8 +7,8 @@ instead. Other processes that open the store wait meanwhile. A change is refused
 the store in its units (`UnitUse`). A page is replaced only if its value is still the one that was read; the position of
 the pass is stored in the shard and written with the pages, so after a crash the next opening continues the change.
 
-Counts are computed again for ``check --repair``, while no process crawls. One script counts a site. The counts of a
-shard are written after all its sites, so an interrupted pass must start from the beginning.
+Counts are computed again for ``check --repair``, while no process crawls. The counts of a shard are emptied, then one
+script adds each site, so an interrupted pass must start from the beginning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ import math
 import secrets
 import time
 from bisect import bisect_right
-from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -72,20 +71,19 @@ _COUNTED: Final = (*(f"state{number}" for number in range(len(STATES))), "sites"
 class UnitUse:
     """The claim of a process that is about to use a store in its units."""
 
-    def __init__(self, claims: SharedClaims, *, steady: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, claims: SharedClaims) -> None:
         self.name = f"unit/{secrets.token_hex(8)}"
         self._claims = claims
-        self._steady = steady
         self._until = -math.inf
 
     def begin(self, units: bytes, *, at: float) -> None:
         """Claim for some seconds from `at`. A later call prolongs the claim."""
-        self._until = self._steady() + OPENING_S
+        self._until = time.monotonic() + OPENING_S
         self._claims.claim([self.name], owner=self.name, until=at + OPENING_S, at=at, notes={self.name: units})
 
     def end(self) -> None:
         """Release the claim. Without this call it expires on the server."""
-        if self._steady() < self._until:
+        if time.monotonic() < self._until:
             with contextlib.suppress(StoreError):
                 self._claims.drop({self.name: 0.0}, owner=self.name, at=0.0)
         self._until = -math.inf
@@ -93,11 +91,11 @@ class UnitUse:
 
 def latest(shards: Shards) -> float | None:
     """Return the time of the latest step, in whole seconds, or None before the first. One round trip."""
-    return max((float(each) for each in shards.read("HGET", "counts", "latest") if each is not None), default=None)
+    return max((float(each) for each in shards.ask("HGET", "counts", "latest") if each is not None), default=None)
 
 
 class SharedMaintenance:
-    """The revisions of one store. `rest` is a sleep, in seconds; times are the server's."""
+    """The revisions of one store; times are the server's."""
 
     def __init__(
         self,
@@ -108,7 +106,6 @@ class SharedMaintenance:
         values: bytes,
         claims: SharedClaims,
         use: UnitUse,
-        rest: Callable[[float], None] = time.sleep,
     ) -> None:
         self._connection = connection
         self._shards = shards
@@ -116,7 +113,6 @@ class SharedMaintenance:
         self._values = values
         self._claims = claims
         self._use = use
-        self._rest = rest
 
     def agree(self, *, period_s: float, fastest_s: float | None, corrects: bool) -> SharedMeta:
         """Return the store's description once the store has these units. With `fastest_s` None the store keeps its own.
@@ -146,7 +142,7 @@ class SharedMaintenance:
             elif self._time() > give_up:
                 raise self._held()
             else:
-                self._rest(_REST_S)
+                time.sleep(_REST_S)
 
     def _convert(self, period_s: float, fastest_s: float) -> None:
         """Convert the store to other units, after completing an interrupted change. The caller holds the lock."""
@@ -185,7 +181,7 @@ class SharedMaintenance:
         """Make the change that the description names. Return the description after it."""
         servers = self._shards.servers()
         if meta.correction is None:
-            self._shards.delete("rows")
+            self._shards.ask("UNLINK", "rows")
             self._connection.ask(self._values, "HDEL", self._values, PLAN)
             if meta.unit != meta.fastest_s:
                 logger.info("converting buckets: bucket 0 is now %g s, was %g s", meta.fastest_s, meta.unit)
@@ -210,7 +206,7 @@ class SharedMaintenance:
         at = correction.at
         self._connection.ask(self._values, "HDEL", self._values, *correction.values)
         sent: list[tuple[bytes, tuple[Any, ...]]] = []
-        for shard, names in enumerate(self._shards.read("HKEYS", "rows")):
+        for shard, names in enumerate(self._shards.ask("HKEYS", "rows")):
             key = self._shards.key(shard, "rows")
             gone = [name for name in names if int(name.partition(b":")[0]) >= since]
             sent += [(key, ("HDEL", key, *gone))] if gone else []
@@ -253,7 +249,7 @@ class SharedMaintenance:
                 )
             ends = {name: end for name, end in ends.items() if name in now}
             self._prolong()
-            self._rest(_REST_S)
+            time.sleep(_REST_S)
 
     def _others(self, units: bytes) -> dict[str, float]:
         """Return the claims of others that use the store in other units, and their ends."""
@@ -360,7 +356,7 @@ class RevisedShard:
                     before = decode_value(site, value)
                     after = rule(before)
                     if after != before:
-                        entries.append([key, value, encode_value(site, after, arrival_of(value))[1]])
+                        entries.append([key, value, encode_value(site, after, arrival_of(value))])
             left = self._step(site, keys[-1], False, entries) if entries else []
         self._prolong()
 
@@ -386,44 +382,11 @@ class RevisedShard:
 def recount_shards(connection: ServerConnection, shards: Shards) -> None:
     """Compute the counts of all shards again. One round trip per site."""
     for shard in range(shards.count):
-        counts = _Counts()
+        key, *sums = (shards.key(shard, name) for name in ("counts", "buckets", "copies"))
+        zeros = (each for name in _COUNTED for each in (name, 0))
+        connection.ask_all([(key, ("HSET", key, *zeros)), *((each, ("UNLINK", each)) for each in sums)])
         after = ""
         while found := shards.run("read", {shard: ["after", after, _SITES_AT_ONCE]})[shard]:
             for answer in found:
                 after = answer[0].decode()
-                counted = shards.run("recount", {shard: [after]})[shard]
-                if counted is not None:
-                    counts.add(counted)
-        _write(connection, shards, shard, counts)
-
-
-class _Counts:
-    """The sums over the sites of a shard."""
-
-    def __init__(self) -> None:
-        self.counts = Counter(dict.fromkeys(_COUNTED, 0))
-        self.buckets: Counter[str] = Counter()
-        self.copies: Counter[bytes] = Counter()
-
-    def add(self, counted: Sequence[Any]) -> None:
-        """Add a site, from the answer of `lua/recount.lua`."""
-        is_active, leased, waiting, by_state, by_bucket, by_file = counted
-        self.counts.update({"sites": 1, "active": is_active, "leased": leased, "immediate": waiting})
-        self.counts.update({f"state{number}": many for number, many in enumerate(by_state)})
-        for bucket, pages, seconds, milliseconds in zip(*[iter(by_bucket)] * 4, strict=True):
-            self.buckets[f"{bucket}p"] += pages
-            self.buckets[f"{bucket}s"] += 1000 * int(float(seconds)) + int(float(milliseconds))
-        for name, many in zip(by_file[::2], by_file[1::2], strict=True):
-            self.copies[name] += many
-
-
-def _write(connection: ServerConnection, shards: Shards, shard: int, counts: _Counts) -> None:
-    sent: list[tuple[bytes, tuple[Any, ...]]] = []
-    key = shards.key(shard, "counts")
-    sent.append((key, ("HSET", key, *(each for pair in counts.counts.items() for each in pair))))
-    for name, found in (("buckets", counts.buckets), ("copies", counts.copies)):
-        key = shards.key(shard, name)
-        sent.append((key, ("UNLINK", key)))
-        if found:
-            sent.append((key, ("HSET", key, *(each for pair in found.items() for each in pair))))
-    connection.ask_all(sent)
+                shards.run("recount", {shard: [after]})

@@ -191,8 +191,8 @@ def load_shared(url: str, rows: Iterator[Row]) -> None:
             _delete(connection, keys, entry)
             entry.replace(meta)
         shards = Shards(connection, prefix=prefix, count=count)
-        newest = fill(connection, shards, rows, values=keys.values, head=head)
-        rank_sites(shards, lambda: newest)
+        fill(connection, shards, rows, values=keys.values, head=head)
+        rank_sites(shards, dict)
         shards.keep_era()
         entry.replace(msgspec.structs.replace(meta, format=FORMAT))
 
@@ -251,7 +251,7 @@ def _delete(connection: ServerConnection, keys: StoreKeys, entry: MetaEntry) -> 
     if found is not None:
         shards = Shards(connection, prefix=keys.prefix, count=found.shards)
         for name in KEYS:
-            shards.delete(name)
+            shards.ask("UNLINK", name)
         connection.ask(entry.key, "UNLINK", entry.key, keys.values, keys.bell)
 
 

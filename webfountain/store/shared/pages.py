@@ -135,7 +135,7 @@ class SharedPages:
     def copies(self, *, repository: int = 0) -> dict[int, int]:
         """Count the records that name each WARC file. One round trip."""
         homes: dict[int, int] = {}
-        for fields in self._shards.read("HGETALL", "copies"):
+        for fields in self._shards.ask("HGETALL", "copies"):
             for name, value in pairs(fields):
                 where, file = name.split(b":")
                 if int(where) == repository:

@@ -172,12 +172,6 @@ class Shards:
             taken.add(self._touched.pop())
         return taken
 
-    def heads(self, shards: Sequence[int]) -> list[Any]:
-        """Return, for each of some shards, the first entry of its sites by due time, with its score."""
-        keys = [self.key(shard, "due") for shard in shards]
-        sent = [(key, ("ZRANGE", key, 0, 0, "WITHSCORES")) for key in keys]
-        return self._connection.ask_all(sent)
-
     def barred(self, pages: Mapping[int, Sequence[tuple[bytes, bytes]]]) -> dict[int, list[bool]]:
         """Return, by shard, whether each page (site, key) or its site was forgotten. One round trip."""
         sent = []
@@ -195,16 +189,7 @@ class Shards:
         """Return the answers to some commands, each with the key that names its server. One round trip."""
         return self._connection.ask_all(sent)
 
-    def exist(self, name: str, shards: Sequence[int]) -> list[bool]:
-        """Return whether some shards have one of their keys. One round trip."""
-        sent = [(key, ("EXISTS", key)) for key in (self.key(shard, name) for shard in shards)]
-        return [bool(answer) for answer in self._connection.ask_all(sent)]
-
-    def delete(self, name: str) -> None:
-        """Delete the same key of every shard."""
-        self._connection.ask_all([((key := self.key(s, name)), ("UNLINK", key)) for s in range(self.count)])
-
-    def read(self, command: str, name: str, *arguments: Any) -> list[Any]:
-        """Run one read command on the same key of every shard. Return the answers in order of shard."""
-        sent = [(self.key(shard, name), (command, self.key(shard, name), *arguments)) for shard in range(self.count)]
-        return self._connection.ask_all(sent)
+    def ask(self, command: str, name: str, *arguments: Any, shards: Sequence[int] | None = None) -> list[Any]:
+        """Run one command on the same key of some shards [all]. Return the answers in their order. One round trip."""
+        keys = [self.key(shard, name) for shard in (range(self.count) if shards is None else shards)]
+        return self._connection.ask_all([(key, (command, key, *arguments)) for key in keys])

@@ -104,7 +104,7 @@ def rank_sites(shards: Shards, newest: Callable[[], Mapping[str, float]]) -> Non
 
 def _unranked(shards: Shards) -> list[int]:
     """Return the shards whose sites are in no order, because an older version wrote them."""
-    return [shard for shard, score in enumerate(shards.read("ZSCORE", "ranks", _RANKED)) if score is None]
+    return [shard for shard, score in enumerate(shards.ask("ZSCORE", "ranks", _RANKED)) if score is None]
 
 
 def _with_times(names: Sequence[bytes], newest: Mapping[str, float]) -> list[list[Any]]:
@@ -189,7 +189,8 @@ class SharedSites:
     def urgent(self, owner: str) -> list[SiteLease]:
         """Return the owner's sites with immediate URLs. One round trip, three if some may be new."""
         asked = self._due_times.take_hurried()
-        hurried = [shard for shard, some in zip(asked, self._shards.exist("hurry", asked), strict=True) if some]
+        found = self._shards.ask("EXISTS", "hurry", shards=asked)
+        hurried = [shard for shard, exists in zip(asked, found, strict=True) if exists]
         answers = self._shards.run("urgent", {shard: [owner] for shard in hurried})
         self._due_times.hurry(hurried)
         leases = [_site_lease(answer) for each in answers.values() for answer in each]

@@ -6,19 +6,6 @@
 local links, at, period, put_first = A[1], A[2], A[3], A[4]
 local new, outside, put_count, known = 0, 0, 0, {}
 
-local function new_site(name)
-  local row = {
-    id = next_number('ids'), first = at, due = keep(at), n = { 0, 0, 0, 0, 0, 0 }, imm = 0, epoch = 0,
-    root = 1, h = 0, last = 1,
-  }
-  rows[name] = row
-  call('ZADD', NAMES, 0, name)
-  count('sites', 1)
-  schedule(name, row)
-  sooner = 1
-  return row
-end
-
 local function is_barred(name, key)
   return call('SISMEMBER', BARRED, name) == 1 or call('SISMEMBER', BARRED, name .. '\0' .. key) == 1
 end
@@ -29,9 +16,8 @@ local function discover(name, key, lane, body)
   if any_barred and is_barred(name, key) then return false end
   local row = site_of(name)
   if row and fetch(PAGES, field(row, key)) then return false end
-  row = row or new_site(name)
-  row.w = row.w or #key
-  if row.w ~= #key then error('a page key of ' .. #key .. ' bytes on a site of ' .. row.w) end
+  row = row or new_site(name, at, at)
+  take_width(row, key)
   touch(name)
   due_sooner(name, row, at)
   if row.owner and at < time_of(row.fresh) then row.fresh = keep(at) end

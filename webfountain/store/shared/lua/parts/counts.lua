@@ -14,6 +14,12 @@ local function next_number(name, least)
   return number
 end
 
+-- Let the last number given be this one, if it is a smaller one.
+local function give_at_least(name, number)
+  local last = given[name] or tonumber(call('HGET', COUNTS, name) or 0)
+  if last < number then given[name] = number end
+end
+
 -- A number that is never given twice: not the next one alone, for a server that went back in time gives that again.
 local function unique_number(name)
   if given[name] then return next_number(name) end
@@ -22,10 +28,16 @@ local function unique_number(name)
 end
 
 local sums = { [BUCKETS] = {}, [COPIES] = {} }
+local LARGE = 2 ^ 52
 
--- As `count`, in another hash, of numbers that may be too large for a double.
+-- As `count`, in another hash, of numbers whose sum may be too large for a double.
 local function add(hash, name, many)
-  sums[hash][name] = (sums[hash][name] or 0) + many
+  local sum = (sums[hash][name] or 0) + many
+  if sum > LARGE then
+    call('HINCRBY', hash, name, sum)
+    sum = 0
+  end
+  sums[hash][name] = sum
 end
 
 local function write_counts()

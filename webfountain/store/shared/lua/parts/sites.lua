@@ -30,6 +30,12 @@ local function schedule(name, row)
   call('ZADD', DUE, keep(time_of(row.due)), name)
 end
 
+-- All page keys of a site have the same width.
+local function take_width(row, key)
+  row.w = row.w or #key
+  if row.w ~= #key then error('a page key of ' .. #key .. ' bytes on a site of ' .. row.w) end
+end
+
 local sooner = 0 -- 1 where a step let a site be due earlier than before
 
 local function due_sooner(name, row, due)
@@ -39,6 +45,20 @@ local function due_sooner(name, row, due)
     touch(name)
     schedule(name, row)
   end
+end
+
+local function new_site(name, first, due)
+  local row = {
+    id = next_number('ids'), first = first, due = keep(due), n = { 0, 0, 0, 0, 0, 0 }, imm = 0, epoch = 0,
+    root = 1, h = 0, last = 1,
+  }
+  rows[name] = row
+  call('ZADD', NAMES, 0, name)
+  count('sites', 1)
+  schedule(name, row)
+  touch(name)
+  sooner = 1
+  return row
 end
 
 -- Whether a site lease is the site's last; each that is not is counted.
