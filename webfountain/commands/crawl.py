@@ -256,7 +256,7 @@ def _run(settings: Settings, collection: str) -> WebfountainError | None:
     from scrapy.crawler import AsyncCrawlerProcess  # noqa: PLC0415
 
     if settings.get("WEBFOUNTAIN_LOG_FORMAT") == "json":
-        from webfountain.crawl.json_log import install_json_handler  # noqa: PLC0415
+        from webfountain.crawl.log_formatter import install_json_handler  # noqa: PLC0415
 
         install_json_handler(settings)
         settings.set("LOG_INSTALL_ROOT_HANDLER", False, priority="cmdline")

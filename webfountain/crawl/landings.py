@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from webfountain.crawl.refusals import Refusals
     from webfountain.crawl.session import Session
-    from webfountain.crawl.wake_timer import WakeTimer
     from webfountain.frontier.batch import LeaseEnd
     from webfountain.frontier.frontier import Frontier
     from webfountain.frontier.visit import Visit
@@ -37,7 +36,7 @@ class Landings:
     Parameters
     ----------
     refusals : the refused requests that the engine must end
-    timer : it is set again after each landing
+    set_timer : called after each landing, to wake the engine in time
     stir : called when there may be work for the worker
     on_landed : called with each fetch that landed
     """
@@ -49,7 +48,7 @@ class Landings:
         frontier: Frontier,
         *,
         refusals: Refusals,
-        timer: WakeTimer,
+        set_timer: Callable[[], None],
         stir: Callable[[], None],
         on_landed: Callable[[FetchResult], None],
     ) -> None:
@@ -57,7 +56,7 @@ class Landings:
         self._session = session
         self._frontier = frontier
         self._refusals = refusals
-        self._timer = timer
+        self._set_timer = set_timer
         self._stir = stir
         self._on_landed = on_landed
         self._waiting: dict[LeaseId, Flight] = {}
@@ -93,7 +92,7 @@ class Landings:
         flight.fetched = fetched
         self._on_landed(fetched)
         self._frontier.landed(fetched)
-        self._timer.set()
+        self._set_timer()
 
     def leave_queue(self, flight: Flight) -> None:
         """Open the site of a request that left the downloader's queue; its next fetch waits for the slot's delay."""
@@ -101,7 +100,7 @@ class Landings:
             flight.queued = False
             delay = self._session.pace.delay_of(self._crawler.engine.downloader, flight.fetch.url)
             self._frontier.sites.flights.queue_empty(flight.fetch, wait_s=delay.shortest)
-            self._timer.set()
+            self._set_timer()
 
     def count_apart(self, flight: Flight) -> None:
         """Record that a request has chosen its own slot, and so takes no slot of its site."""

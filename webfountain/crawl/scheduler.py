@@ -1,15 +1,17 @@
 """Scrapy's scheduler on top of the frontier: hand out what the frontier allows, and feed the worker thread.
 
 Place in the walk: between the frontier and Scrapy's downloader. It makes no decisions. The engine's calls never access
-store or disk: one worker thread runs the frontier's batches, and the engine is woken when a site becomes due. There
-are two kinds of crawls. The fountain spider crawls a collection (`own_crawl`). With any other spider only the requests
-that it yields enter the frontier (`project_crawl`).
+store or disk: one worker thread runs the frontier's batches, and a timer wakes the engine when a site becomes due
+(`WakeTimer`); by itself an idle engine calls its scheduler only every five seconds. There are two kinds of crawls. The
+fountain spider crawls a collection (`own_crawl`). With any other spider only the requests that it yields enter the
+frontier (`project_crawl`).
 
 Settings read: WEBFOUNTAIN_* (`webfountain.config`), and in add-on mode those that `session` names.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from functools import partial
@@ -32,7 +34,6 @@ from webfountain.crawl.project_robots import ProjectRobots
 from webfountain.crawl.reactor_names import reactor_addresses
 from webfountain.crawl.refusals import Refusals
 from webfountain.crawl.session import Session
-from webfountain.crawl.wake_timer import WakeTimer
 from webfountain.crawl.worker_thread import Worker
 from webfountain.download.resolver import Resolver
 from webfountain.errors import StoreAway, WebfountainError
@@ -49,16 +50,52 @@ if TYPE_CHECKING:
     from webfountain.crawl.builder import FrontierSetup
     from webfountain.download.bad_response import ErrorWord
     from webfountain.frontier.frontier import Frontier
+    from webfountain.metrics import Metrics
     from webfountain.records import FetchResult
 
-__all__ = ["FountainScheduler"]
+__all__ = ["FountainScheduler", "WakeTimer"]
 
+_SAME_S = 0.001
 logger = logging.getLogger(__name__)
-
 GRACE_S: Final = 4.0
 """Seconds in which fetches in flight may end when the crawl stops. Then they are cut, and their leases are given
 back.
 """
+
+
+class WakeTimer:
+    """A timer that is set when nothing may be fetched now, and after each landing."""
+
+    def __init__(self, crawler: Crawler, frontier: Frontier, metrics: Metrics) -> None:
+        self._crawler = crawler
+        self._frontier = frontier
+        self._metrics = metrics
+        self._handle: asyncio.TimerHandle | None = None
+        self._is_closed = False
+
+    def set(self) -> None:
+        """Set the timer to wake the engine when the frontier may have something."""
+        at = self._frontier.wake_at()
+        if at is None or self._is_closed:
+            return
+        loop = asyncio.get_running_loop()
+        when = loop.time() + max(0.0, at - self._frontier.now())
+        if self._handle is not None:
+            if self._handle.when() <= when + _SAME_S and not self._handle.cancelled():
+                return
+            self._handle.cancel()
+        self._handle = loop.call_at(when, self._wake)
+
+    def close(self) -> None:
+        """Stop the timer."""
+        self._is_closed = True
+        if self._handle is not None:
+            self._handle.cancel()
+
+    def _wake(self) -> None:
+        self._handle = None
+        self._metrics.inc("scheduler/woken")
+        engine.wake(self._crawler)
 
 
 class FountainScheduler:
@@ -130,7 +167,7 @@ class FountainScheduler:
             self._session,
             frontier,
             refusals=self._refusals,
-            timer=self._timer,
+            set_timer=self._timer.set,
             stir=self._worker.stir,
             on_landed=_count_nothing if is_own else robots.landed,
         )

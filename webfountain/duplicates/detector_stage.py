@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Stage
 from webfountain.urls import fingerprint, site_of
 
 if TYPE_CHECKING:

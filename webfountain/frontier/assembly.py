@@ -25,7 +25,6 @@ from webfountain.frontier.cluster.membership import LoneAnt, join_ants
 from webfountain.frontier.cluster.term import steady_clock
 from webfountain.frontier.frontier import Frontier
 from webfountain.frontier.inbox.seeds import Entrance
-from webfountain.frontier.order import Order, Orders
 from webfountain.frontier.orders import Chores, IdleCheck, Polls, RankTurns, SiteSupply, WorkExchange, chores_of
 from webfountain.frontier.pages.examiner import Examiner
 from webfountain.frontier.pages.fixed_size import replacement_of
@@ -47,6 +46,7 @@ from webfountain.frontier.sites.hand import largest_hand
 from webfountain.frontier.sites.politeness import BY_POLICY
 from webfountain.frontier.sites.site_changes import PRIOR_PERIODS
 from webfountain.frontier.sites.site_context import SiteContext
+from webfountain.frontier.stage import Order, Orders
 from webfountain.frontier.worker_assembly import WorkerAssembly, WorkerFeatures
 from webfountain.policy.judge import Judge
 from webfountain.policy.scope import kept_forms

@@ -2,7 +2,7 @@
 
 Life of an order
 ----------------
-`WorkExchange.take` takes the open batch, one at a time. Each order (`order.Order`) that is due adds what its part of
+`WorkExchange.take` takes the open batch, one at a time. Each order (`stage.Order`) that is due adds what its part of
 the crawl needs: leases and sites (`SiteSupply`), notes, counts and ranks (`Polls`), what is done from time to time
 (`Chores`). Orders of other rooms are `planning.planner`, `planning.earlier_due_times`, `cluster.address_claims` and
 `cluster.heart`. The worker carries the batch out. Each order then reads in the result what it must order again.
@@ -15,8 +15,8 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from webfountain.frontier.order import Order
 from webfountain.frontier.sites.site_files import ROBOTS_LIFE_S
+from webfountain.frontier.stage import Order
 
 if TYPE_CHECKING:
     import random
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 
     from webfountain.frontier.batch import Batch, BatchResult, OpenBatch
     from webfountain.frontier.cluster.membership import Others
-    from webfountain.frontier.order import Orders
     from webfountain.frontier.progress import Progress
     from webfountain.frontier.sites.active_list import ActiveList
     from webfountain.frontier.sites.domain_shares import DomainShares
+    from webfountain.frontier.stage import Orders
     from webfountain.metrics import Metrics
     from webfountain.policy.collection import Collection
     from webfountain.policy.judge import Judge
@@ -309,7 +309,7 @@ class SiteSupply(Order):
         if not self._progress.congested():
             self._sites.sites.refill(batch)
         batch.holds_sites = bool(self._sites.sites.by_name)
-        batch.guests = [*self._sites.file_requests.by_host]
+        batch.guests = [*self._sites.sites.file_requests.by_host]
         if self._due <= batch.at:
             batch.room = self._room()
 

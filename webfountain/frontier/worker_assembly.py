@@ -17,10 +17,10 @@ from webfountain.frontier.pages.seed_forms import SeedForms, SharedSeedForms
 from webfountain.frontier.pages.sitemap_reader import SitemapStage
 from webfountain.frontier.planning.earlier_due_times import ParkedSites
 from webfountain.frontier.planning.urgency_stage import UrgencyStage
+from webfountain.frontier.stage import Stages
 from webfountain.frontier.worker.copies import CopyWriter, LostCopies, RepositoryCopyWriter, Takedowns
 from webfountain.frontier.worker.housekeeping import ChangeLogTrim, DiskRoom
 from webfountain.frontier.worker.settlement import Discovery, LearnedSites, LossRecovery, Settlement
-from webfountain.frontier.worker.stage import Stages
 from webfountain.frontier.worker.stocktaking import Stocktaking, counts_of
 from webfountain.frontier.worker.store_worker import Leasing, StoreLeases, StoreWorker
 from webfountain.ranking.importance_stage import ImportanceStage
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.pages.sitemap_reader import SitemapParser
     from webfountain.frontier.planning.freshness_estimate import FreshnessEstimate
     from webfountain.frontier.planning.urgent_pages import UrgentPages
-    from webfountain.frontier.worker.stage import Stage
+    from webfountain.frontier.stage import Stage
     from webfountain.policy.collection import Collection
     from webfountain.ranking.link_importance import LiveImportance
     from webfountain.records import Lease, Outcome

@@ -8,8 +8,8 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING, Final
 
+from webfountain.frontier.stage import Stage
 from webfountain.frontier.visit import NOTHING, leased
-from webfountain.frontier.worker.stage import Stage
 from webfountain.records import COPIED, LinkedPage
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from webfountain.frontier.cluster.ant_notes import ADDRESS, GUEST
 from webfountain.frontier.inbox.notes import TakeSiteNote
-from webfountain.frontier.order import Order
+from webfountain.frontier.stage import Order
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.addresses import Addresses
     from webfountain.frontier.sites.departures import Departures
     from webfountain.frontier.sites.site_context import SiteContext
-    from webfountain.frontier.sites.site_table import FileRequests, SiteTable
+    from webfountain.frontier.sites.site_table import SiteTable
     from webfountain.store.answers import Claim
 
 __all__ = ["AddressClaims", "NoClaims"]
@@ -54,7 +54,6 @@ class AddressClaims(Order):
         context: SiteContext,
         sites: SiteTable,
         addresses: Addresses,
-        file_requests: FileRequests,
         *,
         departures: Departures,
         others: Membership,
@@ -62,7 +61,6 @@ class AddressClaims(Order):
         self._context = context
         self._sites = sites
         self._addresses = addresses
-        self._file_requests = file_requests
         self._departures = departures
         self._others = others
 
@@ -108,7 +106,7 @@ class AddressClaims(Order):
         for place in self._addresses.refused(address):
             site = self._sites.by_name[place.name]
             if site.lease is None:
-                self._file_requests.route(site.files.give_up("busy"), batch)
+                self._sites.file_requests.route(site.files.give_up("busy"), batch)
             elif owner not in ("", self._others.owner):
                 batch.letters.append((owner, TakeSiteNote(site.name)))
                 self._context.metrics.inc("ant/sites_handed_over")

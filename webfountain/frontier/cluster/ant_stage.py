@@ -16,7 +16,7 @@ import msgspec
 from webfountain.frontier.batch import remembered
 from webfountain.frontier.cluster.ant_notes import GUEST
 from webfountain.frontier.inbox.notes import Drain, ForgetNote, SlotReturn, TakeSiteNote, erase, letters_of
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Stage
 from webfountain.records import SiteRecord
 from webfountain.store.answers import ParkRequest
 

@@ -15,7 +15,7 @@ import xxhash
 
 from webfountain.frontier.cluster.heartbeats import ControllerState
 from webfountain.frontier.cluster.membership import surplus
-from webfountain.frontier.order import Order
+from webfountain.frontier.stage import Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable

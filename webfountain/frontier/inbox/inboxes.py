@@ -28,7 +28,7 @@ import msgspec
 from webfountain.errors import StoreError, UrlError
 from webfountain.frontier.inbox.blocks import blocks_of
 from webfountain.frontier.inbox.notes import Notes, ReceivedNote, decoder, is_paused, serial
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Stage
 from webfountain.private_files import private, replaced
 from webfountain.store.shared_contract import FeedEntry
 

@@ -159,8 +159,7 @@ class Examiner:
         """Return the visit of a new body that was read."""
         if document.error is not None:
             return self._without_copy(fetched, "failed", document.error)
-        seen = self._facts.seen(fetched, document, record)
-        record = self._facts.scored(switched(self._judge, record, seen, at=fetched.at), document)
+        record = self._facts.judged(fetched, document, record)
         reading = self._links.reading(fetched, document, record)
         if record.digest is None:
             bucket = bucket_of(prior.interval, self._fastest)

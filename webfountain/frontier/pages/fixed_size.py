@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Stage
 from webfountain.store.lanes import ADVANCED, CLASSES, class_of
 from webfountain.urls import fingerprint
 

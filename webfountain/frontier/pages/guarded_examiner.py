@@ -16,7 +16,7 @@ import msgspec
 from webfountain.formats.robots import MAX_ORDINARY_ROBOTS_BYTES
 from webfountain.formats.sitemap import MAX_SITEMAP_BYTES
 from webfountain.frontier.pages.reader_turns import ReaderTurns
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Stage
 from webfountain.sandbox.reader import FencedReader
 
 if TYPE_CHECKING:

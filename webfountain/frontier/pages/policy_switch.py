@@ -52,7 +52,12 @@ class PageFactsReader:
         self._topics = topics
         self._duplicates = duplicates
 
-    def seen(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
+    def judged(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageRecord:
+        """Return the record of a page that was read, under the policy that its facts require, with its scores."""
+        seen = self._seen(fetched, document, record)
+        return self._scored(switched(self._judge, record, seen, at=fetched.at), document)
+
+    def _seen(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
         """Return the facts of a page that any switch uses."""
         judge, text = self._judge, document.text
         asked = judge.asks
@@ -67,7 +72,7 @@ class PageFactsReader:
         share = self._duplicates(fetched.fetch.site) if "duplicates" in asked else 0.0
         return PageFacts(fetched.status, text, language, similarity, share)
 
-    def scored(self, record: PageRecord, document: Document) -> PageRecord:
+    def _scored(self, record: PageRecord, document: Document) -> PageRecord:
         """Return the record with the scores of its text for the topic of its policy, if the policy has one."""
         topic = self._judge.policy(record.policy).topic
         if topic is None:

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from webfountain.frontier.stage import Stage
 from webfountain.frontier.visit import leased
-from webfountain.frontier.worker.stage import Stage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,8 +10,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
+from webfountain.frontier.stage import Stage
 from webfountain.frontier.visit import leased
-from webfountain.frontier.worker.stage import Stage
 from webfountain.policy.scope import keep_forms, kept_forms
 
 if TYPE_CHECKING:

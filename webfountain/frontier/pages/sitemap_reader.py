@@ -16,8 +16,8 @@ import msgspec
 from webfountain import urls
 from webfountain.formats.sitemap import SitemapFile, read_sitemap
 from webfountain.frontier.batch import ReadSitemap
+from webfountain.frontier.stage import Stage
 from webfountain.frontier.worker.settlement import act_on
-from webfountain.frontier.worker.stage import Stage
 from webfountain.policy.provenance import arrived
 from webfountain.policy.scope import SitemapReach
 from webfountain.records import Link

@@ -17,9 +17,8 @@ from math import inf
 from typing import TYPE_CHECKING, Final
 
 from webfountain.frontier.batch import remembered
-from webfountain.frontier.order import Order
 from webfountain.frontier.orders import ChoreTimer
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Order, Stage
 from webfountain.records import STATES
 from webfountain.store.answers import ParkRequest, Refill
 from webfountain.store.lanes import LANES

@@ -11,9 +11,9 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webfountain.frontier.order import Order
 from webfountain.frontier.planning.make_plan import census_of, make_plan
 from webfountain.frontier.planning.plan import bounds_of, encode_plan, plan_number
+from webfountain.frontier.stage import Order
 
 if TYPE_CHECKING:
     from collections.abc import Callable

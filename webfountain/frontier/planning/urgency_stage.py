@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Stage
 from webfountain.store.contract import FORECAST
 from webfountain.store.lanes import ADVANCED
 from webfountain.urls import fingerprint

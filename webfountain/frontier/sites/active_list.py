@@ -22,7 +22,7 @@ from webfountain.frontier.sites.addresses import Addresses
 from webfountain.frontier.sites.departures import Departures
 from webfountain.frontier.sites.flights import Flights
 from webfountain.frontier.sites.site import ActiveSite, state_of
-from webfountain.frontier.sites.site_table import BLOCKED_S, FileRequests, SiteTable, is_busy
+from webfountain.frontier.sites.site_table import BLOCKED_S, SiteTable, is_busy
 from webfountain.frontier.sites.slot_lending import SlotLending
 from webfountain.frontier.sites.statistics import ActiveListStatistics, State
 from webfountain.public_addresses import is_private_host
@@ -61,8 +61,7 @@ class ActiveList:
         self.sites = SiteTable()
         rules = context.collection.politeness
         self.addresses = Addresses(rules, shared=others is not None, by_worth=context.by_worth)
-        self.file_requests = FileRequests(self.sites)
-        parts = (context, self.sites, self.addresses, self.file_requests)
+        parts = (context, self.sites, self.addresses)
         self.lending = SlotLending(*parts, others) if lends and others is not None else None
         self.flights = Flights(*parts, self.lending)
         self.departures = Departures(*parts, flights=self.flights, lending=self.lending, shared=others is not None)
@@ -121,17 +120,17 @@ class ActiveList:
         """Request files from a site whose state came from the store. The site becomes a guest, unless it is active
         already.
         """
-        requests = self.file_requests.take_host(name)
+        requests = self.sites.file_requests.take_host(name)
         if not requests:
             return
         if name not in self.sites.by_name:
             if record is not None and record.owner is not None:
-                self.file_requests.route([request._replace(error="busy") for request in requests], batch)
+                self.sites.file_requests.route([request._replace(error="busy") for request in requests], batch)
                 return
             state = SiteState() if record is None else remembered(record)
             self._enter(ActiveSite(name, state, self._context, lease=None), batch)
         for request in requests:
-            self.file_requests.ask(request, batch)
+            self.sites.file_requests.ask(request, batch)
 
     def _enter(self, site: ActiveSite, batch: Batch) -> None:
         self.sites.add(site)
@@ -141,7 +140,7 @@ class ActiveList:
     def _follow(self, site: ActiveSite, requests: Sequence[FileRequest], batch: Batch) -> None:
         """Route the files that a site needs after an event, and record what else it needs."""
         if requests:
-            self.file_requests.route(requests, batch)
+            self.sites.file_requests.route(requests, batch)
         self.sites.note(site, batch.at)
 
     # ------------------------------------------------------ results of the store
@@ -237,7 +236,7 @@ class ActiveList:
         domains.
         """
         for site in self.sites.due(batch.at):
-            self.file_requests.route(site.on_timer(batch), batch)
+            self.sites.file_requests.route(site.on_timer(batch), batch)
         if self.addresses.empty:
             self.addresses.sweep(batch.at)
         if self._context.shares is not None:
@@ -271,7 +270,7 @@ class ActiveList:
 
     def has_before(self, until: float) -> bool:
         """Return whether any site has something that may be requested before a time."""
-        return bool(self.file_requests.by_host) or any(_has_before(site, until) for site in self.sites)
+        return bool(self.sites.file_requests.by_host) or any(_has_before(site, until) for site in self.sites)
 
     def statistics(self) -> ActiveListStatistics:
         """Return a frozen snapshot."""
@@ -283,7 +282,7 @@ class ActiveList:
             in_flight=len(self.flights),
             hungry=hungry,
             quiet=quiet,
-            file_requests=len(self.file_requests),
+            file_requests=len(self.sites.file_requests),
             timers=timers,
             addresses=self.addresses.statistics(),
         )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.flights import Flights
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.frontier.sites.site_context import SiteContext
-    from webfountain.frontier.sites.site_table import FileRequests, SiteTable
+    from webfountain.frontier.sites.site_table import SiteTable
     from webfountain.frontier.sites.slot_lending import SlotLending
 
 __all__ = ["Departures"]
@@ -45,7 +45,6 @@ class Departures:
         context: SiteContext,
         sites: SiteTable,
         addresses: Addresses,
-        file_requests: FileRequests,
         *,
         flights: Flights,
         lending: SlotLending | None,
@@ -54,7 +53,6 @@ class Departures:
         self._context = context
         self._sites = sites
         self._addresses = addresses
-        self._file_requests = file_requests
         self._flights = flights
         self._lending = lending
         self._shared = shared
@@ -93,7 +91,7 @@ class Departures:
         receive the error "busy".
         """
         for site in [site for site in resting if site.lease is None]:
-            self._file_requests.route(site.files.give_up("busy"), batch)
+            self._sites.file_requests.route(site.files.give_up("busy"), batch)
         return {site: batch.at for site in resting if _may_go(site, batch.at)}
 
     def _back_at(self, site: ActiveSite, at: float) -> float:
@@ -114,7 +112,7 @@ class Departures:
             back = max(due, site.standing.next_at(batch.at))
             batch.release(site.hand.flush())
             batch.park(ParkRequest(site.lease, back, site.remember(batch.at)))
-        self._file_requests.route(given_up, batch)
+        self._sites.file_requests.route(given_up, batch)
         if site.lease is None:
             if self._shared:
                 batch.freed[GUEST + site.name] = site.standing.next_at(batch.at)
@@ -135,7 +133,7 @@ class Departures:
             self._remove(site)
             if self._lending is not None:
                 self._lending.lose(site)
-            self._file_requests.route(site.lose(), batch)
+            self._sites.file_requests.route(site.lose(), batch)
             self._context.metrics.inc("ant/sites_lost")
 
     def lose_lease(self, name: str, token: int, batch: Batch) -> None:

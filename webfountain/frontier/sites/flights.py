@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.sites.politeness import Gate
     from webfountain.frontier.sites.site import ActiveSite
     from webfountain.frontier.sites.site_context import SiteContext
-    from webfountain.frontier.sites.site_table import FileRequests, SiteTable
+    from webfountain.frontier.sites.site_table import SiteTable
     from webfountain.frontier.sites.slot_lending import SlotLending
     from webfountain.frontier.visit import Visit
     from webfountain.records import Fetch, FetchResult, Lease, LeaseId
@@ -41,13 +41,11 @@ class Flights:
         context: SiteContext,
         sites: SiteTable,
         addresses: Addresses,
-        file_requests: FileRequests,
         lending: SlotLending | None,
     ) -> None:
         self._context = context
         self._sites = sites
         self._addresses = addresses
-        self._file_requests = file_requests
         self._lending = lending
         self._in_flight: dict[int, tuple[ActiveSite, AddressGroup]] = {}
         self._apart: set[int] = set()  # fetches that use no slot of their gates
@@ -121,7 +119,7 @@ class Flights:
         if fetch.kind != "page" and not is_lost:
             if fetch.kind == "robots":
                 self._context.metrics.inc("robots/fetched")
-            self._file_requests.deliver(fetched, batch, own=site)
+            self._sites.file_requests.deliver(fetched, batch, own=site)
         self._sites.note(site, batch.at)
 
     def unasked(self, fetch: Fetch) -> None:

@@ -38,6 +38,8 @@ class SiteTable:
 
     def __init__(self) -> None:
         self.by_name: dict[str, ActiveSite] = {}
+        self.file_requests = FileRequests(self)
+        """Files that these sites need from each other."""
         self.guests: set[str] = set()
         """Names of the sites without a lease."""
         self._hungry: dict[str, ActiveSite] = {}

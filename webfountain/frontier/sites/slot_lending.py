@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from webfountain.frontier.cluster.membership import Membership
     from webfountain.frontier.sites.addresses import Addresses
     from webfountain.frontier.sites.site_context import SiteContext
-    from webfountain.frontier.sites.site_table import FileRequests, SiteTable
+    from webfountain.frontier.sites.site_table import SiteTable
     from webfountain.records import FetchResult, SiteRecord
 
 __all__ = ["LOAN_BEATS", "SlotLending"]
@@ -50,13 +50,11 @@ class SlotLending:
         context: SiteContext,
         sites: SiteTable,
         addresses: Addresses,
-        file_requests: FileRequests,
         others: Membership,
     ) -> None:
         self._context = context
         self._sites = sites
         self._addresses = addresses
-        self._file_requests = file_requests
         self._others = others
         self._borrowed: dict[str, BorrowedSlots] = {}
         self._given_back: set[Loan] = set()
@@ -182,7 +180,7 @@ class SlotLending:
         self._borrowed[site.name] = borrowed
         self._sites.add(site)
         group = self._addresses.add_lent(site.place, loan.address, loan.slots)
-        self._file_requests.route(site.resolved(group, batch), batch)
+        self._sites.file_requests.route(site.resolved(group, batch), batch)
         self._sites.note(site, batch.at)
         self._context.metrics.inc("ant/loans_taken")
 

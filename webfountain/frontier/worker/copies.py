@@ -13,7 +13,7 @@ import msgspec
 
 from webfountain.formats.page_metadata import warc_fields
 from webfountain.frontier.inbox.notes import erase
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Stage
 from webfountain.records import ANSWERED
 from webfountain.repository.warc_writer import Capture
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final
 
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Stage
 
 if TYPE_CHECKING:
     from webfountain.frontier.batch import Batch, BatchResult

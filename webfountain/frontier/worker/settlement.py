@@ -20,7 +20,7 @@ from webfountain.errors import WebfountainError
 from webfountain.frontier.batch import LeaseEnd, NamedSitemap, SavedSiteData
 from webfountain.frontier.pages.examiner import JudgedVisit
 from webfountain.frontier.planning.freshness_estimate import count_failing
-from webfountain.frontier.worker.stage import Stage
+from webfountain.frontier.stage import Stage
 from webfountain.records import FetchResult, Link
 
 if TYPE_CHECKING:
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 
     from webfountain.duplicates.url_dedup import DuplicateEliminator
     from webfountain.frontier.batch import Batch, BatchResult
+    from webfountain.frontier.stage import Stages
     from webfountain.frontier.visit import Visit
     from webfountain.frontier.worker.copies import CopyWriter, Takedowns
-    from webfountain.frontier.worker.stage import Stages
     from webfountain.policy.collection import Collection
     from webfountain.records import Copy, Lease, Outcome, SiteLease, SiteState
     from webfountain.store.contract import FrontierStore

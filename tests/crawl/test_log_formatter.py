@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 import webfountain
-from webfountain.crawl.json_log import EVENT, JsonFormatter
+from webfountain.crawl.log_formatter import EVENT, JsonFormatter
 from webfountain.metrics import STATS
 
 

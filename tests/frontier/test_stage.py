@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.frontier.drive import Drive, collection_of
 from webfountain.clock import ManualClock
 from webfountain.frontier.batch import Batch, BatchResult, OpenBatch
-from webfountain.frontier.order import Order, Orders
+from webfountain.frontier.stage import Order, Orders
 
 HOME = "http://home.example/"
 
