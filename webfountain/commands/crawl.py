@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gc
 import json
 import logging
 import os
@@ -253,6 +254,7 @@ def _settings(chosen: Mapping[str, object]) -> Settings:
 
 def _run(settings: Settings, collection: str) -> WebfountainError | None:
     """Start the crawl and wait for its end. Return the error that ended it."""
+    gc.disable()  # until it crawls (`tune_memory`): the imports take a tenth less time
     from scrapy.crawler import AsyncCrawlerProcess  # noqa: PLC0415
 
     if settings.get("WEBFOUNTAIN_LOG_FORMAT") == "json":

@@ -29,6 +29,7 @@ _M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD, _M_ARENA_MAX = -1, -3, -8
 def tune_memory() -> None:
     """Set Python's cycle collector and glibc's allocator for a long crawl."""
     gc.freeze()  # imported objects never go away, so no full collection visits them again
+    gc.enable()  # `webfountain crawl` starts without it
     gc.set_threshold(GC_ALLOCATIONS, *gc.get_threshold()[1:])
     with suppress(OSError, AttributeError):  # another C library does not have these options
         set_option = ctypes.CDLL(None).mallopt

@@ -10,6 +10,7 @@ pieces are taken at once. Marks inside a block are read only when somebody needs
 from __future__ import annotations
 
 import re
+from functools import cache
 from html import escape
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["MAX_BLOCKS", "Block", "Inline", "Region", "attributes_of", "blocks_of", "blocks_of_html", "inline_pieces"]
 
+
 Kind = Literal["heading", "paragraph", "item", "code", "table", "rule"]
 
 _CONTAINERS: Final = (
@@ -31,32 +33,30 @@ _CONTAINERS: Final = (
 )
 """Elements that begin and end a block, by their first letters, because that is faster."""
 _ATTRIBUTES: Final = r'[^>"]*+(?:"[^"]*+"[^>"]*+)*+'
-_TAG: Final = re.compile(rf"<(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>")
-_SKIPPED: Final = re.compile(
+_TAG: Final = rf"<(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>"
+_SKIPPED: Final = (
     r"<!--(?:[^-]++|-(?!->))*+-->"
     r"|<(script|style|noscript|template|svg|math|iframe|object|canvas|video|audio|select|textarea|button|datalist|map"
     rf"|dialog)(?![^\s/>]){_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
 )
 """Comments, and elements without readable text: scripts, embedded media, form controls."""
-_RAW: Final = re.compile(
-    rf"{_SKIPPED.pattern}"
+_RAW: Final = (
+    rf"(?s){_SKIPPED}"
     rf"|<(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
-    rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>",
-    re.DOTALL,
+    rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>"
 )
 """What is skipped, and the other elements whose text the parser writes as it is: there a ``<`` begins no tag."""
 _RAW_TAGS: Final = ("<xmp", "<noembed", "<noframes", "<plaintext")
-_HIDDEN_INLINE: Final = re.compile(
-    r"<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
+_HIDDEN_INLINE: Final = (
+    r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
     r'(?=(?:[^>"]|"[^"]*+")*?\s(?:hidden[\s=>]|style="[^"]*?(?:display: ?none|visibility: ?hidden)))'
-    rf"{_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>",
-    re.IGNORECASE,
+    rf"{_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
 )
-_INLINE_TAG: Final = re.compile(rf"<(/?)([a-z][^\s/>]*+)({_ATTRIBUTES})>")
-_ANY_TAG: Final = re.compile(rf"<[a-z/]{_ATTRIBUTES}>")
-_LINK: Final = re.compile(rf'<a\s(?=[^>]*?\bhref="[^"])({_ATTRIBUTES})>((?:[^<]++|<(?!/a>))*+)</a>')
-_ATTRIBUTE: Final = re.compile(r'([^\s="]++)(?:="([^"]*+)")?')
+_INLINE_TAG: Final = rf"<(/?)([a-z][^\s/>]*+)({_ATTRIBUTES})>"
+_ANY_TAG: Final = rf"<[a-z/]{_ATTRIBUTES}>"
+_LINK: Final = rf'<a\s(?=[^>]*?\bhref="[^"])({_ATTRIBUTES})>((?:[^<]++|<(?!/a>))*+)</a>'
+_ATTRIBUTE: Final = r'([^\s="]++)(?:="([^"]*+)")?'
 _SEMANTIC: Final = frozenset({"article", "aside", "footer", "header", "main", "menu", "nav", "search", "section"})
 _LISTS: Final = frozenset({"ul", "ol", "menu", "dir"})
 _BLOCKS_IN_CELLS: Final = frozenset({"div", "ul", "ol", "p", "h1", "h2", "h3", "form", "pre"})
@@ -66,9 +66,9 @@ _INLINE_MARKS: Final = {
 }  # fmt: skip
 _HEADINGS: Final = {f"h{level}": level for level in range(1, 7)}
 _STATEFUL: Final = frozenset({"li", "blockquote", *_LISTS, *_HEADINGS})
-_CODE_CLASS: Final = re.compile(r"(?:^|\s)(?:language|lang|highlight|brush:|sourceCode)[-:\s]+([\w+#-]+)")
+_CODE_CLASS: Final = r"(?:^|\s)(?:language|lang|highlight|brush:|sourceCode)[-:\s]+([\w+#-]+)"
 _NO_LANGUAGE: Final = frozenset({"notranslate", "default", "none", "text", "plaintext"})
-_IMAGE_WITH_TEXT: Final = re.compile(rf'<img\b(?=[^>]*?\salt="\s*[^"\s]){_ATTRIBUTES}>')
+_IMAGE_WITH_TEXT: Final = rf'<img\b(?=[^>]*?\salt="\s*[^"\s]){_ATTRIBUTES}>'
 _PIECE_END: Final = "\0"
 """A character that no parsed page contains."""
 _LINE_BREAK: Final = "\v"
@@ -126,7 +126,7 @@ class Block(msgspec.Struct, frozen=True, gc=False):
         """The share of the block's characters that belong to links."""
         if "<a " not in self.html or not self.text:
             return 0.0
-        links = [found[1] for found in _LINK.findall(self.html)]
+        links = [found[1] for found in _compiled(_LINK).findall(self.html)]
         return sum(map(len, _words_of_all(links))) / len(self.text)
 
 
@@ -139,11 +139,11 @@ def blocks_of(tree: LexborHTMLParser) -> list[Block]:
 def blocks_of_html(html: str) -> list[Block]:
     """Return the blocks of well-formed HTML, as the parser writes it."""
     if any(tag in html for tag in _RAW_TAGS):
-        html = _RAW.sub(_raw_text, html)
-    html = _SKIPPED.sub("", html)
+        html = _compiled(_RAW).sub(_raw_text, html)
+    html = _compiled(_SKIPPED).sub("", html)
     if " hidden" in html or "display:" in html or "visibility:" in html:
-        html = _HIDDEN_INLINE.sub(_unless_container, html)
-    return _Cutter(_TAG.split(html)).blocks
+        html = _compiled(_HIDDEN_INLINE).sub(_unless_container, html)
+    return _Cutter(_compiled(_TAG).split(html)).blocks
 
 
 def _raw_text(found: re.Match[str]) -> str:
@@ -154,7 +154,7 @@ def _raw_text(found: re.Match[str]) -> str:
 
 def _unless_container(found: re.Match[str]) -> str:
     """Return "" for a hidden element inside a block. Hidden containers are regions, which `main_content` decides."""
-    return found[0] if _TAG.search(found[0]) else ""
+    return found[0] if _compiled(_TAG).search(found[0]) else ""
 
 
 class _Cutter:
@@ -232,7 +232,7 @@ class _Cutter:
         html, text = self._texts[at], self._words[at]
         if self._link or "<a" in html:
             html = self._with_links_closed(html)
-        if not text and not ("<img" in html and _IMAGE_WITH_TEXT.search(html)):
+        if not text and not ("<img" in html and _compiled(_IMAGE_WITH_TEXT).search(html)):
             return
         kind: Kind = "heading" if self._level else "item" if self._marker else "paragraph"
         self.blocks.append(
@@ -264,7 +264,7 @@ class _Cutter:
                 raw.append("\n" if self._ends[end] else "")
                 raw.append(self._texts[end + 1])
         html = "".join(raw)
-        text = _unescaped(_ANY_TAG.sub("", html.replace("<br>", "\n"))).strip("\n")
+        text = _unescaped(_compiled(_ANY_TAG).sub("", html.replace("<br>", "\n"))).strip("\n")
         if text.strip():
             language = self._language(html)
             self.blocks.append(Block("code", "", text, self._region, depth=len(self._lists), language=language))
@@ -280,7 +280,7 @@ class _Cutter:
             said.append(around.attributes)
             around = around.parent
         names = (attributes_of(each).get("class", "") for each in said if "class" in each)
-        found = next((match[1] for each in names if (match := _CODE_CLASS.search(each))), "")
+        found = next((match[1] for each in names if (match := _compiled(_CODE_CLASS).search(each))), "")
         return "" if found in _NO_LANGUAGE else found
 
     def _end_of_data(self, at: int) -> int:
@@ -350,7 +350,7 @@ def _words_of_all(pieces: Sequence[str]) -> list[str]:
     """
     html = _PIECE_END.join(pieces)
     if "<" in html:
-        html = _ANY_TAG.sub("", html.replace("<br>", _LINE_BREAK))
+        html = _compiled(_ANY_TAG).sub("", html.replace("<br>", _LINE_BREAK))
     found = [" ".join(text.split()) for text in _unescaped(html).split(_PIECE_END)]
     if _LINE_BREAK in html:
         for number, text in enumerate(html.split(_PIECE_END)):
@@ -371,7 +371,7 @@ def attributes_of(written: str) -> dict[str, str]:
     """Return the attributes of a tag as the parser wrote it."""
     return {
         name: value.replace("&quot;", '"') if "&" not in value else _unescaped(value.replace("&quot;", '"'))
-        for name, value in _ATTRIBUTE.findall(written)
+        for name, value in _compiled(_ATTRIBUTE).findall(written)
     }
 
 
@@ -384,7 +384,7 @@ def _inline_pieces(html: str) -> Iterator[Inline]:
     links: list[str] = []
     marks: list[str] = []
     at = 0
-    for found in _INLINE_TAG.finditer(html):
+    for found in _compiled(_INLINE_TAG).finditer(html):
         if text := html[at : found.start()]:
             yield _marked(_unescaped(text), marks, links)
         at = found.end()
@@ -409,3 +409,9 @@ def _marked(text: str, marks: list[str], links: list[str]) -> Inline:
     if links and links[0]:
         return Inline(text, "link", links[0])
     return Inline(text, marks[-1] if marks else "")
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    """Return an expression, compiled when it is first used: all take 18 ms, and few crawls cut pages."""
+    return re.compile(expression)

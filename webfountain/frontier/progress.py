@@ -8,7 +8,6 @@ store. The display shows in words what limits the rate, and the store keeps the 
 
 from __future__ import annotations
 
-import asyncio
 from contextlib import contextmanager, suppress
 from math import inf
 from typing import TYPE_CHECKING, Final
@@ -191,6 +190,8 @@ class Progress:
         """Wait until the visits that now wait for the worker are in the store, or until `within_s` seconds have
         passed.
         """
+        import asyncio  # noqa: PLC0415  (20 ms; `status` reads what this module published)
+
         awaited = self._written_visits + self._pending_visits
         with suppress(TimeoutError):
             async with asyncio.timeout(within_s):

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from webfountain.formats.page_units import is_selector
-
 __all__ = [
     "DURATION_FORM",
     "SIZE_FORM",
@@ -75,6 +73,8 @@ class Selector(str):
     @classmethod
     def parse(cls, value: object) -> Selector:
         """Check a selector. Raises ValueError if it is invalid."""
+        from webfountain.formats.page_units import is_selector  # noqa: PLC0415  (10 ms, and few policies select)
+
         if not isinstance(value, str) or not is_selector(value):
             raise ValueError('(allowed: a CSS selector such as "article", ".price" or "#main > table")')
         return cls(value)

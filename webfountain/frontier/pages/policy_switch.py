@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from webfountain.core.topics import links_from_hot
-from webfountain.formats.language import language_of
 from webfountain.policy.judge import Origin
 from webfountain.policy.provenance import Provenance, arrived, rule_number
 from webfountain.policy.switches import PageFacts
@@ -65,6 +64,8 @@ class PageFactsReader:
             return PageFacts(fetched.status, text)
         language, similarity = None, None
         if "language" in asked:
+            from webfountain.formats.language import language_of  # noqa: PLC0415  (few policies ask for it)
+
             language = language_of(text, document.language or fetched.header("content-language"))
         if "similarity" in asked and text:
             topic = judge.policy(record.policy).topic
