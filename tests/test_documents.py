@@ -126,6 +126,19 @@ def test_every_benchmark_of_the_measurements_exists() -> None:
         assert (ROOT / "tests" / "benchmarks" / f"{name}.py").exists(), name
 
 
+def test_every_test_that_the_measurements_name_exists() -> None:
+    for page in sorted((DOCS / "measurements").glob("*.md")):
+        for name in re.findall(r"`(?:tests/)?((?:\w+/)*test_\w+\.py)", page.read_text(encoding="utf-8")):
+            assert (ROOT / "tests" / name).exists(), f"{page.name}: {name}"
+
+
+def test_every_extra_that_is_advised_is_one() -> None:
+    """An outsider's finding: a message told people to install a name that nobody knew."""
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    for path in (*DOCUMENTS, *sorted((ROOT / "webfountain").rglob("*.py"))):
+        assert set(re.findall(r"webfountain\[(\w+)\]", path.read_text(encoding="utf-8"))) <= extras.keys(), path
+
+
 def test_every_page_can_be_reached_from_the_readme() -> None:
     text = README.read_text(encoding="utf-8")
     assert not [path.name for path in DOCS.glob("*.md") if f"(docs/{path.name})" not in text]
