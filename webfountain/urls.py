@@ -33,6 +33,7 @@ __all__ = [
     "path_start",
     "registered_domain",
     "site_of",
+    "site_of_text",
 ]
 
 _CREDENTIALS: Final = re.compile(r"//[^/?#]*@")
@@ -118,6 +119,17 @@ def site_of(url: str) -> str:
     """Return scheme://host[:port] of a canonical URL, the unit of politeness and assignment."""
     end = url.find("/", 8)  # the same as `path_start`, without a call, because it runs twenty times per page
     return url if end < 0 else url[:end]
+
+
+def site_of_text(text: str) -> str:
+    """Return the site that a person names, such as https://example.org, with or without a slash at the end.
+
+    Raises UrlError if it is a page, or no URL.
+    """
+    home = canonical(text)
+    if home != site_of(home) + "/":
+        raise UrlError(f"site {text!r}: is not a site (allowed: scheme://host[:port])")
+    return site_of(home)
 
 
 def host_of(site: str) -> str:

@@ -20,7 +20,7 @@ from webfountain.history.publishing import read_file
 from webfountain.report.store_reading import inbox_folder
 from webfountain.store.contract import COLLECTION
 from webfountain.store.locations import folder_of, is_held
-from webfountain.urls import canonical, site_of
+from webfountain.urls import canonical, site_of, site_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -87,11 +87,9 @@ class CollectionNotes:
             name = canonical(url)
             self._leave(ForgetNote(site_of(name), name))
             return NoteAnswer("forget", [name])
-        home = canonical(site or "")
-        if home != site_of(home) + "/":
-            raise InputError(f"site {site!r}: is not a site (allowed: scheme://host[:port])")
-        self._leave(ForgetNote(site_of(home)))
-        return NoteAnswer("forget", [site_of(home)])
+        home = site_of_text(site or "")
+        self._leave(ForgetNote(home))
+        return NoteAnswer("forget", [home])
 
     def pause(self) -> NoteAnswer:
         """Stop new requests of the crawl until `resume`, also after a restart. Requests in flight are completed."""

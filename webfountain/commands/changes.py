@@ -11,6 +11,7 @@ import click
 from webfountain.commands import options, printing
 from webfountain.report import changes as report_changes
 from webfountain.report.store_reading import cursor_of, reading
+from webfountain.urls import site_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ def changes(store: str, since: str | None, follow: bool, site: str | None, as_li
 
     Hold a page whose verdict is new, changed, minor or returned; after any other verdict remove it.
     """
-    asked = options.since_of(since)
+    asked, site = options.since_of(since), None if site is None else site_of_text(site)
     with reading(store) as opened, contextlib.suppress(KeyboardInterrupt):
         cursor = cursor_of(opened, asked)
         wait_s = SHORTEST_WAIT_S

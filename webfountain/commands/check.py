@@ -43,6 +43,8 @@ def check(store: str, repository: str | None, repair: bool, as_json: bool) -> in
     Every entry of the store and every copy is read. A crawl may be running, but not with --repair.
     """
     folder = None if is_shared(store) else existing_folder(store)
+    if folder is not None and not any((folder / part).exists() for part in ("db", "store-card", "repository")):
+        raise InputError(f"{folder}: there is no store here; a crawl creates one")
     if repair and _is_crawled(store, folder):
         raise InputError(f"--store {without_password(store)!r}: a crawl has the store open; stop it first, then repair")
     begin = SystemClock().now()

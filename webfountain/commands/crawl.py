@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CrawlEnd", "crawl", "exit_on_signals", "run"]
 
+_LEVELS: Final = ("CRITICAL", "ERROR", "WARNING", "INFO", "DEBUG")
 _TROUBLES_S: Final = 1.5
 """Seconds after a signal in which the store may still report seeds and sites without a page."""
 
@@ -114,7 +115,11 @@ def crawl(*, collection: str, ants: int | None, address: str | None, **given: An
 def _crawl_alone(collection: str, *, settings: tuple[str, ...], strict: bool, as_json: bool, **given: Any) -> int:
     """Crawl in this process."""
     follow_parent()
-    chosen = {f"WEBFOUNTAIN_{name.upper()}": value for name, value in given.items() if value not in {None, False}}
+    chosen = {
+        f"WEBFOUNTAIN_{name.upper()}": value
+        for name, value in given.items()
+        if value is not None and value is not False
+    }
     chosen.update(_pairs(settings))
     shows = not as_json and given["log_format"] != "json"
     end = run(collection, {"WEBFOUNTAIN_PROGRESS": shows, **chosen})
@@ -236,6 +241,10 @@ def _pairs(settings: tuple[str, ...]) -> dict[str, str]:
         name, sign, value = text.partition("=")
         if not sign or not name:
             raise InputError(f"-s {text!r}: is not a setting (allowed: NAME=VALUE)")
+        if name != name.upper():
+            raise InputError(f"-s {text!r}: settings have capital letters (did you mean {name.upper()}?)")
+        if name == "LOG_LEVEL" and value not in logging.getLevelNamesMapping():
+            raise InputError(f"-s {text!r}: is not a level (allowed: {', '.join(_LEVELS)})")
         found[name] = value
     return found
 

@@ -27,8 +27,10 @@ def require_writable_folder(file: Path, *, name: str) -> None:
     InputError
         if its folder is missing or cannot be written. Give another folder, or ask the owner that the text names.
     """
+    if file.is_dir():
+        raise InputError(f"{name}: is a folder")
     folder = file.parent
-    if not os.access(folder, os.W_OK):
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
         hint = owner_hint(folder) if folder.exists() else ""
         raise InputError(f"{name}: {folder} is not a folder that can be written{hint}")
 

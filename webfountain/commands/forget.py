@@ -19,7 +19,7 @@ from webfountain.report.store_reading import existing_folder, inbox_folder, read
 from webfountain.store.locations import folder_of, is_shared
 from webfountain.store.opening import open_store
 from webfountain.store.shared_contract import has_ants
-from webfountain.urls import canonical, site_of
+from webfountain.urls import canonical, site_of, site_of_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,10 +69,7 @@ def _note(url: str | None, site: str | None) -> ForgetNote:
     if url is not None:
         name = canonical(url)
         return ForgetNote(site_of(name), name)
-    home = canonical(site or "")
-    if home != site_of(home) + "/":
-        raise InputError(f"--site {site!r}: is not a site (allowed: scheme://host[:port])")
-    return ForgetNote(site_of(home))
+    return ForgetNote(site_of_text(site or ""))
 
 
 def _deliver(inbox: Inbox, store: str, repository: Path) -> DeliveryResult:

@@ -17,12 +17,15 @@ from typing import IO, TYPE_CHECKING, Any, Final
 
 import click
 import msgspec
+from click.core import ParameterSource
 
 from webfountain.commands import options
 from webfountain.commands.search import index_beside
 from webfountain.errors import InputError
+from webfountain.report.store_reading import existing_folder
 from webfountain.service.roles import read_tokens
 from webfountain.service.settings import DEFAULT_ADDRESS, ServeSettings, address_of, read_settings, store_entry
+from webfountain.store.locations import folder_of, is_shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,6 +38,8 @@ _START_S: Final = 60.0
 """Longest time that the crawl waits until the service reports its address, seconds."""
 _END_S: Final = 3.0
 _PREFIX: Final = "webfountain serves at "
+
+logger = logging.getLogger(__name__)
 
 
 @click.command(epilog="Example: webfountain serve --store rocksdb://news --listen 127.0.0.1:9411")
@@ -80,6 +85,8 @@ def _settings(
 ) -> ServeSettings:
     """Return the settings from the file, overridden by those of the command line."""
     found = ServeSettings() if config is None else read_settings(config)
+    if found.stores and click.get_current_context().get_parameter_source("stores") is ParameterSource.ENVIRONMENT:
+        stores = ()  # WEBFOUNTAIN_STORE is a default, which the file replaces
     given = {
         "stores": tuple(store_entry(url, repository=repository) for url in stores),
         "listen": tuple(listen),
@@ -87,7 +94,11 @@ def _settings(
         "base_path": base_path,
         "read_only": read_only,
     }
-    return msgspec.structs.replace(found, **{name: value for name, value in given.items() if value}).checked()
+    settings = msgspec.structs.replace(found, **{name: value for name, value in given.items() if value}).checked()
+    for store in settings.stores:
+        if (folder := folder_of(store.url)) is not None and not folder.is_dir():
+            logger.warning("there is no folder %s; %r is unavailable until a crawl makes one", folder, store.name)
+    return settings
 
 
 def _print_addresses(addresses: list[str]) -> None:
@@ -100,8 +111,8 @@ def service_beside(store: str, repository: str | None, address: str | None) -> I
     """Serve a store at an address while the block runs, and print the address on standard error. None: do nothing."""
     process = None
     if address is not None:
-        from webfountain.service.settings import DEFAULT_ADDRESS  # noqa: PLC0415  only where it is asked for
-
+        if address != AUTO:
+            address_of(address)
         tried = [DEFAULT_ADDRESS, "127.0.0.1:0"] if address == AUTO else [address]
         process = next(filter(None, (_started(store, repository, each) for each in tried)), None)
         if process is None:
@@ -175,6 +186,8 @@ def mcp(
 
     if listen is not None and address_of(listen).path:
         raise InputError(f"--listen {listen!r}: is not an address (allowed: HOST:PORT)")
+    if not is_shared(store) or folder_of(store) is not None:
+        existing_folder(store)
     known = {} if tokens is None else read_tokens(tokens)
     if listen is not None and not address_of(listen).is_local and not known:
         raise InputError(f"--listen {listen!r}: other machines reach it, so tokens are required (--tokens FILE)")

@@ -9,7 +9,7 @@ import click
 from msgspec import to_builtins
 
 from webfountain.commands import options, printing
-from webfountain.errors import RepositoryError
+from webfountain.errors import InputError, RepositoryError
 from webfountain.report import copy as report_copy
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import copies, cursor_of, places_of, reading
@@ -127,6 +127,8 @@ def cat(
     as_json: bool,
 ) -> None:
     """Print the newest copy of URL after content decoding."""
+    if part is not None and form is not None and part != form:
+        raise InputError(f"cat: --{part} and --format {form}: give one of the two")
     with (
         reading(store) as opened,
         copies(store, repository, places=places_of(opened)) as kept,

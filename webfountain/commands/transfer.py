@@ -15,7 +15,7 @@ from webfountain.commands.file_owners import require_writable_folder
 from webfountain.errors import InputError
 from webfountain.report.plurals import counted
 from webfountain.report.store_reading import reading
-from webfountain.store.locations import DEFAULT_STORE, without_password
+from webfountain.store.locations import DEFAULT_STORE, PRIVATE, is_shared, without_password
 from webfountain.store.opening import left_by_scrapy_redis, load_store, open_store
 from webfountain.store.transfer_file import read_rows, write_rows
 from webfountain.store.transfer_rows import Tally, checked
@@ -39,6 +39,8 @@ def export(file: str, store: str, force: bool, as_json: bool) -> None:
     file shows the state at one moment.
     """
     path = Path(file)
+    if file == "-":
+        raise InputError("-: a file needs a name (/dev/stdout is the standard output)")
     if os.path.lexists(path) and (path.is_dir() or not force):
         raise InputError(f"{file}: exists already" + (", a folder" if path.is_dir() else "; --force replaces it"))
     require_writable_folder(path, name=file)
@@ -89,6 +91,10 @@ def take_over(
     """
     from webfountain.crawl.scrapy_redis import take_over as take  # noqa: PLC0415  Scrapy, which other commands do without
 
+    if not is_shared(server) or server.startswith(PRIVATE):
+        raise InputError(
+            f"{server}: is not a server of scrapy-redis (allowed: redis://host:port/0, rediss://, unix://)"
+        )
     url = f"{server.partition('?')[0]}?prefix=webfountain.{spider}" if store == DEFAULT_STORE else store
     names = {"requests": queue or f"{spider}:requests", "dupefilter": dupefilter or f"{spider}:dupefilter"}
     at = SystemClock().now()

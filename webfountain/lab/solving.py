@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 
 from webfountain.errors import InputError
 from webfountain.lab.bucket_instances import build_instance, strategy_names
+from webfountain.policy.errors import reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -54,8 +55,10 @@ def read_table(path: str | Path) -> dict[str, object]:
     try:
         with Path(path).open("rb") as file:
             return tomllib.load(file)
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise InputError(f"{path}: {error}") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read: {reason_of(error)}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path}: is not TOML: {error}") from error
 
 
 def solve_instance_file(

@@ -7,6 +7,10 @@ plain data, for `policy check`.
 
 from __future__ import annotations
 
+import difflib
+import importlib.util
+import re
+from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -203,13 +207,40 @@ def _read_seeds(file: Path, policy_file: Path) -> Iterator[str]:
 
 def notes_on(collection: Collection) -> list[str]:
     """Return warnings, one sentence each, about values that are valid but may not do what the author expects."""
+    return [*_embedded_types(collection), *_unused_policies(collection.tables), *_idle_keys(collection.tables)]
+
+
+def _embedded_types(collection: Collection) -> Iterator[str]:
     embedded = [kind for kind in collection.politeness.accept if kind.strip().lower().startswith(_EMBEDDED)]
-    if not embedded:
-        return []
-    return [
-        f"politeness.accept: {', '.join(embedded)}: fetched only if a page links to it (<a href>), not if a "
-        f"page embeds it (<img>, style sheets, scripts)"
-    ]
+    if embedded:
+        yield (
+            f"politeness.accept: {', '.join(embedded)}: fetched only if a page links to it (<a href>), not if a "
+            f"page embeds it (<img>, style sheets, scripts)"
+        )
+
+
+def _unused_policies(tables: PolicyFile) -> Iterator[str]:
+    used = {"default", *(name for _, name in named_policies(tables))}
+    used |= {table.extends for table in tables.policies.values() if table.extends is not None}
+    for name in tables.policies:
+        if name not in used:
+            near = difflib.get_close_matches(name.lower(), PRESETS, n=1)
+            meant = f" (did you mean {near[0]}?)" if near and near[0] != name else ""
+            yield f"policies.{name}: no seed, rule, switch or other policy names it, so no page gets it{meant}"
+
+
+def _idle_keys(tables: PolicyFile) -> Iterator[str]:
+    """Yield keys that have no effect without another key, or without a module."""
+    for name, table in tables.policies.items():
+        ranked = {"pagerank", "backlinks"} & (set() if table.score is None else table.score.weights.keys())
+        if ranked and tables.ranking.every is None:
+            yield f"policies.{name}.score: {', '.join(sorted(ranked))}: no effect without ranking.every"
+    for kind, function in tables.content.extractors.items():
+        if not any(fnmatchcase(kind, accepted.strip().lower()) for accepted in tables.politeness.accept):
+            yield f"content.extractors: politeness.accept leaves {kind} out, so none is fetched"
+        package = re.split("[.:]", function)[0]
+        if importlib.util.find_spec(package) is None:  # a package's own modules would be imported by looking for them
+            yield f"content.extractors: {function}: Python finds no module {package} (install it, or set PYTHONPATH)"
 
 
 def describe(collection: Collection) -> dict[str, Any]:

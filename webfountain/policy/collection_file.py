@@ -47,6 +47,7 @@ __all__ = [
     "read_collection",
 ]
 
+_FUNCTION: Final = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_]\w*", re.ASCII)
 _MEDIA_TYPE: Final = re.compile(r"\*/\*|[\w!#$&^.+-]+/(?:\*|[\w!#$&^.+-]+)", re.ASCII)
 _PACKAGE: Final = Path(__file__).resolve().parents[1]
 _PLACES: Final = (_PACKAGE / "policies", _PACKAGE.parent / "policies")
@@ -78,11 +79,13 @@ def read_collection(path: str | Path) -> Collection:
     PolicyError
         ``FILE: key.path: VALUE what is wrong (allowed …)``. Correct the file and call again.
     """
-    path = Path(path)
+    written, path = str(path), Path(path)
     try:
         text = path.read_text(encoding="utf-8-sig")  # Notepad starts a file with a byte order mark
     except FileNotFoundError:
-        raise PolicyError(f"{path}: there is no such file (examples to copy are in {example_folder()})") from None
+        wrong = f"{written}: is a URL; give a policy file" if "://" in written else f"{path}: there is no such file"
+        seed = " that names it as a seed" if "://" in written else ""
+        raise PolicyError(f"{wrong}{seed} (examples to copy are in {example_folder()})") from None
     except (OSError, UnicodeDecodeError) as error:
         raise PolicyError(f"{path}: cannot be read: {reason_of(error)}") from None
     return parse_collection(text, path)
@@ -175,6 +178,8 @@ def _check_keys(path: Path, tables: PolicyFile) -> None:
     if politeness.max_delay < politeness.min_delay:
         allowed = f"politeness.min_delay or more: {spell_duration(politeness.min_delay)}"
         raise at_key(path, "politeness.max_delay", spell_duration(politeness.max_delay), allowed)
+    if not politeness.accept:
+        raise at_key(path, "politeness.accept", [], 'at least one media type, such as "text/html"')
     for number, kind in enumerate(politeness.accept):
         if not _MEDIA_TYPE.fullmatch(kind.strip()):
             raise at_key(path, f"politeness.accept[{number}]", kind, _media_type_words(kind))
@@ -187,6 +192,7 @@ def _check_keys(path: Path, tables: PolicyFile) -> None:
             allowed = f"min_interval or more: {spell_duration(revisit.min_interval)}"
             raise at_key(path, f"policies.{name}.revisit.max_interval", spell_duration(revisit.max_interval), allowed)
         _check_score(path, name, policy)
+    _check_extractors(path, tables)
     _check_switches(path, tables)
     _check_rules(path, tables)
     for key, name in named_policies(tables):
@@ -196,10 +202,23 @@ def _check_keys(path: Path, tables: PolicyFile) -> None:
 
 def _media_type_words(written: str) -> str:
     """Return the values that `politeness.accept` allows, including the media type that was probably meant."""
+    return f'{_meant(written)}a media type without parameters, such as "text/html", "image/*" or "*/*"'
+
+
+def _meant(written: str) -> str:
+    """Return a question with the media type that was probably meant, or ""."""
     extension = written.strip().lower().lstrip(".")
     kind = mimetypes.guess_type(f"x.{extension}")[0] if extension.isalnum() else written.partition(";")[0].strip()
-    meant = f"did you mean {kind!r}? " if kind and _MEDIA_TYPE.fullmatch(kind) else ""
-    return f'{meant}a media type without parameters, such as "text/html", "image/*" or "*/*"'
+    return f"did you mean {kind!r}? " if kind not in {None, written} and _MEDIA_TYPE.fullmatch(kind or "") else ""
+
+
+def _check_extractors(path: Path, tables: PolicyFile) -> None:
+    """Check the table by hand, because msgspec's errors do not name the key of a dictionary."""
+    for kind, function in tables.content.extractors.items():
+        if not _MEDIA_TYPE.fullmatch(kind) or "*" in kind or kind != kind.lower():
+            raise at_key(path, "content.extractors", kind, f'{_meant(kind)}one media type, such as "application/pdf"')
+        if not _FUNCTION.fullmatch(function):
+            raise at_key(path, f"content.extractors.{kind!r}", function, 'such as "my_project.pdf:extract"')
 
 
 def _check_score(path: Path, name: str, policy: PolicyTable) -> None:

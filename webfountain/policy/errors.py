@@ -40,6 +40,8 @@ def at_key(path: Path, key: str, value: object, allowed: str) -> PolicyError:
 
 def reason_of(error: Exception) -> str:
     """Return why a file could not be read, without the file's name."""
+    if isinstance(error, UnicodeDecodeError):
+        return f"is not text in UTF-8 (byte {error.start}); save it with this encoding"
     return (error.strerror if isinstance(error, OSError) else None) or str(error)
 
 
@@ -152,8 +154,9 @@ def _words_of_scalar(kind: msgspec.inspect.Type) -> str:
             words = "a number" + (_range(low, high) if above is None else f" above {above:g}, up to {high:g}")
         case msgspec.inspect.BoolType():
             words = "true or false"
-        case msgspec.inspect.StrType(pattern=pattern):
-            words = f"a text that matches {pattern}" if pattern else "a text"
+        case msgspec.inspect.StrType(pattern=pattern, min_length=least):
+            plain = "a text that is not empty" if least else "a text"
+            words = f"a text that matches {pattern}" if pattern else plain
         case _:
             words = ""
     return words

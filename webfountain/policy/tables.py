@@ -61,8 +61,6 @@ Text = Annotated[str, msgspec.Meta(min_length=1)]
 Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 Weight = Annotated[float, msgspec.Meta(ge=0, le=1000)]
 IgnoredKind = Literal["numbers", "dates", "case"]
-MediaType = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9!#$&^.+-]+/[a-z0-9!#$&^.+-]+$")]
-FunctionName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z_][\w.]*:[A-Za-z_]\w*$")]
 Language = Annotated[str, msgspec.Meta(pattern="^[a-z]{2,3}$")]
 """ISO 639, as the primary subtag of the `lang` of HTML."""
 
@@ -155,7 +153,7 @@ class ContentTable(Table, frozen=True):
 
     text: Literal["main", "all"] = "all"
     metadata: bool = False
-    extractors: dict[MediaType, FunctionName] = {}
+    extractors: dict[str, str] = {}
 
 
 class ChangeTable(Table, frozen=True):

@@ -14,6 +14,7 @@ from webfountain.frontier.batch import remembered
 from webfountain.policy.provenance import Provenance
 from webfountain.records import STATES
 from webfountain.report.troubles import robots_words, site_error
+from webfountain.urls import site_of_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,9 +62,7 @@ def pages(store: FrontierStore, *, site: str | None = None, state: State | None 
         when `site` is not known.
     """
     if site is not None and store.sites.get(site) is None:
-        raise InputError(
-            f"--site {site!r} is not known here (a site is scheme://host[:port]; `webfountain sites` lists)"
-        )
+        raise InputError(f"--site {site_of_text(site)!r} is not known here (`webfountain sites` lists those that are)")
     for home, record in store.pages.records(site=site, state=state):
         yield page_of(home, record)
     if state == "failed":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from webfountain.errors import InputError
-from webfountain.store.locations import folder_of, is_shared
+from webfountain.store.locations import folder_of, is_shared, require_readable
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -53,10 +53,8 @@ def existing_folder(url: str) -> Path:
     folder = folder_of(url)
     if folder is None and is_shared(url):
         raise InputError("--store: this command needs a store in a folder (rocksdb://)")
-    if folder is None:
-        raise InputError(
-            f"--store {url!r}: nothing to read (use rocksdb:///absolute/folder or rocksdb://relative/folder)"
-        )
+    require_readable(url)
+    assert folder is not None
     if (folder / "valkey").is_dir() and not (folder / "db").is_dir() and not is_shared(url):
         raise InputError(f"--store {url!r}: the store there is for many ants; give --store valkey://{folder}")
     if not folder.is_dir():

@@ -25,7 +25,8 @@ from typing import Final
 import msgspec
 
 from webfountain.errors import InputError
-from webfountain.store.locations import DEFAULT_STORE, folder_of, without_password
+from webfountain.policy.errors import explain, reason_of
+from webfountain.store.locations import DEFAULT_STORE, folder_of, require_readable, without_password
 
 __all__ = ["DEFAULT_ADDRESS", "Address", "ServeSettings", "StoreEntry", "address_of", "read_settings", "store_entry"]
 
@@ -63,6 +64,8 @@ class ServeSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 raise InputError(f"stores: name {name!r} (allowed: up to 64 letters, digits and . _ -)")
             if names.count(name) > 1:
                 raise InputError(f"stores: the name {name!r} occurs twice; name each store in the configuration file")
+        for store in self.stores:
+            require_readable(store.url)
         if _BASE_PATH.fullmatch(self.base_path) is None:
             raise InputError(
                 f"base_path {self.base_path!r}: is not a path (allowed: /name, without a slash at the end)"
@@ -128,10 +131,14 @@ def read_settings(file: str) -> ServeSettings:
     """
     path = Path(file)
     try:
-        found = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), ServeSettings)
-    except OSError as error:
-        raise InputError(f"{file}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, msgspec.ValidationError) as error:
-        raise InputError(f"{file}: {error}") from None
+        written = tomllib.loads(path.read_text(encoding="utf-8-sig"))
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{file}: cannot be read: {reason_of(error)}") from None
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{file}: is not TOML: {error}") from None
+    try:
+        found = msgspec.convert(written, ServeSettings)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{file}: {explain(str(error), written, root=ServeSettings)}") from None
     tokens = None if found.tokens is None else str(path.parent / found.tokens)
     return msgspec.structs.replace(found, tokens=tokens)

@@ -8,10 +8,21 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from webfountain.errors import InputError
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["DEFAULT_STORE", "PRIVATE", "ROCKSDB", "folder_of", "is_held", "is_shared", "without_password"]
+__all__ = [
+    "DEFAULT_STORE",
+    "PRIVATE",
+    "ROCKSDB",
+    "folder_of",
+    "is_held",
+    "is_shared",
+    "require_readable",
+    "without_password",
+]
 
 DEFAULT_STORE: Final = "rocksdb://.webfountain"
 ROCKSDB: Final = "rocksdb://"
@@ -25,6 +36,14 @@ def folder_of(url: str) -> Path | None:
     scheme = next((each for each in (ROCKSDB, PRIVATE) if url.startswith(each)), None)
     folder = "" if scheme is None else url.removeprefix(scheme)
     return Path(folder) if folder else None
+
+
+def require_readable(url: str) -> None:
+    """Raise InputError for a URL of a store that another process cannot read: of no kind, or in memory."""
+    if folder_of(url) is None and not is_shared(url):
+        raise InputError(
+            f"--store {url!r}: nothing to read (use rocksdb:///absolute/folder or rocksdb://relative/folder)"
+        )
 
 
 def is_held(folder: Path) -> bool:

@@ -236,7 +236,7 @@ def read_rows(file: Path) -> Iterator[Row]:
         if there is no such file, it has another format, or it was cut short; the message names the place.
     """
     if not file.is_file():
-        raise InputError(f"{file}: there is no such file")
+        raise InputError(f"{file}: is no file" if file.exists() else f"{file}: there is no such file")
     rows = _without_traceback(_read_parquet(file) if file.suffix == ".parquet" else _read_lines(file), file)
     tally, end = Tally(), None
     for number, row in enumerate(tally.over(rows)):
