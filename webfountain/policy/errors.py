@@ -64,7 +64,8 @@ def explain(message: str, data: dict[str, Any], *, within: str = "", root: type[
         return f"{shown}: {value} {complaint}"
     if complaint.startswith("("):
         return f"{shown}: {value} is not allowed {complaint}"
-    return f"{shown}: {value} is not allowed (allowed: {_words(_type_at(place, root)) or complaint})"
+    allowed = _words(_type_at(place, root)) or complaint
+    return f"{shown}: {value} is not allowed (allowed: {allowed}{' that is not empty' if value == repr('') else ''})"
 
 
 def _under(place: str, key: str) -> str:
@@ -154,9 +155,8 @@ def _words_of_scalar(kind: msgspec.inspect.Type) -> str:
             words = "a number" + (_range(low, high) if above is None else f" above {above:g}, up to {high:g}")
         case msgspec.inspect.BoolType():
             words = "true or false"
-        case msgspec.inspect.StrType(pattern=pattern, min_length=least):
-            plain = "a text that is not empty" if least else "a text"
-            words = f"a text that matches {pattern}" if pattern else plain
+        case msgspec.inspect.StrType(pattern=pattern):
+            words = f"a text that matches {pattern}" if pattern else "a text"
         case _:
             words = ""
     return words
