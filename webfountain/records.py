@@ -383,6 +383,12 @@ class SiteState(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """Number of URLs that were gone at their first fetch and had a page later."""
     unborn_time: float = 0.0
     """Seconds for which such URLs had no page, from check to check, summed."""
+    unborn: int = 0
+    """Number of URLs that were gone at their first fetch."""
+    unborn_asked: int = 0
+    """Number of later requests of such URLs."""
+    unborn_classes: tuple[tuple[str, int, float], ...] = ()
+    """Source and directory of such URLs, `born` and `unborn_time` of each, for some of them."""
 
 
 class SiteRecord(msgspec.Struct, frozen=True, gc=False):

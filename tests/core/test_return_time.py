@@ -40,3 +40,16 @@ def test_the_rate_follows_the_returns_that_were_found() -> None:
     assert Returns().rate(usual_s=10 * DAY) == pytest.approx(1 / (10 * DAY))
     assert Returns(50, 5000 * DAY).rate(usual_s=10 * DAY) == pytest.approx(1 / (100 * DAY), rel=0.02)
     assert Returns(0, 5000 * DAY).rate(usual_s=10 * DAY) < 1 / (5000 * DAY)
+
+
+def test_a_class_of_urls_has_the_rate_of_its_site_until_it_showed_another() -> None:
+    site = 1 / (100 * DAY)
+    assert Returns().rate_within(site) == pytest.approx(site)
+    assert Returns(10, 100 * DAY).rate_within(site) == pytest.approx(1 / (10 * DAY), rel=0.4)
+    assert Returns(0, 5000 * DAY).rate_within(site) < site / 50
+
+
+def test_a_site_of_many_dead_urls_requests_a_sample_of_them_to_learn() -> None:
+    assert Returns(urls=40).spacing == 1.0
+    assert Returns(urls=4000).spacing == pytest.approx(10.0)
+    assert Returns(urls=4000, asked=4000).spacing == 1.0

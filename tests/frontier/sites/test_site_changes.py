@@ -88,3 +88,32 @@ def test_the_time_of_a_dead_link_is_counted_once_though_fetches_failed_meanwhile
     record = drive.store.sites.get(HOME)
     assert record is not None
     assert remembered(record).unborn_time == pytest.approx(times[-1] - times[0], abs=60)
+
+
+def test_dead_links_of_a_directory_whose_links_come_alive_are_requested_more_often() -> None:
+    """Of two directories with thirty dead links each, one gets ten pages in the course of time."""
+    begin: list[float] = []
+    urls = [f"{HOME}/{part}/{number}" for part in ("coming", "never") for number in range(30)]
+
+    def web(fetch: Fetch, at: float) -> Answer:
+        begin[:] = begin or [at]
+        if fetch.url == f"{HOME}/":
+            return 200, {"content-type": "text/html"}, "".join(f"<a href='{url}'>x</a>" for url in urls).encode(), 0.01
+        number = int(fetch.url.rpartition("/")[2]) if fetch.url in urls else 30
+        if "/coming/" in fetch.url and number < 10 and at - begin[0] > (10 + 5 * number) * DAY:
+            return 200, {"content-type": "text/html"}, b"here", 0.01
+        return 404, {}, b"", 0.01
+
+    drive = Drive(collection_of([f"{HOME}/"], delay_factor=0), web)
+    drive.run(seconds=120 * DAY)
+    late = [url for at, kind, url in drive.log if kind == "page" and at - begin[0] > 60 * DAY]
+    still_dead = [f"{HOME}/{part}/{number}" for part in ("coming", "never") for number in range(10, 30)]
+    coming, never = (sum(part in url for url in late if url in still_dead) for part in ("/coming/", "/never/"))
+    assert coming > 1.5 * never
+    drive.frontier.close()
+    record = drive.store.sites.get(HOME)
+    assert record is not None
+    state = remembered(record)
+    assert state.unborn == 60
+    born = {name: found for name, found, _ in state.unborn_classes}
+    assert born == {"link /coming/": 10, "link /never/": 0}

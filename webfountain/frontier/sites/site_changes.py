@@ -20,6 +20,8 @@ from webfountain.core.return_time import (
     time_to_return,
 )
 from webfountain.frontier.planning.schedule import VISITS_PER_CHANGE
+from webfountain.frontier.planning.urgency_terms import path_of
+from webfountain.policy.provenance import Provenance
 
 if TYPE_CHECKING:
     from webfountain.frontier.visit import Visit
@@ -31,12 +33,14 @@ PRIOR_PERIODS: Final = 10.0
 """Assumed mean change interval, in periods, of the pages of a site without observations."""
 PRIOR_CHANGES: Final = 2.0
 """Weight of this assumption, as a number of observed changes."""
+MOST_CLASSES: Final = 24
+"""Largest number of sources and directories of a site whose dead links are counted apart."""
 
 
 class SiteChanges:
     """Counts of one site: changes found, returns of gone pages, and the time during which pages were observed."""
 
-    __slots__ = ("count", "observed_s", "returned", "revived")
+    __slots__ = ("classes", "count", "observed_s", "returned", "revived")
 
     def __init__(self, state: SiteState) -> None:
         self.restore(state)
@@ -46,8 +50,10 @@ class SiteChanges:
         self.count, self.observed_s = state.changes, state.observed_time
         self.revived = Returns(state.revived, state.dead_time)
         """Pages that had a copy before they were gone."""
-        self.returned = Returns(state.born, state.unborn_time)
+        self.returned = Returns(state.born, state.unborn_time, state.unborn, state.unborn_asked)
         """URLs that never had a copy."""
+        self.classes = {name: Returns(found, gone_s) for name, found, gone_s in state.unborn_classes}
+        """The same by source and directory."""
 
     def stored(self, state: SiteState) -> SiteState:
         """Return the state of a site with these counts."""
@@ -59,6 +65,9 @@ class SiteChanges:
             dead_time=self.revived.gone_s,
             born=self.returned.found,
             unborn_time=self.returned.gone_s,
+            unborn=self.returned.urls,
+            unborn_asked=self.returned.asked,
+            unborn_classes=tuple((name, each.found, each.gone_s) for name, each in self.classes.items()),
         )
 
     def add(self, before: PageRecord, visit: Visit, *, price: float | None, believed: Prior) -> Visit:
@@ -76,9 +85,13 @@ class SiteChanges:
         if before.state == "gone" and is_shown and before.last_crawled is not None:
             came, waited = visit.record.state == "crawled", max(visit.fetched.at - before.last_crawled, 0.0)
             if before.digest is not None:
-                self.revived = Returns(self.revived.found + came, self.revived.gone_s + waited)
+                self.revived = self.revived.add(came=came, waited_s=waited)
             else:
-                self.returned = Returns(self.returned.found + came, self.returned.gone_s + waited)
+                self.returned = self.returned.add(came=came, waited_s=waited)
+                if (name := self._class_of(before)) is not None:
+                    self.classes[name] = self.classes.get(name, Returns()).add(came=came, waited_s=waited)
+        elif visit.kind == "gone" and before.digest is None:
+            self.returned = self.returned._replace(urls=self.returned.urls + 1)
         if visit.kind != "gone":
             return visit
         at = visit.fetched.at
@@ -95,11 +108,21 @@ class SiteChanges:
         change_s = self.prior(believed).interval
         if price is None:
             price = price_of_interval(change_s / VISITS_PER_CHANGE, change_s)
-        lived = before.digest is not None
-        returns, usual = (self.revived, CAME_BACK) if lived else (self.returned, NEVER_LIVED)
-        rate = returns.rate(usual_s=usual * period)
+        if before.digest is not None:
+            rate, spacing = self.revived.rate(usual_s=CAME_BACK * period), 1.0
+        else:
+            rate, spacing = self.returned.rate(usual_s=NEVER_LIVED * period), self.returned.spacing
+            if (name := self._class_of(before)) in self.classes:
+                rate = self.classes[name].rate_within(rate)
         # The waits of a gone page grow about evenly, so it has been gone for half of the last one times their number.
         gone_s = 0.0
         if before.state == "gone" and before.last_crawled is not None:
             gone_s = (at - before.last_crawled) * (before.failures + 1) / 2
-        return min(max(time_to_return(rate, gone_s=gone_s, price_s=price), period), LONGEST * period)
+        wait = spacing * time_to_return(rate, gone_s=gone_s, price_s=price)
+        return min(max(wait, period), LONGEST * period)
+
+    def _class_of(self, record: PageRecord) -> str | None:
+        """Return how a URL was found and its first directory; None if too many classes are counted already."""
+        path = path_of(record.url)
+        name = f"{Provenance.decode(record.provenance).arrival} {path[: path.find('/', 1) + 1]}"
+        return name if name in self.classes or len(self.classes) < MOST_CLASSES else None
