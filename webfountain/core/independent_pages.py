@@ -79,6 +79,10 @@ class PageRates:
         """Return the probability that each page becomes obsolete in the next step."""
         return np.asarray((self.chances * self._rates * np.exp(-np.outer(age, self._rates))).sum(axis=1))
 
+    def fresh_time(self) -> Array:
+        """Return the mean steps for which each page stays unchanged."""
+        return np.asarray(self.chances @ (1.0 / self._rates))
+
     def alone(self, age: Array) -> PageEstimates:
         """Return the urgency and mean rate of the pages, `age` steps after their last fetch."""
         worth = urgency_of_known_rate(self._rates, age[:, None])

@@ -368,6 +368,14 @@ class Sites:
             found[places] = share * found[places] + (1.0 - share) * self._rates(some).alone(age).urgency
         return np.asarray(known[_IMPORTANCE] * found)
 
+    def worth_of_change(self) -> Array:
+        """Return what a fetch of each page now would gain if the page had surely changed; steps, by importance."""
+        fresh = self.activity.fresh_time(self.unchecked.section, self.page[_EVENTS], self.page[_EXPOSURE])
+        places, some, share, _ = self._mixed(np.arange(len(self.site)))
+        if len(some):
+            fresh[places] = share * fresh[places] + (1.0 - share) * self._rates(some).fresh_time()
+        return np.asarray(self.page[_IMPORTANCE] * fresh)
+
     def approach(self) -> Approach:
         """Return the `urgency` of every page now, with bounds of its growth."""
         if len(self.site) <= _SLICE:

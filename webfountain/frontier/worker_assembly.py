@@ -14,7 +14,7 @@ from webfountain.frontier.inbox.inboxes import InboxStage
 from webfountain.frontier.pages.guarded_examiner import SuspectStage
 from webfountain.frontier.pages.review_stage import ReviewStage
 from webfountain.frontier.pages.seed_forms import SeedForms, SharedSeedForms
-from webfountain.frontier.pages.sitemap_reader import SitemapStage
+from webfountain.frontier.pages.sitemap_reader import SitemapStage, every_later
 from webfountain.frontier.planning.earlier_due_times import ParkedSites
 from webfountain.frontier.planning.urgency_stage import UrgencyStage
 from webfountain.frontier.stage import Stages
@@ -95,7 +95,8 @@ class WorkerAssembly:
         if on.detector is not None:
             stages.append(DetectorStage(on.detector, store))
         stages.append(self._discovery)
-        stages.append(SitemapStage(sitemaps, store, self._discovery))
+        due = every_later if on.urgent is None else on.urgent.receive_dates
+        stages.append(SitemapStage(sitemaps, store, self._discovery, due=due))
         if on.inbox is not None:
             stages.append(self._inbox(on.inbox, among_ants[0]))
         stages.append(SuspectStage(suspects, store))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections import Counter
+from datetime import UTC, datetime
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -282,3 +284,47 @@ def test_a_sitemap_s_date_makes_a_page_due_unless_that_is_switched_off(lastmod: 
     run(drive, 5)
     assert len(drive.asked("sitemap")) >= 2
     assert (drive.metrics.get("sitemap/made_due") > 0) is lastmod
+
+
+def dated_crawl(*, honest: bool) -> Drive:
+    """Sixty pages at four fetches a day. The sitemap dates each page by its last change, or by today.
+
+    Page 7 changes every fifteen days, and no other does.
+    """
+    names = [f"p/{number}" for number in range(60)]
+
+    def change(name: str, at: float) -> float:
+        return at - at % (15 * DAY) if name == "p/7" else START - DAY
+
+    def sitemap(at: float) -> bytes:
+        rows = "".join(
+            f"<url><loc>{SITE}/{name}</loc><lastmod>"
+            f"{datetime.fromtimestamp(change(name, at) if honest else at - 60, UTC).isoformat()}</lastmod></url>"
+            for name in names
+        )
+        return f"<urlset>{rows}</urlset>".encode()
+
+    def extra(fetch: Fetch, path: str, at: float) -> Answer | None:
+        if path == "sitemap.xml":
+            return 200, {}, sitemap(at), 0.05
+        return (200, {}, f"since {change(path, at)}".encode(), 0.05) if path in names else None
+
+    robots = (200, f"Sitemap: {SITE}/sitemap.xml".encode())
+    answer = site_of_pages({"": linked(*names)}, robots=robots, extra=extra)
+    rest = 'strategy = "fountain"\ncapacity_pages_per_period = 4\n[change]\nmin_change = 0\n'
+    drive = Drive(collection_of([f"{SITE}/"], rest=rest), answer)
+    run(drive, 120)
+    return drive
+
+
+def test_honest_dates_are_followed_at_once_and_dates_that_mean_nothing_take_no_budget() -> None:
+    def late(drive: Drive) -> list[tuple[float, str]]:
+        return [(at, url) for at, kind, url in drive.log if kind == "page" and at > START + 45 * DAY]
+
+    honest, lying = (late(dated_crawl(honest=each)) for each in (True, False))
+    for change in range(int(START // (15 * DAY)) + 4, int(START // (15 * DAY)) + 8):
+        begin = change * 15 * DAY
+        assert any(begin <= at < begin + 3 * DAY for at, url in honest if url.endswith("/p/7"))
+    pages = Counter(url for _, url in lying)
+    assert len(pages) >= 55, "all pages still have their turn"
+    assert max(pages.values()) < len(lying) / 4

@@ -309,6 +309,21 @@ def test_a_site_that_rests_goes_on_from_what_was_kept_with_it() -> None:
     assert crawl.due(20, at=NOW + DAY) == other.due(20, at=NOW + DAY)
 
 
+def test_a_page_that_a_sitemap_dates_later_goes_first_through_a_restart_too_until_it_is_fetched() -> None:
+    crawl = Crawl(pages_of(ONE))
+    dates = {fingerprint(f"{ONE}/a/{page}"): page == 9 for page in range(12)}
+    unknown = fingerprint(f"{ONE}/a/other")
+    assert crawl.urgent.receive_dates(ONE, dates | {unknown: True}) == [unknown]
+    assert crawl.urgent.receive_dates(TWO, {unknown: True}) == [unknown], "a site that is not in memory"
+    kept = crawl.urgent.leave(ONE)
+    assert kept is not None
+    crawl.urgent.sites.wake(ONE)  # it is read again
+    assert crawl.admit(ONE, learned=kept, at=NOW + DAY)
+    assert crawl.due(1, at=NOW + DAY) == [f"{ONE}/a/9"]
+    crawl.fetch(f"{ONE}/a/9", at=NOW + DAY)
+    assert f"{ONE}/a/9" not in crawl.due(5, at=NOW + 2 * DAY)
+
+
 def test_a_site_that_comes_back_soon_is_not_read_again_nor_reckoned_unless_another_wrote_of_it() -> None:
     crawl = Crawl(pages_of(ONE))
     crawl.demand(0.0)

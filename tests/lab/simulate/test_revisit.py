@@ -14,7 +14,7 @@ import pytest
 from tests.benchmarks.estimators import shares
 from webfountain.core.importance import importance_by_depth
 from webfountain.errors import InputError
-from webfountain.lab.simulate.at_a_price import ABLATIONS, IMPORTANCE
+from webfountain.lab.simulate.at_a_price import ABLATIONS, IMPORTANCE, SITEMAP
 from webfountain.lab.simulate.revisit import PLANS, POLICIES, policy_names, replay, replay_clairvoyant, simulate_revisit
 from webfountain.lab.simulate.trace import ADDED, DELETED, MODIFIED, ChangeTrace, load_trace
 
@@ -198,7 +198,7 @@ def test_no_plan_beats_the_clairvoyant(policy: str) -> None:
 
 def _is_bounded(policy: str, trace: ChangeTrace) -> None:
     one, bound = replay(trace, 3, policy), replay(trace, 3, "clairvoyant")
-    if policy in (*ABLATIONS, IMPORTANCE):  # a day's fetches may be made up for on the next
+    if policy in (*ABLATIONS, IMPORTANCE, SITEMAP):  # a day's fetches may be made up for on the next
         spent = np.cumsum(one.fetches) / (3 * np.arange(1, trace.days + 1))
         assert spent.max() <= 1.0
         assert spent[-1] >= 0.93  # the price has to be found first
@@ -240,9 +240,9 @@ def test_a_sitemap_saves_fetches_of_pages_that_did_not_change_and_costs_one_a_da
     rng = np.random.default_rng(4)
     events = [(day, page, MODIFIED) for day in range(400) for page in range(120) if rng.random() < 1 / 60]
     trace = trace_of(events, pages=120, alive=120, days=400)
-    plain, reported = replay(trace, 6, "ranking"), replay(trace, 6, "fountain+sitemap")
+    plain, reported = replay(trace, 6, "fountain"), replay(trace, 6, "fountain+sitemap")
     assert reported.obsolete_share < 0.9 * plain.obsolete_share
-    assert reported.fetches.tolist() == [6] * trace.days
+    assert 0.93 <= reported.fetches.mean() / 6 <= 1.0
     assert replay(trace, 1, "fountain+sitemap").found.sum() == 0
 
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from webfountain.records import FetchResult
     from webfountain.store.contract import FrontierStore
 
-__all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser", "SitemapStage"]
+__all__ = ["SITEMAP_DEPTH", "SitemapContent", "SitemapParser", "SitemapStage", "every_later"]
 
 SITEMAP_DEPTH: Final = 1
 """Depth of a URL in a sitemap, in hops from a seed: the same as that of a seed's links."""
@@ -127,8 +127,19 @@ class SitemapParser:
 class SitemapStage(Stage):
     """Processes the sitemaps of a batch."""
 
-    def __init__(self, shelf: SitemapParser, store: FrontierStore, discovery: Discovery) -> None:
+    def __init__(
+        self,
+        shelf: SitemapParser,
+        store: FrontierStore,
+        discovery: Discovery,
+        *,
+        due: Callable[[str, Mapping[bytes, bool]], list[bytes]],
+    ) -> None:
+        """`due` returns which of the pages of a site that a sitemap dates must be made due, from whether each time is
+        later than that of our copy.
+        """
         self._shelf = shelf
+        self._due = due
         self._store = store
         self._discovery = discovery
 
@@ -142,20 +153,28 @@ class SitemapStage(Stage):
             read = self._shelf.read(named.fetched, site=site, at=at)
             result.counts.update(read.counts)
             self._discovery.discover(read.links, result)
-            if stale := self._older(site, read.modified):
+            later = self._later(site, read.modified)
+            if stale := self._due(site, later):
                 self._store.queues.advance(site, stale, due=at, at=at)
-                result.counts["sitemap/made_due"] += len(stale)
+            if dated := sum(later.values()):
+                result.counts["sitemap/made_due"] += dated
                 result.new_pages.add(site)
             result.sitemaps.append(ReadSitemap(site, read.children))
 
-    def _older(self, site: str, modified: Mapping[bytes, float]) -> list[bytes]:
-        """Return the pages whose copy was fetched before the time that the sitemap gives for their last change."""
+    def _later(self, site: str, modified: Mapping[bytes, float]) -> dict[bytes, bool]:
+        """Return for the pages with a copy whether the sitemap dates their last change later than our copy."""
         records = zip(modified.items(), self._store.pages.get_many(site, list(modified)), strict=True)
-        return [
-            key
+        return {
+            key: record.last_crawled < at
             for (key, at), record in records
-            if record is not None and record.last_crawled is not None and record.last_crawled < at
-        ]
+            if record is not None and record.last_crawled is not None
+        }
+
+
+def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
+    """Return all pages that are dated later than our copy: without a price each of them is due."""
+    del site
+    return [key for key, is_later in later.items() if is_later]
 
 
 def _joined(base: str, entries: Iterable[tuple[str, float | None]], counts: Counter[str]) -> dict[str, float | None]:

@@ -19,9 +19,13 @@ from webfountain.frontier.planning.site_ranking import RUNGS
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import numpy.typing as npt
+
     from webfountain.frontier.planning.collection_forecast import CollectionForecast
     from webfountain.frontier.planning.urgency_pace import UrgencyPace
     from webfountain.frontier.planning.urgent_site import UrgentSite
+
+    Array = npt.NDArray[np.float64]
 
 __all__ = ["Reckoner", "SitesTogether"]
 
@@ -62,6 +66,7 @@ class SitesTogether:
         """
         approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
+        self._weigh_dates(worth)
         wanted = np.isfinite(np.concatenate([site.ranking.candidate_since for site in self.sites]))
         begins = self.urgencies.offset.tolist()
         worth[~wanted] = 0.0
@@ -74,6 +79,16 @@ class SitesTogether:
         for i, site in enumerate(self.sites):
             own = worth[begins[i] : begins[i + 1]].copy()
             site.ranking.replace(own, self.at, price, reaches[i], rests_until=self.at + rest_s)
+
+    def _weigh_dates(self, worth: Array) -> None:
+        """Weigh the dates of sitemaps and feeds, at the sites that have any."""
+        if all(site.dates is None for site in self.sites):
+            return
+        of_change = self.urgencies.worth_of_change() * self.step_s
+        for number, site in enumerate(self.sites):
+            if site.dates is not None:
+                own = slice(self.urgencies.offset[number], self.urgencies.offset[number + 1])
+                site.dates.weigh(worth[own], of_change[own])
 
     def believed(self) -> list[Belief]:
         """Return the beliefs about each site."""

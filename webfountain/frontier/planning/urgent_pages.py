@@ -179,6 +179,16 @@ class UrgentPages:
         leases = self.sites.leases
         return [(leases[name], self.kept.keep(leases[name], active[name])) for name in changed]
 
+    def receive_dates(self, site: str, later: Mapping[bytes, bool]) -> list[bytes]:
+        """Receive the pages of a site that a sitemap or feed dates, and whether each time is later than our copy's.
+
+        They compete by what the dates of the site proved to be worth. Return the keys of the later ones that cannot
+        compete, because the site or their window is not in memory: these must be made due.
+        """
+        if site not in self.sites.active:
+            return [key for key, is_later in later.items() if is_later]
+        return self.sites.active[site].receive_dates(later)
+
     def refuse(self, site: str, key: bytes) -> None:
         """Record that a page may not be fetched."""
         if site in self.sites.active:

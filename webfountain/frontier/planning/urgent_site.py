@@ -17,6 +17,7 @@ import msgspec
 import numpy as np
 
 from webfountain.core.forecast import Belief  # noqa: TC001  (msgspec reads it)
+from webfountain.core.page_dates import PageDates
 from webfountain.core.site_urgency import SiteUrgency
 from webfountain.frontier.planning.page_numbers import KEY_BYTES, PageNumbers
 from webfountain.frontier.planning.site_ranking import SiteRanking
@@ -47,6 +48,7 @@ class UrgentSite:
         "_encoded",
         "_learned_at",
         "believed",
+        "dates",
         "kept",
         "met",
         "news",
@@ -81,6 +83,8 @@ class UrgentSite:
         """Fetched pages to learn from: the step, and whether a change was found."""
         self.met: dict[bytes, PageRecord] = {}
         """First copies that have no number yet."""
+        self.dates: PageDates | None = None
+        """Dates that sitemaps and feeds gave; None: none did."""
         self.believed = believed
         """Beliefs about it, as counted in the collection's forecast."""
         self.news = 0
@@ -132,9 +136,26 @@ class UrgentSite:
             self.met[key] = record
         elif self.ranking.candidate_since[page] != since:  # otherwise its record was read after this visit
             self.ranking.end_wait(page, since)
+            if self.dates is not None:
+                self.dates.visit(page, changed=kind == "changed")
             # A second fetch does not undo a change that was found.
             _, changed = self.observed.get(page, (0, False))
             self.observed[page] = self.ranking.steps.step(at), changed or kind == "changed"
+
+    def receive_dates(self, later: Mapping[bytes, bool]) -> list[bytes]:
+        """Receive the pages that a sitemap or feed dates, and whether each time is later than that of our copy.
+
+        Return the keys of later ones of which it has no number: they belong to another window.
+        """
+        numbers = {key: self.pages.number(key) for key in later}
+        known = [(page, later[key]) for key, page in numbers.items() if page is not None]
+        if known:
+            pages, is_later = (np.array(each) for each in zip(*known, strict=True))
+            self.dates = self.dates or PageDates()
+            self.dates.receive(pages, is_later)
+            self.ranking.outdate(forget_reaches=True)
+            self.news += 1
+        return [key for key, page in numbers.items() if page is None and later[key]]
 
     def drop(self, key: bytes) -> None:
         """Count a page as no candidate until a fetch succeeds."""
@@ -253,7 +274,7 @@ class UrgentSite:
     def some(self, pages: Flags, *, believed: Belief | None) -> UrgentSite:
         """Return a site with some of the pages, numbered again in their order."""
         numbers = np.cumsum(pages) - 1
-        return UrgentSite(
+        found = UrgentSite(
             self.urgencies.some(pages),
             self.pages.some(pages),
             SiteRanking(self.ranking.steps, self.ranking.candidate_since[pages]),
@@ -261,6 +282,8 @@ class UrgentSite:
             observed={int(numbers[page]): found for page, found in self.observed.items() if pages[page]},
             believed=believed,
         )
+        found.dates = None if self.dates is None else self.dates.some(pages)
+        return found
 
     def join(self, windows: Windows, newest: SiteUrgency | None) -> None:
         """Become the current window of a site; `newest` has the newest knowledge about the site's sections."""
@@ -296,7 +319,7 @@ class UrgentSite:
             [
                 *(self.terms.interval, self.believed, self.pages.keys, ranking.candidate_since.tobytes()),
                 *(self._encoded, self.observed, ranking.most, ranking.asked, ranking.reaches, ranking.rests_until),
-                self.terms.rests_mark,
+                *(self.terms.rests_mark, None if self.dates is None else self.dates.saved()),
             ]
         )
         return self.kept
@@ -336,6 +359,7 @@ class UrgentSite:
             kept=data,
             encoded=stored.urgencies,
         )
+        site.dates = None if stored.dates is None else PageDates(*stored.dates)
         fits = stored.rests_mark == terms.rests_mark and site.follow(terms)
         is_whole = fits and len(stored.keys) == KEY_BYTES * len(site) == KEY_BYTES * len(known)
         return site if is_whole else None, believed
@@ -369,6 +393,7 @@ class _SavedSite(msgspec.Struct, frozen=True, array_like=True):
     reaches: list[float]
     rests_until: float = -inf
     rests_mark: int = 0
+    dates: tuple[bytes, tuple[float, float, float, float]] | None = None
 
 
 _STORED: Final = msgspec.msgpack.Decoder(_SavedSite)

@@ -46,7 +46,6 @@ __all__ = [
     "Array",
     "AtAPrice",
     "Pages",
-    "SitemapReader",
     "UrgencyPolicy",
 ]
 
@@ -64,7 +63,7 @@ IMPORTANCE = "fountain+importance"
 """The policy in which urgency is weighted by the importance of the page."""
 
 SITEMAP = "fountain+sitemap"
-"""The policy that reads a sitemap once a day in place of one page, and ranks pages."""
+"""The policy that reads a sitemap once a day in place of one page."""
 
 RANKING = "ranking"
 """The policy that uses the same urgency, but ranks all pages together each day in place of a price."""
@@ -84,6 +83,7 @@ strategy = "fountain"
 importance = {weighed}
 """
 _NEVER_S: Final = 1e12
+DAY_S: Final = 86_400.0
 _LATENCY_S: Final = 0.1
 
 
@@ -95,8 +95,20 @@ class AtAPrice:
     all live pages were fetched.
     """
 
-    def __init__(self, trace: ChangeTrace, capacity: int, *, signals: Signals, weighed: bool = False) -> None:
-        """`weighed`: urgency is weighted by a page's importance."""
+    def __init__(
+        self,
+        trace: ChangeTrace,
+        capacity: int,
+        *,
+        signals: Signals,
+        weighed: bool = False,
+        sitemap: Sitemap | None = None,
+    ) -> None:
+        """`weighed`: urgency is weighted by a page's importance. `sitemap` is read once a day, for one fetch."""
+        self.errands = int(sitemap is not None)
+        self._sitemap = sitemap
+        self._read_on = -1
+        capacity = max(capacity - self.errands, 1)
         text = _POLICY.format(site=_SITE, capacity=capacity, weighed=str(weighed).lower())
         collection = parse_collection(text, Path("replay.toml"))
         urgent = urgent_pages_of(collection, recrawl=True, signals=signals)
@@ -130,11 +142,26 @@ class AtAPrice:
             urgent.admit(self._lease, self._learned, self._crawled.values, at=at)
         hand = max(many, 1)  # as a site's, which holds a page until the budget has room for it
         if _SITE in urgent:
+            self._read_sitemap(at)
             self._make_due(price, hand, at)
         urgent.forecast.update(at, crawled=len(self._crawled), never_crawled=self._never_crawled)
         first = nsmallest(many, self._due.items(), key=lambda item: item[1])
         self._starved = len(self._due) < hand
         return np.array([self._page[key] for key, _ in first], dtype=np.int64)
+
+    def _read_sitemap(self, at: float) -> None:
+        """Receive the day's sitemap. A day's changes come after its fetches."""
+        day = int(at // DAY_S)
+        if self._sitemap is None or day == self._read_on:
+            return
+        self._read_on = day
+        pages = np.array([*self._crawled], dtype=np.int64)
+        pages = pages[self._sitemap.listed(pages)]
+        modified = self._sitemap.modified(day, pages)
+        fetched_on = [int((self._crawled[page].last_crawled or 0.0) // DAY_S) for page in pages.tolist()]
+        is_later = (modified >= np.array(fetched_on)).tolist()
+        keys = [self._keys[page] for page in pages.tolist()]
+        self.urgent.receive_dates(_SITE, dict(zip(keys, is_later, strict=True)))
 
     def _make_due(self, price: float, hand: int, at: float) -> None:
         urgent = self.urgent
@@ -225,10 +252,6 @@ class UrgencyPolicy:
         self._today.observe(numbers[seen], fetches.changed[seen], steps)
         self._today.keep()
 
-    def fresh_time(self, pages: Pages) -> Array:
-        """Return the days for which these pages, seen before, are expected to stay unchanged."""
-        return self._site.fresh_time(self._number[pages])
-
     def _numbers(self, pages: Pages, since: Pages) -> Pages:
         new = self._number[pages] < 0
         if new.any():
@@ -238,23 +261,3 @@ class UrgencyPolicy:
                 importance=np.ones(np.count_nonzero(new)),
             )
         return self._number[pages]
-
-
-class SitemapReader:
-    """Fountain with a sitemap: a listed page that changed is as urgent as its expected time without a change; an
-    unchanged one is not urgent."""
-
-    def __init__(self, fountain: UrgencyPolicy, sitemap: Sitemap) -> None:
-        self._fountain, self._sitemap = fountain, sitemap
-
-    def score(self, day: int, pages: Pages, tau: Pages) -> Array:
-        scores = self._fountain.score(day, pages, tau)
-        listed = self._sitemap.listed(pages)
-        changed = self._sitemap.modified(day, pages) >= day - tau
-        scores[listed & ~changed] = 0.0
-        struck = listed & changed
-        scores[struck] = self._fountain.fresh_time(pages[struck])
-        return scores
-
-    def learn(self, day: int, fetches: Fetches) -> None:
-        self._fountain.learn(day, fetches)

@@ -29,7 +29,6 @@ from webfountain.lab.simulate.at_a_price import (
     RANKING,
     SITEMAP,
     AtAPrice,
-    SitemapReader,
     UrgencyPolicy,
 )
 from webfountain.lab.simulate.bound import least_obsolete_share
@@ -180,15 +179,15 @@ def simulate_revisit(
 
 def replay(trace: ChangeTrace, fetches_per_day: int, policy: str, *, seed: int = 0) -> Replay:
     """Replay a trace under one policy of `POLICIES`."""
-    if policy in ABLATIONS or policy == IMPORTANCE:
+    if policy in ABLATIONS or policy in (IMPORTANCE, SITEMAP):
         signals = ABLATIONS.get(policy, Signals())
-        crawl = AtAPrice(trace, fetches_per_day, signals=signals, weighed=policy == IMPORTANCE)
+        sitemap = Sitemap(trace, seed=seed) if policy == SITEMAP else None
+        crawl = AtAPrice(trace, fetches_per_day, signals=signals, weighed=policy == IMPORTANCE, sitemap=sitemap)
         return replay_at_a_price(trace, fetches_per_day, crawl)
     if policy == "clairvoyant":
         return replay_clairvoyant(trace, fetches_per_day, most_saved=fetches_per_day)
     learner = _learner(policy, trace, fetches_per_day, seed)
-    errands = int(policy == SITEMAP)  # the sitemap costs a fetch
-    return replay_learner(trace, fetches_per_day, learner, errands=errands)
+    return replay_learner(trace, fetches_per_day, learner)
 
 
 def replay_clairvoyant(trace: ChangeTrace, fetches_per_day: int, *, most_saved: int) -> Replay:
@@ -196,12 +195,12 @@ def replay_clairvoyant(trace: ChangeTrace, fetches_per_day: int, *, most_saved: 
     later.
     """
     first, policy = _Web.obsolete_pages_first, Clairvoyant(trace)
-    return _replayed(trace, _RankedDay(first, policy, fetches_per_day, errands=0, most_saved=most_saved))
+    return _replayed(trace, _RankedDay(first, policy, fetches_per_day, most_saved=most_saved))
 
 
-def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner, *, errands: int = 0) -> Replay:
-    """Replay a trace under another policy; `errands` of each day's fetches are for something other than pages."""
-    return _replayed(trace, _RankedDay(_Web.never_crawled_first, learner, fetches_per_day, errands=errands))
+def replay_learner(trace: ChangeTrace, fetches_per_day: int, learner: Learner) -> Replay:
+    """Replay a trace under another policy."""
+    return _replayed(trace, _RankedDay(_Web.never_crawled_first, learner, fetches_per_day))
 
 
 def replay_at_a_price(trace: ChangeTrace, fetches_per_day: int, crawl: AtAPrice) -> Replay:
@@ -225,19 +224,19 @@ class _RankedDay:
     """One day's fetches at once, those of the greatest score: their number, and how many found a change."""
 
     def __init__(
-        self, choose: _Choice, learner: Learner, fetches_per_day: int, *, errands: int, most_saved: int | None = None
+        self, choose: _Choice, learner: Learner, fetches_per_day: int, *, most_saved: int | None = None
     ) -> None:
         self._choose, self._learner = choose, learner
-        self._fetches, self._errands = fetches_per_day, errands
+        self._fetches = fetches_per_day
         self._most_saved = fetches_per_day if most_saved is None else most_saved
         self._saved = 0  # fetches of the previous day that were not made
 
     def __call__(self, web: _Web, day: int) -> tuple[int, int]:
         room = self._fetches + self._saved
-        fetches = web.fetch(day, self._choose(web, day, self._learner, room - self._errands))
-        self._saved = min(room - self._errands - len(fetches.pages), self._most_saved)
+        fetches = web.fetch(day, self._choose(web, day, self._learner, room))
+        self._saved = min(room - len(fetches.pages), self._most_saved)
         self._learner.learn(day, fetches)
-        return self._errands + len(fetches.pages), int(np.count_nonzero(fetches.changed))
+        return len(fetches.pages), int(np.count_nonzero(fetches.changed))
 
 
 class _PricedDay:
@@ -248,7 +247,8 @@ class _PricedDay:
         self._room = 0.0
 
     def __call__(self, web: _Web, day: int) -> tuple[int, int]:
-        made = found = 0
+        made, found = self._crawl.errands, 0
+        self._room -= made
         for number in range(ROUNDS):
             self._room = min(self._room + self._fetches / ROUNDS, self._fetches)
             at = (day + number / ROUNDS) * PERIOD
@@ -330,8 +330,6 @@ class _Web:
 def _learner(policy: str, trace: ChangeTrace, capacity: int, seed: int) -> Learner:
     pages = len(trace.urls)
     ranking = UrgencyPolicy(trace.urls, signals=Signals().lasting(int(trace.alive.sum()) / capacity))
-    if policy == SITEMAP:
-        return SitemapReader(ranking, Sitemap(trace, seed=seed))
     if policy in PLANS:
         return PlannedPolicy(pages, PLANS[policy], capacity=capacity, seed=seed)
     simple: dict[str, Learner] = {
