@@ -5,8 +5,9 @@ a thirtieth of the pages (``--part``). The policy `fountain` of `simulate revisi
 `core.forecast`: it is told what fetches found and what is believed, and nothing of the truth. Over each cycle of 14
 days after the first, the distribution that was forecast when it began is held against the true share: the continuous
 ranked probability score (CRPS), the absolute error of its median, how often the truth lies in the interval of 80 %,
-the interval score, and where the truth is .005 or more how often the median is within a factor of two. Three
-references, each a point (whose CRPS is its absolute error): the mean of the collection's past cycles, the last cycle
+the interval score, and where the truth is .005 or more how often the median is within a factor of two, beside a
+forecaster who knows all changes to come (`informed_share`). Three references, each a point (whose CRPS is its absolute
+error): the mean of the collection's past cycles, the last cycle
 again, and the constant that is best for each row afterwards. The first two are printed as the crawl can know them
 (*found*), and as one could who saw the truth. Goal: CRPS and error 15 % below the best of the three, coverage 75 to
 85 %. ``--timeweb`` does it with the crawler's own frontier instead (`bench_live`'s, under a manual clock): 99 days from
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
+    from webfountain.lab.simulate.revisit import Replay
     from webfountain.lab.simulate.trace import ChangeTrace
 
     Pages = npt.NDArray[np.int64]
@@ -60,6 +62,8 @@ class Row(NamedTuple):
     true_before: list[float]
     found: float
     true: float
+    informed: float | None = None
+    """What `informed_share` gives; None: it was not computed."""
 
 
 class Begin(NamedTuple):
@@ -102,9 +106,27 @@ def foretold(trace: ChangeTrace, capacity: int) -> list[Row]:
             continue
         true = float(days.obsolete[within].sum() / days.alive[within].sum())
         if begin.before:
-            rows.append(Row(begin.points, begin.outlook, begin.before, shares[:], crawl.found[begin.at], true))
+            informed = informed_share(days, within)
+            rows.append(
+                Row(begin.points, begin.outlook, begin.before, shares[:], crawl.found[begin.at], true, informed)
+            )
         shares.append(true)
     return rows
+
+
+def informed_share(days: Replay, within: npt.NDArray[np.bool_]) -> float:
+    """The share of a cycle as one forecasts it who knows how many pages become obsolete on each day to come, releases
+    too, and how many are obsolete when it begins. How soon the crawl finds them is taken from all days before.
+    """
+    before = np.concatenate([[0], days.obsolete[:-1]])
+    came = days.obsolete - before + days.found  # pages that disappear while obsolete are few
+    first = int(np.flatnonzero(within)[0])
+    found_part = days.found[:first].sum() / max(before[:first].sum(), 1)
+    stands, total = float(before[first]), 0.0
+    for day in np.flatnonzero(within).tolist():
+        stands = max(stands * (1.0 - found_part) + came[day], 0.0)
+        total += stands
+    return total / float(days.alive[within].sum())
 
 
 def foretold_of_timeweb(min_change: float, offset: float) -> list[Row]:
@@ -181,6 +203,13 @@ def report(name: str, rows: Sequence[Row]) -> None:
         f"{np.mean([row.found for row in rows]):.5f}",
         flush=True,
     )
+    if rows and all(row.informed is not None for row in rows):
+        known = np.array([row.informed for row in rows], dtype=np.float64)
+        near = [within_two(float(each), row.true) for each, row in zip(known, rows, strict=True) if row.true >= NOTABLE]
+        print(
+            f"{'':30}      informed forecaster: error {np.abs(known - true).mean():.5f}, within a factor of two "
+            f"{np.mean(near) if near else 0:.0%}"
+        )
     points = {
         "past mean, found": [float(np.mean(row.before)) for row in rows],
         "last, found": [row.before[-1] for row in rows],
