@@ -87,8 +87,11 @@ MEANING = {
     "rarely, and their links are not followed.",
     "duplicates.resemblance": "Resemblance of the texts from which a page repeats another.",
     "duplicates.revisit": "Time until a duplicate is fetched again; 30 periods unless set.",
+    "goal": "`{ obsolete, longer_than }`: the crawl uses only as many fetches of known pages as keep the share "
+    "`obsolete` of the copies out of date for longer than `longer_than` (at all, unless set), up to the capacity.",
     "signals.importance": "Weigh a page's freshness by its importance, or by its depth where it has none.",
-    "signals.lastmod": "Make a page due when a sitemap or feed dates it later than our copy.",
+    "signals.lastmod": "Make a page due, or under a budget more urgent, when a sitemap or feed dates it later than our "
+    "copy. What the dates of a site proved to be worth is learned.",
     "ranking.every": "How often the crawl's links are ranked, in a process beside it; sooner while the collection "
     "doubles. Rankings take at most a twentieth of the CPU time. Without it no link is logged or ranked.",
     "ranking.links": "Folder or fsspec URL of the link log (Parquet); `links` beside the store unless set.",
@@ -113,8 +116,8 @@ MEANING = {
     "Without it importance is trust, where policies tell pages apart by it.",
     "policies.default.topic": "`{ query, min_similarity }`: a page with this similarity (`0.1` unless set) is on "
     "topic. Pages that are on topic by a link's text or their URL, and those within three links of one, go first.",
-    "policies.default.revisit.min_interval": "Shortest time until a page is fetched again, except by `now` or a "
-    "sitemap.",
+    "policies.default.revisit.min_interval": "Shortest time until a page is fetched again, except by `now` or, without "
+    "a budget, by a sitemap.",
     "policies.default.revisit.max_interval": "Longest time until a page with a copy is fetched again.",
     "rule": "`[[rule]]`: pages that `match` get this `policy`, this `trust`, or both, whichever page links to "
     "them. `match` is a "

@@ -88,6 +88,7 @@ SCENARIOS: dict[str, tuple[str, ...]] = {
         "frontier/test_slow_readers",
         "frontier/pages/test_replacement",
         "frontier/planning/test_budget",
+        "frontier/planning/test_goal",
         "frontier/planning/test_urgency_in_a_crawl",
         "frontier/planning/test_urgent_pages_in_any_order",
         "frontier/sites/test_congestion",

@@ -122,7 +122,8 @@ def test_the_time_of_freshness_is_the_urgency_of_a_page_that_surely_changed() ->
         site.fetch(step, list(range(2 * PAGES)), changed=step % 60 == 0)
     rate, (events, exposure) = np.array([site.rate(0)]), (np.array([row[0]]) for row in site.evidence)
     struck = urgency(rate * 1e5, rate, events + 0.5, exposure + 0.5)
-    assert site.known.fresh_time(np.array([0])) == pytest.approx(struck, rel=0.3)
+    now = Sites([site.known], step=site.known.memory.step)
+    assert now.worth_of_change()[:1] == pytest.approx(struck, rel=0.3)
 
 
 def test_evidence_lasts_twelve_visits_and_at_least_its_memory() -> None:

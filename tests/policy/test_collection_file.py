@@ -247,6 +247,14 @@ def test_the_robots_name_is_the_first_token_of_the_user_agent() -> None:
             "[conflict]\nrule = 'last'",
             "conflict.rule: 'last' is not allowed (allowed: 'first' | 'least-trusted' | 'most",
         ),
+        ("[goal]\nobsolete = 2", "goal.obsolete: 2 is not allowed (allowed: a number, 0.0001 to 0.99)"),
+        ('[goal]\nlonger_than = "7d"', "goal.obsolete: is missing (required)"),
+        ('[goal]\nobsolete = 0.1\nolder = "7d"', "goal.older: is an unknown key (allowed: obsolete, longer_than"),
+        ("[goal]\nobsolete = 0.1", "goal.obsolete: 0.1 is not allowed here (allowed: with cycle.capacity_pages_per_"),
+        (
+            "[goal]\nobsolete = 0.1\n[cycle]\ncapacity_pages_per_period = 9\nstrategy = 2",
+            'goal.obsolete: 0.1 is not allowed here (allowed: with cycle.strategy = "fountain"',
+        ),
         ("[cycle", "is not TOML: "),
     ],
 )

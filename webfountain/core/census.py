@@ -66,6 +66,8 @@ class Census:
     new_fetches, new_seconds, new_links : the same counts of never-crawled pages
     waiting : known pages without a copy
     arrivals : URLs from outside, per period
+    recrawls : fetches of known pages per period, over the periods that were counted
+    found : obsolete share that the fetches of the last complete cycle found; None before the first
     """
 
     buckets: Ints
@@ -82,6 +84,8 @@ class Census:
     new_links: float
     waiting: float
     arrivals: float
+    recrawls: float = 0.0
+    found: float | None = None
 
 
 def change_rates(census: Census, fastest: float) -> Array:

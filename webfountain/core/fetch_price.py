@@ -44,6 +44,8 @@ _STEEPEST_FALL: Final = 0.3
 _EASE: Final = 0.97
 _STEEPNESS: Final = 0.5
 _STEEPEST_RISE: Final = 2.0
+_RISE: Final = 0.3
+"""Largest rise of the price per check while more fetches are made than planned, if a check has a fetch or more."""
 _LEAST: Final = 1e-6
 _GIVEN_UP: Final = 1.0 - 1e-9
 _LARGEST_X: Final = 50.0
@@ -60,7 +62,15 @@ class Price:
         self._fall = 1.0
 
     def adjust(
-        self, *, planned: float, waiting: float, owed: float, short: bool, top: float = inf, level: float = 0.0
+        self,
+        *,
+        planned: float,
+        waiting: float,
+        owed: float,
+        short: bool,
+        top: float = inf,
+        level: float = 0.0,
+        is_only_limit: bool = False,
     ) -> None:
         """Adjust the price so that the planned number of fetches is made. While the price falls, each step is larger
         than the last, because urgencies differ by powers of ten.
@@ -75,7 +85,12 @@ class Price:
         level : urgency, s, of the page at which the missing fetches are reached; 0 if there are too few pages. In one
             step the price does not fall below it. If fetches were missed, the price may fall to it however many pages
             wait, because the waiting pages cannot be fetched soon
+        is_only_limit : True if the crawl could make more fetches than planned; then no page waits at a low price
         """
+        over = -1.0 - owed
+        if is_only_limit and over > 0.0:
+            self.value *= 1.0 + _RISE * min(planned, 1.0) * min(over / max(MOST_AHEAD * planned, 2.0), 1.0)
+            return
         room = MOST_AHEAD * planned + owed
         crowd = waiting / max(room, 2.0)
         self._fall = max(self._fall * _FALL, _STEEPEST_FALL) if short else 1.0

@@ -23,10 +23,12 @@ from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, p
 if TYPE_CHECKING:
     from webfountain.core.model import Array
 
-__all__ = ["Cost", "Goal", "PageClasses", "cost_of", "share_at"]
+__all__ = ["Cost", "Goal", "PageClasses", "correction_of", "cost_of", "share_at"]
 
 LESS: Final = 0.9
 """The cheaper alternative has this part of the fetches."""
+LEAST_SHARE: Final = 1e-4
+"""Smallest share, measured or of the model, that a correction divides."""
 _HALVINGS: Final = 36
 _MOST_VISITS: Final = 1e4
 """Largest number of visits per change that a goal may take."""
@@ -57,6 +59,11 @@ class Cost:
     """Share at this rate; below the goal if the goal takes no fetches."""
     less_fetches_per_s: float
     less_share: float
+
+
+def correction_of(found: float, pages: PageClasses, fetches_per_s: float) -> float:
+    """Return the obsolete share that was found at a rate of fetches over the share of the model."""
+    return max(found, LEAST_SHARE) / max(share_at(0.0, pages, fetches_per_s), LEAST_SHARE)
 
 
 def cost_of(goal: Goal, pages: PageClasses, *, correction: float = 1.0) -> Cost | None:

@@ -45,14 +45,19 @@ class PageDates:
         self._state = np.frombuffer(bytearray(state), dtype=np.uint8)
         self._followed, self._confirmed, self._caught, self._missed = counts
 
+    def __bool__(self) -> bool:
+        """Return whether any page ever had a date."""
+        return len(self._state) > 0
+
     def saved(self) -> tuple[bytes, tuple[float, float, float, float]]:
         """Return the arguments with which a later object continues."""
         return self._state.tobytes(), (self._followed, self._confirmed, self._caught, self._missed)
 
     def some(self, pages: Flags) -> PageDates:
         """Return the dates of some of the pages, numbered in their order."""
-        self._grow(len(pages))
-        return PageDates(self._state[pages].tobytes(), self.saved()[1])
+        if self:
+            self._grow(len(pages))
+        return PageDates(self._state[pages[: len(self._state)]].tobytes(), self.saved()[1])
 
     @property
     def precision(self) -> float:

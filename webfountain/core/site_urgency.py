@@ -162,13 +162,6 @@ class SiteUrgency:
         """Return the freshness that a fetch in `step` would gain, weighted by the page's importance; steps."""
         return Sites([self], step=step).urgency(pages)
 
-    def fresh_time(self, pages: Ints) -> Array:
-        """Return the mean steps for which pages stay unchanged: the gain of fetching a page that surely changed."""
-        together = Sites([self], step=self.memory.step)
-        return together.activity.fresh_time(
-            together.unchecked.section[pages], together.page[_EVENTS, pages], together.page[_EXPOSURE, pages]
-        )
-
     def section_rates(self) -> list[SectionRate]:
         """Return what was learned about each section, the site first."""
         sections = self._sections if isinstance(self._sections, Sections) else Sections.decode(self._sections)
@@ -372,8 +365,7 @@ class Sites:
         """Return what a fetch of each page now would gain if the page had surely changed; steps, by importance."""
         fresh = self.activity.fresh_time(self.unchecked.section, self.page[_EVENTS], self.page[_EXPOSURE])
         places, some, share, _ = self._mixed(np.arange(len(self.site)))
-        if len(some):
-            fresh[places] = share * fresh[places] + (1.0 - share) * self._rates(some).fresh_time()
+        fresh[places] = share * fresh[places] + (1.0 - share) * self._rates(some).fresh_time()
         return np.asarray(self.page[_IMPORTANCE] * fresh)
 
     def approach(self) -> Approach:

@@ -104,6 +104,8 @@ class Batch:
     count_waiting: bool = False
     price: float | None = None
     """Obsolete time, s, that a fetch of a known page must save; None: urgency is not used."""
+    budget: float | None = None
+    """Fetches per period that the plan provides, for all ants; None before the first plan."""
     missing: int = 0
     """Number of pages by which the due and waiting pages are too few."""
     rules: bool = True
@@ -223,6 +225,8 @@ class CensusSnapshot(msgspec.Struct, frozen=True):
     buckets: dict[int, BucketCensus]
     rows: list[CensusRow]
     waiting: int
+    found: float | None = None
+    """Obsolete share that the fetches of the last complete cycle found; None before the first."""
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from webfountain.errors import PolicyError, UrlError
 from webfountain.policy.errors import reason_of
 from webfountain.policy.patterns import Pattern
 from webfountain.policy.rules import RuleBook
-from webfountain.policy.tables import PRESETS, PolicyFile, PolicyTable, SeedTable
+from webfountain.policy.tables import PRESETS, GoalTable, PolicyFile, PolicyTable, SeedTable
 from webfountain.policy.units import Duration, Selector, Size, spell_duration, spell_size
 from webfountain.urls import canonical
 
@@ -76,6 +76,11 @@ class Collection:
         """How new URLs are found."""
         self.duplicates = tables.duplicates
         """What happens to pages that repeat other pages."""
+
+    @property
+    def goal(self) -> GoalTable | None:
+        """Return the obsolete share that the crawl should hold; None: it uses its whole capacity."""
+        return self.tables.goal
 
     @property
     def is_ranking(self) -> bool:

@@ -59,6 +59,7 @@ AT_NEXT_START: Final = (
     "repository",
     "changes",
     "cycle",
+    "goal",
     "signals",
     "ranking",
     "discovery.nofollow",
@@ -186,6 +187,12 @@ def _check_keys(path: Path, tables: PolicyFile) -> None:
     if cycle.fastest_s > cycle.period_s:
         allowed = f"cycle.period at most: {spell_duration(cycle.period)}"
         raise at_key(path, "cycle.fastest", spell_duration(cycle.fastest_s), allowed)
+    if tables.goal is not None:
+        if cycle.capacity_pages_per_period is None:
+            allowed = "with cycle.capacity_pages_per_period, the most fetches that it may take"
+            raise at_key(path, "goal.obsolete", tables.goal.obsolete, allowed)
+        if cycle.strategy != "fountain":
+            raise at_key(path, "goal.obsolete", tables.goal.obsolete, 'with cycle.strategy = "fountain"')
     for name, policy in tables.policies.items():
         revisit = policy.revisit
         if revisit.max_interval is not None and revisit.max_interval < revisit.min_interval:

@@ -28,6 +28,7 @@ __all__ = [
     "CycleTable",
     "DiscoveryTable",
     "DuplicatesTable",
+    "GoalTable",
     "IgnoredKind",
     "Language",
     "LimitsTable",
@@ -234,6 +235,15 @@ class CycleTable(Table, frozen=True):
         return self.period * self.periods
 
 
+class GoalTable(Table, frozen=True):
+    """State that the crawl should hold with as few fetches as possible: at most the share `obsolete` of the copies is
+    out of date for longer than `longer_than`; None: out of date at all.
+    """
+
+    obsolete: Annotated[float, msgspec.Meta(ge=0.0001, le=0.99)]
+    longer_than: PositiveDuration | None = None
+
+
 class SignalsTable(Table, frozen=True):
     """What else, besides changes that were found, decides when a page is fetched again.
 
@@ -422,6 +432,7 @@ class PolicyFile(Table, frozen=True):
     changes: ChangesTable = ChangesTable()
     repository: RepositoryTable = RepositoryTable()
     cycle: CycleTable = CycleTable()
+    goal: GoalTable | None = None
     signals: SignalsTable = SignalsTable()
     ranking: RankingTable = RankingTable()
     discovery: DiscoveryTable = DiscoveryTable()

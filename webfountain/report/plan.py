@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from webfountain.core.census import Census
     from webfountain.core.forecast import Outlook
     from webfountain.core.goals import Goal
-    from webfountain.frontier.planning.plan import Plan
+    from webfountain.frontier.planning.plan import GoalCost, Plan
     from webfountain.policy.tables import CycleTable
-    from webfountain.records import CensusRow
     from webfountain.store.contract import FrontierStore
 
 __all__ = [
     "MeasuredCensus",
+    "aim_words",
     "goal_document",
     "goal_of",
     "goal_words",
@@ -48,7 +48,6 @@ __all__ = [
 _GOAL: Final = re.compile(r"(?:obsolete=|older=(?P<age>[^:]+):)(?P<share>[0-9.]+)%", re.ASCII)
 CYCLES: Final = 6
 """Number of the last cycles whose found share corrects the model."""
-LEAST_SHARE: Final = 1e-4
 
 
 class MeasuredCensus(NamedTuple):
@@ -104,6 +103,7 @@ def plan_document(store: FrontierStore, plan: Plan, *, at: float) -> dict[str, A
         "gap": plan.gap,
         "seconds": plan.seconds,
         "message": plan.message,
+        "goal": None if plan.goal is None else {**msgspec.structs.asdict(plan.goal), "words": aim_words(plan.goal)},
         "by_period": list(_periods(store, plan)),
     }
 
@@ -153,6 +153,19 @@ def plan_words(plan: Plan, *, at: float, foretold: Outlook | None = None) -> str
     return f"{words}, forecasts {share:.1%} obsolete pages at its end"
 
 
+def aim_words(goal: GoalCost) -> str:
+    """Return what the goal of a policy takes, in words."""
+    late = f" for longer than {spell_duration(goal.age_s)}" if goal.age_s else ""
+    wanted = f"the goal of at most {goal.share:.2%} obsolete{late}"
+    less = f"{goal.less_fetches:,.0f} would leave {goal.less_share:.2%}"
+    if goal.fetches is None:
+        return f"{wanted}: no number of fetches reaches it; {goal.planned:,.0f} a period leave {goal.expected:.2%}"
+    if goal.fetches > goal.planned > 1.0:
+        rest = f"the capacity has room for {goal.planned:,.0f}, which leave {goal.expected:.2%}"
+        return f"{wanted} takes {goal.fetches:,.0f} fetches of known pages a period; {rest}; {less}"
+    return f"{wanted} takes {goal.planned:,.0f} fetches of known pages a period; {less}"
+
+
 def _happened(store: FrontierStore, plan: Plan) -> list[dict[str, int]]:
     """Return fetches of known and of new pages, and changes found, in each period of the cycle."""
     first = round(plan.start / plan.period)
@@ -198,19 +211,19 @@ def measured_plan(store: FrontierStore, *, at: float) -> dict[str, Any] | None:
 def measured_census(store: FrontierStore, *, at: float) -> MeasuredCensus | None:
     """Return the census of the last cycle, or None if too little was measured."""
     from webfountain.frontier.batch import CensusSnapshot  # noqa: PLC0415  numpy, 0.1 s
-    from webfountain.frontier.planning.make_plan import census_of  # noqa: PLC0415
+    from webfountain.frontier.planning.make_plan import census_of, fetches_per_period  # noqa: PLC0415
     from webfountain.frontier.planning.planner import FEWEST_PAGES  # noqa: PLC0415
 
     cycle, buckets = _cycle(store), store.census.buckets()
     if cycle is None or sum(each.pages for each in buckets.values()) < FEWEST_PAGES:
         return None
     rows = store.census.rows(since=int(at // cycle.period_s) - cycle.periods)
-    fetches = _measured(rows, cycle.period_s, at)
+    fetches = fetches_per_period(rows, at=at, period_s=cycle.period_s, known=False)
     if not fetches:
         return None
-    known = sum(row.fetches for row in rows if row.bucket is not None) / sum(row.fetches for row in rows)
+    recrawls = fetches_per_period(rows, at=at, period_s=cycle.period_s, known=True)
     taken = CensusSnapshot(at, buckets, rows, store.census.statistics().pages["never-crawled"])
-    return MeasuredCensus(census_of(taken, cycle), cycle, fetches, round(known * fetches))
+    return MeasuredCensus(census_of(taken, cycle), cycle, max(round(fetches), 1), round(recrawls))
 
 
 def _cycle(store: FrontierStore) -> CycleTable | None:
@@ -221,15 +234,6 @@ def _cycle(store: FrontierStore) -> CycleTable | None:
         return CollectionInForce.decode(kept).read().cycle
     except WebfountainError:
         return None  # its seeds file is on another machine
-
-
-def _measured(rows: list[CensusRow], period_s: float, at: float) -> int:
-    """Return fetches per period, averaged over the periods of the rows and the elapsed part of the present one."""
-    begun = min((row.period for row in rows if row.fetches), default=None)
-    if begun is None:
-        return 0
-    passed = max(at / period_s - begun, 1.0)
-    return max(round(sum(row.fetches for row in rows) / passed), 1)
 
 
 def goal_of(text: str) -> Goal:
@@ -259,7 +263,7 @@ def goal_document(store: FrontierStore, goal: Goal, *, at: float) -> dict[str, A
     `correction` is the share that the last cycles found over that of independent pages at the present rate.
     """
     from webfountain.core.census import change_rates  # noqa: PLC0415  numpy, 0.1 s
-    from webfountain.core.goals import PageClasses, cost_of, share_at  # noqa: PLC0415
+    from webfountain.core.goals import PageClasses, correction_of, cost_of, share_at  # noqa: PLC0415
 
     measured = measured_census(store, at=at)
     if measured is None:
@@ -267,10 +271,9 @@ def goal_document(store: FrontierStore, goal: Goal, *, at: float) -> dict[str, A
     pages = PageClasses(measured.census.pages, change_rates(measured.census, measured.cycle.fastest_s))
     period = measured.cycle.period_s
     rate = measured.recrawls / period
-    by_model = max(share_at(0.0, pages, rate), LEAST_SHARE)
     kept = published(store.board.value(FORECAST))
     cycles = [] if kept is None else [cycle.found for cycle in kept.forecast.cycles[-CYCLES:]]
-    correction = max(sum(cycles) / len(cycles), LEAST_SHARE) / by_model if cycles else 1.0
+    correction = correction_of(sum(cycles) / len(cycles), pages, rate) if cycles else 1.0
     cost = cost_of(goal, pages, correction=correction)
     return {
         "goal": goal.share,

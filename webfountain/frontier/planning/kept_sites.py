@@ -14,7 +14,7 @@ from webfountain.core.forecast import Belief
 from webfountain.frontier.planning import window_turns
 from webfountain.frontier.planning.begin_site import begin_site
 from webfountain.frontier.planning.site_windows import Windows
-from webfountain.frontier.planning.urgent_site import UrgentSite
+from webfountain.frontier.planning.urgent_site import UrgentSite, resume_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -53,7 +53,7 @@ class KeptSites:
         windows = None if self._store is None else Windows.decode(kept)
         if windows is not None or (held is not None and not held.windows.is_whole):
             return self._open_windows(lease, held, windows, records, terms, at=at)
-        site, believed = UrgentSite.decode(lease.site, kept, terms) if kept else (None, None)
+        site, believed = resume_site(lease.site, kept, terms) if kept else (None, None)
         if site is None:
             site = self._begin(lease, records(), terms, at=at, believed=believed)
         # The saved data may be older than the forecast's.

@@ -10,36 +10,53 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from math import ceil, exp, log
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 
 from webfountain.core.buckets import BUCKETS, intervals_of, of_every_bucket
 from webfountain.core.census import Census, change_rates, instance_from, obsolete_of
+from webfountain.core.goals import LESS, PageClasses, correction_of, cost_of, share_at
 from webfountain.core.phases import Phases
 from webfountain.errors import NotConverged
-from webfountain.frontier.planning.plan import Forecast, Plan, pack_phases
+from webfountain.frontier.planning.plan import Forecast, GoalCost, Plan, pack_phases
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     import numpy.typing as npt
 
+    from webfountain.core.goals import Goal
     from webfountain.core.model import Instance
     from webfountain.core.optimizer import Solution, Solver
     from webfountain.core.quotas import Quotas
     from webfountain.frontier.batch import CensusSnapshot
     from webfountain.frontier.planning.plan import Bounds
     from webfountain.policy.tables import CycleTable
+    from webfountain.records import CensusRow
 
     Array = npt.NDArray[np.float64]
 
-__all__ = ["STALE_SHARE", "UNSEEN", "Array", "census_of", "make_plan"]
+__all__ = ["STALE_SHARE", "UNSEEN", "Aim", "Array", "census_of", "fetches_per_period", "make_plan"]
 
 STALE_SHARE: Final = 0.25
 """Strategy 2 is used while a larger share of the collection is obsolete (Edwards 2001: bring it down, then hold it)."""
 UNSEEN: Final = 0.5
 """Number of changes assumed for a page in the observed time of its collection if none was found."""
+LEARNED: Final = 0.5
+"""Weight of the last cycle in the correction of a goal; the rest is that of the last plan. The plan changes the rate
+that the next cycle corrects, so a full weight would let the rate swing.
+"""
 _NEVER_S: Final = 1e12
 """An interval of 30,000 years, which stands for never."""
+
+
+class Aim(NamedTuple):
+    """The goal of a policy, and its cost as of the last plan, whose correction continues."""
+
+    goal: Goal
+    last: GoalCost | None = None
 
 
 def make_plan(
@@ -51,6 +68,7 @@ def make_plan(
     clocks: Phases | None,
     solver: Solver = "auto",
     seed: int = 0,
+    aim: Aim | None = None,
 ) -> Plan:
     """Return the plan of a cycle that begins at `at` (UTC seconds). It imports scipy when first used.
 
@@ -59,6 +77,7 @@ def make_plan(
     cycle : length, period, strategy and capacity; the capacity must be set
     clocks : those of the last plan, which continue; None: this plan is the first
     solver, seed : as for `core.optimizer.solve`
+    aim : for a policy with a goal; the plan has no more fetches of known pages than it takes
 
     Raises
     ------
@@ -69,9 +88,8 @@ def make_plan(
     rates = change_rates(census, cycle.fastest_s)
     strategy = _strategy(census, rates, cycle)
     instance, solution = _solved(census, strategy, cycle, solver, seed)
-    quotas = _quotas(instance, solution, census, cycle)
-    observed_time = cycle.period_s if clocks is None else max(at - float(clocks.times[0]), cycle.period_s)
-    price, every = _priced(census, rates, quotas, least=UNSEEN / observed_time, cycle=cycle, bounds=bounds)
+    quotas, cost = _aimed(aim, census, rates, _quotas(instance, solution, census, cycle), period_s=cycle.period_s)
+    price, every = _priced(census, rates, quotas, at=at, clocks=clocks, cycle=cycle, bounds=bounds)
     return Plan(
         start=at,
         period=cycle.period_s,
@@ -93,7 +111,44 @@ def make_plan(
         price=price,
         intervals=tuple(np.minimum(every, _NEVER_S).tolist()),
         phases=pack_phases(_clocks(census, quotas, at, cycle, clocks)),
+        goal=cost,
     )
+
+
+def _aimed(
+    aim: Aim | None, census: Census, rates: Array, quotas: Quotas, *, period_s: float
+) -> tuple[Quotas, GoalCost | None]:
+    """Return quotas with at most the fetches of known pages that the goal takes, and what it costs."""
+    if aim is None:
+        return quotas, None
+    goal, last = aim
+    room = float(quotas.recrawl.sum(axis=1).mean())
+    pages = PageClasses(census.pages, rates)
+    correction = 1.0 if last is None else last.correction
+    if census.found is not None and census.recrawls:
+        measured = correction_of(census.found, pages, census.recrawls / period_s)
+        correction = measured if last is None else exp(LEARNED * log(measured) + (1.0 - LEARNED) * log(correction))
+
+    def share(fetches: float) -> float:
+        return min(correction * share_at(goal.age_s, pages, fetches / period_s), 1.0)
+
+    cost = cost_of(goal, pages, correction=correction)
+    fetches = None if cost is None else cost.fetches_per_s * period_s
+    # Without a single fetch a later change of the pages would not be found.
+    planned = room if fetches is None else min(max(fetches, 1.0), room)
+    less = LESS * planned
+    expected = GoalCost(goal.share, goal.age_s, correction, fetches, planned, share(planned), less, share(less))
+    return _limited(quotas, ceil(planned)), expected
+
+
+def _limited(quotas: Quotas, most: int) -> Quotas:
+    """Return quotas with at most this number of known pages per period."""
+    recrawl = quotas.recrawl.sum(axis=1)
+    share = np.minimum(most / np.maximum(recrawl, 1), 1.0)
+    by_bucket = np.floor(quotas.recrawl * share[:, None]).astype(np.int64)
+    by_bucket[:, -1] += np.minimum(recrawl, most) - by_bucket.sum(axis=1)
+    planned = by_bucket.sum(axis=1) + quotas.fresh
+    return replace(quotas, recrawl=by_bucket, weight=quotas.fresh / np.maximum(planned, 1))
 
 
 def _solved(census: Census, strategy: int, cycle: CycleTable, solver: Solver, seed: int) -> tuple[Instance, Solution]:
@@ -155,15 +210,16 @@ def _left_over(quotas: Quotas, pages: Array, capacity: int) -> Quotas:
 
 
 def _priced(
-    census: Census, rates: Array, quotas: Quotas, *, least: float, cycle: CycleTable, bounds: Bounds
+    census: Census, rates: Array, quotas: Quotas, *, at: float, clocks: Phases | None, cycle: CycleTable, bounds: Bounds
 ) -> tuple[float, Array]:
     """Return (price, (256,) intervals) at which every planned recrawl gains the same fresh time, s.
 
-    No page is assumed to change more slowly than `least`, per second: the pages of a site change together, so many
-    unchanged pages say no more about the next release than one.
+    No page is assumed to change more slowly than `UNSEEN` times since the first plan: the pages of a site change
+    together, so many unchanged pages say no more about the next release than one.
     """
     from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
 
+    least = UNSEEN / max(cycle.period_s, 0.0 if clocks is None else at - float(clocks.times[0]))
     budget = float(quotas.recrawl.sum()) / (cycle.periods * cycle.period_s)
     feared = np.maximum(rates, least)
     price = price_of_budget(census.pages, feared, budget, longest=bounds.longest, shortest=bounds.shortest)
@@ -225,7 +281,21 @@ def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
         new_links=float(new[2]),
         waiting=float(taken.waiting),
         arrivals=_arrivals(taken, cycle.period_s),
+        recrawls=fetches_per_period(taken.rows, at=taken.at, period_s=cycle.period_s, known=True),
+        found=taken.found,
     )
+
+
+def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float, known: bool) -> float:
+    """Return fetches per period, averaged over the periods of the rows and the elapsed part of the present one.
+
+    `known`: of known pages alone.
+    """
+    begun = min((row.period for row in rows if row.fetches), default=None)
+    if begun is None:
+        return 0.0
+    made = sum(row.fetches for row in rows if not known or row.bucket is not None)
+    return made / max(at / period_s - begun, 1.0)
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:

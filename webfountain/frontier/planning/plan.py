@@ -25,7 +25,17 @@ if TYPE_CHECKING:
 
     from webfountain.policy.collection import Collection
 
-__all__ = ["Bounds", "Forecast", "Plan", "bounds_of", "decode_plan", "encode_plan", "pack_phases", "plan_number"]
+__all__ = [
+    "Bounds",
+    "Forecast",
+    "GoalCost",
+    "Plan",
+    "bounds_of",
+    "decode_plan",
+    "encode_plan",
+    "pack_phases",
+    "plan_number",
+]
 
 
 class Bounds:
@@ -69,13 +79,33 @@ class Forecast(msgspec.Struct, frozen=True):
     pages: tuple[float, ...]
 
 
+class GoalCost(msgspec.Struct, frozen=True):
+    """The fetches of known pages per period that the goal of the policy takes, and what fewer would give."""
+
+    share: float
+    age_s: float
+    """The goal: at most this share of the copies is out of date for longer than `age_s`."""
+    correction: float
+    """Obsolete share that the last cycles found, over that of independent pages at the same rate of fetches."""
+    fetches: float | None
+    """None if no number of fetches reaches the goal."""
+    planned: float
+    """The fetches of the plan; fewer than `fetches` if the capacity is smaller."""
+    expected: float
+    """Share that they leave in the long run."""
+    less_fetches: float
+    """A somewhat smaller number of fetches."""
+    less_share: float
+    """Share that these would leave."""
+
+
 class Plan(msgspec.Struct, frozen=True):
     """The decisions for one cycle. `start` and `period` are seconds; T = len(weights) periods.
 
     `weights` is p, the never-crawled share of each period's fetches. `recrawl` and `fresh` are the quotas of known and
     of never-crawled pages in whole pages, `quotas` (T, B) the same by bucket of `buckets`. `strategy` is the solved
     one. `rates` (B,) are the measured changes per second, `phases` the clocks of all 256 buckets, `intervals` (256,)
-    those at which every fetch gains `price`, s.
+    those at which every fetch gains `price`, s. `goal` is None if the policy has none.
     """
 
     start: float
@@ -98,6 +128,7 @@ class Plan(msgspec.Struct, frozen=True):
     price: float
     intervals: tuple[float, ...]
     phases: bytes
+    goal: GoalCost | None = None
 
     @property
     def periods(self) -> int:
@@ -108,6 +139,11 @@ class Plan(msgspec.Struct, frozen=True):
     def end(self) -> float:
         """Return the end of the cycle, UTC seconds."""
         return self.start + self.period * self.periods
+
+    @property
+    def fetches_per_period(self) -> float:
+        """Return the mean number of pages to fetch in a period."""
+        return (sum(self.recrawl) + sum(self.fresh)) / self.periods
 
     def period_at(self, at: float) -> int:
         """Return the index of the period that contains `at`, within the cycle."""

@@ -152,6 +152,11 @@ class PlanFollower:
         if isinstance(self.schedule, UrgencySchedule):
             self.schedule.ranks = ranks
 
+    @property
+    def fetches_per_period(self) -> float | None:
+        """Return the fetches per period that the plan provides for all ants; None before the first plan."""
+        return None if self.plan is None else self.plan.fetches_per_period
+
     def missing(self) -> int:
         """Return how many more pages should be due: at least the fetches that were not made, and at least one, however
         many wait.

@@ -11,7 +11,8 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from webfountain.frontier.planning.make_plan import census_of, make_plan
+from webfountain.core.goals import Goal
+from webfountain.frontier.planning.make_plan import Aim, census_of, make_plan
 from webfountain.frontier.planning.plan import bounds_of, encode_plan, plan_number
 from webfountain.frontier.stage import Order
 
@@ -55,7 +56,7 @@ class Planner(Order):
     def add(self, batch: Batch) -> None:
         """Set the price in the batch, refresh sites if too few pages were due, and request a census for a plan."""
         starved = self._sites.is_starved()
-        batch.price = self.follower.schedule.price
+        batch.price, batch.budget = self.follower.schedule.price, self.follower.fetches_per_period
         if short := self.follower.check(batch.at, starved=starved):
             self._sites.sites.refresh_soonest(short + 1, batch.at)
         batch.missing = self.follower.missing()
@@ -96,6 +97,7 @@ class Controller:
 
     def __init__(self, collection: Collection, *, start: float, last: Plan | None = None) -> None:
         self._cycle = collection.cycle
+        self._goal = collection.goal
         self._bounds = bounds_of(collection)
         self._asked_at = start  # time of the last request for a census, or the start of the crawl
         self._asked = False
@@ -129,7 +131,20 @@ class Controller:
             return None
         clocks = None if self._last is None else self._last.clocks()
         census = census_of(taken, self._cycle)
-        return make_plan(census, at=taken.at, cycle=self._cycle, bounds=self._bounds, clocks=clocks)
+        return make_plan(
+            census,
+            at=taken.at,
+            cycle=self._cycle,
+            bounds=self._bounds,
+            clocks=clocks,
+            aim=self._aim(),
+        )
+
+    def _aim(self) -> Aim | None:
+        if self._goal is None:
+            return None
+        goal = Goal(self._goal.obsolete, self._goal.longer_than or 0.0)
+        return Aim(goal, None if self._last is None else self._last.goal)
 
     def planned(self, plan: Plan | None) -> None:
         """Receive a plan; None: no plan could be made."""

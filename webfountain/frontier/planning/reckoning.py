@@ -82,13 +82,11 @@ class SitesTogether:
 
     def _weigh_dates(self, worth: Array) -> None:
         """Weigh the dates of sitemaps and feeds, at the sites that have any."""
-        if all(site.dates is None for site in self.sites):
-            return
-        of_change = self.urgencies.worth_of_change() * self.step_s
-        for number, site in enumerate(self.sites):
-            if site.dates is not None:
-                own = slice(self.urgencies.offset[number], self.urgencies.offset[number + 1])
-                site.dates.weigh(worth[own], of_change[own])
+        dated = [number for number, site in enumerate(self.sites) if site.ranking.dates]
+        of_change = self.urgencies.worth_of_change() * self.step_s if dated else worth
+        for number in dated:
+            own = slice(self.urgencies.offset[number], self.urgencies.offset[number + 1])
+            self.sites[number].ranking.dates.weigh(worth[own], of_change[own])
 
     def believed(self) -> list[Belief]:
         """Return the beliefs about each site."""

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from webfountain.core.page_dates import PageDates
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -42,6 +44,7 @@ class SiteRanking:
         "asked",
         "best",
         "candidate_since",
+        "dates",
         "most",
         "reaches",
         "rests_until",
@@ -59,12 +62,15 @@ class SiteRanking:
         asked: float = 0.0,
         reaches: Sequence[float] = (),
         rests_until: float = -inf,
+        dates: PageDates | None = None,
     ) -> None:
         """Begin with pages that were not computed yet; the other arguments were saved with the site."""
         self.steps = steps
         self.candidate_since = candidate_since
         """(pages,) time from which a page may be fetched; inf if it is no candidate: its fetches fail, or it is gone
         or refused."""
+        self.dates = PageDates() if dates is None else dates
+        """Dates that sitemaps and feeds gave."""
         self.waits: dict[int, float] = {}
         """Pages that were made due and not fetched yet, with the time, oldest first."""
         self.worth = np.zeros(0)
@@ -82,6 +88,10 @@ class SiteRanking:
 
     def __len__(self) -> int:
         return len(self.candidate_since)
+
+    def some(self, pages: Flags) -> SiteRanking:
+        """Return a ranking of some of the pages, numbered in their order; they were not computed yet."""
+        return SiteRanking(self.steps, self.candidate_since[pages], dates=self.dates.some(pages))
 
     def replace(self, worth: Array, at: float, price: float, reaches: Sequence[float], *, rests_until: float) -> None:
         """Store a computation at a price: urgencies, and when other pages reach `RUNGS` of it."""

@@ -58,12 +58,14 @@ class UrgencyPace:
         self.round_s = self.check_s
         """Sites are asked at multiples of this time, s."""
 
-    def divide(self, pages: int, sites: int, *, coming: int = 0) -> None:
+    def divide(self, pages: int, sites: int, *, coming: int = 0, budget: float | None = None) -> None:
         """Divide the budget among the crawled pages of the sites, and
 
         among the pages still to be fetched for the first time, `coming`, up to a period's fetches. Otherwise a site's
-        steps would change again and again while a young collection fills.
+        steps would change again and again while a young collection fills. `budget` is the fetches per period of the
+        plan, which is less than the capacity if a goal takes less; None: there is no plan yet.
         """
+        self._capacity = budget or self._capacity
         period = self.terms.period
         pages += min(coming, int(self._capacity))
         self.terms = self.terms._replace(interval=max(pages, 1) / self._capacity * period)

@@ -108,4 +108,5 @@ class UrgencySchedule:
             short=spending.short or spending.late,
             top=spending.top,
             level=spending.level,
+            is_only_limit=self._plan.goal is not None,
         )

@@ -90,7 +90,8 @@ class UrgencyStage(Stage):
         if price is None:
             return
         known = self._known()
-        urgent.pace.divide(known.pages["crawled"], known.sites, coming=known.pages["never-crawled"])
+        coming = known.pages["never-crawled"]
+        urgent.pace.divide(known.pages["crawled"], known.sites, coming=coming, budget=batch.budget)
         self._admit(batch)
         ended = {each.lease.site for each in batch.ended if each.outcome.kind == "changed"}
         changed = sorted(site for site in ended if site in urgent)

@@ -1,9 +1,9 @@
 """One active site whose pages are chosen by urgency: its visits, and the pages that it makes due next.
 
-A site begins from its records (`begin_site`) or continues from its saved data (`decode`). It receives visits, and is
-computed together with other sites (`reckoning`). It returns which of its pages are worth a price (`ranking`), and when
-to ask it again. It learns from visits at its next computation. Times are UTC seconds; urgencies and prices are seconds
-of obsolete time.
+A site begins from its records (`begin_site`) or continues from its saved data (`resume_site`). It receives visits, and
+is computed together with other sites (`reckoning`). It returns which of its pages are worth a price (`ranking`), and
+when to ask it again. It learns from visits at its next computation. Times are UTC seconds; urgencies and prices are
+seconds of obsolete time.
 
 Of a very large site, it contains the pages of one window at a time (`site_windows`).
 """
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     Flags = npt.NDArray[np.bool_]
     Ints = npt.NDArray[np.int64]
 
-__all__ = ["UrgentSite", "section_rates"]
+__all__ = ["UrgentSite", "resume_site", "section_rates"]
 
 _SITE: Final = msgspec.msgpack.Encoder()
 
@@ -48,7 +48,6 @@ class UrgentSite:
         "_encoded",
         "_learned_at",
         "believed",
-        "dates",
         "kept",
         "met",
         "news",
@@ -83,8 +82,6 @@ class UrgentSite:
         """Fetched pages to learn from: the step, and whether a change was found."""
         self.met: dict[bytes, PageRecord] = {}
         """First copies that have no number yet."""
-        self.dates: PageDates | None = None
-        """Dates that sitemaps and feeds gave; None: none did."""
         self.believed = believed
         """Beliefs about it, as counted in the collection's forecast."""
         self.news = 0
@@ -136,8 +133,7 @@ class UrgentSite:
             self.met[key] = record
         elif self.ranking.candidate_since[page] != since:  # otherwise its record was read after this visit
             self.ranking.end_wait(page, since)
-            if self.dates is not None:
-                self.dates.visit(page, changed=kind == "changed")
+            self.ranking.dates.visit(page, changed=kind == "changed")
             # A second fetch does not undo a change that was found.
             _, changed = self.observed.get(page, (0, False))
             self.observed[page] = self.ranking.steps.step(at), changed or kind == "changed"
@@ -151,8 +147,7 @@ class UrgentSite:
         known = [(page, later[key]) for key, page in numbers.items() if page is not None]
         if known:
             pages, is_later = (np.array(each) for each in zip(*known, strict=True))
-            self.dates = self.dates or PageDates()
-            self.dates.receive(pages, is_later)
+            self.ranking.dates.receive(pages, is_later)
             self.ranking.outdate(forget_reaches=True)
             self.news += 1
         return [key for key, page in numbers.items() if page is None and later[key]]
@@ -274,16 +269,14 @@ class UrgentSite:
     def some(self, pages: Flags, *, believed: Belief | None) -> UrgentSite:
         """Return a site with some of the pages, numbered again in their order."""
         numbers = np.cumsum(pages) - 1
-        found = UrgentSite(
+        return UrgentSite(
             self.urgencies.some(pages),
             self.pages.some(pages),
-            SiteRanking(self.ranking.steps, self.ranking.candidate_since[pages]),
+            self.ranking.some(pages),
             self.terms,
             observed={int(numbers[page]): found for page, found in self.observed.items() if pages[page]},
             believed=believed,
         )
-        found.dates = None if self.dates is None else self.dates.some(pages)
-        return found
 
     def join(self, windows: Windows, newest: SiteUrgency | None) -> None:
         """Become the current window of a site; `newest` has the newest knowledge about the site's sections."""
@@ -308,7 +301,7 @@ class UrgentSite:
     # ------------------------------------------------------------ keeping
 
     def encode(self) -> bytes:
-        """Return the data from which `decode` continues: about 44 bytes per page. Waiting pages are made due again
+        """Return the data from which `resume_site` continues: about 44 bytes per page. Waiting pages are made due again
         afterwards.
         """
         self.news = 0
@@ -319,7 +312,7 @@ class UrgentSite:
             [
                 *(self.terms.interval, self.believed, self.pages.keys, ranking.candidate_since.tobytes()),
                 *(self._encoded, self.observed, ranking.most, ranking.asked, ranking.reaches, ranking.rests_until),
-                *(self.terms.rests_mark, None if self.dates is None else self.dates.saved()),
+                *(self.terms.rests_mark, ranking.dates.saved()),
             ]
         )
         return self.kept
@@ -329,40 +322,40 @@ class UrgentSite:
         self.kept = self.windows.encode(self.believed)
         return self.kept
 
-    @classmethod
-    def decode(cls, name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
-        """Return the site that `encode` wrote, and the beliefs about it.
 
-        Return none if its steps fit another interval, its policies required other times between fetches, or it cannot
-        be read.
-        """
-        believed = None
-        try:
-            stored = _STORED.decode(data)
-            believed = stored.believed
-            own = terms.rounded()._replace(interval=stored.interval)
-            known = SiteUrgency.decode(stored.urgencies, signals=own.beliefs)
-        except ValueError:
-            return None, believed
-        ranking = SiteRanking(
-            SiteSteps.of(name, own),
-            np.frombuffer(stored.candidate_since, dtype=np.float64),
-            most=stored.most,
-            asked=stored.asked,
-            reaches=stored.reaches,
-            rests_until=stored.rests_until,
-        )
-        site = cls(
-            *(known, PageNumbers(stored.keys), ranking, own),
-            observed=stored.observed,
-            believed=believed,
-            kept=data,
-            encoded=stored.urgencies,
-        )
-        site.dates = None if stored.dates is None else PageDates(*stored.dates)
-        fits = stored.rests_mark == terms.rests_mark and site.follow(terms)
-        is_whole = fits and len(stored.keys) == KEY_BYTES * len(site) == KEY_BYTES * len(known)
-        return site if is_whole else None, believed
+def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
+    """Return the site that `UrgentSite.encode` wrote, and the beliefs about it.
+
+    Return none if its steps fit another interval, its policies required other times between fetches, or it cannot
+    be read.
+    """
+    believed = None
+    try:
+        stored = _STORED.decode(data)
+        believed = stored.believed
+        own = terms.rounded()._replace(interval=stored.interval)
+        known = SiteUrgency.decode(stored.urgencies, signals=own.beliefs)
+    except ValueError:
+        return None, believed
+    ranking = SiteRanking(
+        SiteSteps.of(name, own),
+        np.frombuffer(stored.candidate_since, dtype=np.float64),
+        most=stored.most,
+        asked=stored.asked,
+        reaches=stored.reaches,
+        rests_until=stored.rests_until,
+        dates=PageDates(*stored.dates),
+    )
+    site = UrgentSite(
+        *(known, PageNumbers(stored.keys), ranking, own),
+        observed=stored.observed,
+        believed=believed,
+        kept=data,
+        encoded=stored.urgencies,
+    )
+    fits = stored.rests_mark == terms.rests_mark and site.follow(terms)
+    is_whole = fits and len(stored.keys) == KEY_BYTES * len(site) == KEY_BYTES * len(known)
+    return site if is_whole else None, believed
 
 
 def section_rates(name: str, data: bytes, terms: UrgencyTerms) -> list[SectionRate]:
@@ -393,7 +386,7 @@ class _SavedSite(msgspec.Struct, frozen=True, array_like=True):
     reaches: list[float]
     rests_until: float = -inf
     rests_mark: int = 0
-    dates: tuple[bytes, tuple[float, float, float, float]] | None = None
+    dates: tuple[bytes, tuple[float, float, float, float]] = PageDates().saved()
 
 
 _STORED: Final = msgspec.msgpack.Decoder(_SavedSite)

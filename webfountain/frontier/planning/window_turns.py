@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from webfountain.frontier.planning import site_windows
 from webfountain.frontier.planning.site_windows import Windows
-from webfountain.frontier.planning.urgent_site import UrgentSite
+from webfountain.frontier.planning.urgent_site import UrgentSite, resume_site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -83,7 +83,7 @@ def resume(name: str, windows: Windows, terms: UrgencyTerms, read: ReadWindow) -
     """Return the site of these saved windows; None if they cannot be read."""
     newest = None
     if windows.newest != windows.hand:
-        newest = UrgentSite.decode(name, read(windows.newest) or b"", terms)[0]
+        newest = resume_site(name, read(windows.newest) or b"", terms)[0]
         if newest is None:
             return None
     site = _at_hand(name, windows, read(windows.hand), terms, None if newest is None else newest.urgencies)
@@ -104,7 +104,7 @@ def keep(site: UrgentSite) -> KeptSite:
 def _at_hand(
     name: str, windows: Windows, data: bytes | None, terms: UrgencyTerms, newest: SiteUrgency | None
 ) -> UrgentSite | None:
-    site = UrgentSite.decode(name, data, terms)[0] if data else None
+    site = resume_site(name, data, terms)[0] if data else None
     if site is not None:
         site.join(windows, newest)
     return site

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from webfountain.core.forecast import published
 from webfountain.frontier.batch import CensusSnapshot
 from webfountain.frontier.progress import IDLE_S
 from webfountain.records import STATES
 from webfountain.store.answers import Statistics
+from webfountain.store.contract import FORECAST
 from webfountain.store.lanes import AT_ONCE
 
 if TYPE_CHECKING:
@@ -61,7 +63,9 @@ class Stocktaking:
 def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapshot:
     """Return the census. The store keeps it up to date, so this reads a few hundred rows at any size."""
     waiting = store.census.statistics().pages["never-crawled"]
-    return CensusSnapshot(at, store.census.buckets(), store.census.rows(since=since), waiting)
+    kept = published(store.board.value(FORECAST))
+    found = kept.forecast.cycles[-1].found if kept is not None and kept.forecast.cycles else None
+    return CensusSnapshot(at, store.census.buckets(), store.census.rows(since=since), waiting, found)
 
 
 def never_crawled_due(store: FrontierStore, at: float) -> float:

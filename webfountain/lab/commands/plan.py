@@ -112,6 +112,8 @@ def show(store: str, goal: str | None, as_json: bool) -> None:
         )
     else:
         print(f"{found['words']}; cycle from {printing.spell_time(found['start'])} UTC")
+        if found["goal"] is not None:
+            print(found["goal"]["words"])
         printing.print_table(found["by_period"], _PERIODS if found["fountain"] else _PERIODS | _PREDICTED)
         if found["foretold"] is not None:
             print()
