@@ -126,8 +126,8 @@ def test_one_of_several_processes_keeps_the_history() -> None:
 )
 def test_a_site_reports_why_it_waits(changes: dict[str, object], reason: WaitReason, until: float | None) -> None:
     quiet = SiteStatistics(
-        state=State.OPEN, is_guest=False, barred=None, address="127.0.0.1", opens_at=0.0, failures=0,
-        robots_failures=0, hand=0, immediate=0, held=0, files=0, under_way=0, served=0,
+        state=State.OPEN, barred=None, address="127.0.0.1", opens_at=0.0, failures=0,
+        hand=0, immediate=0, held=0, files=0, under_way=0,
     )  # fmt: skip
     site = live_site("http://a.example", msgspec.structs.replace(quiet, **changes), at=10.0)
     assert (site.reason, site.until) == (reason, until)

@@ -101,7 +101,7 @@ def test_on_a_terminal_the_table_stays_when_it_ends(monkeypatch: pytest.MonkeyPa
 def test_a_moment_comes_from_the_frontiers_snapshot() -> None:
     pages = {state: number for number, state in enumerate(STATES)}
     store = Statistics(pages=pages, sites=9, active_sites=2, leased=3, immediate=0, settle_lost=0)
-    snapshot = FrontierStatistics(store, active_sites=2, in_flight=1, pending_visits=0, pending_bytes=0, handed_out=7)
+    snapshot = FrontierStatistics(store, active_sites=2, in_flight=1, pending_visits=0, pending_bytes=0)
     moment = moment_of(snapshot, {"outcome/new": 4.0, "outcome/refused": 2.0, "links/seen": 9.0}, seconds=1.0)
     assert moment.fetched == 4
     assert moment.waiting == pages["failed"]

@@ -77,7 +77,6 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
     in_flight: int
     pending_visits: int
     pending_bytes: int
-    handed_out: int
 
 
 class TokenBucket:
@@ -267,7 +266,6 @@ class Progress:
             in_flight=len(sites.flights),
             pending_visits=self._pending_visits,
             pending_bytes=self._pending_bytes,
-            handed_out=self._handed_out,
         )
 
 

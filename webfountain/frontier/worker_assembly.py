@@ -22,7 +22,7 @@ from webfountain.frontier.worker.copies import CopyWriter, LostCopies, Repositor
 from webfountain.frontier.worker.housekeeping import ChangeLogTrim, DiskRoom
 from webfountain.frontier.worker.settlement import Discovery, LearnedSites, LossRecovery, Settlement
 from webfountain.frontier.worker.stocktaking import Stocktaking, counts_of
-from webfountain.frontier.worker.store_worker import Leasing, StoreLeases, StoreWorker
+from webfountain.frontier.worker.store_worker import Leasing, StoreWorker
 from webfountain.ranking.importance_stage import ImportanceStage
 
 if TYPE_CHECKING:
@@ -134,12 +134,13 @@ class WorkerAssembly:
             recoveries=recoveries,
             unkept=unkept,
         )
-        source = self._features.fixed_size or StoreLeases(store)
+        fixed_size = self._features.fixed_size
+        lease_pages = (lambda refills, _: store.queues.lease(refills)) if fixed_size is None else fixed_size.lease
         return StoreWorker(
             store,
             stages=stages,
             settlement=settlement,
-            leasing=Leasing(store, stages=stages, source=source, owner=self._owner, lease_s=self._lease_s),
+            leasing=Leasing(store, stages=stages, lease_pages=lease_pages, owner=self._owner, lease_s=self._lease_s),
             stocktaking=Stocktaking(store, self._counts),
             recoveries=recoveries,
             freshness=freshness,

@@ -124,9 +124,7 @@ class Street:
         return self.list.flights.detour(fetch, address)
 
     def site(self, name: str) -> SiteStatistics:
-        found = self.list.statistics_of(name)
-        assert found is not None
-        return found
+        return self.list.sites.by_name[name].statistics()
 
 
 def sites_of(fetches: Iterable[Fetch]) -> list[str]:

@@ -146,6 +146,4 @@ def test_what_went_out_under_an_earlier_lease_counts_for_no_site_that_came_back(
     assert second.lease is not None
     street.list.flights.given_back(second.lease, street.at(9.0))
     assert [lease.token for lease in street.list.leases() if lease.site == name] == [new.token]
-    site = street.list.statistics_of(name)
-    assert site is not None
-    assert site.under_way == 0
+    assert street.site(name).under_way == 0

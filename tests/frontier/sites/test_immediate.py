@@ -159,7 +159,9 @@ def test_an_immediate_url_hastens_a_robots_txt_that_already_waits_its_turn() -> 
     drive = crowd(site_of_pages(MANY))
     drive.frontier.offer(Link("http://new.example/", "http://new.example", fingerprint("http://new.example/")))
     drive.run(
-        until=lambda: (new := drive.frontier.sites.statistics_of("http://new.example")) and new.state is State.ROBOTS
+        until=lambda: (
+            (new := drive.frontier.sites.sites.by_name.get("http://new.example")) and new.state is State.ROBOTS
+        )
     )
     at = drive.clock.now()
     hurried(drive, "http://new.example/p1")
@@ -189,7 +191,11 @@ def test_immediate_urls_wait_for_the_renewal_of_an_old_robots_txt_and_obey_the_n
 def test_a_crawl_that_ends_while_a_hastened_robots_txt_waits_keeps_the_immediate_url() -> None:
     drive = crowd(site_of_pages(MANY))
     hurried(drive, "http://new.example/")
-    drive.run(until=lambda: (new := drive.frontier.sites.statistics_of("http://new.example")) and new.immediate)
+    drive.run(
+        until=lambda: (
+            (new := drive.frontier.sites.sites.by_name.get("http://new.example")) and new.hand.urgent.backlog()
+        )
+    )
     drive.frontier.close()
     assert drive.store.census.statistics().immediate == 1
     again = Drive(drive.collection, drive.answer, store=drive.store, clock=drive.clock)

@@ -89,7 +89,7 @@ class Heart(Order):
             loans=() if lending is None else lending.prolonged(at + others.term.lease_s),
             borrowed_sites=None if lending is None else lending.sites(),
             lacks_room=self._progress.lacks_room,
-            addresses=sites.statistics().addresses.addresses,
+            addresses=len(sites.addresses),
             policy=self._policy,
         )
 

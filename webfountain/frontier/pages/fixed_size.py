@@ -177,7 +177,7 @@ class Replacement(Stage):
 
     # --------------------------------------------------------------- leasing
 
-    def lease(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
+    def lease(self, refills: Sequence[Refill], at: float) -> list[LeaseBatch | None]:
         """Lease as the store does, but only as many new pages as there is room for, or as room can be made for."""
         self.has(refill.lease for refill in refills)
         room = self._most - self._store.census.statistics().pages["crawled"] - sum(map(len, self._out.values()))

@@ -274,23 +274,16 @@ class ActiveList:
 
     def statistics(self) -> ActiveListStatistics:
         """Return a frozen snapshot."""
-        hungry, quiet, timers = self.sites.counts()
+        quiet, timers = self.sites.counts()
         return ActiveListStatistics(
             sites=len(self.sites) - len(self.sites.guests),
             guests=len(self.sites.guests),
             preparing=sum(site.state.is_preparing for site in self.sites),
             in_flight=len(self.flights),
-            hungry=hungry,
             quiet=quiet,
-            file_requests=len(self.sites.file_requests),
             timers=timers,
-            addresses=self.addresses.statistics(),
+            addresses=len(self.addresses),
         )
-
-    def statistics_of(self, name: str) -> SiteStatistics | None:
-        """Return a frozen snapshot of one site; None when it is not on the list."""
-        site = self.sites.by_name.get(name)
-        return None if site is None else site.statistics()
 
     def site_statistics(self, most: int) -> dict[str, SiteStatistics]:
         """Return frozen snapshots of up to `most` sites, by name. The sites that

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from webfountain.frontier.sites.by_worth import ByWorth
 from webfountain.frontier.sites.sequencers import RoundRobin, Tier
-from webfountain.frontier.sites.statistics import AddressStatistics
 from webfountain.records import Fetch
 from webfountain.urls import host_of
 
@@ -117,6 +116,10 @@ class Addresses:
         self._unresolved: list[str] = []
         self._unclaimed: list[str] = []
         self._freed: list[str] = []
+
+    def __len__(self) -> int:
+        """Return how many addresses are known."""
+        return len(self._groups)
 
     # ------------------------------------------------------- joining and leaving
 
@@ -300,7 +303,3 @@ class Addresses:
         """Return when another ant may use each of our addresses, if this ant ends at `at`."""
         delay_s = self._rules.min_delay
         return {key: self._groups[key].gate.next_for_others(at, delay_s) for key in self.claimed()}
-
-    def statistics(self) -> AddressStatistics:
-        """Return a frozen snapshot."""
-        return AddressStatistics(addresses=len(self._groups), resolving=len(self._waiting))

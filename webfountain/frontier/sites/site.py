@@ -142,18 +142,15 @@ class ActiveSite:
         hand, group = self.hand, self.place.group
         return SiteStatistics(
             state=self.state,
-            is_guest=self.lease is None,
             barred=self.pages.barred,
             address=None if group is None else group.address,
             opens_at=self.standing.gate.opens_at,
             failures=self.standing.failures,
-            robots_failures=self.files.robots.failures,
             hand=hand.pages(),
             immediate=hand.urgent.backlog(),
             held=len(hand.held),
             files=hand.files.backlog(),
             under_way=self.pages.under_way,
-            served=self.pages.served,
         )
 
     # ------------------------------------------- events: its place and its lease

@@ -125,9 +125,9 @@ class SiteTable:
             }
         return list(self._quiet.values()), list(self._resting.values())
 
-    def counts(self) -> tuple[int, int, int]:
-        """Return the numbers of hungry sites, quiet sites and timers."""
-        return len(self._hungry), len(self._quiet), len(self._timers)
+    def counts(self) -> tuple[int, int]:
+        """Return the numbers of quiet sites and timers."""
+        return len(self._quiet), len(self._timers)
 
     # ---------------------------------------------------------------- timers
 
@@ -183,10 +183,6 @@ class FileRequests:
         self._requesters: dict[str, list[str]] = {}  # by URL of a file: the sites that wait for it
         self.by_host: dict[str, list[FileRequest]] = {}
         """Requests by site, until the state of the site comes from the store. Then it can be a guest."""
-
-    def __len__(self) -> int:
-        """Return how many files sites wait for."""
-        return len(self._requesters)
 
     def take_host(self, name: str) -> list[FileRequest]:
         """Return the requests that wait for a site to become a guest, once."""

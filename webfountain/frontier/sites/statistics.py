@@ -6,7 +6,7 @@ from enum import Enum
 
 import msgspec
 
-__all__ = ["ActiveListStatistics", "AddressStatistics", "SiteStatistics", "State"]
+__all__ = ["ActiveListStatistics", "SiteStatistics", "State"]
 
 
 class State(Enum):
@@ -29,12 +29,10 @@ class SiteStatistics(msgspec.Struct, frozen=True):
     """A frozen snapshot of one site."""
 
     state: State
-    is_guest: bool
     barred: str | None
     address: str | None
     opens_at: float
     failures: int
-    robots_failures: int
     hand: int
     """Number of leased pages in the hand, in the two queues."""
     immediate: int
@@ -42,14 +40,6 @@ class SiteStatistics(msgspec.Struct, frozen=True):
     held: int
     files: int
     under_way: int
-    served: int
-
-
-class AddressStatistics(msgspec.Struct, frozen=True):
-    """A frozen snapshot: addresses known, hosts that wait to be resolved."""
-
-    addresses: int
-    resolving: int
 
 
 class ActiveListStatistics(msgspec.Struct, frozen=True):
@@ -61,9 +51,7 @@ class ActiveListStatistics(msgspec.Struct, frozen=True):
     preparing: int
     """Number of sites that wait for an address or a robots.txt before their pages."""
     in_flight: int
-    hungry: int
     quiet: int
-    file_requests: int
-    """Number of files that sites wait for from other sites."""
     timers: int
-    addresses: AddressStatistics
+    addresses: int
+    """Number of addresses that are known."""

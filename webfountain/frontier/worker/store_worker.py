@@ -9,7 +9,7 @@ stages exist.
 from __future__ import annotations
 
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import msgspec
 
@@ -35,42 +35,31 @@ if TYPE_CHECKING:
     from webfountain.store.answers import LeaseBatch
     from webfountain.store.contract import Board, FrontierStore
 
-__all__ = ["IMMEDIATE_BATCH", "LeaseSource", "Leasing", "Publisher", "StoreLeases", "StoreWorker"]
+__all__ = ["IMMEDIATE_BATCH", "Leasing", "Publisher", "StoreWorker"]
 
 IMMEDIATE_BATCH: Final = 100
 """Largest number of immediate URLs of a site, and of sites with immediate URLs, that one batch takes."""
 _T = TypeVar("_T")
 
 
-class LeaseSource(Protocol):
-    """A source from which the pages of refills are leased."""
-
-    def lease(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
-        """Lease pages for each refill. The result is None if this process no longer holds the site."""
-        ...
-
-
-class StoreLeases:
-    """Leases pages in the order of the store's queues."""
-
-    def __init__(self, store: FrontierStore) -> None:
-        self._store = store
-
-    def lease(self, refills: Sequence[Refill], *, at: float) -> list[LeaseBatch | None]:
-        """Lease pages in one step of the store. The result is None if this process no longer holds the site."""
-        del at
-        return self._store.queues.lease(refills)
-
-
 class Leasing:
-    """Leases the sites and pages of the process `owner`. Site leases last `lease_s` seconds."""
+    """Leases the sites and pages of the process `owner`. Site leases last `lease_s` seconds.
+
+    `lease_pages` leases pages for refills at a time. For each it returns None if this process no longer holds the site.
+    """
 
     def __init__(
-        self, store: FrontierStore, *, stages: Stages, source: LeaseSource, owner: str, lease_s: float
+        self,
+        store: FrontierStore,
+        *,
+        stages: Stages,
+        lease_pages: Callable[[Sequence[Refill], float], Sequence[LeaseBatch | None]],
+        owner: str,
+        lease_s: float,
     ) -> None:
         self._store = store
         self._stages = stages
-        self._source = source
+        self._lease_pages = lease_pages
         self._owner = owner
         self._lease_s = lease_s
 
@@ -111,7 +100,7 @@ class Leasing:
             self._lease_immediate(batch, result)
         for before_lease in self._stages.before_lease:
             before_lease(batch, result)
-        found = self._source.lease(batch.refills, at=batch.at) if batch.refills else ()
+        found = self._lease_pages(batch.refills, batch.at) if batch.refills else ()
         for refill, dealt in zip(batch.refills, found, strict=True):
             if dealt is None:
                 result.lost.append(refill.lease.site)
