@@ -52,8 +52,10 @@ IDLE_S: Final = 60.0
 _BURST: Final = 0.02
 """Share of a period's capacity that may be spent at once after a pause. This makes up for a stall without a flood of
 requests."""
-_STALL_S: Final = 0.25
-"""A stall of this length, s, is always made up for, however short the period is."""
+_STALL_S: Final = 5.0
+"""A stall of this length, s, is made up for where a period is short, too: a busy machine can make a process wait so
+long. At most _STALL_SHARE of a period is."""
+_STALL_SHARE: Final = 0.2
 
 
 class RateLimit(msgspec.Struct, frozen=True, array_like=True):
@@ -86,7 +88,7 @@ class TokenBucket:
 
     def __init__(self, capacity: int | None, period: float, *, start: float) -> None:
         self._step = 0.0 if capacity is None else period / capacity
-        self._burst_s = max(_BURST * period, _STALL_S, self._step)
+        self._burst_s = max(_BURST * period, min(_STALL_S, _STALL_SHARE * period), self._step)
         self._virtual = start
 
     def open_at(self) -> float:
