@@ -89,7 +89,7 @@ _SECTION, _IS_HIDDEN = int(_Trait.SECTION), int(_Trait.HIDDEN)
 def main_blocks(blocks: Sequence[Block]) -> list[Block]:
     """Return the blocks of the main content in order; if none would remain, return all visible blocks."""
     regions = _Regions(blocks)
-    visible = [block for block in blocks if not regions.traits[block.region.number] & _IS_HIDDEN]
+    visible = regions.visible
     total = max(1, regions.total)
     left_out, left_out_heading = regions.boilerplate(total)
     kept = [block for block in visible if block.region.number not in (left_out_heading if block.level else left_out)]
@@ -104,8 +104,12 @@ class _Regions:
 
     def __init__(self, blocks: Sequence[Block]) -> None:
         found: dict[int, Region] = {}
+        last: Region | None = None
         for block in blocks:
             region: Region | None = block.region
+            if region is last:
+                continue
+            last = region
             while region is not None and region.number not in found:
                 found[region.number] = region
                 region = region.parent
@@ -113,21 +117,23 @@ class _Regions:
         self.traits: dict[int, int] = {}
         """Traits of each region, with those of the regions around it."""
         self._own: dict[int, int] = {}
+        hidden = 0
         for region in self._in_order:
-            own = self._own[region.number] = traits_of(region.tag, region.attributes)
-            self.traits[region.number] = own if region.parent is None else own | self.traits[region.parent.number]
-        self._sizes = self._sized(blocks)
-        self.total = sum(len(block.text) for block in blocks if not self.traits[block.region.number] & _IS_HIDDEN)
-
-    def _sized(self, blocks: Sequence[Block]) -> dict[int, int]:
-        sizes = dict.fromkeys(self.traits, 0)
-        for block in blocks:
-            if not self.traits[block.region.number] & _IS_HIDDEN:
-                sizes[block.region.number] += len(block.text)
+            number, around = region.number, region.parent
+            own = self._own[number] = traits_of(region.tag, region.attributes)
+            inherited = self.traits[number] = own if around is None else own | self.traits[around.number]
+            hidden |= inherited & _IS_HIDDEN
+        self.visible = list(blocks)
+        """Blocks outside of hidden elements."""
+        if hidden:
+            self.visible = [block for block in blocks if not self.traits[block.region.number] & _IS_HIDDEN]
+        self._sizes = dict.fromkeys(self.traits, 0)
+        for block in self.visible:
+            self._sizes[block.region.number] += len(block.text)
         for region in reversed(self._in_order):
             if region.parent is not None:
-                sizes[region.parent.number] += sizes[region.number]
-        return sizes
+                self._sizes[region.parent.number] += self._sizes[region.number]
+        self.total = self._sizes[self._in_order[0].number] if self._in_order else 0
 
     def boilerplate(self, total: int) -> tuple[set[int], set[int]]:
         """Return the numbers of the regions whose blocks are boilerplate, and of those whose headings are too."""

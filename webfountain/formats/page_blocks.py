@@ -34,19 +34,16 @@ _CONTAINERS: Final = (
 """Elements that begin and end a block, by their first letters, because that is faster."""
 _ATTRIBUTES: Final = r'[^>"]*+(?:"[^"]*+"[^>"]*+)*+'
 _TAG: Final = rf"<(/?)({_CONTAINERS})(?![^\s/>])({_ATTRIBUTES})>"
-_SKIPPED: Final = (
-    r"<!--(?:[^-]++|-(?!->))*+-->"
+_RAW: Final = (
+    r"(?s)<!--(?:[^-]++|-(?!->))*+-->"
     r"|<(script|style|noscript|template|svg|math|iframe|object|canvas|video|audio|select|textarea|button|datalist|map"
     rf"|dialog)(?![^\s/>]){_ATTRIBUTES}>(?:[^<]++|<(?!/\1>))*+</\1>"
-)
-"""Comments, and elements without readable text: scripts, embedded media, form controls."""
-_RAW: Final = (
-    rf"(?s){_SKIPPED}"
     rf"|<(xmp|noembed|noframes)(?![^\s/>]){_ATTRIBUTES}>((?:[^<]++|<(?!/\2>))*+)</\2>"
     rf"|<(plaintext)(?![^\s/>]){_ATTRIBUTES}>(.*)</plaintext>"
 )
-"""What is skipped, and the other elements whose text the parser writes as it is: there a ``<`` begins no tag."""
-_RAW_TAGS: Final = ("<xmp", "<noembed", "<noframes", "<plaintext")
+"""Comments, elements without readable text (scripts, embedded media, form controls), and the other elements whose text
+the parser writes as it is: there a ``<`` begins no tag.
+"""
 _HIDDEN_INLINE: Final = (
     r"(?i)<(?!(?:area|base|basefont|bgsound|br|col|embed|frame|hr|img|input|keygen|link|meta|param|source|track|wbr)[\s/])"
     r"([a-z][^\s/>]*+)(?=\s)"
@@ -71,7 +68,14 @@ _NO_LANGUAGE: Final = frozenset({"notranslate", "default", "none", "text", "plai
 _IMAGE_WITH_TEXT: Final = rf'<img\b(?=[^>]*?\salt="\s*[^"\s]){_ATTRIBUTES}>'
 _PIECE_END: Final = "\0"
 """A character that no parsed page contains."""
-_LINE_BREAK: Final = "\v"
+_LINE_BREAK: Final = "\1"
+"""A character that occurs in no text that people read."""
+_ASCII_BLANKS: Final = "\t\n\v\f\r\x1c\x1d\x1e\x1f"
+_BLANKS: Final = (
+    f"{_ASCII_BLANKS}\x85\xa0\u1680\u2000\u2001\u2002\u2003\u2004\u2005\u2006\u2007\u2008\u2009\u200a\u2028\u2029\u202f"
+    "\u205f\u3000"
+)
+"""What `str.isspace` takes for white space, besides the blank."""
 MAX_BLOCKS: Final = 50_000
 _LONGEST_LINK: Final = 1000
 """Longest tag of a link that is repeated in each of the blocks that the link is around."""
@@ -138,10 +142,8 @@ def blocks_of(tree: LexborHTMLParser) -> list[Block]:
 
 def blocks_of_html(html: str) -> list[Block]:
     """Return the blocks of well-formed HTML, as the parser writes it."""
-    if any(tag in html for tag in _RAW_TAGS):
-        html = _compiled(_RAW).sub(_raw_text, html)
-    html = _compiled(_SKIPPED).sub("", html)
-    if " hidden" in html or "display:" in html or "visibility:" in html:
+    html = _compiled(_RAW).sub(_raw_text, html)
+    if " hidden" in html or (' style="' in html and ("display:" in html or "visibility:" in html)):
         html = _compiled(_HIDDEN_INLINE).sub(_unless_container, html)
     return _Cutter(_compiled(_TAG).split(html)).blocks
 
@@ -345,19 +347,25 @@ class _Cutter:
 
 
 def _words_of_all(pieces: Sequence[str]) -> list[str]:
-    """Return the words of pieces of HTML without blocks, with collapsed white space; line breaks stay. What can be
-    done for all pieces at once is, because a call costs more than the work of a short piece.
+    """Return the words of pieces of HTML without blocks, with collapsed white space; line breaks stay. All is done
+    for all pieces at once, because a call for each costs more than the work of a short piece.
     """
     html = _PIECE_END.join(pieces)
     if "<" in html:
         html = _compiled(_ANY_TAG).sub("", html.replace("<br>", _LINE_BREAK))
-    found = [" ".join(text.split()) for text in _unescaped(html).split(_PIECE_END)]
+    # Most white space is at the ends of pieces, and a search for blanks in a row stops at each word.
+    texts = [text.strip() for text in _unescaped(html).split(_PIECE_END)]
+    html = _PIECE_END.join(texts)
+    found = [blank for blank in (_ASCII_BLANKS if html.isascii() else _BLANKS) if blank in html]
+    for blank in found:
+        html = html.replace(blank, " ")
+    while "  " in html:
+        html = html.replace("  ", " ")
+        found.append(" ")
     if _LINE_BREAK in html:
-        for number, text in enumerate(html.split(_PIECE_END)):
-            if _LINE_BREAK in text:
-                lines = (" ".join(line.split()) for line in _unescaped(text).split(_LINE_BREAK))
-                found[number] = "\n".join(lines).strip("\n")
-    return found
+        html = html.replace(" " + _LINE_BREAK, _LINE_BREAK).replace(_LINE_BREAK + " ", _LINE_BREAK)
+        return [text.strip(_LINE_BREAK).replace(_LINE_BREAK, "\n") for text in html.split(_PIECE_END)]
+    return html.split(_PIECE_END) if found else texts
 
 
 def _unescaped(html: str) -> str:
