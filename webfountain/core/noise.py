@@ -102,12 +102,13 @@ def noise_of(places: Iterable[NoisyPlace]) -> frozenset[int]:
 
 class Differences(NamedTuple):
     """The differences between two copies: the numbers of the differing lines of each, and their places with the newest
-    line at each place.
+    line at each place. `held` are the places of the new copy.
     """
 
     old: frozenset[int]
     new: frozenset[int]
     places: Mapping[int, str]
+    held: frozenset[int]
 
 
 def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
@@ -124,7 +125,8 @@ def differences_of(old: Sequence[Line], new: Sequence[Line]) -> Differences:
         first = {lines[i][2]: lines[i][1] for i in sorted(changed, reverse=True)}
         places |= {each: first[each] for each, n in many.items() if n >= _LIST and 2 * n >= sizes[each]}
     places.pop(0, None)  # lines that always count have no place
-    return Differences(frozenset(changed_old), frozenset(changed_new), places)
+    held = frozenset(place for each in new for place in (each[0], each[2]))
+    return Differences(frozenset(changed_old), frozenset(changed_new), places, held)
 
 
 def without_noise(lines: Sequence[LineT], differing: frozenset[int], noise: frozenset[int]) -> list[LineT]:
@@ -140,6 +142,7 @@ def observed(
     places: Sequence[NoisyPlace],
     differences: Mapping[int, str],
     *,
+    held: frozenset[int] | None,
     seconds_apart: bool,
     of_site: Mapping[int, NoisyPlace],
 ) -> list[NoisyPlace]:
@@ -148,11 +151,17 @@ def observed(
     Parameters
     ----------
     differences : places that differed, with their newest lines
+    held : places of the new copy, None if it was not read because it is the same
     seconds_apart : the two visits were so close that a person would have written nothing between them
     of_site : places of the site's pages that were tried by visits seconds apart
     """
     known = {each.place: each for each in places}
-    found = [_rested(each, seconds_apart) for place, each in known.items() if place not in differences]
+    found = []
+    for place, each in known.items():
+        if place not in differences:
+            # Two visits without a banner prove nothing about it.
+            is_absent = seconds_apart and held is not None and place not in held
+            found.append(each if is_absent else _rested(each, seconds_apart))
     for place, line in differences.items():
         before, other = known.get(place, NoisyPlace(place)), of_site.get(place, NoisyPlace(place))
         tried = min(max(before.tried, other.tried) + seconds_apart, TRIES)

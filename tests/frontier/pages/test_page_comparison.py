@@ -224,6 +224,15 @@ def test_two_visits_seconds_apart_decide_for_all_pages_of_a_site() -> None:
     assert pages.seen("/b", clocked(1), clocked(2)) == ["new", "minor"]
 
 
+def test_two_visits_without_a_banner_prove_nothing_about_it() -> None:
+    pages = Pages(LEARNING)
+    text = "<p class=text>A text.</p>"
+    pages.seen("/", f"<p class=banner>1</p>{text}", f"<p class=banner>2</p>{text}", text)
+    assert pages.visit("/", text + "<!-- other bytes -->", later=5).kind == "minor"
+    [banner] = decode(pages.records[SITE + "/"].noise)
+    assert (banner.sample, banner.tried) == ("2", 0)
+
+
 def test_what_rests_for_seconds_is_no_noise_however_often_it_changes() -> None:
     pages = Pages(LEARNING)
     pages.seen("/", clocked(1), clocked(2))

@@ -77,25 +77,28 @@ class NoiseLearner:
 
     def compare(self, record: PageRecord, site: str, at: float, differences: Differences) -> NoiseReport:
         """Learn from the differences between a new body and the old copy."""
-        return self._learn(record, site, at, differences.places)
+        return self._learn(record, site, at, differences.places, differences.held)
 
     def rest(self, record: PageRecord, site: str, at: float) -> bytes:
         """Return `PageRecord.noise` after a visit at which the body was the same: no place differed."""
-        return encode(self._learn(record, site, at, {}).places) if record.noise else b""
+        return encode(self._learn(record, site, at, {}, None).places) if record.noise else b""
 
-    def _learn(self, record: PageRecord, site: str, at: float, differences: Mapping[int, str]) -> NoiseReport:
+    def _learn(
+        self, record: PageRecord, site: str, at: float, differences: Mapping[int, str], held: frozenset[int] | None
+    ) -> NoiseReport:
         # A page that was gone at the last visit was not compared then: its copy is older than the visit.
         is_compared = record.state == "crawled" and record.last_crawled is not None
         is_close = is_compared and at - (record.last_crawled or 0.0) <= self._close_s
         before = decode(record.noise)
         with self._guard:
             known = self._of_site(site, before)
-            found = observed(before, differences, seconds_apart=is_close, of_site=known)
+            found = observed(before, differences, held=held, seconds_apart=is_close, of_site=known)
             for each in found:
                 _update(known, each, is_close=is_close)
             places = [each for each in found if each.rested < REST]
             noise = noise_of(places) | noise_of(known.values())
-            return NoiseReport(places, noise, None if is_close else self._extra_visit(site, at, places, known))
+            tried = [] if is_close or held is None else [each for each in places if each.place in held]
+            return NoiseReport(places, noise, self._extra_visit(site, at, tried, known))
 
     def _of_site(self, site: str, places: Sequence[NoisyPlace]) -> dict[int, NoisyPlace]:
         """Return the places of a site, including the tried places in the record of one of its pages."""
@@ -111,7 +114,9 @@ class NoiseLearner:
     def _extra_visit(
         self, site: str, at: float, places: Sequence[NoisyPlace], known: Mapping[int, NoisyPlace]
     ) -> float | None:
-        """Return the time of an extra visit if a place that differed now is undecided on the whole site, else None."""
+        """Return the time of an extra visit if a place that differed and is in the new copy is undecided on the whole
+        site, else None.
+        """
         is_wanted = any(not each.rested and not known.get(each.place, each).is_decided for each in places)
         # The first extra visit of a site needs no share of the site's own visits.
         is_over = self._extra[site] and self._extra[site] + 1 > EXTRA_SHARE * self._visits[site]
