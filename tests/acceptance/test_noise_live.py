@@ -76,10 +76,13 @@ class ServedWeb:
             type("One", (NoisySite,), {"web": web, "site": each, "guard": self._guard, "visits": self.visits})
             for each in range(SITES)
         ]
-        self._servers = [http.server.ThreadingHTTPServer(("127.0.0.1", 0), kind) for kind in kinds]
+        # Each at an address of its own: a crawl is polite to addresses, too.
+        self._servers = [
+            http.server.ThreadingHTTPServer((f"127.0.7.{number}", 0), kind) for number, kind in enumerate(kinds, 1)
+        ]
         for server in self._servers:
             threading.Thread(target=server.serve_forever, daemon=True).start()
-        self.seeds = [f"http://127.0.0.1:{server.server_port}/" for server in self._servers]
+        self.seeds = [f"http://{server.server_address[0]}:{server.server_port}/" for server in self._servers]
 
     def advance(self, round: int) -> None:
         with self._guard:
@@ -121,7 +124,7 @@ def test_a_crawl_reports_the_true_changes_of_a_noisy_web_and_few_others(tmp_path
         politeness={"min_delay": "150ms"},  # so a page is visited every three seconds
         cycle={"period": "10m"},  # so "seconds apart" are 0.6 s
         change={"min_change": 0, "learn": True},
-        policies__default__revisit={"max_interval": "4s"},
+        policies__default={"allow": ["^http://[^/]+/[0-9]*$"], "revisit": {"max_interval": "4s"}},
         changes={"diff": True},
     )
     store = tmp_path / "store"

@@ -21,7 +21,15 @@ from webfountain.formats.main_content import main_blocks
 from webfountain.formats.markdown import plain_text_of
 from webfountain.formats.page_blocks import blocks_of
 from webfountain.formats.page_metadata import PageMetadata, metadata_of
-from webfountain.formats.page_units import WHOLE_PAGE, ReadingRules, Unit, units_of_blocks, units_of_page, units_of_text
+from webfountain.formats.page_units import (
+    WHOLE_PAGE,
+    ReadingRules,
+    Unit,
+    lines_of_text,
+    units_of_blocks,
+    units_of_page,
+    units_of_text,
+)
 from webfountain.formats.xml_text import xml_text
 from webfountain.urls import join
 
@@ -64,7 +72,7 @@ class Document(msgspec.Struct, frozen=True, array_like=True):
     @property
     def lines(self) -> list[str]:
         """The lines from which changes are judged."""
-        return [unit.line for unit in (units_of_text(self.text) if self.units is None else self.units)]
+        return lines_of_text(self.text) if self.units is None else [unit.line for unit in self.units]
 
     @property
     def shown(self) -> list[str]:

@@ -31,6 +31,7 @@ __all__ = [
     "ReadingRules",
     "Unit",
     "is_selector",
+    "lines_of_text",
     "units_of_blocks",
     "units_of_page",
     "units_of_text",
@@ -102,8 +103,12 @@ def units_of_page(tree: LexborHTMLParser, rules: ReadingRules) -> list[Unit]:
 
 def units_of_text(text: str) -> list[Unit]:
     """Return the lines of a text that has no elements. Their places are their numbers."""
-    lines = (line for line in text.split("\n") if line and not line.isspace())
-    return [Unit(number, line) for number, line in enumerate(lines, start=1)]
+    return [Unit(number, line) for number, line in enumerate(lines_of_text(text), start=1)]
+
+
+def lines_of_text(text: str) -> list[str]:
+    """Return the lines of a text that are not blank."""
+    return [line for line in text.split("\n") if line and not line.isspace()]
 
 
 def _remove(tree: LexborHTMLParser, selector: str) -> None:
@@ -135,7 +140,7 @@ def units_of_blocks(blocks: Sequence[Block], rules: ReadingRules) -> list[Unit]:
     for block in blocks:
         around, is_marked = _path(block.region, paths)
         counts_always = is_marked or _is_marked(block)
-        lines = [line for line in block.text.split("\n") if line and not line.isspace()]
+        lines = lines_of_text(block.text)
         shown = lines if rules.shown == "text" else shown_lines(block, rules.shown, rules.base)
         for line, form in zip(lines, shown, strict=True):
             number = counts[around] = counts.get(around, 0) + 1
