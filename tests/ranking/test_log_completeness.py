@@ -13,7 +13,13 @@ from webfountain.clock import ManualClock
 from webfountain.ranking.link_files import COMPLETE_SINCE, DamagedFile, LogFiles
 from webfountain.ranking.link_importance import live_importance
 from webfountain.ranking.link_log import LinkLog, LinkLogReader, fingerprint
-from webfountain.ranking.log_completeness import GRACE_S, complete_since, incomplete_until, open_log
+from webfountain.ranking.log_completeness import (
+    GRACE_S,
+    complete_since,
+    damaged_files,
+    incomplete_until,
+    open_log,
+)
 from webfountain.store.opening import open_store
 
 if TYPE_CHECKING:
@@ -112,7 +118,10 @@ def test_garbage_in_place_of_the_time_is_said_and_begins_anew(
     files = LogFiles(str(tmp_path))
     with pytest.raises(DamagedFile):
         complete_since(files)
+    [line] = damaged_files(str(tmp_path))
+    assert COMPLETE_SINCE in line
     assert open_log(files, at=5.0) == 5.0
+    assert damaged_files(str(tmp_path)) == []
     assert complete_since(files) == 5.0
     assert len(caplog.messages) == 1
 

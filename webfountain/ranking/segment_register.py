@@ -105,7 +105,7 @@ def damaged_registers(files: LogFiles, manifest: Manifest) -> Iterator[DamagedFi
     """
     fresh = files.segments(manifest)
     registers = files.listed(_FOLDER, suffix=_SUFFIX)
-    if files.text(COMPLETE_SINCE) is None:
+    if not files.exists(COMPLETE_SINCE):
         fresh = []  # written by an earlier version, or the time is missing, which is enough
         if registers:
             yield files.damaged(COMPLETE_SINCE, FileNotFoundError("it is missing"))
