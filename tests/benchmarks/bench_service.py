@@ -63,12 +63,14 @@ def main() -> None:
             "pages": answers.PagesQuery(site, limit=MAX_LIMIT),
             "page": answers.PageQuery(f"{site}/some/page-1"),
             "sites": answers.SitesQuery(after=site, limit=MAX_LIMIT),
+            "links": answers.PageQuery(f"{site}/some/page-1"),
+            **{name: answers.SiteQuery(site) for name in ("robots", "sections", "waiting")},
         }
         collection = open_stored(url)
         asked = [
             (each.name, each)
             for each in OPERATIONS
-            if each.read and each.name not in ("copy", "texts", "explain", "search")
+            if each.read and each.name not in ("copy", "text", "texts", "versions", "compare", "explain", "search")
         ]
         [sites] = [each for name, each in asked if name == "sites"]
         for order in SITE_ORDERS[1:]:

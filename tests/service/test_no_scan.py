@@ -40,7 +40,7 @@ QUERIES = {
 }
 
 
-UNBOUND = ("copy", "versions", "compare", "texts", "explain", "search")
+UNBOUND = ("copy", "text", "versions", "compare", "texts", "explain", "search")
 """Those that read copies."""
 
 
