@@ -75,6 +75,8 @@ def indexed(folder: Path, texts: Iterable[str]) -> tuple[SearchIndex, float]:
             index.apply(batch, str(number))
             batch = []
     index.apply(batch, "end")
+    while index.shrink():
+        pass
     index.close()  # moves the write-ahead log into the file
     return SearchIndex(folder / "index"), sum(path.stat().st_size for path in folder.iterdir()) / size
 

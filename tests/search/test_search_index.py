@@ -79,6 +79,21 @@ def test_a_new_round_takes_out_what_it_does_not_bring(tmp_path: Path) -> None:
     index.close()
 
 
+def test_a_file_with_many_free_pages_becomes_shorter(tmp_path: Path) -> None:
+    index = SearchIndex(tmp_path / "index")
+    words = [" ".join(f"word{n * page}" for n in range(2000)) for page in range(30)]
+    index.apply([IndexedText(f"http://a.example/{n}", "new", 1.0, None, each) for n, each in enumerate(words)], "1")
+    index.clear()
+    index.apply([IndexedText("http://a.example/", "new", 1.0, None, "fox")], "2")
+    with contextlib.closing(sqlite3.connect(tmp_path / "index")) as base:
+        before = base.execute("PRAGMA page_count").fetchone()[0]
+        while index.shrink():
+            pass
+        assert base.execute("PRAGMA page_count").fetchone()[0] < before / 2
+    assert [each.url for each in index.find("fox", SearchFilter())] == ["http://a.example/"]
+    index.close()
+
+
 def test_a_reader_beside_the_writer_sees_its_last_step(tmp_path: Path) -> None:
     writer = SearchIndex(tmp_path / "index")
     reader = SearchIndex(tmp_path / "index", read_only=True)

@@ -48,6 +48,7 @@ class Follower:
             self._index.clear()
         place = self._index.state().cursor, self._store.changes.end()
         if place == self._tried:
+            self._index.shrink()
             return 0  # nothing is new, or only copies that cannot be read
         try:
             done = self._follow(place[0])

@@ -33,6 +33,10 @@ _RANKED: Final = 5_000
 """Number of newest pages among which the best are chosen, for words that occur in more pages."""
 _FORMAT: Final = 3
 _BUSY_S: Final = 30.0
+_FREE_SHARE: Final = 0.02
+"""Share of free pages above which the file is made shorter."""
+_FREED: Final = 1000
+"""Maximum number of free pages that one call removes: 4 MB."""
 _NEWEST: Final = "SELECT rowid FROM words WHERE words MATCH ? ORDER BY rowid DESC LIMIT ?"
 _SCHEMA: Final = """
 CREATE TABLE IF NOT EXISTS state (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;
@@ -124,6 +128,15 @@ class SearchIndex:
             self._base.execute("INSERT INTO words(words) VALUES('delete-all')")
             self._base.execute("DELETE FROM state WHERE name IN ('cursor', 'inserted')")
 
+    def shrink(self) -> bool:
+        """Remove free pages from the file, if merges of the index have left many. Return False if there are few."""
+        free, pages = (self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count"))
+        if free <= pages * _FREE_SHARE:
+            return False
+        with self._step():
+            self._base.execute(f"PRAGMA incremental_vacuum({_FREED})").fetchall()
+        return True
+
     def close(self) -> None:
         """Close the file. A second call has no effect."""
         self._base.close()
@@ -206,6 +219,7 @@ class SearchIndex:
             if found > _FORMAT or (read_only and found not in (0, _FORMAT)):
                 raise InputError(f"{self._path}: another version of webfountain made this index; build it again")
             if not read_only:
+                base.execute("PRAGMA auto_vacuum = INCREMENTAL")
                 base.execute("PRAGMA journal_mode = WAL")
                 base.execute("PRAGMA synchronous = NORMAL")
                 if 0 < found < _FORMAT:  # nothing in it is lost: it is built again from the copies
