@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING
 
 from tests.acceptance.crawls import policy
 from webfountain.api.search import INDEX_FILE
-from webfountain.commands.search import index_beside
+from webfountain.commands.children import index_beside
 from webfountain.lab.demo.process import DemoServer
 from webfountain.search.search_index import IndexedText, SearchFilter, SearchIndex
 from webfountain.service.settings import StoreEntry

@@ -18,8 +18,8 @@ import msgspec
 
 from webfountain.commands import options, printing
 from webfountain.commands.ants import PARENT, follow_parent, run_ants, shared_url, write_whole
+from webfountain.commands.children import AUTO, service_beside
 from webfountain.commands.file_owners import require_writable_folder
-from webfountain.commands.serve import AUTO, service_beside
 from webfountain.commands.time_limit import call_within
 from webfountain.config import FountainConfig
 from webfountain.errors import InputError, WebfountainError

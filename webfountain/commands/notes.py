@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import click
 
-from webfountain.api.opening import open_stored
 from webfountain.clock import SystemClock
 from webfountain.commands import options, printing
 from webfountain.errors import InputError
@@ -24,6 +23,7 @@ from webfountain.urls import canonical
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from webfountain.api.collection import StoredCollection
     from webfountain.frontier.inbox.notes import ForgetNote
     from webfountain.store.contract import FrontierStore
 
@@ -106,7 +106,7 @@ def pause(store: str, as_json: bool) -> None:
 
     A running crawl stops within some seconds; requests under way are still completed.
     """
-    with contextlib.closing(open_stored(store)) as collection:
+    with _opened(store) as collection:
         printing.print_note(collection.pause(), as_json=as_json)
 
 
@@ -115,7 +115,7 @@ def pause(store: str, as_json: bool) -> None:
 @options.as_json
 def resume(store: str, as_json: bool) -> None:
     """Continue a paused crawl."""
-    with contextlib.closing(open_stored(store)) as collection:
+    with _opened(store) as collection:
         printing.print_note(collection.resume(), as_json=as_json)
 
 
@@ -132,7 +132,7 @@ def block(prefix: str | None, until: str | None, store: str, as_json: bool) -> N
     """
     if prefix is None and until is not None:
         raise InputError("--until: a prefix is missing")
-    with contextlib.closing(open_stored(store)) as collection:
+    with _opened(store) as collection:
         if prefix is None:
             found = collection.blocks()
             if as_json:
@@ -153,7 +153,7 @@ def unblock(prefix: str, store: str, as_json: bool) -> None:
 
     A blocked site continues within some seconds, single pages of a site within an hour.
     """
-    with contextlib.closing(open_stored(store)) as collection:
+    with _opened(store) as collection:
         answer = collection.unblock(prefix)
     printing.print_note(answer, as_json=as_json)
 
@@ -168,6 +168,12 @@ def drain(ant: str, store: str, as_json: bool) -> None:
     ANT is its name in `webfountain status --json`; for another name, the error lists the existing ones. Requests under
     way are still completed.
     """
-    with contextlib.closing(open_stored(store)) as collection:
+    with _opened(store) as collection:
         answer = collection.drain(ant)
     printing.print_note(answer, as_json=as_json)
+
+
+def _opened(store: str) -> contextlib.closing[StoredCollection]:
+    from webfountain.api.opening import open_stored  # noqa: PLC0415  asyncio and lxml, 0.1 s
+
+    return contextlib.closing(open_stored(store))

@@ -1,13 +1,9 @@
-"""Full-text search over the copies: the commands `index` and `search`.
-
-`serve --search` keeps the search index of each store in a child process, which ends with the service.
-"""
+"""Full-text search over the copies: the commands `index` and `search`."""
 
 from __future__ import annotations
 
 import contextlib
 import signal
-import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -25,18 +21,16 @@ from webfountain.store.locations import folder_of
 from webfountain.terminal_text import shown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from webfountain.errors import RepositoryError
     from webfountain.search.follower import Follower
     from webfountain.search.search_index import SearchIndex
-    from webfountain.service.settings import StoreEntry
 
-__all__ = ["index", "index_beside", "search"]
+__all__ = ["index", "search"]
 
 _RETRY_S: Final = 2.0
 """Pause before a store that cannot be read is opened again, s."""
-_END_S: Final = 10.0
 
 
 @click.command(epilog="Example: webfountain index --store rocksdb://news --follow")
@@ -135,29 +129,3 @@ def _follow(store: str, repository: str | None, path: Path, ended: threading.Eve
 def _end_with_stdin(ended: threading.Event) -> None:
     sys.stdin.read()
     ended.set()
-
-
-@contextlib.contextmanager
-def index_beside(stores: Sequence[StoreEntry]) -> Iterator[None]:
-    """Keep the search indexes of stores while the block runs. A process that fails reports the reason on standard
-    error."""
-    children = [_started(each) for each in stores]
-    try:
-        yield
-    finally:
-        for child in children:
-            assert child.stdin is not None
-            child.stdin.close()
-        for child in children:
-            try:
-                child.wait(_END_S)
-            except subprocess.TimeoutExpired:
-                child.kill()
-                child.wait()
-
-
-def _started(store: StoreEntry) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "webfountain", "index", "--follow", "--until-stdin-closes", "--store", store.url]
-    command += [] if store.repository is None else ["--repository", store.repository]
-    # A session of its own: Ctrl-C is meant for the service, which ends the index by closing its input.
-    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603 - our own interpreter

@@ -1,26 +1,17 @@
-"""The commands that serve collections: `serve` to programs or people, `mcp` to language models.
-
-`crawl --serve` starts the service as a child process that ends with the crawl. The crawl does not depend on it: if it
-cannot be started or dies, a line says so and the crawl continues.
-"""
+"""The commands that serve collections: `serve` to programs or people, `mcp` to language models."""
 
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
-import queue
-import subprocess
-import sys
-import threading
-from typing import IO, TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 import msgspec
 from click.core import ParameterSource
 
 from webfountain.commands import options
-from webfountain.commands.search import index_beside
+from webfountain.commands.children import index_beside
 from webfountain.errors import InputError
 from webfountain.report.store_reading import existing_folder
 from webfountain.service.roles import read_tokens
@@ -28,16 +19,9 @@ from webfountain.service.settings import DEFAULT_ADDRESS, ServeSettings, address
 from webfountain.store.locations import folder_of, is_shared
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Sequence
 
-__all__ = ["AUTO", "mcp", "serve", "service_beside"]
-
-AUTO: Final = "auto"
-"""The default address; if its port is taken, a free one is used."""
-_START_S: Final = 60.0
-"""Longest time that the crawl waits until the service reports its address, seconds."""
-_END_S: Final = 3.0
-_PREFIX: Final = "webfountain serves at "
+__all__ = ["mcp", "serve"]
 
 logger = logging.getLogger(__name__)
 
@@ -104,64 +88,6 @@ def _settings(
 def _print_addresses(addresses: list[str]) -> None:
     for address in addresses:
         print(f"webfountain serves at {address}", flush=True)
-
-
-@contextlib.contextmanager
-def service_beside(store: str, repository: str | None, address: str | None) -> Iterator[None]:
-    """Serve a store at an address while the block runs, and print the address on standard error. None: do nothing."""
-    process = None
-    if address is not None:
-        if address != AUTO:
-            address_of(address)
-        tried = [DEFAULT_ADDRESS, "127.0.0.1:0"] if address == AUTO else [address]
-        process = next(filter(None, (_started(store, repository, each) for each in tried)), None)
-        if process is None:
-            print("webfountain: the service cannot be started; the crawl continues without it", file=sys.stderr)
-    try:
-        yield
-    finally:
-        if process is not None:
-            _end(process)
-
-
-def _started(store: str, repository: str | None, address: str) -> subprocess.Popen[str] | None:
-    """Start the service and print its address. Return None if it does not start."""
-    command = [sys.executable, "-m", "webfountain", "serve", "--until-stdin-closes", "--store", store]
-    command += ["--listen", address, *([] if repository is None else ["--repository", repository])]
-    # A session of its own: Ctrl-C is meant for the crawl, which ends the service by closing its input.
-    process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-        start_new_session=True,
-    )  # fmt: skip
-    assert process.stdout is not None
-    line = _first_line(process.stdout)
-    if line.startswith(_PREFIX):
-        print(line.strip(), file=sys.stderr, flush=True)
-        return process
-    _end(process)
-    return None
-
-
-def _first_line(output: IO[str]) -> str:
-    """Read the first line, or return "" if none arrives in time."""
-    lines: queue.Queue[str] = queue.Queue()
-    threading.Thread(target=lambda: lines.put(output.readline()), daemon=True).start()
-    try:
-        return lines.get(timeout=_START_S)
-    except queue.Empty:
-        return ""
-
-
-def _end(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.close()
-    try:
-        process.wait(_END_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    assert process.stdout is not None
-    process.stdout.close()
 
 
 @click.command(epilog="Example: webfountain mcp --store rocksdb://news")

@@ -17,10 +17,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from webfountain.duplicates.index_check import damaged_index, mend_index
 from webfountain.errors import RepositoryError
-from webfountain.ranking.link_journal import damaged_journals, mend_journals
-from webfountain.ranking.scores import damaged_scores, mend_scores
 from webfountain.records import STATES, Copy, Link, Move
 from webfountain.repository.folder import Folder
 from webfountain.urls import fingerprint, site_of
@@ -259,10 +256,17 @@ class DerivedFiles:
 
     def examine(self) -> DerivedReport:
         """Read all derived files. Raise RepositoryError or OSError if the disk reports an error."""
+        from webfountain.duplicates.index_check import damaged_index  # noqa: PLC0415  numpy, 0.1 s
+        from webfountain.ranking.link_journal import damaged_journals  # noqa: PLC0415
+        from webfountain.ranking.scores import damaged_scores  # noqa: PLC0415
+
         return self._each(_damaged_log, damaged_journals, damaged_scores, damaged_index)
 
     def mend(self, *, at: float) -> DerivedReport:
         """Set damaged files aside or remove them. No crawl may be running. `at` is the present time."""
+        from webfountain.duplicates.index_check import mend_index  # noqa: PLC0415
+        from webfountain.ranking.scores import mend_scores  # noqa: PLC0415
+
         mend_log, mend_rows = partial(_mend_log, at=at), partial(_mend_journals, self._links, at=at)
         return self._each(mend_log, mend_rows, mend_scores, mend_index)
 
@@ -316,6 +320,8 @@ def _missing_log(links: str) -> list[str]:
 
 
 def _mend_journals(links: str, folder: Path, *, at: float) -> list[str]:
+    from webfountain.ranking.link_journal import mend_journals  # noqa: PLC0415
+
     mended = mend_journals(folder)
     if mended:
         from webfountain.ranking.link_files import LogFiles  # noqa: PLC0415

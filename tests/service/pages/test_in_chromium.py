@@ -16,7 +16,7 @@ import pytest
 from tests.acceptance.crawls import policy
 from tests.service.pages.browser import TIMEOUT_MS, browser, violations
 from tests.service.pages.strangers import PAYLOADS, SITE, hostile_store
-from webfountain.commands.search import index_beside
+from webfountain.commands.children import index_beside
 from webfountain.lab.demo.process import DemoServer
 from webfountain.service.pages.views import VIEWS
 from webfountain.service.settings import StoreEntry

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from webfountain.commands import options, printing
+from webfountain.commands.children import AUTO, service_beside
 from webfountain.commands.crawl import run
-from webfountain.commands.serve import AUTO, service_beside
 from webfountain.errors import InputError, WebfountainError
 from webfountain.policy.collection_file import example, read_collection
 from webfountain.report.plurals import counted

@@ -1,0 +1,115 @@
+"""Child processes that end with a command: the service beside a crawl, the search index beside the service.
+
+`crawl --serve` does not depend on the service: if it cannot be started or dies, a line says so and the crawl continues.
+`serve --search` keeps the search index of each store in a process of its own.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import queue
+import subprocess
+import sys
+import threading
+from typing import IO, TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from webfountain.service.settings import StoreEntry
+
+__all__ = ["AUTO", "index_beside", "service_beside"]
+
+AUTO: Final = "auto"
+"""The default address; if its port is taken, a free one is used."""
+_START_S: Final = 60.0
+"""Longest time that the crawl waits until the service reports its address, seconds."""
+_END_S: Final = 3.0
+_PREFIX: Final = "webfountain serves at "
+_INDEX_END_S: Final = 10.0
+
+
+@contextlib.contextmanager
+def service_beside(store: str, repository: str | None, address: str | None) -> Iterator[None]:
+    """Serve a store at an address while the block runs, and print the address on standard error. None: do nothing."""
+    process = None
+    if address is not None:
+        from webfountain.service.settings import DEFAULT_ADDRESS, address_of  # noqa: PLC0415  only where asked for
+
+        if address != AUTO:
+            address_of(address)
+        tried = [DEFAULT_ADDRESS, "127.0.0.1:0"] if address == AUTO else [address]
+        process = next(filter(None, (_started(store, repository, each) for each in tried)), None)
+        if process is None:
+            print("webfountain: the service cannot be started; the crawl continues without it", file=sys.stderr)
+    try:
+        yield
+    finally:
+        if process is not None:
+            _end(process)
+
+
+def _started(store: str, repository: str | None, address: str) -> subprocess.Popen[str] | None:
+    """Start the service and print its address. Return None if it does not start."""
+    command = [sys.executable, "-m", "webfountain", "serve", "--until-stdin-closes", "--store", store]
+    command += ["--listen", address, *([] if repository is None else ["--repository", repository])]
+    # A session of its own: Ctrl-C is meant for the crawl, which ends the service by closing its input.
+    process = subprocess.Popen(  # noqa: S603 - our own interpreter and module
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+        start_new_session=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    line = _first_line(process.stdout)
+    if line.startswith(_PREFIX):
+        print(line.strip(), file=sys.stderr, flush=True)
+        return process
+    _end(process)
+    return None
+
+
+def _first_line(output: IO[str]) -> str:
+    """Read the first line, or return "" if none arrives in time."""
+    lines: queue.Queue[str] = queue.Queue()
+    threading.Thread(target=lambda: lines.put(output.readline()), daemon=True).start()
+    try:
+        return lines.get(timeout=_START_S)
+    except queue.Empty:
+        return ""
+
+
+def _end(process: subprocess.Popen[str]) -> None:
+    assert process.stdin is not None
+    process.stdin.close()
+    try:
+        process.wait(_END_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
+    assert process.stdout is not None
+    process.stdout.close()
+
+
+@contextlib.contextmanager
+def index_beside(stores: Sequence[StoreEntry]) -> Iterator[None]:
+    """Keep the search indexes of stores while the block runs. A process that fails reports the reason on standard
+    error."""
+    children = [_started_index(each) for each in stores]
+    try:
+        yield
+    finally:
+        for child in children:
+            assert child.stdin is not None
+            child.stdin.close()
+        for child in children:
+            try:
+                child.wait(_INDEX_END_S)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+
+
+def _started_index(store: StoreEntry) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "webfountain", "index", "--follow", "--until-stdin-closes", "--store", store.url]
+    command += [] if store.repository is None else ["--repository", store.repository]
+    # A session of its own: Ctrl-C is meant for the service, which ends the index by closing its input.
+    return subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)  # noqa: S603 - our own interpreter
