@@ -1,13 +1,18 @@
 """Weigh two explanations of a site's changes: sections that change together, or pages that change alone.
 
 Before each visit is learned, both explanations predict its result: sections (`activity`) and independent pages
-(`independent_pages`). The explanation that gave the actual results the higher probability gets the larger weight: the
-odds of a Bayesian mixture, in which evidence loses half its weight after `HALF` visits. Visits that are learned
-together count as one observation, limited by `MOST_GAIN`. If visits were learned one by one and nothing faded, the
-mixture would lose to the better explanation at most the logarithm of the first odds. At the start independent pages
-have almost no weight.
+(`independent_pages`). The explanation that gave the actual results the higher probability gets the larger weight, and
+urgencies and beliefs are averaged by the weights. Evidence loses half of its weight after `HALF` visits. At the start
+independent pages have almost no weight.
 
-Source: Hoeting et al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
+This is Hedge with the rate 1. The loss of an explanation in a batch of visits is by how much its log likelihood is
+below the better one's, at most `MOST_GAIN` = 1. While nothing fades, the loss of the mixture over any number of batches
+is at most (L + ln(1/w)) / (1 - 1/e), where L is the loss of the better explanation and w its first weight. That is a
+bound for predictions. For the pages that are chosen there is none: that the crawl is not worse than visiting all in
+turn is measured (docs/measurements/revisit.md).
+
+Source: Freund & Schapire, *A decision-theoretic generalization of on-line learning*, JCSS 1997, theorem 2; Hoeting et
+al., *Bayesian model averaging: a tutorial*, Statistical Science 1999.
 """
 
 from __future__ import annotations
