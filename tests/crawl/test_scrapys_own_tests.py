@@ -54,6 +54,13 @@ CAUSES: Final = {
 }
 
 
+LEFT_OPEN: Final = "tests/test_engine_close_spider.py::test_exception_scheduler"
+"""Deletes an attribute of Scrapy's own scheduler (`dqs`). With another scheduler it ends there and leaves its crawl
+open: a log handler and some tasks, which `test_zz_resources` then counts as leaks. So it counts as failed, unrun, and
+`test_zz_resources` shows whether the add-on leaks.
+"""
+
+
 def pip(*arguments: str) -> None:
     """Run pip. Fails loudly where the index cannot be reached: the suite was not run then."""
     done = subprocess.run(
@@ -66,7 +73,8 @@ def pip(*arguments: str) -> None:
 def results(source: Path, path: list[Path], report: Path, *tests: str) -> dict[str, bool]:
     """Whether each test of a run passed; those that were skipped are left out."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--reactor=asyncio", "-n", "2"]
-    options = ["--timeout", "120", "-o", "addopts=", f"--junitxml={report}", *(tests or ("tests",))]
+    options = ["--timeout", "120", "-o", "addopts=", "-W", "ignore::pytest.PytestRemovedIn10Warning"]
+    options += [f"--junitxml={report}", *(tests or ("tests",))]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(map(str, path))}
     subprocess.run([*command, *options], cwd=source, env=environment, capture_output=True, timeout=7200, check=False)
     found: dict[str, bool] = {}
@@ -90,7 +98,7 @@ def test_scrapys_own_tests_pass_with_the_add_on(tmp_path: Path) -> None:
     injected.mkdir()
     (injected / "sitecustomize.py").write_text(INJECTED)
     plain = results(source, [tools, ROOT], tmp_path / "plain.xml")
-    ours = results(source, [injected, tools, ROOT], tmp_path / "ours.xml")
+    ours = results(source, [injected, tools, ROOT], tmp_path / "ours.xml", "tests", "--deselect", LEFT_OPEN)
     passed = {name for name, well in plain.items() if well}
     assert len(passed) > 1500, f"SCRAPY'S OWN TESTS WERE NOT RUN: {len(plain)} were found"
     failed = sorted(name for name in passed if not ours.get(name, False))

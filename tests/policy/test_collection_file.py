@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests.policy.collections import FILE, collection_of
 from webfountain.errors import PolicyError
-from webfountain.policy.collection import describe
+from webfountain.policy.collection import describe, notes_on
 from webfountain.policy.collection_file import PolicyPoll, parse_collection, read_collection
 from webfountain.policy.judge import Judge
 from webfountain.policy.switches import PageFacts
@@ -334,6 +334,23 @@ def test_a_seeds_file_that_is_no_text_is_named(tmp_path: Path) -> None:
 def test_a_policy_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
     with pytest.raises(PolicyError, match=r"absent\.toml: there is no such file \(examples to copy are in "):
         read_collection(tmp_path / "absent.toml")
+
+
+@pytest.mark.parametrize(
+    ("tables", "says"),
+    [
+        ("[policies.Default]\ntrust = 1\n", "no page gets it (did you mean default?)"),
+        ("[policies.mine]\ntrust = 1\n", "policies.mine: no seed, rule, switch or other policy names it"),
+        ("[policies.default]\nscore = { pagerank = 1 }\n", "pagerank: no effect without ranking.every"),
+        ("[content.extractors]\n'application/pdf' = 'json:loads'\n", "politeness.accept leaves application/pdf out"),
+        ("[content.extractors]\n'text/html' = 'absent.pdf:f'\n", "Python finds no module absent"),
+    ],
+)
+def test_what_is_valid_and_without_effect_is_noted(tables: str, says: str) -> None:
+    [note] = notes_on(collection_of(tables))
+    assert says in note
+    used = collection_of("[policies.base]\n[policies.favor]\nextends = 'base'\n", collection="policy = 'favor'\n")
+    assert not notes_on(used)
 
 
 def test_a_description_has_units_and_what_is_derived() -> None:

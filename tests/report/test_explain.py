@@ -86,6 +86,10 @@ def test_the_path_leads_from_the_seed_over_the_links_to_the_page(drive: Drive) -
     assert (found.page["policy"], found.page["state"]) == ("favor", "crawled")
 
 
+def test_no_rate_of_change_is_claimed_after_one_visit(drive: Drive) -> None:
+    assert any("Until a second visit it counts as changing every" in why for why in of(drive, f"{HOME}/a/b").why)
+
+
 def test_a_redirect_on_the_path_is_reported_as_one(drive: Drive) -> None:
     assert [hop.by for hop in of(drive, f"{HOME}/new").path] == ["seed", "link", "redirect"]
 

@@ -75,7 +75,7 @@ def _print_sites(rows: Any) -> None:
         ">failed": lambda row: str(row["pages"]["failed"]),
         ">refused": lambda row: str(row["pages"]["refused"]),
         "robots.txt": lambda row: row["robots"],
-        "due (UTC)": lambda row: printing.spell_time(row["due"]),
+        "due (UTC)": lambda row: printing.spell_time(row["due"]) if row["due"] else "now",
         "changed (UTC)": lambda row: printing.spell_time(row["last_changed"]),
     }
     printing.print_table(rows, columns)

@@ -275,7 +275,8 @@ class KnownPage:
             yield f"Next visit: {when}, after {counted(record.failures, 'failure')} in a row."
         else:
             interval = spell_span(interval_of(record.bucket, self._facts.store.census.fastest_s))
-            yield f"Next visit: {when} at the latest. It changes about every {interval} (bucket {record.bucket})."
+            known = "It changes about" if record.checks else "Until a second visit it counts as changing"
+            yield f"Next visit: {when} at the latest. {known} every {interval} (bucket {record.bucket})."
 
 
 class UnknownUrl:
