@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from webfountain.records import Fetch
     from webfountain.store.contract import FrontierStore
 
-HOME = "http://chain.example"
+HOME, OTHER = "http://chain.example", "http://other.example"
 
 
 def endless(fetch: Fetch, at: float) -> Answer:
@@ -80,3 +80,21 @@ def test_a_page_in_a_chain_begins_none_anew_and_a_link_does() -> None:
     assert f"{HOME}/{1000 + MAX_HOPS}" in asked
     assert f"{HOME}/{1001 + MAX_HOPS}" not in asked
     assert drive.page(f"{HOME}/1003").depth == 1, "its links are counted by their depth"
+
+
+def test_an_endless_chain_of_sitemaps_across_two_sites_ends_after_twenty() -> None:
+    """Each site asked the other for fifty a period: as many as it may name."""
+
+    links = "".join(f'<a href="/{number}">x</a>' for number in range(200)).encode()
+
+    def answer(fetch: Fetch, at: float) -> Answer:
+        if fetch.kind == "robots" and fetch.site == HOME:
+            return 200, {"content-type": "text/plain"}, f"Sitemap: {HOME}/map0\n".encode(), 0.01
+        if fetch.kind == "sitemap":
+            other = OTHER if fetch.site == HOME else HOME
+            return 302, {"location": f"{other}/map{int(fetch.url.rpartition('map')[2]) + 1}"}, b"", 0.01
+        return (404, {}, b"", 0.01) if fetch.kind == "robots" else (200, {"content-type": "text/html"}, links, 0.01)
+
+    drive = Drive(collection_of([f"{HOME}/", f"{OTHER}/"], delay_factor=0, politeness="per_ip = false"), answer)
+    drive.run(seconds=600.0)
+    assert sum(kind == "sitemap" for _, kind, _ in drive.log) == MAX_HOPS + 1

@@ -42,6 +42,8 @@ MAX_HOPS: Final = 5
 _ALLOW_ALL: Final = RobotsRules.parse(b"", "*")
 MAX_SITEMAPS: Final = 100
 """Largest number of sitemaps of one site that are read. The rest of a longer index is dropped and counted."""
+MAX_SITEMAP_HOPS: Final = 20
+"""Number of redirects in a row after which a sitemap is given up, as for pages."""
 DISALLOWED: Final = "robots.txt"
 """Error of a URL that a robots.txt forbids."""
 
@@ -166,7 +168,7 @@ class SiteFiles:
     Sitemaps that *other* sites named wait here until the robots.txt of this site is known.
     """
 
-    __slots__ = ("_context", "_hand", "_place", "_sitemaps", "_waiting", "robots")
+    __slots__ = ("_context", "_hand", "_hops", "_place", "_sitemaps", "_waiting", "robots")
 
     def __init__(self, state: SiteState, context: SiteContext, place: Place, hand: Hand) -> None:
         self._context = context
@@ -174,6 +176,7 @@ class SiteFiles:
         self._hand = hand
         self._sitemaps = dict(state.sitemaps)
         self._waiting: list[str] = []
+        self._hops: dict[str, int] = {}  # redirects that led to a sitemap that has not answered yet
         self.robots = SiteRobots(state, context.parse_robots)
 
     def restore(self, state: SiteState) -> None:
@@ -229,11 +232,14 @@ class SiteFiles:
 
     def sitemap_answered(self, fetched: FetchResult, batch: Batch) -> list[FileRequest]:
         """Pass a sitemap to the worker, which reads it, or follow its redirect."""
+        hops = self._hops.pop(fetched.fetch.url, 0)
         if fetched.status == 200:
             batch.read_sitemap(fetched, of=self._place.name)
             return []
         location = fetched.header("location") if is_redirect(fetched.status) else None
-        if location is not None and (target := urls.join(fetched.fetch.url, location)) is not None:
+        target = None if location is None else urls.join(fetched.fetch.url, location)
+        if target is not None and hops < MAX_SITEMAP_HOPS:
+            self._hops[target] = hops + 1
             return self.name_sitemaps([target], batch)
         self._context.metrics.inc("sitemap/failed")
         return []
