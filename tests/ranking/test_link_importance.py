@@ -13,10 +13,8 @@ import numpy as np
 import pytest
 
 from tests.frontier.drive import Drive, collection_of
-from tests.manual import DOCS
 from tests.ranking.linked_web import LinkedWeb
 from webfountain.clock import ManualClock
-from webfountain.core.importance import worth_of_waiting
 from webfountain.core.topics import HOT, WordCounts
 from webfountain.lab.simulate.crawl_order import GraphFile
 from webfountain.lab.simulate.crawl_order import crawl as virtual_crawl
@@ -152,17 +150,24 @@ def test_by_backlinks_what_more_pages_link_is_asked_sooner_before_any_ranking_to
     assert crawl.asked().index(f"{HOME}/hot") < 10
 
 
-def test_a_page_that_many_link_is_asked_before_what_was_known_sooner(tmp_path: Path) -> None:
-    crawl, ranker = drive(tmp_path, LINKS, rest="", hand=2)
+def test_without_rankings_a_page_that_many_pages_link_to_is_fetched_before_pages_found_earlier(tmp_path: Path) -> None:
+    crawl, _ = drive(tmp_path, LINKS, rest="", hand=2)
     crawl.run()
     plain = crawl.asked().index(f"{HOME}/hot")
-    crawl, ranker = drive(tmp_path, LINKS, rest='[ranking]\nevery = "1d"\n', hand=2)
+    crawl, ranker = drive(tmp_path, LINKS, rest="[policies.default]\nscore = { pagerank = 1 }\n", hand=2)
     crawl.run()
     assert not ranker.jobs  # learned online alone
     assert crawl.asked().index(f"{HOME}/hot") < plain / 2
 
 
-def test_of_the_pages_of_a_site_that_gained_the_worthiest_are_returned_each_once_and_none_that_was_fetched() -> None:
+def test_before_the_first_ranking_pages_are_fetched_in_the_order_in_which_they_were_found(tmp_path: Path) -> None:
+    crawl, ranker = drive(tmp_path, LINKS, rest='[ranking]\nevery = "1d"\n', hand=2)
+    crawl.run()
+    assert not ranker.jobs
+    assert paths(crawl) == ["/", *PAGES, "/hot", *(f"/z{n}" for n in range(20))]
+
+
+def test_risen_pages_of_a_site_are_returned_once_best_first_without_fetched_ones() -> None:
     risen = RisenPages(most=100)
     for key, worth in [(b"a", 2.0), (b"b", 8.0), (b"c", 4.0), (b"a", 16.0), (b"d", 1.0)]:
         risen.add("s", key, worth)
@@ -194,7 +199,7 @@ def test_rankings_that_are_asked_for_take_a_twentieth_of_a_core_at_most(tmp_path
 
 
 @pytest.mark.parametrize(("cost_s", "ranked"), [(0.0, True), (1e9, False)])
-def test_a_collection_that_doubled_is_ranked_when_the_crawl_has_spent_many_times_as_much(
+def test_a_collection_that_doubled_is_ranked_unless_that_costs_more_than_the_share_of_rankings(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cost_s: float, ranked: bool
 ) -> None:
     monkeypatch.setattr("webfountain.ranking.rankings.FEWEST", 10)
@@ -401,13 +406,6 @@ def test_a_policy_weighs_what_its_pages_are_worth_by(tmp_path: Path, score: str)
     assert list(tmp_path.iterdir()) == []  # nothing is ranked, nothing logged
 
 
-def test_the_importance_that_the_readme_works_out_is_that_of_the_formulas() -> None:
-    """`score = { pagerank = 3, location = 1 }`, rank 2, cash .5, location .8."""
-    [worth] = worth_of_waiting(np.array([2.0]), np.array([0.5]))
-    assert (3 * worth + 0.8) / 4 == pytest.approx(0.95)
-    assert "√(2 × .5) + 1 × .8) / 4 = .95" in (DOCS / "how-it-decides.md").read_text(encoding="utf-8")  # noqa: RUF001
-
-
 @pytest.mark.parametrize("rest", ["", '[ranking]\nevery = "1d"\n'])
 def test_where_more_sites_wait_than_there_is_room_for_those_that_many_sites_link_join_first(
     tmp_path: Path, rest: str
@@ -478,7 +476,7 @@ def test_a_ranker_that_is_killed_leaves_the_epoch_in_force_and_the_log_readable(
 
 
 def test_a_collection_of_a_fixed_size_comes_to_rest_with_the_best_pages(tmp_path: Path) -> None:
-    """Though the pages' texts change all the time, which makes cash flow to those that wait: nothing takes turns."""
+    """Though the pages' texts change all the time, pages do not displace each other in turn."""
     web = LinkedWeb(4, seed=5)
     most = len(web.urls) // 10
 

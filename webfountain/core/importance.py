@@ -5,8 +5,8 @@ when a larger web is ranked. `ranking` publishes the scores of a ranking. Betwee
 credits the targets of each fetched page. The store decides in which lane of its site a page waits
 (`store.lanes.class_of`). `location` computes importance from a page's place in the site alone.
 
-Source: Abiteboul, Preda, Cobena, *Adaptive on-line page importance computation*, 2003 (cash); Policies 2006 (several
-scores, weighed by the page's policy); Cho 1998, section 2 (combined metrics, location).
+Source: Abiteboul, Preda, Cobena, *Adaptive on-line page importance computation*, 2003 (credit while crawling); Policies
+2006 (several scores, weighed by the page's policy); Cho 1998, section 2 (combined metrics, location).
 """
 
 from __future__ import annotations
@@ -23,20 +23,21 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    Array = npt.NDArray[np.float64]
+    from webfountain.core.order_blend import OrderBlend
 
+    Array = npt.NDArray[np.float64]
 
 __all__ = [
     "METRICS",
     "MOST_OF_TRUST",
     "PRIOR",
+    "RISE",
     "Array",
     "OnlineImportance",
     "bounded_by_trust",
     "importance_by_depth",
     "is_home",
     "location",
-    "worth_of_waiting",
 ]
 
 _Page = TypeVar("_Page", bound="Hashable")
@@ -46,10 +47,13 @@ PRIOR: Final = 0.1
 """Score of a page whose in-links are unknown: what every page has without links, 1 - d at d = 0.9."""
 MOST_OF_TRUST: Final = 4.0
 """Largest rank of a page as a multiple of its trust from the seeds; both are relative to their means."""
+RISE: Final = 1.5
+"""Growth factor of its importance at which a waiting page gets a new one: about the width of a lane in the store."""
+
 _FEW: Final = 500
-_AGAIN: Final = 4.0
-_EMPTY_ROW: Final = np.array([0.0, np.nan, np.nan, np.nan, np.inf, 0.0])
-"""Row of an unknown page: gained, cash, handed on, rank, bound, backlinks."""
+_AGAIN: Final = 2.0
+_EMPTY_ROW: Final = np.array([0.0, 0.0, np.nan, 0.0, np.inf, 0.0])
+"""Row of an unknown page: rank gained, backlinks gained, rank handed on, rank, bound, backlinks by the ranking."""
 _SHARE: Final = 0.5
 """Importance of a page relative to a page one directory above."""
 _HOME: Final = 2.0
@@ -70,39 +74,27 @@ def bounded_by_trust(ranks: Array, trusts: Array) -> Array:
     return np.where(trusts < 0, ranks, np.minimum(ranks, MOST_OF_TRUST * trusts))
 
 
-def worth_of_waiting(rank: Array, cash: Array) -> Array:
-    """Return the (n,) worth of waiting pages: the geometric mean of rank and cash, both (n,) relative to their means.
-
-    An order by rank alone stays in the large sites that are already known. An order by cash alone leads to unknown
-    parts of the web, whether they are important or not. The product prefers pages for which both are high, whatever
-    the scale of either. Of the single orders that `bench_ordering` compares on all graphs, this one was the best. A
-    page with unknown cash (nan) is worth its rank.
-    """
-    return np.where(np.isnan(cash), rank, np.sqrt(rank * cash))
-
-
 class OnlineImportance(Generic[_Page]):
-    """Importance gained since the last ranking: rank from new links, and cash that flows to pages not yet crawled.
+    """Importance gained since the last ranking: rank and backlinks from the links of pages fetched since then.
 
     *Rank*: a fetched page credits its dampened score to its targets in equal parts, in addition to their rank by the
-    last ranking. *Cash*: a seed starts with some. A fetch moves all cash of the page to its targets, so cash collects
-    at pages that few crawled paths lead out of. A page that is fetched again passes on only the cash that it received
-    since its last fetch. So frequent fetches inflate no score. *Backlinks*: the number of pages that credited a page
-    since the last ranking, without links that the ranking contained.
+    last ranking. A page that is fetched again credits only what it gained since its last fetch. So frequent fetches
+    inflate no score. *Backlinks*: the number of pages that credited a page since the last ranking, without links that
+    the ranking contained.
 
     Each page is a row in a few arrays: crediting a page's links costs a few array operations and one dict look-up per
     link.
 
     Parameters
     ----------
-    most : largest number of pages that are kept. Beyond it, four groups of a quarter of `most` each stay: pages with
-        most cash, pages that gained most, and of the fetched pages those found last. None: keep all
-    by_rank : order waiting pages by rank alone; the square of the rank is compared with the bound
+    most : largest number of pages that are kept. Beyond it, three groups of a quarter of `most` each stay: pages that
+        gained most rank, those that gained most backlinks, and of the fetched pages those found last. None: keep all
+    blend : gives waiting pages their importance; None: it is their rank
     """
 
-    def __init__(self, *, damping: float = 0.9, most: int | None = None, by_rank: bool = False) -> None:
+    def __init__(self, *, damping: float = 0.9, most: int | None = None, blend: OrderBlend | None = None) -> None:
         self._damping = damping
-        self._by_rank = by_rank
+        self._blend = blend
         self._most = most
         self._row_of: dict[_Page, int] = {}
         self.links = 0
@@ -112,47 +104,29 @@ class OnlineImportance(Generic[_Page]):
     def __len__(self) -> int:
         return len(self._row_of)
 
-    def seed(self, page: _Page, cash: float) -> None:
-        """Add cash to a page."""
-        [row] = self._rows([page])
-        self._cash[row] = self.cash(page) + cash
-
     def rank(self) -> None:
-        """Reset the gains, because a new ranking includes all that was credited. Cash stays."""
+        """Reset all gains, because a new ranking includes all that was credited."""
         self._gained[:] = 0.0
         self._handed_on[:] = np.nan
         self._bounds[:] = np.inf
         self._backlinks[:] = 0.0
         self.links = 0
 
-    def credit(
-        self,
-        page: _Page,
-        targets: Sequence[_Page],
-        *,
-        score: float,
-        linked: bool,
-        endowed: float = 0.0,
-        scale: float = 1.0,
-    ) -> dict[int, float]:
+    def credit(self, page: _Page, targets: Sequence[_Page], *, score: float, linked: bool) -> dict[int, float]:
         """Credit the targets of a fetched page; `targets` has no duplicates. Return the outgrown targets: a dict from
-        their place in `targets` to their product.
+        their place in `targets` to their importance.
 
-        A target is outgrown when its product of rank and cash (`by_rank`: the square of the rank) reaches its bound.
-        Its bound is then set to `_AGAIN` times the product.
+        A target is outgrown when its importance reaches its bound (`weigh`). Its bound is then set to twice that.
 
         Parameters
         ----------
         score : of the page in the last ranking; PRIOR if that ranking did not contain the page
         linked : the page's links were in that ranking, so its targets already have their parts of that score
-        endowed : cash of the page if it has received none
-        scale : factor of the cash in the product of rank and cash that is compared with a bound (`expect`)
         """
         own, *named = self._rows([page, *targets])
-        cash, gained, handed_on = float(self._cash[own]), float(self._gained[own]), float(self._handed_on[own])
-        spent = endowed if isnan(cash) else cash
-        self._cash[own] = np.nan
+        gained, handed_on = float(self._gained[own]), float(self._handed_on[own])
         self._handed_on[own] = score + gained
+        self._bounds[own] = np.inf  # it no longer waits
         outgrown: dict[int, float] = {}
         if named:
             before = (score if linked else 0.0) if isnan(handed_on) else handed_on
@@ -160,49 +134,52 @@ class OnlineImportance(Generic[_Page]):
             if isnan(handed_on) and not linked:
                 self._backlinks[rows] += 1.0
                 self.links += len(named)
-            held = np.fmax(self._cash.take(rows), 0.0)
-            held += spent / len(named)
-            self._cash[rows] = held
-            worth = self._gained.take(rows)
-            worth += self._damping * (score + gained - before) / len(named)
-            self._gained[rows] = worth
-            worth += self._ranks.take(rows)
-            worth *= worth if self._by_rank else held * scale
-            places = (worth >= self._bounds.take(rows)).nonzero()[0]
+            self._gained[rows] += self._damping * (score + gained - before) / len(named)
+            bounds = self._bounds.take(rows)
+            places = (bounds < np.inf).nonzero()[0]
             if len(places):
-                products = worth[places]
-                self._bounds[rows[places]] = _AGAIN * products
-                outgrown = dict(zip(places.tolist(), products.tolist(), strict=True))
+                importance = self._importance(rows[places])
+                risen = (importance >= bounds[places]).nonzero()[0]
+                places, importance = places[risen], importance[risen]
+                self._bounds[rows[places]] = _AGAIN * importance
+                outgrown = dict(zip(places.tolist(), importance.tolist(), strict=True))
         if self._most is not None and len(self._row_of) > self._most:
             self._forget(self._most // 4)
         return outgrown
 
-    def gain(self, page: _Page) -> float:
-        """Return the score that a page gained since the last ranking."""
-        return float(self._gained[self._row_of.get(page, 0)])
-
-    def cash(self, page: _Page, absent: float = 0.0) -> float:
-        """Return the cash that a page received since its last fetch. If it received none, or was forgotten, return
-        `absent`.
-        """
-        found = float(self._cash[self._row_of.get(page, 0)])
-        return absent if isnan(found) else found
-
-    def gains_and_cash(self, pages: Sequence[_Page]) -> tuple[Array, Array]:
-        """Return the (n,) gains and the (n,) cash of pages. Cash is nan for pages that received none."""
-        row_of = self._row_of
-        rows = np.array([row_of.get(page, 0) for page in pages], dtype=np.intp)
-        return self._gained[rows], self._cash[rows]
+    def gains(self, pages: Sequence[_Page]) -> Array:
+        """Return the (n,) ranks that pages gained since the last ranking."""
+        return np.asarray(self._gained[self._known_rows(pages)])
 
     def backlinks(self, pages: Sequence[_Page]) -> Array:
         """Return the (n,) number of pages that link to each page and were found to do so since the last ranking."""
-        row_of = self._row_of
-        return np.asarray(self._backlinks[[row_of.get(page, 0) for page in pages]])
+        return np.asarray(self._backlinks[self._known_rows(pages)])
 
-    def expect(self, pages: Sequence[_Page], ranks: Array, bounds: Array) -> None:
-        """Store the last ranking's rank and a bound of the product of rank and cash for waiting pages, (n,) each."""
+    def weigh(self, pages: Sequence[_Page], *, ranks: Array, backlinks: Array) -> Array:
+        """Return the (n,) importance of waiting pages.
+
+        It is stored with them, so that `credit` returns a page once it is worth `RISE` times as much.
+
+        Parameters
+        ----------
+        ranks : (n,) by the last ranking, 0 for pages that it did not contain
+        backlinks : (n,) the same; the number of pages that link to them
+        """
         rows = np.array(self._rows(pages), dtype=np.intp)
-        self._ranks[rows], self._bounds[rows] = ranks, bounds
+        self._ranks[rows], self._ranked_backlinks[rows] = ranks, backlinks
+        importance = self._importance(rows)
+        self._bounds[rows] = RISE * importance
+        return importance
+
+    def _importance(self, rows: npt.NDArray[np.intp]) -> Array:
+        ranks = self._ranks.take(rows)
+        if self._blend is None:
+            return np.asarray(np.maximum(ranks, PRIOR) + self._gained.take(rows))
+        return self._blend.importance(self._ranked_backlinks.take(rows) + self._backlinks.take(rows), ranks)
+
+    def _known_rows(self, pages: Sequence[_Page]) -> npt.NDArray[np.intp]:
+        row_of = self._row_of
+        return np.array([row_of.get(page, 0) for page in pages], dtype=np.intp)
 
     def _rows(self, pages: Sequence[_Page]) -> list[int]:
         """Return the rows of the pages; pages without a row get one at the end. Row 0 stands for unknown pages."""
@@ -213,7 +190,7 @@ class OnlineImportance(Generic[_Page]):
             for place, row in enumerate(rows):
                 if row is None:
                     rows[place] = row_of.setdefault(pages[place], len(row_of) + 1)
-        if len(row_of) >= len(self._cash):
+        if len(row_of) >= len(self._gained):
             self._use(self._columns)
         return rows
 
@@ -223,14 +200,14 @@ class OnlineImportance(Generic[_Page]):
         room = np.repeat(_EMPTY_ROW[:, np.newaxis], 2 * max(known, len(self._row_of) + 1, _FEW), axis=1)
         room[:, :known] = columns
         self._columns = room
-        self._gained, self._cash, self._handed_on, self._ranks, self._bounds, self._backlinks = room
+        self._gained, self._backlinks, self._handed_on, self._ranks, self._bounds, self._ranked_backlinks = room
 
     def _forget(self, part: int) -> None:
         """Forget all pages but the `part` best of each group."""
         pages = list(self._row_of)
         keep = np.zeros(len(pages) + 1, dtype=np.bool_)
         columns = self._columns[:, : len(keep)]
-        for least_first in (np.argsort(columns[0]), np.argsort(np.fmax(columns[1], -1.0))):
+        for least_first in (np.argsort(columns[0]), np.argsort(columns[1])):
             keep[least_first[-part:]] = True
         keep[np.flatnonzero(~np.isnan(columns[2]))[-part:]] = True
         keep[0] = True

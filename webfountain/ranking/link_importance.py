@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 import numpy as np
 
-from webfountain.core.importance import PRIOR, OnlineImportance, bounded_by_trust, is_home, worth_of_waiting
+from webfountain.core.importance import PRIOR, OnlineImportance, bounded_by_trust, is_home
+from webfountain.core.order_blend import OrderBlend
 from webfountain.ranking.policy_weights import PolicyWeights
 from webfountain.ranking.ranker_process import RankerProcess
 from webfountain.ranking.rankings import Rankings
@@ -38,14 +39,15 @@ if TYPE_CHECKING:
 
     Array = npt.NDArray[np.float64]
 
-__all__ = ["PROMISE", "RISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
+__all__ = ["PROMISE", "SAMPLE", "LiveImportance", "RisenPages", "live_importance"]
 
-RISE: Final = 1.5
-"""Growth factor of its rank at which a waiting page gets a new importance: the width of a lane class in the store."""
 PROMISE: Final = 2.0
 """Least expected rank, relative to a mean page, of a waiting home page while too few home pages were fetched."""
 SAMPLE: Final = 1000
 """Number of the last fetched home pages whose mean rank is expected of waiting home pages."""
+_SAMPLED: Final = 40_000
+"""Largest number of ranked pages from which the distribution of the waiting ones is read; it takes some milliseconds.
+"""
 _KEY: Final = attrgetter("key")
 
 
@@ -148,10 +150,14 @@ class LiveImportance:
         """Waiting pages that need a new importance."""
         self._rankings = rankings
         self._is_bounded = collection.limits.pages is not None
-        self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT, by_rank=self._is_bounded)
+        # A policy that weighs backlinks itself wants the bare rank beside them.
+        weighs = any("backlinks" in collection.weights_of(policy) for policy in collection.policies)
+        self._blend = None if self._is_bounded or rankings is None or weighs else OrderBlend()
+        self._online: OnlineImportance[bytes] = OnlineImportance(most=KEPT, blend=self._blend)
         self._homes: deque[bytes] = deque(maxlen=SAMPLE)  # ranks of the home pages fetched last
         self._promise = PROMISE
-        self._known = self._seeded = 0  # number of pages, and number of those that started with cash of their own
+        self._known = 0  # number of pages
+        self._blend_orders()
 
     @property
     def epoch(self) -> int:
@@ -172,31 +178,16 @@ class LiveImportance:
         keys = [fingerprint(one.page.url) for one in fetched]
         scores = self._published("pagerank", keys, PRIOR).tolist()
         linked = self._published("crawled", keys, 0.0).tolist()
-        scale = self._scale
         for one, key, score, was_linked in zip(fetched, keys, scores, linked, strict=True):
-            endowed = 0.0
-            if not one.again:
-                if not one.page.depth:  # a seed
-                    self._online.seed(key, 1.0)
-                    self._seeded += 1
-                    scale = self._scale
-                endowed = score / scale  # for a page that has waited since an earlier run and therefore has no cash
-                if is_home(one.page.url):
-                    self._homes.append(key)
+            if not one.again and is_home(one.page.url):
+                self._homes.append(key)
             self.sites.credit(one.site, one.links)
             targets = list(map(_KEY, one.links))
             # Their present importance is computed when their site's hand is refilled.
-            outgrown = self._online.credit(
-                key, targets, score=score, linked=bool(was_linked), endowed=endowed, scale=scale
-            )
+            outgrown = self._online.credit(key, targets, score=score, linked=bool(was_linked))
             self.risen.drop(one.site, key)
             for place, worth in outgrown.items():
                 self.risen.add(one.links[place].site, targets[place], worth)
-
-    @property
-    def _scale(self) -> float:
-        """Return the factor that makes the cash of a mean page 1."""
-        return max(self._known, 1) / max(self._seeded, 1)
 
     # -------------------------------------------------------------- weighing
 
@@ -232,7 +223,7 @@ class LiveImportance:
     def _of_held(self, records: Sequence[PageRecord]) -> Array:
         """Return the importances by rank, from the last ranking and the credit since then."""
         keys = [fingerprint(record.url) for record in records]
-        ranks = self._published("pagerank", keys, PRIOR) + self._online.gains_and_cash(keys)[0]
+        ranks = self._published("pagerank", keys, PRIOR) + self._online.gains(keys)
         return self._combined(records, keys, self._bounded(keys, ranks))
 
     def _combined(self, pages: Sequence[Link | PageRecord], keys: Sequence[bytes], ranks: Array) -> Array:
@@ -252,17 +243,16 @@ class LiveImportance:
         return bounded_by_trust(ranks, self._published("trust", keys, -1.0))
 
     def _worths_of_waiting(self, keys: Sequence[bytes], pages: Sequence[Link | PageRecord]) -> Array:
-        """Return (n,) values of waiting pages from rank, cash and the expected rank of home pages. They are stored, so
-        that a later rise is noticed.
+        """Return (n,) values of waiting pages from the blended orders and the expected rank of home pages. They are
+        stored, so that a later rise is noticed.
 
         In a collection of a fixed size, only the rank counts. Otherwise a page could displace a held page by its
         expected rank, lose this rank once it is fetched, and be displaced by the next one. Pages would then displace
         each other without end.
         """
-        ranks = self._published("pagerank", keys, PRIOR)
-        gains, cash = self._online.gains_and_cash(keys)
-        worths = ranks + gains if self._is_bounded else worth_of_waiting(ranks + gains, self._scale * cash)
-        self._online.expect(keys, ranks, (RISE * worths) ** 2)
+        worths = self._online.weigh(
+            keys, ranks=self._published("pagerank", keys, 0.0), backlinks=self._ranked_backlinks(keys)
+        )
         if self._is_bounded:
             return self._bounded(keys, worths)
         return np.where([is_home(page.url) for page in pages], np.maximum(worths, self._promise), worths)
@@ -271,8 +261,15 @@ class LiveImportance:
         """Return the (n,) backlinks, from the last ranking and the credit since then, relative to a mean page."""
         ranked, pages = (0, 0) if self._rankings is None else (self._rankings.scores.links, len(self._rankings.scores))
         mean = (ranked + self._online.links) / max(self._known, pages, len(self._online), 1)
-        counted = self._online.backlinks(keys) + self._published("backlinks", keys, 0.0) * ranked / max(pages, 1)
+        counted = self._online.backlinks(keys) + self._ranked_backlinks(keys)
         return np.asarray(counted / mean) if mean > 0 else counted
+
+    def _ranked_backlinks(self, keys: Sequence[bytes]) -> Array:
+        """Return the (n,) numbers of pages that link to pages, by the last ranking."""
+        if self._rankings is None or not len(self._rankings.scores):
+            return np.zeros(len(keys))
+        scores = self._rankings.scores
+        return self._published("backlinks", keys, 0.0) * (scores.links / len(scores))
 
     def _published(self, name: str, keys: Sequence[bytes], absent: float) -> Array:
         if self._rankings is None:
@@ -305,8 +302,20 @@ class LiveImportance:
             self._promise = float(self._published("pagerank", list(self._homes), PRIOR).mean())
         self.sites.refresh()
         self._online.rank()
+        self._blend_orders()
         self.risen.clear()
         return True
+
+    def _blend_orders(self) -> None:
+        """Use the weights and the waiting pages of the current ranking."""
+        if self._blend is None or self._rankings is None:
+            return
+        scores = self._rankings.scores
+        if not {"backlinks", "pagerank", "crawled"} <= set(scores.names):
+            return
+        waiting, (backlinks, ranks) = scores.waiting(("backlinks", "pagerank"), most=_SAMPLED)
+        counts = backlinks * (scores.links / max(len(scores), 1))
+        self._blend.rank(scores.losses, waiting=waiting, backlinks=counts, ranks=ranks)
 
     def close(self) -> None:
         """Write the logged rows, and stop a running ranking."""

@@ -18,20 +18,26 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from webfountain.core.link_graph import LinkBlock, LinkGraph
+from webfountain.core.order_replay import replay_losses
 from webfountain.core.pagerank import backlinks, pagerank, trustrank
 from webfountain.core.shingles import distinct
 from webfountain.ranking.link_log import LinkLogReader, fingerprint
-from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED, publish_scores
+from webfountain.ranking.scores import NOFOLLOW, UNFOLLOWED, last_replay, publish_scores
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy.typing as npt
     import pyarrow as pa
 
     Fingerprints = npt.NDArray[np.uint64]
-    Links = npt.NDArray[np.int32]
+    Scores = npt.NDArray[np.float64]
+    Times = npt.NDArray[np.float64]
 
+FEWEST_REPLAYED: Final = 200
+"""Least number of crawled pages over which the orders are replayed."""
+MOST_REPLAYED: Final = 5000
+"""Largest number of crawled pages over which the orders are replayed; it takes about a second of CPU."""
 _TARGETS_A_BLOCK: Final = 1 << 18
 
 
@@ -45,6 +51,10 @@ class RankedLog:
     fingerprints: Fingerprints
     graph: LinkGraph
     crawled: npt.NDArray[np.bool_]
+    times: npt.NDArray[np.float64]
+    """(n,) time of the newest row of each page, inf without one."""
+    pairs: npt.NDArray[np.int32] | None
+    """(m, 2) the links, source and target, in the order in which they stand on the pages; None for a large log."""
 
 
 def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | None = None, at: float = 0.0) -> int:
@@ -68,7 +78,31 @@ def publish_ranking(url: str, folder: Path, *, trusted: Mapping[str, float] | No
             found["trust"] = trustrank(log.graph, seeds, weights=given).scores
         scores = {name: each * count for name, each in found.items()} | {"crawled": log.crawled.astype(np.float64)}
         _publish_sites(url, folder / "sites", at)
-        return publish_scores(folder, log.fingerprints, scores, at=at, links=log.graph.edges)
+        replayed, losses = replayed_orders(folder, log, found["pagerank"], found["backlinks"])
+        return publish_scores(
+            folder, log.fingerprints, scores, at=at, links=log.graph.edges, replayed=replayed, losses=losses
+        )
+
+
+def replayed_orders(folder: Path, log: RankedLog, ranks: Scores, backlinks: Scores) -> tuple[int, Sequence[float]]:
+    """Return how many pages the last replay of the orders had, and the sums of their losses.
+
+    The orders are replayed when the crawl has about doubled, while it is small: what decides shows early, and the
+    replay of a large web is expensive.
+    """
+    last, losses = last_replay(folder)
+    crawled = int(np.count_nonzero(log.crawled))
+    if log.pairs is None or crawled < max(FEWEST_REPLAYED, 1.5 * last):
+        return last, losses
+    pages = np.argsort(log.times, kind="stable")[:crawled]
+    number = np.full(len(log.times), -1, dtype=np.int64)
+    number[pages] = np.arange(crawled)
+    between = number[log.pairs]
+    links: list[list[int]] = [[] for _ in range(crawled)]
+    for source, target in between[(between >= 0).all(axis=1)].tolist():
+        links[source].append(target)
+    found = replay_losses(links, ranks=ranks[pages], backlinks=backlinks[pages])
+    return crawled, [sum(each) for each in zip(losses or [0.0] * len(found), found, strict=True)]
 
 
 def _publish_sites(url: str, folder: Path, at: float) -> None:
@@ -115,10 +149,14 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
     blocks = -(-nodes // _TARGETS_A_BLOCK)
     files = [scratch / f"links-{each}" for each in range(blocks)]
     crawled = np.zeros(nodes, dtype=np.bool_)
-    for rows, sources, targets in _links(reader):
-        crawled[np.searchsorted(pages, rows)] = True
+    times = np.full(nodes, np.inf)
+    few: list[npt.NDArray[np.int32]] | None = []
+    for rows, at, sources, targets in _links(reader):
+        at_rows = np.searchsorted(pages, rows)
+        crawled[at_rows], times[at_rows] = True, at
         pairs = np.empty((len(sources), 2), dtype=np.int32)
         pairs[:, 0], pairs[:, 1] = np.searchsorted(pages, sources), np.searchsorted(pages, targets)
+        few = [*few, pairs] if few is not None and np.count_nonzero(crawled) <= MOST_REPLAYED else None
         home = pairs[:, 1] // _TARGETS_A_BLOCK
         order = np.argsort(home, kind="stable")
         ends = np.searchsorted(home[order], np.arange(blocks + 1))
@@ -128,7 +166,8 @@ def ranked_log(url: str, scratch: Path) -> RankedLog:
     degree = np.zeros(nodes, dtype=np.int64)
     made = [_block(file, each, nodes, degree) for each, file in enumerate(files)]
     share = np.divide(1.0, degree, out=np.zeros(nodes), where=degree > 0)
-    return RankedLog(pages, LinkGraph(nodes, made, share), crawled)
+    in_order = None if few is None else np.concatenate([np.zeros((0, 2), dtype=np.int32), *few])
+    return RankedLog(pages, LinkGraph(nodes, made, share), crawled, times, in_order)
 
 
 def _all_pages(reader: LinkLogReader) -> Fingerprints:
@@ -145,8 +184,8 @@ def _all_pages(reader: LinkLogReader) -> Fingerprints:
     return distinct(np.concatenate([pages, *fresh])) if fresh else pages
 
 
-def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Fingerprints, Fingerprints]]:
-    """Yield (pages, sources, targets) of the links that count, from the newest row of each page."""
+def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Times, Fingerprints, Fingerprints]]:
+    """Yield (pages, times, sources, targets) of the links that count, from the newest row of each page."""
     shards, segments = set(reader.shards), reader.files
     fresh: dict[int, float] = {}
     # Files that are not compacted have the newest rows, so they are read last and searched first.
@@ -164,10 +203,10 @@ def _links(reader: LinkLogReader) -> Iterator[tuple[Fingerprints, Fingerprints, 
                 ]
                 written.update(page for page in source[newest].tolist() if page in fresh)
                 table = table.filter(newest)  # noqa: PLW2901
-                source = source[newest]
+                source, at = source[newest], at[newest]
             degree = np.diff(table["targets"].combine_chunks().offsets.to_numpy())
             counted = _counted(table)
-            yield source, np.repeat(source, degree)[counted], _flat(table, "targets")[counted]
+            yield source, at, np.repeat(source, degree)[counted], _flat(table, "targets")[counted]
 
 
 def _counted(table: pa.Table) -> npt.NDArray[np.bool_]:

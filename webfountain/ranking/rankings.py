@@ -8,7 +8,7 @@ from __future__ import annotations
 import logging
 import time
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -21,27 +21,54 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from webfountain.ranking.link_log import LinkLog
     from webfountain.ranking.ranker_process import Ranker
-    from webfountain.records import LinkedPage
+    from webfountain.records import Link, LinkedPage
 
     Array = npt.NDArray[np.float64]
 
-__all__ = ["FEWEST", "FLUSH_S", "SHARE", "Rankings"]
+__all__ = ["FEWEST", "FLUSH_S", "GROWTH", "SHARE", "Rankings", "RowLog"]
 
 logger = logging.getLogger(__name__)
 
 FLUSH_S: Final = 60.0
 """Seconds after which logged rows are written to a segment."""
-FEWEST: Final = 1000
-"""Number of logged pages that starts the first ranking. Later rankings start when as many pages were logged as were
-ranked, or at their time.
-"""
+FEWEST: Final = 250
+"""Number of logged pages that starts the first ranking. The next ones start at each doubling."""
+DOUBLING: Final = 16_000
+"""Number of logged pages up to which rankings start at each doubling. Rare early rankings let the crawl look around."""
+GROWTH: Final = 0.2
+"""Growth of the number of logged pages that starts the next ranking after that."""
+HEADSTART_S: Final = 5.0
+"""CPU time, s, that rankings may take beyond `SHARE`, so that small collections are ranked too."""
 SHARE: Final = 0.05
 """Largest CPU time of rankings as a share of the CPU time of the crawl; for rankings that `every` makes due, as a
 share of one core.
 """
 _NOFOLLOW, _UNFOLLOWED = bytes((NOFOLLOW,)), bytes((UNFOLLOWED,))
+
+
+class RowLog(Protocol):
+    """The writer of a link log (`LinkLog`), or what stands in for it where the ranker knows the links."""
+
+    is_new: bool
+    complete_since: float
+
+    def append(
+        self,
+        url: str,
+        site: str,
+        *,
+        at: float,
+        links: Sequence[Link],
+        flags: bytes = b"",
+        anchors: Sequence[str] | None = None,
+    ) -> None: ...
+
+    def commit(self) -> None: ...
+
+    def flush(self) -> None: ...
+
+    def close(self) -> None: ...
 
 
 class Rankings:
@@ -55,9 +82,21 @@ class Rankings:
     log : the log's writer in this process
     ranker : ranks the log
     at : now, UTC seconds
+    cpu : returns the CPU seconds of the crawl so far
     """
 
-    def __init__(self, links: str, scores: Path, *, every: float, log: LinkLog, ranker: Ranker, at: float) -> None:
+    def __init__(
+        self,
+        links: str,
+        scores: Path,
+        *,
+        every: float,
+        log: RowLog,
+        ranker: Ranker,
+        at: float,
+        cpu: Callable[[], float] = time.process_time,
+    ) -> None:
+        self._cpu = cpu
         self._links, self._folder, self._every = links, scores, every
         self._log, self._ranker = log, ranker
         self.scores = EpochScores(scores)
@@ -67,9 +106,9 @@ class Rankings:
         self.complete_since = log.complete_since
         """Time since which each fetched page has its row, UTC seconds."""
         self._flush_at = at + FLUSH_S
-        self._logged, self._ranked_pages = 0, 0  # rows since the last ranking, and rows before it
+        self._logged, self._ranked_pages = 0, len(self.scores)  # rows since the last ranking, and about those before it
         self._started_at = at  # start of the last ranking, or creation of this object
-        self._spent_before = 0.0  # CPU seconds at the start of the last ranking
+        self._spent = 0.0  # CPU seconds of the rankings, expected of the last one
 
     def log(self, fetched: Sequence[LinkedPage], *, anchors: bool) -> None:
         """Log all links of pages, including those that are not followed. Call it before the pages are settled."""
@@ -106,7 +145,7 @@ class Rankings:
             if self._is_time(at):
                 self._log.flush()
                 self._ranked_pages, self._logged = self._ranked_pages + self._logged, 0
-                self._started_at, self._spent_before = at, time.process_time()
+                self._started_at, self._spent = at, self._spent + self._ranker.cost_s()
                 self._ranker.start(Job(self._links, str(self._folder), at, trusted(), newer_than=self.scores.at))
         if not self.scores.refresh():
             return False
@@ -126,16 +165,17 @@ class Rankings:
             self.complete_since = self.complete_since if since is None else since
 
     def _is_time(self, at: float) -> bool:
-        """Return whether a ranking should start: rows were logged, its time has come or the collection has doubled,
-        and the CPU time is within limits.
+        """Return whether a ranking should start: rows were logged, its time has come or the collection has grown, and
+        the CPU time is within limits.
         """
         if not self._logged:
             return False
-        price = self._ranker.cost_s() / SHARE
-        has_doubled = self._logged >= max(FEWEST, self._ranked_pages)
-        if has_doubled and time.process_time() - self._spent_before >= price:
+        cost = self._ranker.cost_s()
+        growth = 1.0 if self._ranked_pages < DOUBLING else GROWTH
+        has_grown = self._logged >= max(FEWEST, growth * self._ranked_pages)
+        if has_grown and self._spent + cost <= HEADSTART_S + SHARE * self._cpu():
             return True
-        return at >= max(self.scores.at, self._started_at) + max(self._every, price)
+        return at >= max(self.scores.at, self._started_at) + max(self._every, cost / SHARE)
 
     def published(self, name: str, keys: Sequence[bytes], absent: float) -> Array:
         """Return the (n,) scores of pages from the last ranking, and `absent` for unknown pages."""

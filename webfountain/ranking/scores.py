@@ -21,7 +21,7 @@ from webfountain.errors import RepositoryError
 from webfountain.private_files import private, replaced
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     import numpy.typing as npt
@@ -37,6 +37,7 @@ __all__ = [
     "EpochScores",
     "Fingerprints",
     "damaged_scores",
+    "last_replay",
     "mend_scores",
     "publish_scores",
     "published_at",
@@ -67,6 +68,8 @@ def publish_scores(
     *,
     at: float = 0.0,
     links: int = 0,
+    replayed: int = 0,
+    losses: Sequence[float] = (),
 ) -> int:
     """Publish scores of pages as the next epoch. Return the epoch's number.
 
@@ -76,6 +79,7 @@ def publish_scores(
     scores : name, as in a policy's `score`, to (n,) values relative to the mean; stored in single precision
     at : time of the ranking, UTC seconds
     links : number of counted links
+    replayed, losses : number of pages in the last replay, and sums of the losses of orders (`core.order_replay`)
 
     Raises
     ------
@@ -101,7 +105,8 @@ def publish_scores(
         for name, values in scores.items():
             _save(made / f"score-{name}.npy", values.astype(np.float32))
         with replaced(folder / _NAME, durable=True) as file:
-            file.write(f"{last + 1} {at!r} {links} {','.join(sorted(scores))}".encode())
+            file.write(f"{last + 1} {at!r} {links} {','.join(sorted(scores))} {replayed}".encode())
+            file.write("".join(f",{each!r}" for each in losses).encode())
     except OSError as error:
         raise RepositoryError(f"{folder}: scores cannot be published: {error}") from error
     return last + 1
@@ -125,6 +130,8 @@ class EpochScores:
         """Time of the ranking, UTC seconds."""
         self.links = 0
         """Number of links that the ranking counted."""
+        self.losses: tuple[float, ...] = ()
+        """Sums of the losses of orders in replays, () before the first."""
         self._fingerprints: Fingerprints = np.zeros(0, dtype=np.uint64)
         self._scores: dict[str, npt.NDArray[np.float32]] = {}
         self.refresh()
@@ -151,7 +158,7 @@ class EpochScores:
         except OSError as error:
             raise RepositoryError(f"{made}: scores cannot be read: {error}") from error
         self._fingerprints, self._scores = arrays.pop("fingerprints"), arrays
-        self.epoch, self.at, self.links, _ = epoch
+        self.epoch, self.at, self.links, self.losses = epoch.number, epoch.at, epoch.links, epoch.losses
         return True
 
     def lookup(self, name: str, fingerprints: Fingerprints, *, absent: float = 0.0) -> npt.NDArray[np.float64]:
@@ -170,6 +177,17 @@ class EpochScores:
         found[known] = np.where(np.isfinite(read), read, absent)  # a damaged disk may return anything
         return found
 
+    def waiting(self, names: Sequence[str], *, most: int) -> tuple[int, list[npt.NDArray[np.float64]]]:
+        """Return about how many pages waited when they were ranked, and the scores (s,) of a sample of them.
+
+        The sample is that of the waiting among at most `most` pages, which the fingerprints choose at random.
+        """
+        chosen = slice(None, None, max(1, -(-len(self) // most)))
+        waits = self._scores["crawled"][chosen] == 0
+        scale = len(self) / max(len(waits), 1)
+        found = [np.asarray(self._scores[name][chosen][waits], dtype=np.float64) for name in names]
+        return round(scale * np.count_nonzero(waits)), found
+
     def _places(self, fingerprints: Fingerprints) -> npt.NDArray[np.int64]:
         """Return the position of each fingerprint, or where it would be inserted. Fingerprints are searched in order,
         so that neighbours share disk pages.
@@ -181,12 +199,20 @@ class EpochScores:
 
 
 class _Epoch(NamedTuple):
-    """An epoch: its number (0: none), time of ranking, number of links, and names of scores."""
+    """An epoch: its number (0: none), time of ranking, number of links, names of scores, and the replays of orders."""
 
     number: int = 0
     at: float = -inf
     links: int = 0
     names: tuple[str, ...] = ()
+    replayed: int = 0
+    losses: tuple[float, ...] = ()
+
+
+def last_replay(folder: Path) -> tuple[int, tuple[float, ...]]:
+    """Return how many pages the last replay had, and the sums of the losses: 0 and () before the first."""
+    epoch = _epoch(folder)
+    return epoch.replayed, epoch.losses
 
 
 def _epoch(folder: Path) -> _Epoch:
@@ -208,8 +234,9 @@ def _read_epoch(text: str) -> _Epoch:
     number, at, *rest = text.split(" ")
     links = int(rest[0]) if rest else 0
     names = tuple(rest[1].split(",")) if len(rest) > 1 and rest[1] else ()
-    found = _Epoch(int(number), float(at), links, names)
-    if found.number < 1 or not isfinite(found.at) or found.links < 0:
+    replayed, *losses = rest[2].split(",") if len(rest) > 2 else ["0"]
+    found = _Epoch(int(number), float(at), links, names, int(replayed), tuple(map(float, losses)))
+    if found.number < 1 or not isfinite(found.at) or found.links < 0 or not all(map(isfinite, found.losses)):
         raise ValueError(f"no epoch: {text[:40]}")
     return found
 

@@ -167,8 +167,13 @@ def test_on_a_real_graph_the_simple_orderings_agree_with_the_reference_program(s
 
 
 @pytest.mark.shared
-def test_on_a_real_site_fountain_finds_hot_pages_sooner_than_opic(shared_data: Path) -> None:
+def test_on_a_real_site_the_live_order_finds_hot_pages_about_as_soon_as_the_best_simple_order(
+    shared_data: Path,
+) -> None:
+    """The sites of a documentation project, where backlink order finds .19 less than PageRank order."""
+    names = ["breadth-first", "backlinks", "pagerank", "fountain"]
     found = simulate_ordering(
-        shared_data / "graph" / "apache-sites.npz", start=20_679, orderings=["opic", "fountain"], hot_share=0.01
+        shared_data / "graph" / "apache-sites.npz", start=20_679, orderings=names, hot_share=0.01
     )["orderings"]
-    assert found["fountain"]["area"] >= found["opic"]["area"]
+    best = max(found[name]["area"] for name in names[:3])
+    assert found["fountain"]["area"] >= best - 0.03

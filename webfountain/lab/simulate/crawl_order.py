@@ -18,7 +18,8 @@ import numpy as np
 from webfountain.core.link_graph import LinkGraph
 from webfountain.core.pagerank import pagerank
 from webfountain.errors import InputError
-from webfountain.lab.simulate.orderings import ORDERINGS, CrawledGraph, ordering
+from webfountain.lab.simulate.crawled_graph import CrawledGraph
+from webfountain.lab.simulate.orderings import ORDERINGS, ordering
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """The orderings of `simulate ordering`: which known page a virtual crawler takes next.
 
 Each ordering receives the links of a crawled page and returns the next page; those that rank do so at each hundredth
-of the web. `Fountain` is our own and uses `core.rank`, as the crawl does.
+of the web. `LiveOrder` is our own: the order of the live crawl.
 
 Source: Cho 1998, section 4 (breadth first, backlinks, PageRank); Abiteboul, Preda, Cobena 2003 (OPIC).
 """
@@ -16,15 +16,16 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 import numpy as np
 
-from webfountain.core.importance import PRIOR, OnlineImportance
 from webfountain.core.link_graph import LinkGraph
 from webfountain.core.pagerank import pagerank
-from webfountain.lab.simulate.crawled_links import CrawledLinks
+from webfountain.lab.simulate.live_order import LiveOrder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import numpy.typing as npt
+
+    from webfountain.lab.simulate.crawled_graph import CrawledGraph
 
     Array = npt.NDArray[np.float64]
 
@@ -33,9 +34,8 @@ __all__ = [
     "Array",
     "Backlinks",
     "BreadthFirst",
-    "CrawledGraph",
-    "Fountain",
     "Ideal",
+    "LiveOrder",
     "Opic",
     "Ordering",
     "PageRank",
@@ -46,39 +46,8 @@ __all__ = [
 _TOLERANCE: Final = 1e-3
 """Tolerance of the rankings of the PageRank order; a smaller one gives no better order."""
 
-_STEPS: Final = 10
-"""Number of links that a surfer of the fountain order follows from a page found since the last ranking."""
-
-_WARM_STEPS: Final = 5
-"""Number of steps from the last scores to the next ones in the fountain order."""
-
-_RETURNED: Final = 0.7
-"""Share of its score that a page with unknown links is assumed to return to the pages that link to it."""
-
-_FIRST: Final = 0.0005
-_GROWTH: Final = 0.1
-"""The fountain order first ranks after this share of the web, then whenever the crawl has grown by this share of
-itself or by a hundredth of the web."""
-
-_PART_OF_CASH: Final = 0.5
-"""Weight of cash relative to rank in the fountain order's importance."""
-
-_TURNS: Final = (0, 1, 2, 0, 1, 2, 3)
-"""Order of turns in the fountain order: likeness, importance, cash, backlinks."""
-
 ORDERINGS = ("breadth-first", "random", "backlinks", "opic", "pagerank", "ideal", "fountain")
 """All names that ``--orderings`` accepts."""
-
-
-class CrawledGraph:
-    """Which pages of a graph are known (n,) and which were crawled (n,); the lists of the other pages must not be
-    read."""
-
-    def __init__(self, indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]) -> None:
-        self.indptr, self.indices = indptr, indices
-        self.graph = LinkGraph.from_csr(indptr, indices)
-        self.known = np.zeros(self.graph.nodes, dtype=np.bool_)
-        self.crawled = np.zeros(self.graph.nodes, dtype=np.bool_)
 
 
 class Ordering(Protocol):
@@ -250,121 +219,6 @@ class PageRank:
         return self._scores if self._scores is not None else np.zeros(self._seen.graph.nodes)
 
 
-class Fountain:
-    """Our ordering: four orders in turn; breadth first until the first ranking.
-
-    Each order finds hot pages that the others miss, so taking turns limits the risk: *importance*, from cash and
-    estimated rank; *likeness*, the rank if uncrawled pages are assumed to link to the same pages as those that are
-    linked beside them; *cash* (OPIC), which leads to parts not crawled yet, while a ranking alone stays in the large
-    sites that are known; and, half as often, *backlinks*. The rank in importance is the mean of two ranks. One is the
-    distribution of surfers who started ten links ago from the pages found since the last ranking. It assumes that
-    uncrawled pages link back, so recent pages count more than those that have been crawled around for long. The other
-    is PageRank of the known pages.
-
-    Rankings read only the links of crawled pages, so early ones are cheap: the first is made after `_FIRST` of the
-    web, the next whenever the crawl has grown by `_GROWTH` or a hundredth of the web.
-    """
-
-    def __init__(self, seen: CrawledGraph) -> None:
-        self._seen = seen
-        self._online: OnlineImportance[int] = OnlineImportance()
-        self._waiting: deque[int] = deque()
-        self._crawled = 0
-        self._due = max(1.0, _FIRST * seen.graph.nodes)
-        self._scores = np.zeros(seen.graph.nodes)
-        self._roaming, self._pagerank, self._alike = self._scores, self._scores, self._scores
-        self._rank: list[
-            float
-        ] = []  # in the last ranking, relative to the mean; PRIOR for pages that it did not contain
-        self._likeness: list[float] = []  # the same
-        self._more = [0.0] * seen.graph.nodes  # likeness gained since the last ranking
-        self._backlinks = [0] * seen.graph.nodes
-        self._met = np.zeros(seen.graph.nodes, dtype=np.bool_)
-        self._linked = seen.crawled  # number of crawled pages at the last ranking
-        self._heaps: tuple[list[tuple[float, int]], ...] = ([], [], [], [])
-        self._turn = 0
-        self.seconds = 0.0
-
-    def add(self, page: int, targets: Sequence[int], new: Sequence[int]) -> None:
-        crawled, online = self._seen.crawled, self._online
-        if not crawled[page]:
-            online.seed(page, float(self._seen.graph.nodes))
-            self._waiting.append(page)
-            return
-        rank = self._rank
-        for each in targets:
-            self._backlinks[each] += 1
-        if rank:
-            part = 0.9 * (self._likeness[page] + self._more[page]) / max(1, len(targets))
-            for each in targets:
-                self._more[each] += part
-            online.credit(page, targets, score=rank[page], linked=bool(self._linked[page]))
-            for each in targets:
-                if not crawled[each]:
-                    for heap, worth in zip(self._heaps, self._worths(each), strict=True):
-                        heapq.heappush(heap, (-worth, each))
-        else:
-            online.credit(page, targets, score=PRIOR, linked=False)
-            self._waiting.extend(new)
-        self._crawled += 1
-        if self._crawled >= self._due:
-            self._due = self._crawled + max(1.0, min(_GROWTH * self._crawled, 0.01 * self._seen.graph.nodes))
-            self._rerank()
-
-    def next(self) -> int | None:
-        if not self._rank:
-            return self._waiting.popleft() if self._waiting else None
-        self._turn = (self._turn + 1) % len(_TURNS)
-        for heap in (self._heaps[_TURNS[self._turn]], *self._heaps):
-            page = _pop(heap, self._seen)
-            if page is not None:
-                return page
-        return None
-
-    def rank(self) -> None:
-        """Do nothing: this ordering decides itself when to rank."""
-
-    def estimates(self) -> Array:
-        return self._scores
-
-    def _worths(self, page: int) -> tuple[float, float, float, float]:
-        """Return the worth of a page in each order: likeness, importance, cash, backlinks."""
-        cash, gain = self._online.cash(page), self._online.gain(page)
-        importance = self._rank[page] + gain + _PART_OF_CASH * cash
-        return self._likeness[page] + self._more[page], importance, cash, self._backlinks[page]
-
-    def _rerank(self) -> None:
-        begin = time.process_time()
-        seen, online = self._seen, self._online
-        links = CrawledLinks(seen.indptr, seen.indices, seen.known, seen.crawled)
-        known = np.flatnonzero(seen.known)
-        found = known[~self._met[known]]
-        self._met[found] = True
-        if len(found):
-            self._roaming = np.zeros(seen.graph.nodes)
-            self._roaming[found] = PRIOR + online.gains_and_cash(found.tolist())[0]
-        self._roaming = links.wander(self._roaming, steps=_STEPS, returned=_RETURNED)
-        self._pagerank = links.wander(self._begun(self._pagerank), steps=_WARM_STEPS)
-        self._alike = links.wander_alike(self._begun(self._alike), steps=_WARM_STEPS)
-        self._scores = 0.5 * (self._roaming + self._pagerank)
-        self.seconds += time.process_time() - begin
-        online.rank()
-        self._rank = np.where(seen.known, self._scores * len(known), PRIOR).tolist()
-        self._likeness = np.where(seen.known, self._alike * len(known), PRIOR).tolist()
-        self._more = [0.0] * seen.graph.nodes
-        self._linked = seen.crawled.copy()
-        waiting = known[~seen.crawled[known]].tolist()
-        worths = zip(*map(self._worths, waiting), strict=True) if waiting else ((),) * len(self._heaps)
-        self._heaps = tuple([(-each, page) for each, page in zip(order, waiting, strict=True)] for order in worths)
-        for heap in self._heaps:
-            heapq.heapify(heap)
-
-    def _begun(self, last: Array) -> Array:
-        """Return (n,) the scores to continue from: the last ones, and an average one for each page found since."""
-        known = self._seen.known
-        return np.where(known & (last == 0), 1.0 / np.count_nonzero(known), last)
-
-
 def ordering(name: str, seen: CrawledGraph, *, importance: Array | None, seed: int) -> Ordering:
     """Return the ordering of a name in `ORDERINGS`; `importance` (n,) is the true one, which the ideal ordering
     needs.
@@ -375,12 +229,12 @@ def ordering(name: str, seen: CrawledGraph, *, importance: Array | None, seed: i
         return Ideal(seen, importance)
     if name == "random":
         return Random(seen, random.Random(seed))
-    plain: dict[str, type[BreadthFirst | Backlinks | Opic | PageRank | Fountain]] = {
+    plain: dict[str, type[BreadthFirst | Backlinks | Opic | PageRank | LiveOrder]] = {
         "breadth-first": BreadthFirst,
         "backlinks": Backlinks,
         "opic": Opic,
         "pagerank": PageRank,
-        "fountain": Fountain,
+        "fountain": LiveOrder,
     }
     return plain[name](seen)
 

@@ -1,0 +1,28 @@
+"""A link graph as a virtual crawler sees it: what it knows and what it crawled.
+
+Place in the walk: `crawl_order` updates it, the orderings read it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from webfountain.core.link_graph import LinkGraph
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+__all__ = ["CrawledGraph"]
+
+
+class CrawledGraph:
+    """Which pages of a graph are known (n,) and which were crawled (n,); the lists of the other pages must not be
+    read."""
+
+    def __init__(self, indptr: npt.NDArray[np.int32], indices: npt.NDArray[np.int32]) -> None:
+        self.indptr, self.indices = indptr, indices
+        self.graph = LinkGraph.from_csr(indptr, indices)
+        self.known = np.zeros(self.graph.nodes, dtype=np.bool_)
+        self.crawled = np.zeros(self.graph.nodes, dtype=np.bool_)
