@@ -93,7 +93,7 @@ MEANING = {
     "signals.lastmod": "Make a page due, or under a budget more urgent, when a sitemap or feed dates it later than our "
     "copy. What the dates of a site proved to be worth is learned.",
     "ranking.every": "How often the crawl's links are ranked, in a process beside it; sooner while the collection "
-    "grows. Rankings take at most a twentieth of the CPU time, and 5 s at the beginning. Without it no link is logged "
+    "grows. Rankings take at most a twentieth of the CPU time, and 15 s at the beginning. Without it no link is logged "
     "or ranked.",
     "ranking.links": "Folder or fsspec URL of the link log (Parquet); `links` beside the store unless set.",
     "discovery.nofollow": "Honour rel=nofollow, robots meta tags and X-Robots-Tag.",

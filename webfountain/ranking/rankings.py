@@ -38,8 +38,8 @@ DOUBLING: Final = 16_000
 """Number of logged pages up to which rankings start at each doubling. Rare early rankings let the crawl look around."""
 GROWTH: Final = 0.2
 """Growth of the number of logged pages that starts the next ranking after that."""
-HEADSTART_S: Final = 5.0
-"""CPU time, s, that rankings may take beyond `SHARE`, so that small collections are ranked too."""
+HEADSTART_S: Final = 15.0
+"""CPU time, s, that rankings may take beyond `SHARE`, so that collections of some 100,000 pages are ranked in time."""
 SHARE: Final = 0.05
 """Largest CPU time of rankings as a share of the CPU time of the crawl; for rankings that `every` makes due, as a
 share of one core.
