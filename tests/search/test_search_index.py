@@ -87,8 +87,7 @@ def test_a_file_with_many_free_pages_becomes_shorter(tmp_path: Path) -> None:
     index.apply([IndexedText("http://a.example/", "new", 1.0, None, "fox")], "2")
     with contextlib.closing(sqlite3.connect(tmp_path / "index")) as base:
         before = base.execute("PRAGMA page_count").fetchone()[0]
-        while index.shrink():
-            pass
+        assert index.shrink()
         assert base.execute("PRAGMA page_count").fetchone()[0] < before / 2
     assert [each.url for each in index.find("fox", SearchFilter())] == ["http://a.example/"]
     index.close()

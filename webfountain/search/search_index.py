@@ -133,8 +133,11 @@ class SearchIndex:
         free, pages = (self._base.execute(f"PRAGMA {name}").fetchone()[0] for name in ("freelist_count", "page_count"))
         if free <= pages * _FREE_SHARE:
             return False
-        with self._step():
-            self._base.execute(f"PRAGMA incremental_vacuum({_FREED})").fetchall()
+        try:
+            # `execute` would make one step of this statement, which removes one page.
+            self._base.executescript(f"PRAGMA incremental_vacuum({_FREED})")
+        except sqlite3.Error as error:
+            raise StoreError(f"{self._path}: the search index cannot be written: {error}") from None
         return True
 
     def close(self) -> None:
