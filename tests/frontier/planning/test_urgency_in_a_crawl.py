@@ -317,6 +317,7 @@ def dated_crawl(*, honest: bool) -> Drive:
     return drive
 
 
+@pytest.mark.soak
 def test_honest_dates_are_followed_at_once_and_dates_that_mean_nothing_take_no_budget() -> None:
     def late(drive: Drive) -> list[tuple[float, str]]:
         return [(at, url) for at, kind, url in drive.log if kind == "page" and at > START + 45 * DAY]
