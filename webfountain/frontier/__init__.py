@@ -2,13 +2,13 @@
 
 The two threads
 ---------------
-The *loop thread* calls the facade (`frontier.Frontier`). It hands out fetches and receives their results. These events
-write into the open batch (`batch`). Each feature adds its order (`stage`), then the batch goes out (`orders`). The
-*worker thread* carries out one batch at a time (`worker.store_worker`), in the order of durability: bodies are written,
-links are discovered, leases are settled, then sites and leases are taken. The loop thread applies the `BatchResult`.
-The threads share nothing else: the worker never touches a site, and the loop never touches the store. Plans are made in
-a separate thread (`planning`), heartbeats in another one (`cluster`). `assembly` builds all of it: it lists the orders
-of the loop thread, and `worker_assembly` the stages of the worker.
+The *loop thread* calls the facade (`frontier.Frontier`), which hands out fetches and receives their results. These
+events write into the open batch (`batch`). Each feature adds its order (`stage`), then the batch goes out (`orders`).
+The *worker thread* carries out one batch at a time (`worker.store_worker`), in the order of durability: it writes
+bodies, discovers links and settles leases, and only then takes new sites and leases. The loop thread applies the
+`BatchResult`. The threads share nothing else: the worker never touches a site, and the loop never touches the store. A
+third thread makes plans (`planning`), and a fourth sends heartbeats (`cluster`). `assembly` builds all of this and
+lists the orders of the loop thread. `worker_assembly` lists the stages of the worker.
 
 Life of a fetch
 ---------------

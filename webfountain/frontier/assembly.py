@@ -161,7 +161,7 @@ class FrontierAssembly:
         obey_robots : False if the project chose so
         robot : the name, or the whole User-Agent, that selects the groups of robots.txt; None: by the policy file
         ignores_robots : returns whether a request (`Link.request`) ignores robots.txt
-        pace : its pace without a collection file
+        pace : delays and limits of sites if there is no collection file
         """
         self._recrawl = recrawl
         self._obeys_robots = obey_robots
@@ -269,7 +269,7 @@ class FrontierAssembly:
 
     @cached_property
     def _planner(self) -> Planner:
-        """The planner, which goes on with the plan in the store."""
+        """The planner, which starts from the plan in the store."""
         board, follower = self._store.board, self._context.follower
         last = follower.resume(board.value(PLAN), board.value(PRICE))
         controller: Controller | NoController = NoController()
@@ -390,7 +390,7 @@ class FrontierAssembly:
 
 
 def _report(suspects: CrashSuspects, metrics: Metrics) -> None:
-    """Log and count the pages that the last process left."""
+    """Log and count the pages that the last process was reading when it crashed."""
     if found := suspects.found:
         metrics.inc("suspects/found", len(found))
         logger.warning(
@@ -413,4 +413,4 @@ def _examiner_features(
 
 
 def _no_outlook() -> None:
-    """Return None: nothing is learned of urgencies."""
+    """Return None, because urgency is not used."""

@@ -53,8 +53,8 @@ __all__ = [
 class LeaseEnd(msgspec.Struct, frozen=True):
     """The end of a lease on its way to the store: the page was examined, refused, or acknowledged by a spider.
 
-    `visit` is set for an examined page: a body to write and links to discover. `asked` is True if the fetch was handed
-    out. If it is False, the spider that yielded the request has not learned that it ended.
+    `visit` is set for an examined page: it has a body to write and links to discover. `asked` is True if the fetch was
+    handed out. If it is False, the spider that yielded the request does not know yet that the request has ended.
     """
 
     lease: Lease
@@ -97,35 +97,34 @@ class Batch:
     """True if any site is active."""
     inbox: bool = False
     count: bool = True
-    """True if the counts must be read again from a store that many processes share. In other stores they are always
-    read."""
+    """True if the counts of a shared store must be read again. The counts of other stores are always read."""
     tidy: bool = False
     rank: bool = False
     count_waiting: bool = False
     price: float | None = None
-    """Obsolete time, s, that a fetch of a known page must save; None: urgency is not used."""
+    """The least obsolete time, s, that a fetch of a known page must save; None: urgency is not used."""
     budget: float | None = None
     """Fetches per period that the plan provides, for all ants; None before the first plan."""
     missing: int = 0
-    """Number of pages by which the due and waiting pages are too few."""
+    """How many more pages are needed, because too few are due or waiting."""
     rules: bool = True
     """True if this ant is the controller, whose price all ants use."""
     census_since: int | None = None
     plan: bytes | None = None
     shares: ShareSnapshot | None = None
-    """How much of their shares the domains have used; published for readers of the store."""
+    """How much of its share each domain has used; published for readers of the store."""
     limit: str | None = None
     """What limits the rate; published for readers of the store."""
     collection: Collection | None = None
     """The policy file that was adopted."""
     review: bool = False
-    """True if some pages have not been judged by the present policy file yet."""
+    """True if some pages have not been judged by the current policy file yet."""
     schedule: Schedule | None = None
     """The schedule by which known pages become due."""
     hastened: bool = False
-    """True if the schedule makes pages due earlier than the sites that are parked."""
+    """True if the schedule now makes pages due earlier, so that parked sites may be due too late."""
     hastening: bool = False
-    """True if some parked sites have not been updated since then."""
+    """True if some parked sites have not been updated since pages became due earlier."""
 
     def settle(self, lease: Lease, outcome: Outcome, visit: Visit | None = None) -> None:
         """Add the end of a requested page: write its body, discover its links, settle its lease."""
@@ -277,18 +276,18 @@ class BatchResult:
     lacks_room: bool = False
     """True if the disk with the copies has too little free space."""
     reviewing: bool = False
-    """True if some pages have not been judged by the present policy file yet."""
+    """True if some pages have not been judged by the current policy file yet."""
     hastening: bool = False
     """True if some parked sites have not been updated since pages became due earlier."""
     waiting: int = 0
-    """Number of pages of active sites whose urgency reaches the price and that are not fetched yet."""
+    """Number of unfetched pages of active sites whose urgency reaches the price."""
     top: float = inf
-    """Upper bound of the urgency of the other pages, s, as far as known."""
+    """Upper bound on the urgency, s, of all other pages; inf if unknown."""
     level: float = 0.0
     """Urgency of the n-th most urgent other page, s, where n is the number of missing pages; 0 if there are fewer."""
 
 
 def remembered(record: SiteRecord) -> SiteState:
-    """Return the newest known state of a site: from when it was parked, or from a later `learned`."""
+    """Return the newest known state of a site: the state stored when it was parked, or a later one in `learned`."""
     learned = SavedSiteData.of(record).state
     return record.state if learned is None else max(record.state, learned, key=lambda state: state.next_at)

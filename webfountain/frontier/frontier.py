@@ -2,8 +2,8 @@
 
 A caller takes a fetch (`next`), reports its landing and its visit, and asks whether the crawl goes on. All calls are
 cheap and do no I/O. Other calls go to the part that owns the state: batches to `work`, heartbeats to `heart`, plans to
-`planner`, bodies to `examiner`, and what needs the store to `worker`, in the worker thread. `assembly` builds it. Time
-comes from a `Clock`, so a test can simulate a year.
+`planner`, bodies to `examiner`. Calls that need the store go to `worker`, in the worker thread. `assembly` builds the
+facade. Time comes from a `Clock`, so a test can simulate a year.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _END_S: Final = 5.0
 
 
 class Frontier:
-    """One crawling process. `assembly.FrontierAssembly` builds it with an open store; `close` closes that."""
+    """One crawling process. `assembly.FrontierAssembly` builds it with an open store, which `close` closes."""
 
     def __init__(
         self,
@@ -83,7 +83,9 @@ class Frontier:
         return self.others.term.left_s() > 0.0
 
     def wake_at(self) -> float | None:
-        """Return when `next` may return a fetch, if nothing but time passes; None: only after a landing or new work."""
+        """Return the time at which `next` may return a fetch if nothing else happens. None: it needs a landing or new
+        work.
+        """
         due = min(max(self.sites.wake_at(), self.progress.open_at()), self.planner.follower.check_at())
         return None if due == inf else due
 
@@ -143,12 +145,12 @@ class Frontier:
 
     @property
     def price(self) -> float | None:
-        """Obsolete time, s, that a fetch of a known page must save; None if urgency is not used."""
+        """The least obsolete time, s, that a fetch of a known page must save; None if urgency is not used."""
         return self.planner.follower.schedule.price
 
     @property
     def plan(self) -> Plan | None:
-        """The present plan; None before the first."""
+        """The current plan; None before the first."""
         return self.planner.follower.plan
 
     def limit(self) -> str:

@@ -3,9 +3,9 @@
 Life of an order
 ----------------
 `WorkExchange.take` takes the open batch, one at a time. Each order (`stage.Order`) that is due adds what its part of
-the crawl needs: leases and sites (`SiteSupply`), notes, counts and ranks (`Polls`), what is done from time to time
-(`Chores`). Orders of other rooms are `planning.planner`, `planning.earlier_due_times`, `cluster.address_claims` and
-`cluster.heart`. The worker carries the batch out. Each order then reads in the result what it must order again.
+the crawl needs: leases and sites (`SiteSupply`), notes, counts and ranks (`Polls`), periodic work (`Chores`). Orders of
+other rooms are `planning.planner`, `planning.earlier_due_times`, `cluster.address_claims` and `cluster.heart`. The
+worker carries the batch out. Each order then reads the result, to know what it must order again.
 `assembly` lists the orders. A feature that is off has none.
 """
 
@@ -58,7 +58,9 @@ _IDLE_CHECK_EVERY_S: Final = 2.0
 
 
 class WorkExchange:
-    """The exchange of one process. `is_reviewing`: some pages were judged by an earlier policy file than `judge`."""
+    """The exchange of batches with the worker. `is_reviewing` is True if an earlier policy file than that of `judge`
+    judged some pages.
+    """
 
     def __init__(
         self,
@@ -124,7 +126,7 @@ class WorkExchange:
 
 
 class Chores(Order):
-    """The chores of one process, each with its interval in seconds. All are due at `start` first."""
+    """The chores of one process, each with its interval in seconds. Each is first due at `start`."""
 
     def __init__(self, chores: Sequence[tuple[float, Callable[[Batch], None]]], *, start: float) -> None:
         self._chores = tuple(chores)
@@ -150,7 +152,7 @@ class ChoreTimer:
         self._due = start
 
     def take(self, at: float) -> bool:
-        """Return whether the chore is due. If so, it counts as done now."""
+        """Return whether the chore is due. If it is, record it as done now."""
         if self._due > at:
             return False
         self._due = at + self._every_s
@@ -164,7 +166,7 @@ class ChoreTimer:
 def chores_of(
     sites: ActiveList, progress: Progress, others: Others, shares: DomainShares | None, period_s: float
 ) -> list[tuple[float, Callable[[Batch], None]]]:
-    """Return what is ordered from time to time, with the seconds between two times. Members renew with heartbeats."""
+    """Return the periodic chores with their intervals, s. An ant among several renews leases by heartbeats instead."""
     publish = [] if shares is None else [(_SHARES_EVERY_S, partial(_publish_shares, shares))]
     renewals = [] if others.shared else [(others.term.lease_s / 3, partial(_renew_leases, sites))]
     return [
@@ -266,7 +268,7 @@ class Polls(Order):
 class RankTurns(Order):
     """The turns of ranking, which bring new importances of pages into the store.
 
-    An idle ant ranks only when it reads its inbox. `weights` follow the policy file.
+    An idle ant ranks only when it reads its inbox. `weights` are replaced when the policy file is edited.
     """
 
     def __init__(self, weights: PolicyWeights, polls: Polls) -> None:
@@ -283,7 +285,7 @@ class RankTurns(Order):
 
 
 class IdleCheck(Order):
-    """The count of what waits, by which a crawl with `--until-idle` finds its end, while all processes are idle."""
+    """A check of what still waits, while all processes are idle. It shows a crawl with `--until-idle` when to end."""
 
     def __init__(self, progress: Progress, sites: ActiveList, others: Others) -> None:
         self._progress = progress
@@ -297,7 +299,7 @@ class IdleCheck(Order):
 
 
 class SiteSupply(Order):
-    """The supply of one process. With other ants, it takes not many more sites than this ant's part."""
+    """The supply of one process. Among several ants, it takes only slightly more sites than this ant's part."""
 
     def __init__(self, sites: ActiveList, progress: Progress, others: Others) -> None:
         self._sites = sites
@@ -314,7 +316,7 @@ class SiteSupply(Order):
             batch.room = self._room()
 
     def before_send(self, batch: Batch) -> None:
-        """Park the sites that are done or resting. Sites that wait for a place take those of well served ones."""
+        """Park the sites that are done or resting. If other sites wait for a place, also park well served sites."""
         is_full = self._due <= batch.at and not self._sites.room()
         self._due = min(self._due, self._sites.departures.park_idle(batch, is_full=is_full))
 

@@ -1,9 +1,10 @@
 """The progress of one process: what it handed out, what is in flight, what is left to do, what limits its rate.
 
-Place in the walk: checked before every fetch; updated by each fetch and each batch result. Three things prevent the
-next fetch: the budget (pages per period, pages in all), a worker that is behind, and the end of the crawl. This module
-only counts and compares. The active list decides which site is next. The last batch result tells what waits in the
-store. The display shows in words what limits the rate, and the store keeps the words for `status` (`RateLimit`).
+Place in the walk: this module is checked before every fetch and updated by each fetch and each batch result. Three
+things prevent the next fetch: an exhausted budget (pages per period, pages in all), a worker that is behind, and the
+end of the crawl. This module only counts and compares. The active list decides which site is next. The last batch
+result shows what waits in the store. The display shows in words what limits the rate, and the store keeps the words for
+`status` (`RateLimit`).
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ __all__ = [
 ]
 
 LIMIT: Final = "rate-limit"
-"""Name of the published value."""
+"""Name of the published `RateLimit`."""
 MAX_PENDING_BYTES: Final = 32_000_000
 MAX_PENDING_VISITS: Final = 512
 """Limits on the bodies and visits that wait for the worker. If one is exceeded, no new fetch is handed out, so memory
@@ -53,8 +54,9 @@ _BURST: Final = 0.02
 """Share of a period's capacity that may be spent at once after a pause. This makes up for a stall without a flood of
 requests."""
 _STALL_S: Final = 5.0
-"""A stall of this length, s, is made up for where a period is short, too: a busy machine can make a process wait so
-long. At most _STALL_SHARE of a period is."""
+"""How much of a pause, s, may be made up for even if periods are short. A busy machine can make a process wait this
+long. At most _STALL_SHARE of a period's capacity may be spent at once for it.
+"""
 _STALL_SHARE: Final = 0.2
 
 
@@ -82,7 +84,9 @@ class FrontierStatistics(msgspec.Struct, frozen=True):
 
 
 class TokenBucket:
-    """A token bucket: `capacity` pages per `period` seconds, evenly. None: only politeness limits the rate."""
+    """A token bucket that fills evenly, with `capacity` pages per `period` seconds. None: only politeness limits the
+    rate.
+    """
 
     __slots__ = ("_burst_s", "_step", "_virtual")
 
@@ -96,7 +100,7 @@ class TokenBucket:
         return -inf if not self._step else self._virtual
 
     def take(self, at: float, *, share: float = 1.0) -> None:
-        """Spend one page of the budget at `at`. The caller has the share `share` of the whole budget."""
+        """Spend one page of the budget at the time `at`. The caller owns the part `share` of the whole budget."""
         self._virtual = max(self._virtual, at - self._burst_s) + self._step / share
 
 
@@ -135,7 +139,7 @@ class Progress:
     # -------------------------------------------------------------- the budget
 
     def open_at(self) -> float:
-        """Return the time from which one more fetch may be handed out; inf: not by waiting alone."""
+        """Return the time from which one more fetch may be handed out; inf if waiting alone does not help."""
         if self._is_held() or self._handed_out >= self._most or self.congested():
             return inf
         return self._pace.open_at()
@@ -147,7 +151,7 @@ class Progress:
         """Return a text that says what limits the rate now.
 
         The causes are checked in the order in which `Frontier.next` meets them, so the first that applies is the actual
-        limit. Those of the process itself come first, whatever the sites allow.
+        limit. Causes inside the process come first, whatever the sites allow.
         """
         holds: tuple[tuple[bool, str], ...] = (
             (self.stopped, "the crawl ends"),

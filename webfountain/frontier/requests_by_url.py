@@ -4,8 +4,8 @@ A page of a collection has the key of its URL. A request of another project's sp
 which also covers method and body. A request with `dont_filter` has a unique key. So one URL may have many keys, and
 none can be computed from it.
 
-Place in the walk: before it, if a URL is given from outside (`inbox`, `webfountain now` and `forget`). To find a URL
-among a project's requests, all records of its site are read.
+Place in the walk: this module acts before the walk, on a URL that is given from outside (`inbox`, `webfountain now` and
+`forget`). To find a URL among a project's requests, it reads all records of the URL's site.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ REPLACED: Final = "replaced"
 """Error of a request that a middleware replaced by another."""
 _TRY_AGAIN: Final = frozenset({408, 425, 429, *range(500, 600)})
 _SAMPLE: Final = 20
-"""Number of a site's records that are read to find out the kind of store: `now` may have added a URL without a
-request."""
+"""Number of a site's records that are read to find out the kind of store. One is not enough, because `now` may have
+added a URL without a request.
+"""
 
 
 def holds_requests(store: PageRecords, site: str) -> bool:
@@ -74,7 +75,7 @@ def failed_requests(store: PageRecords) -> Iterator[Link]:
 
 
 def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
-    """Return those of the known requests that will not be made again."""
+    """Return the requests among `links` that are known and will not be made again."""
     return [
         link
         for link in links
@@ -83,7 +84,7 @@ def made_before(store: FrontierStore, links: Sequence[Link]) -> list[Link]:
 
 
 def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now: Callable[[], float]) -> list[Link]:
-    """Put known requests first if last made at the given time or before. Return them."""
+    """Put each known request first if it was last made at its given time or earlier. Return these requests."""
     found = [
         link
         for link, latest in links
@@ -96,7 +97,7 @@ def make_again(store: FrontierStore, links: Sequence[tuple[Link, float]], *, now
 
 
 def make_failed_again(store: FrontierStore, *, now: Callable[[], float]) -> int:
-    """Put all requests first that failed when last made. Return their number."""
+    """Put first all requests that failed when they were last made. Return their number."""
     return store.queues.immediate(list(failed_requests(store.pages)), at=now())
 
 

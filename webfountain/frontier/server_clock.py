@@ -27,8 +27,8 @@ logger = logging.getLogger(__name__)
 TOLERANCE: Final = 0.2
 """Share of a heartbeat by which clocks may differ."""
 MOST_BACK_S: Final = 60.0
-"""Largest time, s, by which the server's clock may go back during a crawl. The ant waits that long; above it, the ant
-ends.
+"""How far, s, the server's clock may go back during a crawl. The ant waits for that time. If the clock goes back
+further, the ant ends.
 """
 
 
@@ -73,7 +73,8 @@ class ServerClock:
         began = self._steady()
         server = self._server_time()
         round_trip_s = self._steady() - began
-        # The server read its clock at some moment of the round trip, so only a larger difference is certain.
+        # The server read its clock at an unknown moment of the round trip, so a difference of half a round trip means
+        # nothing.
         ahead = self._machine.now() + self._offset - (server + 0.5 * round_trip_s)
         if abs(ahead) <= self._tolerance_s + 0.5 * round_trip_s:
             return

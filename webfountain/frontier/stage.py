@@ -1,10 +1,10 @@
 """A stage: one optional feature of the crawl, with its action at each point of a batch.
 
-`Stage` is in the worker thread. `worker_assembly` makes one list of stages. `StoreWorker.run` reaches the points of
-`Stage` in a fixed order. `Order` is its counterpart in the loop thread: what a feature puts into a batch, and what it
-learns from the result. `assembly` makes one list of orders; `orders.WorkExchange` reaches their points. At each point
-the stages that define it are called, in the order of the list. A feature that is off is in neither list. Stages do not
-know each other. No stage changes the order of durability.
+`Stage` is in the worker thread. `worker_assembly` makes one list of stages, and `StoreWorker.run` reaches the points of
+`Stage` in a fixed order. `Order` is its counterpart in the loop thread: it adds what a feature needs to a batch, and
+learns from the result. `assembly` makes one list of orders, and `orders.WorkExchange` reaches their points. At each
+point the stages (or orders) that define it are called, in the order of the list. A feature that is off is in neither
+list. Stages do not know each other. No stage changes the order of durability.
 """
 
 from __future__ import annotations
@@ -36,7 +36,9 @@ class Order:
     """Time from which `add` is called, UTC seconds. An order that acts from time to time sets it."""
 
     def add(self, batch: Batch) -> None:
-        """Add to a batch what the store must do. Not called before `due`, once the crawl stops, or after the term."""
+        """Add to a batch what the store must do. Not called before `due`, after the crawl was stopped, or after the
+        term.
+        """
 
     def before_send(self, batch: Batch) -> None:
         """Add what must not be missing from any batch."""
@@ -56,7 +58,7 @@ class Orders:
 
     def __init__(self, orders: Sequence[Order]) -> None:
         self.add = [(order, order.add) for order in orders if type(order).add is not Order.add]
-        """Those that add to a batch; each is called if it is due."""
+        """The orders that add to a batch, each with its method. An order is called if it is due."""
         self.before_send = methods_at(orders, Order.before_send)
         self.absorb = methods_at(orders, Order.absorb)
         self.absorbed = methods_at(orders, Order.absorbed)
@@ -64,7 +66,7 @@ class Orders:
 
 
 def methods_at(parts: Sequence[_Part], point: Callable[Concatenate[_Part, _P], _R]) -> list[Callable[_P, _R]]:
-    """Return, in order, the methods that parts define for a point. A part that inherits `point` does nothing there."""
+    """Return, in order, the methods that parts define for a point. A part that only inherits `point` is left out."""
     name = point.__name__
     return [getattr(part, name) for part in parts if getattr(type(part), name) is not point]
 
@@ -83,7 +85,7 @@ class Stage:
         return judged
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Store what pages brought. Their copies are written; their links are not discovered yet."""
+        """Store what the pages brought. Their copies are already written, but their links are not discovered yet."""
 
     def settling(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], batch: Batch) -> None:
         """Learn from pages that are about to be settled."""
@@ -121,11 +123,11 @@ class Stage:
         """Prepare the queues, because pages are leased from them next."""
 
     def hurried(self, leases: list[Lease]) -> list[Lease]:
-        """Return the leases of immediate pages that are passed to their site."""
+        """Return those leases of immediate pages that may be passed to their sites."""
         return leases
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Return those of the leased pages that the site may request."""
+        """Return those leased pages that their site may request."""
         del at
         return dealt
 

@@ -2,31 +2,32 @@
 
 Life of an ant
 --------------
-1. It opens the shared store under its own name and *claims* ``ant/NAME`` for nearly two heartbeats (`membership`).
-   The claim carries a note with what other ants need: how many sites the ant has, its metrics, how busy its core is,
+1. It opens the shared store under its own name and *claims* ``ant/NAME`` for nearly two heartbeats (`membership`). The
+   claim carries a note with what other ants need: how many sites the ant has, its metrics, how busy its core is,
    whether it is idle (`ant_notes`). If there are few ants, each reads the notes of all. If there are many, one ant
-   reads them, by a claim on that role, and stores their sum beside the claim. Otherwise the cost for the server would
+   claims the role of reading them all, and stores their sum beside that claim. Otherwise the cost for the server would
    grow with the square of the number of ants.
 2. It takes sites by *site leases* of the same length. It claims their addresses separately (`address_claims`). Only the
-   ant that holds an address sends requests there, so politeness per address needs no round trip for a fetch. If
-   another ant holds a site's address, the site is given back, and a letter makes the other ant take it (`ant_stage`):
-   sites follow their address. A site from which an ant only requests a file is claimed as a guest.
-3. At each *heartbeat* all leases and claims are renewed at once. This happens beside the worker thread, so that a long
-   batch costs no lease (`heartbeats`). The loop applies the result (`heart`): it drops sites and addresses that other
-   ants have taken over. The heartbeat also checks whether the ant can read the copies of all other ants.
+   ant that holds an address sends requests there, so politeness per address needs no round trip for a fetch. If another
+   ant holds a site's address, the site is given back, and a letter makes the other ant take it (`ant_stage`): sites
+   follow their address. If an ant only requests a file from a site, it claims the site as a guest.
+3. At each *heartbeat* all leases and claims are renewed at once. This happens beside the worker thread, so that no
+   lease expires during a long batch (`heartbeats`). The loop applies the result (`heart`): it drops sites and addresses
+   that other ants have taken over. The heartbeat also checks whether the ant can read the copies of all other ants.
 4. Before each request it checks its *term* (`term`): the time until which all its leases and claims are valid. The term
    is measured by a clock that runs on while the process is stopped. The term ends if the store does not answer or
    the process was stopped. Then the ant sends nothing more, cuts its transfers and gives its leased URLs back.
-5. An ant that has many more sites than the others gives up whole addresses, and the others then find their sites due.
+5. An ant that has many more sites than the others gives up whole addresses, whose sites then become due for the others.
    An ant with a busy core *lends* slots of a site that allows several simultaneous requests to ants with little work
-   (`loans`). An ant with a full disk fetches nothing and gives up all of its sites; the ant that counts logs this once.
+   (`loans`). An ant with a full disk fetches nothing and gives up all of its sites; the ant that reads all notes logs
+   this once.
 6. One ant has the *controller's* role, again by a claim. It plans and sets the price. It stores both beside the claim,
    and all other ants read them at their heartbeats. If the controller is gone, the next heartbeat of any other ant
    takes the role over. While there is no controller, the last plan is used.
-7. An ant that leaves parks its sites, with what it learned about them. It drops its name, and its addresses with the
-   time from which politeness allows the next request. A killed ant drops nothing: its claims and leases expire within
-   two heartbeats. Other ants take its sites over with all their URLs. They wait the delay of each site before the first
-   request, because the time of the last request is unknown.
+7. An ant that leaves parks its sites, with what it learned about them. It drops the claims on its name and its
+   addresses, and leaves for each address the time from which politeness allows the next request. A killed ant drops
+   nothing: its claims and leases expire within two heartbeats. Other ants take its sites over with all their URLs. They
+   wait the delay of each site before the first request, because the time of the last request is unknown.
 
-A process that has its store to itself is a lone ant. To the rest of the frontier both are the `Others`.
+A process that has its store to itself is a lone ant. The rest of the frontier uses both kinds through `Others`.
 """

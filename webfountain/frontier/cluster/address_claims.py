@@ -2,7 +2,7 @@
 
 Place in the walk: when a site is placed at an address, the address is claimed first. Nothing is sent to the address
 until the claim is granted. If another ant holds the address, the site is parked, and a letter makes that ant take the
-site. A process alone has `NoClaims`.
+site. A lone ant uses `NoClaims`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["AddressClaims", "NoClaims"]
 
 
 class NoClaims(Order):
-    """The counterpart of the claims on addresses: a process alone claims nothing."""
+    """The address claims of a lone ant, which claims nothing."""
 
     def held(self) -> list[str]:
         """Return no names."""
@@ -102,7 +102,7 @@ class AddressClaims(Order):
             self._hand_over(name.removeprefix(ADDRESS), "", batch.at, batch)
 
     def _hand_over(self, address: str, owner: str, until: float, batch: Batch) -> None:
-        """Make the sites at an address leave. Send the ant that holds it, if any, a letter to take them."""
+        """Make the sites at an address leave. If another ant holds the address, send it a letter to take them."""
         for place in self._addresses.refused(address):
             site = self._sites.by_name[place.name]
             if site.lease is None:

@@ -1,8 +1,8 @@
 """The notes that ants write about themselves beside their claims, and the sum of all notes.
 
-Each ant stores an `AntNote` beside its claim at every heartbeat, with the load of its CPU core since the last one. If
-there are few ants, each reads the notes of all. If there are many, one ant reads them and stores the sum (`Colony`)
-beside the claim of its role (`heartbeats`). The names of all claims stand here.
+Each ant stores an `AntNote` beside its claim at every heartbeat. The note contains the load of its CPU core since the
+previous heartbeat. If there are few ants, each reads the notes of all. If there are many, one ant reads them and stores
+the sum (`Colony`) beside the claim of its role (`heartbeats`). This module also defines the names of all claims.
 """
 
 from __future__ import annotations
@@ -37,19 +37,21 @@ __all__ = [
 ]
 
 ANT: Final = "ant/"
-"""Claim of an ant that is alive; its note is an `AntNote`."""
+"""Prefix of the claim that a living ant holds: `ant/NAME`. The note stored with it is an `AntNote`."""
 ROLE: Final = "role/controller"
-"""Role of the ant that plans; its note is a `ControllerState`."""
+"""Claim on the role of the ant that plans. The note stored with it is a `ControllerState`."""
 COUNTING: Final = "role/counting"
-"""Role of the ant that reads all notes if there are many ants; its note is their sum, a `Colony`."""
+"""Claim on the role of the ant that reads all notes if there are many ants. The note stored with it is their sum, a
+`Colony`.
+"""
 ADDRESS: Final = "address/"
-"""Claim of an address at which an ant has sites."""
+"""Prefix of the claim on an address at which an ant has sites."""
 GUEST: Final = "guest/"
-"""Claim of a site from which an ant requests files without a site lease."""
+"""Prefix of the claim on a site from which an ant requests files without a site lease."""
 LOAN: Final = "loan/"
-"""Claim of slots that an ant lends: `loan/BORROWER/SITE`; its note is a `Loan`."""
+"""Prefix of the claim for slots lent to another ant: `loan/BORROWER/SITE`. The note stored with it is a `Loan`."""
 _DEAD_S: Final = 3600.0
-"""A claim is removed when it expired this many seconds ago."""
+"""A claim is removed when this many seconds have passed since it expired."""
 BUSY: Final = 0.7
 """An ant is overloaded if it used more than this share of a core since its last heartbeat."""
 FREE: Final = 0.3
@@ -76,7 +78,7 @@ class AntNote(msgspec.Struct, frozen=True, array_like=True):
     counts: dict[str, float] = {}
     """The ant's metrics."""
     spent: FetchCounts | None = None
-    """The ant's fetches in the present time period, if domains have shares."""
+    """The ant's fetches in the current time period, if domains have shares."""
     load: float = 1.0
     """CPU seconds per second since the previous heartbeat."""
     lacks_room: bool = False
@@ -139,7 +141,7 @@ def ants_of(claims: Claims, at: float) -> dict[str, AntNote]:
 
 
 class CoreLoad:
-    """CPU seconds per second of this process, between the last two measurements."""
+    """The load of this process, in CPU seconds per second, between the last two measurements."""
 
     def __init__(self, steady: Callable[[], float], cpu: Callable[[], float]) -> None:
         self._steady = steady

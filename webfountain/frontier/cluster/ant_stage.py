@@ -1,7 +1,7 @@
 """The exchange between ants with each batch: claims on addresses and guests, and letters.
 
-Place in the walk: stages of the store worker; used only if the store is shared. They act after the sites that leave
-have been parked. A letter says that a site follows its address to another ant, that a page was forgotten, or that
+Place in the walk: these stages of the store worker act after the sites that leave have been parked. They are used only
+if the store is shared. A letter says that a site follows its address to another ant, that a page was forgotten, or that
 borrowed slots are given back. A guest is a site without a lease from which other sites need a file
 (`sites.active_list`): while one ant requests a file from a site, no other ant crawls the site.
 """
@@ -34,8 +34,8 @@ __all__ = ["AntStage", "ClaimedGuests", "OwnGuests"]
 
 
 class AntStage(Stage):
-    """The claims and letters of the ant `owner`. `left_behind` erases copies of ants that no longer run; None: there
-    are none.
+    """The claims and letters of the ant `owner`. `left_behind` erases the copies of ants that no longer run; it is None
+    if there are none.
     """
 
     def __init__(
@@ -81,8 +81,8 @@ class AntStage(Stage):
             self._claims.post(ant, [msgspec.json.encode(Drain(ant))])
 
     def announce(self, barred: Sequence[ForgetNote]) -> None:
-        """Tell other ants which pages were forgotten. Each ant erases its own copies; this ant also erases those of
-        ants that no longer run.
+        """Send other ants the pages that were forgotten. Each ant erases its own copies. This ant also erases the
+        copies of ants that no longer run.
         """
         letters = [msgspec.json.encode(note) for note in barred]
         for ant in self._claims.claims("ant"):
@@ -107,7 +107,7 @@ class ClaimedGuests(Stage):
     as a guest.
 
     This ant claims a guest before it reads the site's owner. An ant that activates a site reads the claims afterwards.
-    So of two ants, at least one sees the other.
+    So if two ants want the same site, at least one of them notices the other.
     """
 
     def __init__(self, claims: Claims, store: FrontierStore, *, owner: str, lease_s: float) -> None:

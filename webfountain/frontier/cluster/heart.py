@@ -1,8 +1,8 @@
 """The heart of one ant: it gathers what a heartbeat reports, and applies what the heartbeat found.
 
 Place in the walk: in the loop thread, around each heartbeat. What other ants now hold is dropped first. Only then does
-the next term begin (`membership`). Each ant reports a digest of its policy file. The counting ant compares them, and a
-difference is logged once; it does not know which file is the right one.
+the next term begin (`membership`). Each ant reports a digest of its policy file. The counting ant compares the digests
+and logs a difference once. It cannot know which file is the right one.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ __all__ = ["Heart", "PolicyFiles", "digest_of"]
 
 logger = logging.getLogger(__name__)
 BEATS: Final = 2
-"""Number of heartbeats for which a difference must last. An edit reaches the ants within seconds of each other, which
-does not count.
+"""Number of heartbeats for which the policy files must differ before this is logged. After an edit they differ for some
+seconds, which does not count.
 """
 
 
@@ -70,7 +70,9 @@ class Heart(Order):
         return self._others.next_at()
 
     def beat(self) -> Callable[[], HeartbeatResult] | None:
-        """Return a heartbeat that is due, as a function for a separate thread. Pass its result to `apply`."""
+        """Return a function that carries out the due heartbeat in another thread; None if none is due. `apply` takes
+        its result.
+        """
         at = self._batches.now()
         return partial(self._others.heartbeats.carry_out, self._request(at)) if self._others.is_due(at) else None
 
@@ -147,7 +149,7 @@ class PolicyFiles:
         self._beats = 0
 
     def compare(self, many: int) -> None:
-        """Log once that the ants have `many` different files, after this was so for `BEATS` heartbeats."""
+        """Log once that the ants have `many` different files, if the files differed for `BEATS` heartbeats."""
         self._beats = self._beats + 1 if many > 1 else 0
         if self._beats == BEATS:
             logger.warning(

@@ -1,7 +1,7 @@
-"""The heartbeats of an ant against the store.
+"""The heartbeats of an ant: what they do in the store.
 
-Place in the walk: when a heartbeat is due, the loop thread makes a `HeartbeatRequest` (`membership`). A separate
-thread carries the request out, so that a long batch costs no lease. Then the loop thread applies the
+Place in the walk: when a heartbeat is due, the loop thread makes a `HeartbeatRequest` (`membership`). A separate thread
+carries the request out, so that no lease expires during a long batch. Then the loop thread applies the
 `HeartbeatResult`.
 """
 
@@ -48,10 +48,10 @@ class HeartbeatRequest(NamedTuple):
     leases: Sequence[SiteLease]
     claimed: Sequence[str]
     notes: Mapping[str, bytes]
-    """The notes to store, by claim: with the ant's name, and with each role that it would take."""
+    """The notes to store, by the name of their claim: one for the ant itself, one for each role that it would take."""
     knows_plan: int
     spent: FetchCounts | None
-    """The ant's part of the domains' shares."""
+    """The ant's fetches in the current time period, if domains have shares."""
     loans: Sequence[Loan]
     """Loans to extend."""
     borrowed_sites: frozenset[str] | None
@@ -71,9 +71,9 @@ class HeartbeatResult(NamedTuple):
     """The sum over all living ants, including this one."""
     is_controller: bool
     controller: ControllerState | None
-    """The state that another controller stored."""
+    """The state that the controller stored, if another ant is the controller."""
     plan: bytes | None
-    """The present plan, if this ant does not have it yet."""
+    """The current plan, if this ant does not have it yet."""
     counts: bool
     """True if this ant computes the sum of all notes."""
     over: list[Loan]
@@ -129,8 +129,8 @@ class Heartbeats:
         )
 
     def _colony(self, note: bytes, *, at: float, until: float, counts: bool) -> Colony:
-        """Return the sum of all notes. Another ant has stored it, or this ant computes it if ants are few or it has
-        the role.
+        """Return the sum of all notes. This ant computes it if there are few ants or it has the role `COUNTING`.
+        Otherwise it returns the sum that another ant has stored.
         """
         colony = msgspec.msgpack.decode(note, type=Colony)
         if counts or colony.ants <= FEW:
@@ -152,19 +152,20 @@ class Heartbeats:
         return msgspec.structs.replace(Colony.of(list(alive.values())), free=free)
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop the claims, each from its own time on, then the ant's name and roles. It runs in the worker thread."""
+        """Drop each claim from its own time on, then the ant's name and roles. It runs in the worker thread."""
         self._claims.drop(claimed, owner=self._owner, at=at)
         self._claims.drop({f"{ANT}{self._owner}": at, ROLE: at, COUNTING: at}, owner=self._owner, at=at)
 
     def end_within(self, seconds: float) -> None:
-        """Wait for the store at most this many seconds, because the ant is ending."""
+        """Limit the wait for the store to this many seconds, because the ant is ending."""
         self._claims.end_within(seconds)
 
 
 class CopyReach:
-    """The last result of the check, with the number of ants for which it was made.
+    """The last check whether this ant can read the copies of all other ants, with the number of ants at that time.
 
-    `reaches` returns whether this ant can read the copies of the ant with a number; None: this ant stores no copies.
+    `reaches` returns whether this ant can read the copies of the ant with a given number. It is None if this ant stores
+    no copies.
     """
 
     def __init__(self, claims: Claims, reaches: Callable[[int], bool] | None) -> None:
@@ -178,8 +179,8 @@ class CopyReach:
         return self._is_apart
 
     def check(self, ants: int) -> None:
-        """Check again if the number of ants has changed. Once copies could not be read, the result stays so. It runs
-        in the heartbeat's thread.
+        """Check again if the number of ants has changed. After one check has found unreadable copies, the result stays
+        the same. It runs in the heartbeat's thread.
         """
         if self._reaches is not None and not self._is_apart and ants != self._ants:
             places = {int(claim.name.partition("/")[2]): claim.owner for claim in self._claims.claims("repository")}

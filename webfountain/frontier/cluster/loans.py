@@ -11,19 +11,19 @@ the store limit the rate.
    claims ``loan/BORROWER/SITE``, after it has renewed the site lease and for the same time. It stops when the borrower
    is gone.
 2. The borrower reads its loans at its heartbeats, which are twice as frequent while it borrows. It makes a site object
-   of its own. It leases and settles under the holder's token, so that an ant that takes the site over fences both. It
-   never renews or parks the site, learns nothing about it, and fetches neither robots.txt nor sitemaps. Its term ends
-   with the loan at the latest; then its transfers are cut.
-3. It gives the slots back (`SlotReturn`) when nothing is due there or the loan is gone, as soon as none of its fetches
-   is in flight. Until the holder has that letter, or until the last end that it claimed, it does not use these slots,
-   does not park the site and keeps its address.
+   of its own. It leases and settles under the holder's token, so if another ant takes the site over, both holder and
+   borrower are fenced. The borrower never renews or parks the site, learns nothing about it, and fetches neither
+   robots.txt nor sitemaps. Its term ends with the loan at the latest; then its transfers are cut.
+3. When nothing is due there or the loan is gone, the borrower waits until none of its fetches is in flight, and gives
+   the slots back (`SlotReturn`). The holder waits for that letter, or until the last end of the loan that it claimed.
+   Until then it does not use these slots, does not park the site and keeps its address.
 4. If a borrower dies or does not answer, the holder waits until the loan ends. Then it parks the site as soon as
    nothing is in flight, which returns the URLs that the borrower had leased. A dead holder renews nothing, so the
    borrower stops before the lease ends.
 5. At the first refusal or missing answer the borrower stops and reports it at once. The holder backs off, recalls all
-   loans of the site and lends none for a while. The requests that ants still send meanwhile are limited: until the
-   holder reads the letter (half a second, plus a batch); for other borrowers until their next heartbeat, by their
-   slots and delays.
+   loans of the site and lends none for a while. Few requests are sent until this takes effect: the holder goes on only
+   until it reads the letter (half a second, plus a batch), and other borrowers only until their next heartbeat. All of
+   them keep to their slots and delays.
 
 Slots are lent only where settling a page is all that must be stored: there is no budget, no ranking and no fixed size.
 Each of these has one writer for a site.
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 __all__ = ["LOAN_PAUSE_S", "BorrowedSlots", "Loan", "LoanClaims", "Loans"]
 
 LOAN_PAUSE_S: Final = 60.0
-"""Seconds after a site's rest during which no slots of it are lent, because it refused one of several ants."""
+"""After a refusal and the site's rest, no slots of the site are lent for this many seconds."""
 
 
 class Loan(msgspec.Struct, frozen=True, array_like=True):
@@ -75,7 +75,7 @@ class Loan(msgspec.Struct, frozen=True, array_like=True):
 
 
 class BorrowedSlots(NamedTuple):
-    """A present loan to this ant, with its end."""
+    """A current loan to this ant, with its end."""
 
     loan: Loan
     holder: str
@@ -133,8 +133,8 @@ class _LentSlots(NamedTuple):
 class Loans:
     """The slots of one site that an ant has lent to others.
 
-    Invariant: a lent slot is missing from the gates of the site and its address until `take_back`. That is called
-    exactly once for each loan, after the borrower's last message or the end of the term.
+    Invariant: a lent slot is missing from the gates of the site and its address until `take_back` is called. It is
+    called exactly once for each loan, after the borrower's last message or the end of the term.
     """
 
     __slots__ = ("_lends_from", "_lent")
@@ -148,10 +148,11 @@ class Loans:
         return len(self._lent)
 
     def spare(self, standing: SitePoliteness, group: AddressGroup, at: float, *, unused_s: float) -> int:
-        """Return how many more slots may be lent: those unused for `unused_s` seconds and at least for the site's
+        """Return how many more slots may be lent. Each was unused for `unused_s` seconds and at least for the site's
         delay.
 
-        With -inf, all free slots count. One slot stays for the site itself, and none is lent soon after a refusal.
+        If `unused_s` is -inf, all free slots count. One slot stays for the site itself, and none is lent soon after a
+        refusal.
         """
         if at < self._lends_from or standing.failures:
             return 0
@@ -160,7 +161,7 @@ class Loans:
         return min(standing.gate.spare(since), group.gate.spare(since)) - (own <= 0)
 
     def give(self, loan: Loan, until: float) -> None:
-        """Record a loan whose slots were taken from both gates. It lasts until a time that `prolonged` extends."""
+        """Record a loan whose slots were taken from both gates. It lasts until `until`, which `prolonged` extends."""
         self._lent[loan.borrower] = _LentSlots(loan, until)
 
     def of(self, borrower: str) -> Loan | None:
@@ -169,7 +170,7 @@ class Loans:
         return None if lent is None else lent.loan
 
     def prolonged(self, until: float) -> list[Loan]:
-        """Extend the present loans that may last until a time, and return them."""
+        """Extend the current loans to `until`, except those that must end by then. Return the extended loans."""
         lent = [each.loan for each in self._lent.values() if not each.is_over and each.loan.ends_at > until]
         for loan in lent:
             self._lent[loan.borrower] = _LentSlots(loan, until)
@@ -183,7 +184,7 @@ class Loans:
     def recall(self, rests_until: float, batch: Batch) -> None:
         """End all loans after a refusal, and give none for a while after the site's rest.
 
-        The term of a loan does not change: the borrowers learn at their next heartbeat that the loan has ended.
+        The term of a loan does not change: the borrowers learn at their next heartbeat that their loans have ended.
         """
         self._lends_from = max(rests_until, batch.at) + LOAN_PAUSE_S
         for each in list(self._lent.values()):
@@ -195,7 +196,7 @@ class Loans:
         return [each.loan for each in self._lent.values() if each.until <= at]
 
     def take_back(self, loan: Loan, standing: SitePoliteness, group: AddressGroup, open_at: float) -> None:
-        """Give the slots of a loan back to both gates. They open at a time, or later if the site must be left alone."""
+        """Give the slots of a loan back to both gates. They open at `open_at`, or later if the site must rest."""
         del self._lent[loan.borrower]
         opens = max(open_at, standing.rests_until)
         standing.gate.take_back(loan.slots, opens)

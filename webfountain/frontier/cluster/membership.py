@@ -2,10 +2,10 @@
 
 Place in the walk: the loop thread makes a request when a heartbeat is due (`request`). A separate thread carries it out
 (`heartbeats`). The loop thread drops what was lost (`heart`) and then applies the result (`take_in`). Only then does a
-new term begin. Each ant has the mean number of sites, within a quarter (`most_sites`, `surplus`). Sites move with their
-address, so an address with many sites limits this balance. This module fetches nothing and owns no site. A `LoneAnt`
-has its store to itself: nobody must be waited for, and nothing is claimed. `Others` is what the rest of the frontier
-uses of either.
+new term begin. Each ant has the mean number of sites, give or take a quarter (`most_sites`, `surplus`). Sites move with
+their address, so an address with many sites limits this balance. This module fetches nothing and owns no site. A
+`LoneAnt` has its store to itself: it waits for nobody and claims nothing. The rest of the frontier uses both classes
+through `Others`.
 """
 
 from __future__ import annotations
@@ -63,15 +63,17 @@ class Others(Protocol):
         ...
 
     def idle_since(self) -> float | None:
-        """Return a time at which every other ant was idle, -inf if there is none; None: they were not."""
+        """Return a time at which all other ants were idle, -inf if there are no others; None: they were not idle
+        together.
+        """
         ...
 
     def end_within(self, seconds: float) -> None:
-        """Wait for the store at most this many seconds, because this ant ends."""
+        """Limit the wait for the store to this many seconds, because this ant is ending."""
         ...
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop claims, each from its own time on, then this ant's name. Runs in the worker thread."""
+        """Drop each claim from its own time on, then this ant's name. It runs in the worker thread."""
         ...
 
 
@@ -111,7 +113,7 @@ class Membership:
     Parameters
     ----------
     start : when the first heartbeat is due, UTC seconds
-    plans : whether there is anything to plan, and so a controller's role
+    plans : whether there is anything to plan. If not, no ant takes the controller's role
     """
 
     def __init__(
@@ -146,7 +148,7 @@ class Membership:
         self._sites = 0
 
     def lapse(self, at: float) -> None:
-        """End the term, because the store went back in time (now is `at`). A heartbeat is then due at once."""
+        """End the term, because the store went back in time. `at` is now. The next heartbeat is then due at once."""
         self.term.lapse()
         self._due = min(self._due, at)
 
@@ -181,8 +183,8 @@ class Membership:
 
         Parameters
         ----------
-        controller : the state that this ant stores if it is the controller, or knows if it is not
-        spent : its part of the domains' shares
+        controller : the state to store if this ant is the controller; else the newest state that it knows
+        spent : this ant's fetches in the current time period, if domains have shares
         loans : slots that it lends
         borrowed_sites : sites of which it borrows slots; None if ants do not lend slots
         lacks_room : whether its disk is full
@@ -210,7 +212,7 @@ class Membership:
     # ------------------------------------------------------------ the others
 
     def share(self) -> float:
-        """Return this ant's share of the crawl's budget, in proportion to its number of sites plus one."""
+        """Return this ant's share of the crawl's budget. It is proportional to the ant's number of sites plus one."""
         mine = self._sites + 1
         return mine / max(self.colony.sites + self.colony.ants, mine)
 
@@ -226,7 +228,7 @@ class Membership:
     def most_sites(self, stored: float) -> int | None:
         """Return the largest number of sites that this ant takes if the store has `stored` sites.
 
-        This is not much more than the ant's part; None while there is no other ant.
+        This is slightly more than the ant's equal part. The result is None while there is no other ant.
         """
         colony = self.colony
         if colony.ants < 2:
@@ -243,18 +245,18 @@ class Membership:
             self._due = min(self._due, at + _SOON * self.heartbeat_s)
 
     def idle_since(self) -> float | None:
-        """Return a time at which every ant was idle, by the notes; None if there was none."""
+        """Return a time at which, by their notes, all ants were idle; None if there was none."""
         own, all_idle = self._idle_since, self.colony.idle_since
         return all_idle if own is not None and all_idle is not None and own <= all_idle else None
 
     # --------------------------------------------------------------- the end
 
     def end_within(self, seconds: float) -> None:
-        """Wait for the store at most this many seconds, because this ant ends."""
+        """Limit the wait for the store to this many seconds, because this ant is ending."""
         self.heartbeats.end_within(seconds)
 
     def sign_off(self, claimed: Mapping[str, float], *, at: float) -> None:
-        """Drop claims, each from its own time on, then the ant's name. Runs in the worker thread."""
+        """Drop each claim from its own time on, then the ant's name. It runs in the worker thread."""
         self.heartbeats.sign_off(claimed, at=at)
 
 
@@ -275,7 +277,7 @@ def join_ants(
     Parameters
     ----------
     claims : claims of the shared store (`store.contract.Claims`)
-    plans : whether there is anything to plan, and so a controller's role
+    plans : whether there is anything to plan. If not, no ant takes the controller's role
     reaches : returns whether this ant can read the copies of the ant with this number; None: this ant stores none
     """
     term, copies = Term(heartbeat_s, steady=steady), CopyReach(claims, reaches)

@@ -1,10 +1,10 @@
 """The term of an ant: the time until which all its leases and claims are valid.
 
-Place in the walk: checked before each request. A heartbeat extends the term. The term is measured by a clock that runs
-on while the process is stopped. When the term is over, nothing more is sent. Then `TermGuard` cuts the transfers,
-before another ant may fetch their pages, and these go back to their queues. Heartbeats do not reach the store then, so
-the guard must not wait for the store or the worker thread: it is a timer of the event loop. An ant without others has
-an `EndlessTerm`.
+Place in the walk: the term is checked before each request. A heartbeat extends it. The term is measured by a clock that
+runs on while the process is stopped. When the term is over, nothing more is sent. `TermGuard` then cuts the transfers
+before another ant may fetch their pages, and these pages go back to their queues. It usually ends because the store
+cannot be reached, so the guard must not wait for the store or the worker thread: it is a timer of the event loop. A
+lone ant has an `EndlessTerm`.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ __all__ = ["LEASE_BEATS", "EndlessTerm", "LeaseTerm", "Term", "TermGuard", "stea
 
 logger = logging.getLogger(__name__)
 CHECK_S: Final = 0.1
-"""Longest time between two checks, s. A lease that came late may end the term earlier than was known."""
+"""Longest time between two checks, s. It is short because a lease that came late may shorten the term."""
 SHORTEST_S: Final = 0.005
 LEASE_BEATS: Final = 1.9
-"""Duration of a lease in heartbeats. One heartbeat may fail. The rest of two heartbeats is left for other ants to find
-the sites of a dead ant.
+"""Duration of a lease in heartbeats. It allows one heartbeat to fail. Other ants find the sites of a dead ant in the
+rest of the two heartbeats.
 """
 MARGIN: Final = 0.2
 """Share of a heartbeat by which an ant stops sending before its term ends. It allows for clocks that differ and for
@@ -103,7 +103,7 @@ def steady_clock() -> float:
 
 
 class Term:
-    """The end of the present term, by the steady clock.
+    """The end of the current term, by the steady clock.
 
     Invariant: no lease or claim in use ends before the term does.
     """
@@ -126,7 +126,7 @@ class Term:
         return self._ends - self._margin_s - self._steady()
 
     def hold_until(self, until: float, *, at: float) -> bool:
-        """Shorten the term to the end of a lease at `until` (UTC; now is `at`), until the next heartbeat.
+        """Shorten the term, until the next heartbeat, so that it ends with a lease at `until` (UTC; now is `at`).
 
         Return False if that time is already past: then the lease came too late to be used.
         """
@@ -141,15 +141,15 @@ class Term:
         self._ends = min(self._ends, self._steady() + until - at)
 
     def lapse(self) -> None:
-        """End the term now. Other ants may hold what this ant had claimed, until a heartbeat that starts later has
-        claimed it again.
+        """End the term now. Other ants may hold what this ant had claimed. Only a heartbeat that starts later can claim
+        it again.
         """
         with self._lock:
             self._lapsed_at = self._steady()
             self._ends = min(self._ends, self._lapsed_at)
 
     def renew(self, began: float) -> None:
-        """Begin a new term after a heartbeat that began at a time of the steady clock."""
+        """Begin a new term after a heartbeat that began at `began`, by the steady clock."""
         with self._lock:
             if began >= self._lapsed_at:
                 self._ends = began + self.lease_s
