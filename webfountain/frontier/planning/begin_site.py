@@ -1,8 +1,8 @@
-"""Begin a site: compute its state from its crawled pages in the store, with the histories of their visits.
+"""Begin a site: compute its state from the records of its crawled pages, which include their histories of visits.
 
-A site begins if nothing was saved with it, or if the saved steps no longer fit. A site with more than `WINDOW` pages
-begins with windows. Its pages are read once, in any order. They are collected in a scratch file, by ranges of their
-keys, until each window can be made.
+This is done if no data were saved with the site, or if the saved steps no longer fit. A site with more than `WINDOW`
+pages begins with windows. Its pages are read once, in any order. They are collected in a scratch file, by ranges of
+their keys, until each window can be made.
 """
 
 from __future__ import annotations
@@ -41,9 +41,10 @@ if TYPE_CHECKING:
 __all__ = ["FULL", "begin_site"]
 
 FULL: Final = 0.8
-"""Share of `WINDOW` pages with which a window begins, because a site grows."""
+"""A new window has at most this share of `WINDOW` pages, which leaves room for the site to grow."""
 _CLASSES: Final = 12
-"""Number of bits of a key by which pages are found in the scratch file. So a site begins with at most 2^12 windows."""
+"""Number of leading bits of a key that the index of the scratch file uses. So a site begins with at most 2^12 windows.
+"""
 _ROW: Final = np.dtype(
     [
         ("key", ">u8"), ("section", "<i8"), ("since", "<i8"), ("events", "<f8"), ("observed_time", "<f8"),
@@ -62,10 +63,10 @@ class _Pages(NamedTuple):
     events: Array
     """Number of changes that the last checks found."""
     observed_time: Array
-    """Number of steps in which no change can have been missed."""
+    """Number of steps during which every change would have been found."""
     importance: Array
     fetched: Array
-    """`candidate_since`, s."""
+    """`candidate_since` of `UrgencyTerms`, UTC seconds."""
     logs: Array
     """Sum of the logarithms of the steps before checks that found a change."""
     quiet: Array
@@ -81,7 +82,7 @@ def begin_site(
     believed: Belief | None = None,
     put: Callable[[int, bytes], object] | None = None,
 ) -> UrgentSite:
-    """Return a site that begins with these pages.
+    """Return a new site with these pages.
 
     A site with more than `WINDOW` pages has windows, which `put` stores. Without `put`, the whole site is in memory.
 
@@ -138,10 +139,10 @@ def _in_slices(records: Iterable[PageRecord], terms: UrgencyTerms, steps: SiteSt
 
 
 def _evidence(record: PageRecord, step_s: float) -> tuple[float, float, float, float]:
-    """Return the evidence of a page's last checks:
+    """Return the evidence of a page's last checks.
 
-    the number of changes found; the observed steps (of the steps before a check that found a change, half count); and
-    `logs` and `quiet` of `_Pages`."""
+    It has four parts: the number of changes found; the observed steps (steps before a check that found a change count
+    half); and `logs` and `quiet` as in `_Pages`."""
     found, observed_time, logs, quiet = 0.0, 0.0, 0.0, 0.0
     for check in decode(record.history):
         steps = check.interval / step_s

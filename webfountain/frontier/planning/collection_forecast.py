@@ -1,8 +1,8 @@
 """The forecast for a collection during a crawl: the beliefs about all sites, updated each time a site is computed.
 
-Each computed site replaces its earlier beliefs about its pages, and its visits show how long pages had been obsolete.
-From these, `core.forecast` forecasts the obsolete share for the cycle. The forecast is published in the store, where
-the next crawl continues it.
+When a site is computed, its new beliefs replace its earlier ones, and its visits show how long pages had been obsolete.
+From both, `core.forecast` forecasts the obsolete share for the cycle. The forecast is published in the store, and the
+next crawl continues it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["CollectionForecast"]
 
 COVERED: Final = 0.5
-"""Share of the crawled pages whose sites must have been computed before there is a forecast."""
+"""There is no forecast until the computed sites contain this share of the crawled pages."""
 
 
 class CollectionForecast:

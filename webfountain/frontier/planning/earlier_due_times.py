@@ -1,14 +1,14 @@
 """Compute new due times of sites after a change that makes pages due earlier.
 
-A parked site is due when its first page is due by the schedule at the time of parking. A later plan, a lower price, an
-edited policy file or a restart may make the page due earlier, but the store has only the old time. So after each such
-change active sites request leases again at once, and a pass visits the parked sites, in order of name, a few with each
-batch. It leases a site, reads the first order of each recrawl lane, and parks the site again, with an earlier time if
-the schedule now gives one. The pass never delays a site, uses no network and moves no page. If there is a change during
-a pass, another pass follows. So every site is checked after every change, however often changes come.
+When a site is parked, its due time is computed from its first page by the schedule of that moment. A later plan, a
+lower price, an edited policy file or a restart may make the page due earlier, but the store has only the old time. So
+after each such change active sites request leases again at once, and a pass visits the parked sites, in order of name,
+a few with each batch. It leases a site, reads the first order of each recrawl lane, and parks the site again, with an
+earlier time if the schedule now gives one. The pass never delays a site, uses no network and moves no page. If there is
+a change during a pass, another pass follows. So every site is checked after every change, however often changes come.
 
-Place in the walk: an order of the loop thread (`EarlierDueTimes`) and a stage of the worker thread (`ParkedSites`),
-after sites were parked and before others are activated.
+Place in the walk: the loop thread adds an order to its batches (`EarlierDueTimes`). The worker thread has a stage for
+it (`ParkedSites`), which runs after sites were parked and before others are activated.
 """
 
 from __future__ import annotations
@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 __all__ = ["SITES_PER_STEP", "EarlierDueTimes", "ParkedSites"]
 
 SITES_PER_STEP: Final = 256
-"""Number of sites that one batch checks, in about 20 ms."""
+"""Number of sites that one batch checks; it takes about 20 ms."""
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _NOTHING_DUE: Final = (-inf,) * LANES
 
 
 class EarlierDueTimes(Order):
-    """The update of due times. The ant that counts also orders it after a start and every `every_s` seconds, because
-    other ants may park sites late.
+    """The update of due times. The ant that makes the passes also orders one after a start and every `every_s` seconds,
+    because other ants may park sites late.
     """
 
     def __init__(
@@ -96,7 +96,7 @@ class ParkedSites(Stage):
         return self._after is None
 
     def restart(self) -> None:
-        """Begin a pass, after the present one if there is one."""
+        """Begin a pass, after the current one if there is one."""
         if self._after is None:
             self._after = ""
         else:
@@ -105,7 +105,7 @@ class ParkedSites(Stage):
     def step(self, schedule: Schedule, *, at: float) -> list[SiteLease]:
         """Check the next parked sites.
 
-        Return the sites that were taken over from a dead process, which are active now.
+        Return the sites that were taken over from a dead process; they are active now.
         """
         if self._after is None:
             return []

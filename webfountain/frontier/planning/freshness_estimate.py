@@ -1,8 +1,9 @@
 """Estimate how much of the collection is fresh, for the display of a crawl.
 
-The copies of pages whose last fetch failed may be obsolete, and no check can show it, so they are counted apart: the
-store counts such a page as crawled. The worker counts after each settle. If several ants settle at the same moment, one
-may overwrite the other's update, so the number is an estimate, like the freshness that it corrects.
+If the last fetch of a page failed, its copy may be obsolete, and no check can show it. The store counts such a page as
+crawled, so this module counts these pages separately. The worker counts after each settle. If several ants settle at
+the same moment, one may overwrite the other's update. So the number is an estimate, like the freshness that it
+corrects.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ FAILING: Final = "failing-pages"
 
 
 class FreshnessEstimate:
-    """The estimate from what was learned of fetches (`outlook`), or else from the buckets of the census.
+    """The estimate from the forecast that was learned from fetches, or else from the buckets of the census.
 
     Parameters
     ----------
@@ -63,14 +64,14 @@ class FreshnessEstimate:
 
 
 def failing_pages(board: Board) -> int:
-    """Return how many held pages failed at their last fetch."""
+    """Return for how many pages of the collection the last fetch failed."""
     value = board.value(FAILING)
     return 0 if value is None else msgspec.msgpack.decode(value, type=int)
 
 
 def count_failing(board: Board, settled: Iterable[tuple[PageRecord, PageRecord]]) -> None:
-    """Count settled pages, each given as its record before and after. It costs a get and a put if the number
-    changes.
+    """Update the count from settled pages, each given as its record before and after. It costs a get and a put if the
+    number changes.
     """
     change = sum(_is_failing(after) - _is_failing(before) for before, after in settled)
     if change:

@@ -1,8 +1,8 @@
 """Continue an active site from the data saved with it in the store, and save its new data there.
 
-A site in memory continues as it is, unless another ant has saved the site since. Otherwise the saved data are decoded.
-If that is not possible, the site begins again from its pages. Each window of a very large site is saved separately, in
-one step with the site's data (`take_windows`).
+A site in memory continues as it is, unless another ant has saved the site since. In that case, and for a site that is
+not in memory, the saved data are decoded. If that is not possible, the site begins again from its pages. Each window of
+a very large site is saved separately, in one step with the site's data (`take_windows`).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class KeptSites:
     """The saved sites of a store."""
 
     def __init__(self, store: FrontierStore | None, forecast: CollectionForecast) -> None:
-        """Without a store for windows, the whole site is in memory, whatever its size."""
+        """Without a store for windows, each site is in memory as a whole, whatever its size."""
         self._store = store
         self._forecast = forecast
         self._windows: list[tuple[SiteLease, int, bytes]] = []
@@ -47,7 +47,7 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that becomes active: `held` in memory, decoded from `kept`, or begun from its `records`."""
+        """Return a site that becomes active: the one `held` in memory, or made from `kept` or from `records`."""
         if held is not None and kept and held.kept == kept and held.follow(terms):
             return held
         windows = None if self._store is None else Windows.decode(kept)
@@ -93,7 +93,7 @@ class KeptSites:
         *,
         at: float,
     ) -> UrgentSite:
-        """Return a site that begins from its records; none of its `known` windows is kept."""
+        """Return a site that begins from its records, without any of its `known` windows."""
         site = self._begin(lease, records, terms, at=at)
         numbers = {number for each in known if not each.is_whole for number in each.numbers}
         for number in numbers - set([] if site.windows.is_whole else site.windows.numbers):
@@ -102,7 +102,7 @@ class KeptSites:
         return site
 
     def _count_anew(self, before: list[Belief], site: UrgentSite, at: float) -> None:
-        """Replace the forecast's beliefs about the site by its present ones."""
+        """Replace the forecast's beliefs about the site with its current ones."""
         nothing = Belief(at, 0, 0.0, 0.0, 0.0)
         self._forecast.replace(at, [(each, nothing) for each in before] + [(None, each) for each in site.beliefs()])
 
@@ -153,6 +153,6 @@ class KeptSites:
         return kept.with_site
 
     def take_windows(self) -> list[tuple[SiteLease, int, bytes]]:
-        """Return the windows to save in one step with the data of the sites that was last returned."""
+        """Return the windows to save, in one step with the sites' data that `keep` or `turn` last returned."""
         windows, self._windows = self._windows, []
         return windows

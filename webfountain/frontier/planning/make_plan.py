@@ -1,4 +1,4 @@
-"""Make a plan: weights, quotas, clocks, a price and a forecast from a census.
+"""Make a plan from a census: weights, quotas, clocks, a price and a forecast.
 
 The function has no side effects and can run in any thread. Place in the walk: the store's census -> `core.buckets` ->
 optimiser -> quotas -> **the plan**, from which a schedule decides what is due. The controller calls it during the
@@ -43,17 +43,17 @@ __all__ = ["STALE_SHARE", "UNSEEN", "Aim", "Array", "census_of", "fetches_per_pe
 STALE_SHARE: Final = 0.25
 """Strategy 2 is used while a larger share of the collection is obsolete (Edwards 2001: bring it down, then hold it)."""
 UNSEEN: Final = 0.5
-"""Number of changes assumed for a page in the observed time of its collection if none was found."""
+"""Number of changes assumed for a page that never changed while its collection was observed."""
 LEARNED: Final = 0.5
-"""Weight of the last cycle in the correction of a goal; the rest is that of the last plan. The plan changes the rate
-that the next cycle corrects, so a full weight would let the rate swing.
+"""Weight of the last cycle in the correction of a goal; the rest is the weight of the last plan's correction. The plan
+changes the rate that the next cycle corrects, so a full weight would let the rate swing.
 """
 _NEVER_S: Final = 1e12
 """An interval of 30,000 years, which stands for never."""
 
 
 class Aim(NamedTuple):
-    """The goal of a policy, and its cost as of the last plan, whose correction continues."""
+    """The goal of a policy, and its cost as of the last plan; the correction in this cost continues."""
 
     goal: Goal
     last: GoalCost | None = None
@@ -70,19 +70,19 @@ def make_plan(
     seed: int = 0,
     aim: Aim | None = None,
 ) -> Plan:
-    """Return the plan of a cycle that begins at `at` (UTC seconds). It imports scipy when first used.
+    """Return the plan of a cycle that begins at `at` (UTC seconds). The first call imports scipy.
 
     Parameters
     ----------
     cycle : length, period, strategy and capacity; the capacity must be set
-    clocks : those of the last plan, which continue; None: this plan is the first
+    clocks : the clocks of the last plan, which continue; None: this plan is the first
     solver, seed : as for `core.optimizer.solve`
-    aim : for a policy with a goal; the plan has no more fetches of known pages than it takes
+    aim : the goal, if the policy has one; the plan has no more fetches of known pages than the goal takes
 
     Raises
     ------
     NotConverged
-        if no solver improves on the uniform plan; the last plan should stay.
+        if no solver improves on the uniform plan; keep the last plan then.
     """
     begun = time.thread_time()
     rates = change_rates(census, cycle.fastest_s)
@@ -118,7 +118,7 @@ def make_plan(
 def _aimed(
     aim: Aim | None, census: Census, rates: Array, quotas: Quotas, *, period_s: float
 ) -> tuple[Quotas, GoalCost | None]:
-    """Return quotas with at most the fetches of known pages that the goal takes, and what it costs."""
+    """Return quotas with no more fetches of known pages than the goal takes, and the cost of the goal."""
     if aim is None:
         return quotas, None
     goal, last = aim
@@ -134,7 +134,7 @@ def _aimed(
 
     cost = cost_of(goal, pages, correction=correction)
     fetches = None if cost is None else cost.fetches_per_s * period_s
-    # Without a single fetch a later change of the pages would not be found.
+    # At least one fetch is planned, or a later change of the pages would never be found.
     planned = room if fetches is None else min(max(fetches, 1.0), room)
     less = LESS * planned
     expected = GoalCost(goal.share, goal.age_s, correction, fetches, planned, share(planned), less, share(less))
@@ -183,7 +183,7 @@ def _quotas(instance: Instance, solution: Solution, census: Census, cycle: Cycle
 
 
 def _all_spent(quotas: Quotas, capacity: int) -> Quotas:
-    """Return quotas in which known pages get the fetches that new pages do not need. They are fetched by urgency."""
+    """Return quotas in which known pages get the fetches that new pages do not need. Their urgency decides which."""
     recrawl = capacity - quotas.fresh
     planned = quotas.recrawl.sum(axis=1)
     share = recrawl / np.maximum(planned, 1)
@@ -214,7 +214,7 @@ def _priced(
 ) -> tuple[float, Array]:
     """Return (price, (256,) intervals) at which every planned recrawl gains the same fresh time, s.
 
-    No page is assumed to change more slowly than `UNSEEN` times since the first plan: the pages of a site change
+    Every page is assumed to change at least `UNSEEN` times in the time since the first plan: the pages of a site change
     together, so many unchanged pages say no more about the next release than one.
     """
     from webfountain.core.fetch_price import interval_of_rest, intervals_at_price, price_of_budget  # noqa: PLC0415
@@ -224,7 +224,7 @@ def _priced(
     feared = np.maximum(rates, least)
     price = price_of_budget(census.pages, feared, budget, longest=bounds.longest, shortest=bounds.shortest)
     defined = intervals_of(np.arange(BUCKETS), cycle.fastest_s)
-    # The rate of an empty bucket is assumed to differ from its definition as those of its planned neighbours do.
+    # An empty bucket has no measured rate. It is assumed to deviate from its nominal rate as its neighbours' rates do.
     off = np.exp(of_every_bucket(census.buckets, np.log(rates * defined[census.buckets])))
     rest = interval_of_rest(census.pages, feared, price, budget)
     return price, intervals_at_price(np.maximum(off / defined, least), price, longest=rest)
@@ -253,7 +253,7 @@ def _clocks(census: Census, quotas: Quotas, at: float, cycle: CycleTable, clocks
 
 
 def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
-    """Return the census by non-empty bucket, with the counts of the periods in `rows`."""
+    """Return the census of the non-empty buckets, with the counts of the periods in `rows`."""
     buckets = np.array(sorted(bucket for bucket, each in taken.buckets.items() if each.pages), dtype=np.int64)
     index = {int(bucket): i for i, bucket in enumerate(buckets)}
     pages = np.array([taken.buckets[int(bucket)].pages for bucket in buckets], dtype=np.float64)
@@ -287,9 +287,9 @@ def census_of(taken: CensusSnapshot, cycle: CycleTable) -> Census:
 
 
 def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float, known: bool) -> float:
-    """Return fetches per period, averaged over the periods of the rows and the elapsed part of the present one.
+    """Return fetches per period, averaged over the periods of the rows and the elapsed part of the current one.
 
-    `known`: of known pages alone.
+    If `known` is set, only fetches of known pages count.
     """
     begun = min((row.period for row in rows if row.fetches), default=None)
     if begun is None:
@@ -299,14 +299,16 @@ def fetches_per_period(rows: Sequence[CensusRow], *, at: float, period_s: float,
 
 
 def _arrivals(taken: CensusSnapshot, period_s: float) -> float:
-    """Return URLs from outside per period. The first counted period is left out, because it may contain the seeds."""
+    """Return how many URLs per period come from outside. The first counted period is left out: it may contain the
+    seeds.
+    """
     first = min((row.period for row in taken.rows), default=0) + 1
     came = sum(row.births for row in taken.rows if row.bucket is None and row.period >= first)
     return came / max(taken.at / period_s - first, 1.0)
 
 
 def _strategy(census: Census, rates: Array, cycle: CycleTable) -> int:
-    """Return the strategy to solve for: the policy's; while the collection is stale 2, after that 3."""
+    """Return the strategy to solve for: the policy's number; for `fountain`, 2 while the collection is stale, or 3."""
     if cycle.strategy != "fountain":
         return cycle.strategy
     stale = float(obsolete_of(census, rates).sum()) + census.waiting

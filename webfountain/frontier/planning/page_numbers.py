@@ -1,8 +1,8 @@
 """Numbers of the pages of one site, in the order of arrival, each with its key.
 
-A site's arrays have one element per page; visits identify a page by the key of its URL. The keys are one string of
-bytes, which is also saved with the site. A short string is searched. The keys of a long one are sorted from time to
-time, and only newer keys are searched.
+A site's arrays have one element per page; visits identify a page by the key of its URL. All keys together are one
+string of bytes, which is also saved with the site. A key is found by a search through the string if it is short. The
+keys of a long string are sorted from time to time, and only keys added since are searched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ __all__ = ["KEY_BYTES", "PageNumbers"]
 
 KEY_BYTES: Final = len(fingerprint("http://a.example/"))
 _SEARCHED: Final = 4000
-"""Number of bytes of keys that are searched; the others are sorted."""
+"""Keys are sorted when more than this number of bytes would have to be searched."""
 
 
 class PageNumbers:
@@ -59,7 +59,7 @@ class PageNumbers:
         return place // KEY_BYTES if place >= 0 else None
 
     def add(self, keys: Iterable[bytes]) -> None:
-        """Number more pages."""
+        """Give numbers to more pages."""
         self.keys += b"".join(keys)
 
     def in_upper_half(self, window: int) -> npt.NDArray[np.bool_]:
@@ -68,5 +68,5 @@ class PageNumbers:
         return np.asarray((keys >> np.uint64(64 - window.bit_length())) & np.uint64(1) == 1)
 
     def some(self, pages: npt.NDArray[np.bool_]) -> PageNumbers:
-        """Return some of the pages, with new numbers in their order."""
+        """Return the chosen pages, numbered anew in the same order."""
         return PageNumbers(np.frombuffer(self.keys, dtype=np.uint64)[pages].tobytes())

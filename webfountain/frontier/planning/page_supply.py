@@ -1,10 +1,11 @@
 """Count how many pages of the sites in memory are worth the price, and find the urgency of the next ones.
 
 The price is adjusted by these figures. The sites in memory are the active ones, and some that were parked recently,
-because many become active again in the same step. What these learned is in the store, but they need not be read again,
-and their pages can be made due when the price falls. Counted are pages that wait or are worth the price (`demand`), and
-the most urgent of the others (`best`). If few pages are due, pages of sites that are not being computed now are made
-due, because the price may have fallen since (`call`). Each is done once between two checks of the price.
+because many become active again in the same step. The store has the data of parked sites too, but sites in memory need
+not be read again, and their pages can be made due when the price falls. `demand` counts the pages that wait or are
+worth the price, and `best` finds the most urgent of the others. If few pages are due, `call` makes pages due whose
+sites are not being computed now, because the price may have fallen since. Each is done once between two checks of the
+price.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ __all__ = ["PageSupply", "SitesInMemory"]
 SAMPLE: Final = 500
 """Number of sites whose pages are counted at each check. With fewer sites, chance would move the price."""
 RECALLED: Final = 2.0
-"""If fewer pages are due than are fetched in this many checks, pages of resting sites are made due."""
+"""Pages of resting sites are made due if fewer pages are due than the budget fetches between this many checks."""
 RESTED: Final = 200_000
 """Largest number of pages of all parked sites together that stay in memory."""
 
@@ -53,10 +54,10 @@ class PageSupply:
         self._demand_at = self._best_at = 0.0
 
     def demand(self, price: float, at: float) -> int:
-        """Return how many pages of the active sites wait or are worth the price, and how many pages of other sites
-        were made due.
+        """Return the sum of two counts: pages of active sites that wait or are worth the price, and pages of other
+        sites that were made due.
 
-        If there are many sites, a part of them is counted in turn, as of their last computation.
+        If there are many sites, each call counts another part of them, as of their last computation.
         """
         if at < self._demand_at:
             return self._demand
@@ -74,8 +75,8 @@ class PageSupply:
     def best(self, pages: int, at: float) -> tuple[float, float]:
         """Return an upper bound of the urgency of pages that do not wait, and the urgency of the n-th best of them, s.
 
-        The second counts sites without waiting pages, which could offer them at once; it is 0 if there are fewer than
-        n.
+        `pages` is n. The second result is found among sites without waiting pages, because these could offer pages at
+        once. It is 0 if there are fewer than n such pages.
         """
         if at >= self._best_at:
             self._best_at = at + NEARLY * self._pace.check_s
@@ -88,7 +89,7 @@ class PageSupply:
         return self._best
 
     def call(self, price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make pages of resting sites due that are worth the price, if few others are due.
+        """Make those pages of resting sites due that are worth the price, if few other pages are due.
 
         Sites that are not in memory become active again in time (`UrgentPages.next_at`).
         """
@@ -143,7 +144,7 @@ class SitesInMemory:
         return found or self.active.get(name)
 
     def rest(self, name: str) -> None:
-        """Record that a site was parked. If there is no room, the sites that were parked first are dropped."""
+        """Record that a site was parked. If there is no room, the sites that were parked earliest are dropped."""
         site = self.active.pop(name)
         self.leases.pop(name, None)
         site.rest()

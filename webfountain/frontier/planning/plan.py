@@ -1,7 +1,7 @@
 """The plan of a cycle as plain data: its contents, and its form in the store.
 
-It is stored as msgpack by `put_value`; the next start, `status` and `plan show` read it. A schedule (`schedule`)
-decides from it what is due; this module decides nothing.
+A plan is stored as msgpack by `put_value`; the next start, `status` and `plan show` read it. This module decides
+nothing: a schedule (`schedule`) decides from the plan what is due.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ class Bounds:
         self.longest = longest
 
     def lanes(self, latest: Sequence[float], at: float) -> list[float]:
-        """Return a horizon for all LANES from the latest due orders of the bucket lanes."""
+        """Return the horizons of all LANES; `latest` gives the latest due order of each bucket lane."""
         oldest, youngest = at - self.longest, at - self.shortest
         kept = [youngest if order > youngest else oldest if order < oldest else order for order in latest]
         return kept + [at] * (LANES - BUCKETS)
 
     def due(self, order: float, wanted: float) -> float:
-        """Return the due time of a page: `wanted`, limited by the shortest and longest interval since its fetch at
+        """Return the due time of a page: `wanted`, moved to within the shortest and longest interval after its fetch at
         `order`."""
         return min(max(wanted, order + self.shortest), order + self.longest)
 
@@ -67,10 +67,10 @@ def bounds_of(collection: Collection) -> Bounds:
 
 
 class Forecast(msgspec.Struct, frozen=True):
-    """Pages expected at the end of each of the T periods.
+    """The numbers of pages that are expected at the end of each of the T periods.
 
-    `obsolete` follows equation (2), `obsolete_oldest_first` the order in which pages are really taken; `never_crawled`
-    is n, `pages` b.
+    `obsolete` follows equation (2); `obsolete_oldest_first` follows the order in which pages are really taken.
+    `never_crawled` is the model's n, and `pages` its b.
     """
 
     obsolete: tuple[float, ...]
@@ -80,32 +80,34 @@ class Forecast(msgspec.Struct, frozen=True):
 
 
 class GoalCost(msgspec.Struct, frozen=True):
-    """The fetches of known pages per period that the goal of the policy takes, and what fewer would give."""
+    """Fetches of known pages per period that the policy's goal takes, and the obsolete share with fewer fetches."""
 
     share: float
     age_s: float
     """The goal: at most this share of the copies is out of date for longer than `age_s`."""
     correction: float
-    """Obsolete share that the last cycles found, over that of independent pages at the same rate of fetches."""
+    """A ratio: the obsolete share that the last cycles found, divided by the one expected for independent pages at the
+    same rate of fetches."""
     fetches: float | None
     """None if no number of fetches reaches the goal."""
     planned: float
-    """The fetches of the plan; fewer than `fetches` if the capacity is smaller."""
+    """Number of fetches in the plan; less than `fetches` if the capacity is smaller."""
     expected: float
-    """Share that they leave in the long run."""
+    """Obsolete share in the long run with the planned fetches."""
     less_fetches: float
     """A somewhat smaller number of fetches."""
     less_share: float
-    """Share that these would leave."""
+    """Obsolete share in the long run with `less_fetches`."""
 
 
 class Plan(msgspec.Struct, frozen=True):
     """The decisions for one cycle. `start` and `period` are seconds; T = len(weights) periods.
 
     `weights` is p, the never-crawled share of each period's fetches. `recrawl` and `fresh` are the quotas of known and
-    of never-crawled pages in whole pages, `quotas` (T, B) the same by bucket of `buckets`. `strategy` is the solved
-    one. `rates` (B,) are the measured changes per second, `phases` the clocks of all 256 buckets, `intervals` (256,)
-    those at which every fetch gains `price`, s. `goal` is None if the policy has none.
+    of never-crawled pages, in whole pages. `quotas` (T, B) divides the known pages by bucket, in the order of
+    `buckets`. `strategy` is the one that was solved for. `rates` (B,) are the measured changes per second, and `phases`
+    are the clocks of all 256 buckets. At the `intervals` (256,), s, every fetch gains `price`, s. `goal` is None if the
+    policy has none.
     """
 
     start: float
@@ -150,8 +152,9 @@ class Plan(msgspec.Struct, frozen=True):
         return min(max(int((at - self.start) // self.period), 0), self.periods - 1)
 
     def fetches_until(self, at: float) -> float:
-        """Return the pages to fetch since the start, evenly within each period; after the end, as in the last
-        period.
+        """Return how many pages should be fetched from the start until `at`.
+
+        Fetches are spread evenly over each period. After the end, the rate of the last period continues.
         """
         period = self.period_at(at)
         begun = self.start + period * self.period
@@ -161,8 +164,8 @@ class Plan(msgspec.Struct, frozen=True):
     def weights_at(self, at: float) -> tuple[float, float]:
         """Return the weights of the never-crawled and the recrawl queue: p and 1 - p.
 
-        If the plan is short of new pages by less than a tenth of a period's fetches, new pages come first: they were
-        planned, and more arrived than expected.
+        If the plan leaves almost no never-crawled pages at the end of the period (at most a tenth of its fetches), new
+        pages come first: all were planned, even if more arrived than expected.
         """
         period = self.period_at(at)
         if self.forecast.never_crawled[period] <= 0.1 * (self.recrawl[period] + self.fresh[period]):
@@ -191,7 +194,7 @@ def decode_plan(data: bytes) -> Plan:
     Raises
     ------
     StoreVersion
-        if another version wrote it; then a crawl makes a new one.
+        if another version wrote it; then a crawl makes a new plan.
     """
     try:
         return msgspec.msgpack.decode(data, type=Plan)
@@ -200,7 +203,7 @@ def decode_plan(data: bytes) -> Plan:
 
 
 def pack_phases(phases: Phases) -> bytes:
-    """Return clocks as bytes: numbers of knots and lanes, then float64 rows."""
+    """Return clocks as bytes: first the number of knots and the number of lanes, then float64 rows."""
     knots, lanes = phases.values.shape
     head = np.array([knots, lanes], dtype=np.float64)
     parts = (head, phases.times, phases.values.ravel(), phases.before, phases.after)

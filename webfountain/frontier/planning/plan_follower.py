@@ -1,8 +1,8 @@
-"""How one ant follows the plan: the present schedule, and the comparison of fetches with the plan.
+"""How one ant follows the plan: the current schedule, and the comparison of fetches with the plan.
 
-Place in the walk: a plan of this ant's controller or of another's -> **here** -> a schedule -> the next fetch. A new
-plan does not rewrite any queue. Within a cycle, the fetches made are compared with those planned, and pages become due
-sooner or later accordingly. It is used in the loop thread.
+Place in the walk: a plan, made by this ant or by another -> **here** -> a schedule -> the next fetch. A new plan does
+not rewrite any queue. Within a cycle, the fetches made are compared with those planned, and pages become due sooner or
+later accordingly. This module is used in the loop thread.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ def plans(collection: Collection, *, recrawl: bool) -> bool:
 
 
 class PlanFollower:
-    """The ant's `schedule`: by buckets alone before the first plan, and if nothing is planned."""
+    """Keeps the ant's `schedule`, which uses buckets alone before the first plan, and if nothing is planned."""
 
     def __init__(self, collection: Collection, *, metrics: Metrics, start: float, recrawl: bool = True) -> None:
-        """`recrawl` False: every page is fetched once."""
+        """If `recrawl` is False, every page is fetched only once."""
         self._cycle = collection.cycle
         self._metrics = metrics
         self._bounds = bounds_of(collection)
@@ -56,13 +56,13 @@ class PlanFollower:
         self._unspent, self._owed = 0.0, 0.0
         self._left = 0  # fetches not made, as of the last check
         self._starved = False  # whether nothing was due at some moment since the last check
-        self._price: float | None = None  # of an earlier crawl
-        self._ranks, self._waiting = False, 0  # the worker's report on urgent pages
+        self._price: float | None = None  # the price that an earlier crawl stored
+        self._ranks, self._waiting = False, 0  # from the worker's report on urgent pages
         self._top, self._level = inf, 0.0
         self.share = 1.0
         """This ant's share of the plan's budget."""
         self.hastened = 0
-        """Number of times that pages became due earlier."""
+        """How many times pages became due earlier."""
         self._slowest = 1.0  # the schedule's greatest pace since then
         self.plan: Plan | None = None
         self.schedule: Schedule = NoRecrawl()
@@ -89,7 +89,7 @@ class PlanFollower:
         return plan
 
     def adopt(self, plan: Plan | None) -> None:
-        """Use a plan; None: the last one stays."""
+        """Use a plan. If it is None, the last plan stays."""
         if plan is None:
             self._metrics.inc("controller/plan_kept", self.plan is not None)
             return
@@ -135,7 +135,7 @@ class PlanFollower:
             self._hasten()
 
     def obey(self, plan: bytes | None, price: float | None) -> None:
-        """Follow another ant that is the controller: use its plan, if it is new, and its price."""
+        """Use the plan, if it is new, and the price of another ant that is the controller."""
         if plan is not None:
             self.resume(plan)
         if isinstance(self.schedule, UrgencySchedule):
@@ -143,10 +143,14 @@ class PlanFollower:
             self._check_pace()
 
     def hand_over(self, *, ranks: bool, waiting: int, top: float = inf, level: float = 0.0) -> None:
-        """Receive the worker's report, which comes with a batch:
+        """Receive the worker's report, which comes with the result of a batch.
 
-        whether urgency decides, how many pages are due by it and wait, an upper bound of the urgency of the others,
-        and the urgency of the n-th best of them, s, n being `missing`.
+        Parameters
+        ----------
+        ranks : whether urgency decides which pages are due
+        waiting : number of pages that are due by their urgency and wait
+        top : upper bound of the urgency of the other pages, s
+        level : urgency of the n-th best of the other pages, s, where n is `missing`
         """
         self._ranks, self._waiting, self._top, self._level = ranks, waiting, top, level
         if isinstance(self.schedule, UrgencySchedule):
@@ -158,12 +162,12 @@ class PlanFollower:
         return None if self.plan is None else self.plan.fetches_per_period
 
     def missing(self) -> int:
-        """Return how many more pages should be due: at least the fetches that were not made, and at least one, however
-        many wait.
+        """Return how many more pages should be due.
 
-        Waiting pages cannot be fetched soon, because they are on few sites. In an earlier version no page counted as
-        missing; then the price fell to a third, and the pages that it made due took the budget of days. If a plan has
-        one fetch in many checks, one waiting page is enough.
+        The result is at least the number of fetches that were not made, and at least one, however many pages wait:
+        they may be on few sites, so that they cannot be fetched soon. An earlier version could return 0. Then the price
+        fell to a third, and the pages that it made due took the budget of days. If the plan has less than one fetch
+        between two checks, one waiting page is enough.
         """
         plan = self.plan
         if plan is None or not self._ranks:
@@ -193,7 +197,7 @@ class PlanFollower:
             return 0
         planned = self.share * (plan.fetches_until(at) - plan.fetches_until(self._checked_at))
         self._unspent = max(self._unspent + planned - self._made, 0.0)
-        most = 2.0 * (1.0 + TOLERANCE * planned)  # fetches that were impossible long ago are not made up for
+        most = 2.0 * (1.0 + TOLERANCE * planned)  # a limit: fetches that were missed long ago are not made up for
         self._owed = min(max(self._owed + planned - self._made, -CHECKS_PER_PERIOD * planned), most)
         spending = Spending(
             planned, self._unspent, self._waiting, self._starved, self._owed, self._made, self._top, self._level

@@ -1,9 +1,9 @@
 """Plan the budget: when a plan is made, from which census, and what it demands of each batch.
 
-One ant is the controller; if nothing is planned, none is. Place in the walk: in the loop thread. With each batch the
-planner names the price and the missing pages. At the end of each cycle the controller requests the store's census.
-`make_plan` turns it into a plan, in a separate thread, while the crawl continues. Then it is followed
-(`plan_follower`), and stored with the next batch. If planning fails, the last plan stays.
+One ant is the controller; if nothing is planned, there is no controller. Place in the walk: in the loop thread. The
+planner adds the price and the number of missing pages to each batch. At the end of each cycle the controller requests
+the store's census. `make_plan` turns the census into a plan, in a separate thread, while the crawl continues. The plan
+is used (`plan_follower`), and stored with the next batch. If planning fails, the last plan stays.
 """
 
 from __future__ import annotations
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
 __all__ = ["FEWEST_PAGES", "Controller", "NoController", "Planner"]
 
 FEWEST_PAGES: Final = 20
-"""With fewer copies than this, the first plan waits another period."""
+"""If there are fewer copies than this, the first plan is put off by a period."""
 
 
 class Planner(Order):
-    """The planner of one ant. `number` names the plan in the store, 0: none (`plan_number`)."""
+    """The planner of one ant. `number` identifies the plan in the store (`plan_number`); 0 means no plan."""
 
     def __init__(
         self,
@@ -72,12 +72,15 @@ class Planner(Order):
         self.follower.adopt_bounds(bounds_of(collection))
 
     def making(self) -> Callable[[], Plan | None] | None:
-        """Return the function that makes a plan, once, for a separate thread. Pass its result to `adopt_plan`."""
+        """Return a function that makes a plan, if it is time for one. Each such function is returned only once.
+
+        Call it in a separate thread, and pass its result to `adopt_plan`.
+        """
         taken, self._taken = self._taken, None
         return None if taken is None else partial(self._controller.plan_from, taken)
 
     def adopt_plan(self, plan: Plan | None) -> None:
-        """Use a plan, and store it with the next batch. None (planning failed) keeps the last plan."""
+        """Use a plan, and store it with the next batch. If it is None, planning failed, and the last plan stays."""
         self.follower.adopt(plan)
         self._controller.planned(plan)
         if plan is not None:
@@ -86,14 +89,14 @@ class Planner(Order):
             self.number = plan_number(data)
 
     def obey(self, plan: bytes | None, price: float | None) -> None:
-        """Follow another ant that is the controller: its plan, if it is new, and its price."""
+        """Use the plan, if it is new, and the price of another ant that is the controller."""
         if plan is not None:
             self.number = plan_number(plan)
         self.follower.obey(plan, price)
 
 
 class Controller:
-    """Decides when to plan. `start` is now, UTC seconds; `last` is the plan of an earlier crawl, which continues."""
+    """Decides when to plan. `start` is the current time, UTC seconds; `last` is the plan of an earlier crawl."""
 
     def __init__(self, collection: Collection, *, start: float, last: Plan | None = None) -> None:
         self._cycle = collection.cycle
@@ -102,13 +105,14 @@ class Controller:
         self._asked_at = start  # time of the last request for a census, or the start of the crawl
         self._asked = False
         self._last = last
-        # Periods until the next plan. The first plans rest on few observations, so this doubles up to a cycle.
+        # Periods until the next plan. The first plans are based on few observations and are replaced soon, so this
+        # number doubles with each plan, up to a cycle.
         self._lasts = 1 if last is None else self._cycle.periods
 
     def census_since(self, at: float) -> int | None:
-        """Return the first period whose counts the next plan needs, one cycle back, or None before it is time to plan.
+        """Return the first period whose counts the next plan needs, one cycle back, or None if it is not time to plan.
 
-        It returns a period once, until `planned` is called.
+        After it has returned a period, it returns None until `planned` is called.
         """
         period, last = self._cycle.period_s, self._last
         if self._asked or at < self._asked_at + period:
@@ -157,7 +161,7 @@ class Controller:
 
 
 class NoController:
-    """The counterpart of a controller where nothing is planned."""
+    """Takes the place of a controller if nothing is planned."""
 
     def census_since(self, at: float) -> int | None:
         """Return None: no census is needed."""

@@ -1,8 +1,8 @@
 """Compute the urgencies of many sites at once.
 
-Most sites are small, so the sites of a batch are computed as one array (`core.site_urgency`), which costs little more
-than one site. First the results of their visits are learned, and enter the collection's forecast. Only sites that may
-have a page worth the price are computed (`UrgentSite.is_stale`).
+Most sites are small, so the sites of a batch are computed together, as one array (`core.site_urgency`). This costs
+little more than one site. Before that, the sites learn from the results of their visits, and the results are added to
+the collection's forecast. Only sites that may have a page worth the price are computed (`UrgentSite.is_stale`).
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 __all__ = ["Reckoner", "SitesTogether"]
 
 PAGES_TOGETHER: Final = 6000
-"""Number of pages that are computed at once; with more, numpy's arrays do not fit into the processor's cache."""
+"""Largest number of pages that are computed together; with more, the arrays do not fit into the processor's cache."""
 
 
 class SitesTogether:
-    """Sites with similar terms at one time. Their pages are numbered one site after the other."""
+    """Sites with similar terms, at one moment. Pages are numbered through: all of one site, then those of the next."""
 
     def __init__(self, sites: list[UrgentSite], at: float) -> None:
         self.sites = sites
@@ -60,9 +60,9 @@ class SitesTogether:
         return lasted
 
     def reckon(self, price: float, *, rest_s: float) -> None:
-        """Compute each site's ranking, and the times before which no other page reaches the price or parts of it.
+        """Compute each site's ranking, and the times before which no other page reaches the price or shares of it.
 
-        Pages become more urgent only with a new step. The sites are not computed again for `rest_s` from now on.
+        Pages become more urgent only when a new step begins. The sites are not computed again for `rest_s` seconds.
         """
         approach = self.urgencies.approach()
         worth = approach.urgency * self.step_s
@@ -81,7 +81,7 @@ class SitesTogether:
             site.ranking.replace(own, self.at, price, reaches[i], rests_until=self.at + rest_s)
 
     def _weigh_dates(self, worth: Array) -> None:
-        """Weigh the dates of sitemaps and feeds, at the sites that have any."""
+        """Adjust urgencies by the dates of sitemaps and feeds, for the sites that have such dates."""
         dated = [number for number, site in enumerate(self.sites) if site.ranking.dates]
         of_change = self.urgencies.worth_of_change() * self.step_s if dated else worth
         for number in dated:
@@ -100,7 +100,7 @@ class SitesTogether:
 
 
 class Reckoner:
-    """Keeps the rankings of sites up to date, and the forecast with them."""
+    """Keeps the rankings of sites and the collection's forecast up to date."""
 
     def __init__(self, pace: UrgencyPace, forecast: CollectionForecast) -> None:
         self._pace = pace

@@ -1,10 +1,10 @@
 """Schedules: when a known page is due again, and which of a site's two queues comes first.
 
-A schedule is data that the ant reads; it does not touch any queue. The store's recrawl lanes are ordered by the time
-of the last crawl. A schedule turns the present time into a *horizon*, one time per lane (`store.contract`), and the
-first order of a lane into the time at which it is due. So a change of the schedule rewrites nothing. `BucketSchedule`
-is used before the first plan, `PlanSchedule` follows a plan of strategy 1 to 3 by its phase clocks, and `fountain` has
-its own (`urgency_schedule`). It is used in the loop thread only.
+A schedule is data that the ant reads; it does not change any queue. The store's recrawl lanes are ordered by the time
+of the last crawl. A schedule turns the current time into a *horizon*, one time per lane (`store.contract`). It also
+turns the first order of a lane into the time at which that entry is due. So a change of the schedule rewrites nothing.
+`BucketSchedule` is used before the first plan. `PlanSchedule` follows a plan of strategy 1 to 3 by its phase clocks.
+The strategy `fountain` has its own schedule (`urgency_schedule`). Schedules are used in the loop thread only.
 """
 
 from __future__ import annotations
@@ -53,19 +53,20 @@ CHECKS_PER_PERIOD: Final = 50
 """Number of comparisons of fetches with the plan per period."""
 SOONER: Final = 0.9
 LATER: Final = 1.003
-"""Factors on the intervals after fetches were left unmade, and after none were, because more might have been wanted."""
+"""Factors on the intervals: the first after planned fetches were not made, the second after all were made, because then
+more might have been wanted."""
 FASTER: Final = 0.95
-"""If the pace falls below this factor, due times that were computed before are too late."""
+"""If the pace falls below this share of its highest value, due times that were computed before are too late."""
 REFRESH: float = 0.02
-"""Share of a period for which a horizon is reused: it costs 2 % of a visit's precision and saves most of the
-computation."""
+"""Share of a period for which a horizon is reused. Visits may be late by this share of a period, but most of the
+computation is saved."""
 _ROUND_S: Final = 60.0
 """Times more than an hour away are rounded up to multiples of this, seconds, so that pages can be moved together."""
 _HOUR_S: Final = 3600.0
 
 
 def within_policy(record: PageRecord, revisit: RevisitTable, schedule: Schedule, *, site: str, at: float) -> PageRecord:
-    """Return a crawled page's record, with an explicit time of its next visit if its policy's bounds change the
+    """Return a crawled page's record. It has an explicit time for the next visit if the bounds of its policy change the
     schedule's time.
 
     The schedule itself uses the widest bounds of all policies; this function enforces narrower ones.
@@ -84,31 +85,31 @@ class Spending(NamedTuple):
     planned: float
     """Planned fetches."""
     unspent: float
-    """Planned fetches that were not made, including those of earlier checks if they were too few to act on."""
+    """Planned fetches that were not made; those of earlier checks are included if they were too few to act on."""
     waiting: int
     """Number of pages that are due by their urgency and not fetched yet."""
     starved: bool
-    """True if nothing was due at some moment; otherwise more due pages would not have helped."""
+    """True if nothing was due at some moment. If False, more due pages would not have helped."""
     owed: float = 0.0
-    """Planned fetches that were not made over a longer time, below 0 if more were made; bounded."""
+    """Planned fetches minus fetches made, over a longer time; limited in both directions."""
     made: int = 0
     """Fetches made since the last check."""
     top: float = inf
     """Upper bound of the urgency of pages that do not wait, s, as far as it is known."""
     level: float = 0.0
-    """Urgency of the n-th best of these pages, s, n being the number of missing ones."""
+    """Urgency of the n-th best of these pages, s, where n is the number of missing pages."""
 
     @property
     def short(self) -> bool:
-        """Return whether more pages must become due: known pages get the fetches planned for new pages that did not
-        come.
+        """Return whether more pages must become due. Fetches planned for new pages that did not come are used for known
+        pages.
         """
         return self.starved and self.unspent > self._tolerated
 
     @property
     def late(self) -> bool:
-        """Return whether pages were short and making more due has not helped yet. A plan with few fetches would
-        otherwise lose one each time.
+        """Return whether too few pages were due, and making more of them due has not helped yet. Without this test, a
+        plan with few fetches would lose one each time.
         """
         is_less = self.planned - self.made > TOLERANCE * self.planned
         return self.starved and is_less and self.owed - self.waiting > self._tolerated
@@ -122,11 +123,11 @@ class Schedule(Protocol):
     """Decides which recrawl lanes are due at a time, and weighs a site's two queues."""
 
     def horizon(self, site: str, at: float) -> list[float]:
-        """Return for each of a site's LANES the latest order that is due at `at`."""
+        """Return the latest order that is due at `at`, for each of a site's LANES."""
         ...
 
     def due_times(self, site: str, heads: Sequence[tuple[int, float]], at: float) -> list[float]:
-        """Return when a page of the site is due, for each (lane, order), as of `at`."""
+        """Return when a page of the site at each given (lane, order) is due, as seen at the time `at`."""
         ...
 
     def weights(self, at: float) -> Sequence[float]:
@@ -135,7 +136,7 @@ class Schedule(Protocol):
 
     @property
     def price(self) -> float | None:
-        """Return the obsolete time, s, that a fetch must save; None: pages are not chosen by urgency."""
+        """Return the obsolete time, s, that a fetch must save; None if pages are not chosen by urgency."""
         ...
 
     @property
@@ -148,13 +149,14 @@ class Schedule(Protocol):
         ...
 
     def correct(self, spending: Spending) -> None:
-        """Compare the fetches made with the plan: if some were not made, make pages due sooner, else a little later."""
+        """Compare the fetches made with the plan. If some were not made, make pages due sooner, otherwise a little
+        later.
+        """
         ...
 
 
 class BucketSchedule:
-    """A page is due `1 / VISITS_PER_CHANGE` of its bucket's mean change interval after its last crawl, within the
-    bounds."""
+    """Makes a page due again after `1 / VISITS_PER_CHANGE` of its bucket's mean change interval, within the bounds."""
 
     __slots__ = ("_fastest", "_intervals")
 
@@ -186,7 +188,7 @@ class BucketSchedule:
 
 
 class NoRecrawl:
-    """No page is ever due again: for requests of another project, which are made once."""
+    """Makes no page due again. It is used for requests of another project, which are made once."""
 
     def horizon(self, site: str, at: float) -> list[float]:
         return [-inf] * LANES
@@ -224,7 +226,9 @@ class PlanSchedule:
         self._horizon: list[float] = []
 
     def horizon(self, site: str, at: float) -> list[float]:
-        """The clocks are read again after REFRESH of a period. The bounds and the lanes with due times are exact."""
+        """Return the horizon. The clocks are read again after REFRESH of a period; the bounds and the lanes with due
+        times are exact.
+        """
         if at - self._read_at >= REFRESH * self._plan.period:
             self._read_at = at
             self._latest = self._clocks.horizon(at, gain=self._gain).tolist()
@@ -267,7 +271,7 @@ def earlier_visits(
 ) -> dict[float, list[bytes]]:
     """Return the keys of a site's pages to make due earlier, grouped by their new time.
 
-    `revisit_of` returns the bounds of a policy by its name. Duplicates have a time of their own and stay.
+    `revisit_of` returns the bounds of a policy by its name. Duplicates have their own due time, which does not change.
     """
     found: dict[float, list[bytes]] = {}
     for record in records:
@@ -283,7 +287,7 @@ def earlier_visits(
 
 
 def _placed_anew(record: PageRecord, revisit: RevisitTable, schedule: Schedule, site: str, at: float) -> PageRecord:
-    """Return the record as a fetch at its last visit would leave it under these bounds."""
+    """Return the record as its last visit would have left it under these bounds."""
     return within_policy(msgspec.structs.replace(record, due=None), revisit, schedule, site=site, at=at)
 
 
@@ -299,7 +303,7 @@ def _rounded(due: float, at: float) -> float:
 
 
 def page_backoff(failures: int, *, period: float) -> float:
-    """Return the seconds until a failed or redirected page is requested again: 1 period, doubled each time, up to 180
-    periods.
+    """Return how long to wait before a failed or redirected page is requested again, s: one period, doubled with each
+    further failure, up to 180 periods.
     """
     return period * min(2.0 ** min(failures - 1, 40), 180.0)

@@ -1,9 +1,9 @@
 """Ranking of one site's pages: their urgencies, which of them wait, and when others become urgent.
 
-It contains the result of the last computation (`reckoning`) and the events since: pages that were made due and wait,
-that waited in vain, or that were fetched. For several prices, a computation also gives the times before which no other
-page reaches them (`RUNGS`). They show whether a lower price requires a new computation. Urgencies and prices are
-seconds of obsolete time; times are UTC seconds.
+It contains the result of the last computation (`reckoning`) and the events since: pages were made due and wait, waited
+in vain, or were fetched. A computation also finds, for several shares of the price (`RUNGS`), a time before which no
+other page reaches this share. These times show whether a lower price requires a new computation. Urgencies and prices
+are seconds of obsolete time; times are UTC seconds.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 __all__ = ["EARLY", "RUNGS", "SiteRanking"]
 
 EARLY: Final = 0.8
-"""A site becomes active again when a page reaches this share of the price, but only once, because the price may have
-fallen meanwhile."""
+"""A site becomes active again when a page reaches this share of the price, because the price may have fallen meanwhile.
+This happens only once before a page reaches the price."""
 RUNGS: Final = (1.0, EARLY, 0.5, 0.3, 0.15, 0.05)
-"""Shares of the price for which a computation finds when a page may reach them."""
+"""Shares of the price. For each, a computation finds when a page may reach it."""
 
 
 class SiteRanking:
@@ -64,44 +64,44 @@ class SiteRanking:
         rests_until: float = -inf,
         dates: PageDates | None = None,
     ) -> None:
-        """Begin with pages that were not computed yet; the other arguments were saved with the site."""
+        """Begin with pages whose urgencies were not computed yet; the keyword arguments were saved with the site."""
         self.steps = steps
         self.candidate_since = candidate_since
-        """(pages,) time from which a page may be fetched; inf if it is no candidate: its fetches fail, or it is gone
-        or refused."""
+        """(pages,) time from which each page may be fetched; inf if it is no candidate, because its fetches fail, or it
+        is gone or refused."""
         self.dates = PageDates() if dates is None else dates
         """Dates that sitemaps and feeds gave."""
         self.waits: dict[int, float] = {}
-        """Pages that were made due and not fetched yet, with the time, oldest first."""
+        """Pages that were made due and not fetched yet, each with the time since when, oldest first."""
         self.worth = np.zeros(0)
         """(pages,) urgency of each."""
         self.best, self.most = most, most
-        """Upper bound of the urgency of all pages, and urgency of the most urgent page that does not wait."""
+        """`best` is an upper bound of the urgency of all pages, `most` the highest urgency of a page not waiting."""
         self.asked = asked
         """Price at the last computation."""
         self.reaches = reaches
-        """Times before which no other page reaches each of `RUNGS` of that price."""
+        """One time for each of `RUNGS`: before it, no other page reaches this share of the price `asked`."""
         self.rests_until = rests_until
-        """There is no computation before this time, unless a change was found and pages wait."""
+        """Time before which nothing is computed again, unless a change was found and pages wait."""
         self._worth_step = -1
-        self._has_grown = False  # pages were added since; for now, a fetch of them saves nothing
+        self._has_grown = False  # whether pages were added since; for now, fetching them again would save nothing
 
     def __len__(self) -> int:
         return len(self.candidate_since)
 
     def some(self, pages: Flags) -> SiteRanking:
-        """Return a ranking of some of the pages, numbered in their order; they were not computed yet."""
+        """Return a ranking of the chosen pages, numbered in the same order. Their urgencies are not computed yet."""
         return SiteRanking(self.steps, self.candidate_since[pages], dates=self.dates.some(pages))
 
     def replace(self, worth: Array, at: float, price: float, reaches: Sequence[float], *, rests_until: float) -> None:
-        """Store a computation at a price: urgencies, and when other pages reach `RUNGS` of it."""
+        """Store the results of a computation: the urgencies, and when other pages reach `RUNGS` of the price."""
         self.rests_until, self._has_grown = rests_until, False
         self.worth, self._worth_step, self.best = worth, self.steps.step(at), float(worth.max(initial=0.0))
         self.asked, self.reaches = price, reaches
         self._find_most()
 
     def outdate(self, *, forget_reaches: bool = False) -> None:
-        """Mark the ranking as outdated after learning; `forget_reaches` if any page may be affected."""
+        """Mark the ranking as outdated after learning. Set `forget_reaches` if any page may be affected."""
         self._worth_step = -1
         if forget_reaches:
             self.reaches = ()
@@ -117,11 +117,11 @@ class SiteRanking:
         return self._has_grown
 
     def is_of_step(self, at: float) -> bool:
-        """Return whether it was computed in the step that contains `at`."""
+        """Return whether the ranking was computed in the step that contains `at`."""
         return self._worth_step == self.steps.step(at)
 
     def add(self, candidate_since: Sequence[float]) -> None:
-        """Add pages after their first fetch: for now, another fetch saves nothing."""
+        """Add pages after their first fetch. For now, their urgency is 0."""
         if self.is_known:
             self.worth, self._has_grown = np.concatenate([self.worth, np.zeros(len(candidate_since))]), True
         else:
@@ -129,9 +129,9 @@ class SiteRanking:
         self.candidate_since = np.concatenate([self.candidate_since, np.array(candidate_since, dtype=np.float64)])
 
     def end_wait(self, page: int, candidate_since: float) -> None:
-        """Record that a page was fetched, or is no candidate (inf): for now, a fetch saves nothing."""
+        """Record that a page was fetched, or is no candidate (inf). For now, its urgency is 0."""
         self.waits.pop(page, None)
-        if not self.candidate_since.flags.writeable:  # it is the stored bytes
+        if not self.candidate_since.flags.writeable:  # then it is a view of the stored bytes
             self.candidate_since = self.candidate_since.copy()
         self.candidate_since[page] = candidate_since
         if page < len(self.worth):
@@ -149,7 +149,7 @@ class SiteRanking:
         self.waits[page] = since
 
     def forget_waits(self) -> None:
-        """Count no page as waiting: these pages are made due again."""
+        """Count no page as waiting, because the waiting pages will be made due again."""
         if self.waits:
             self.waits.clear()
             self._find_most()
@@ -167,8 +167,8 @@ class SiteRanking:
         return pages, self.worth[pages]
 
     def due_since(self, price: float) -> float:
-        """Return the least `candidate_since` of the pages that are worth the price and do not wait; inf if there is
-        none.
+        """Return the earliest `candidate_since` of the pages that are worth the price and do not wait; inf if there are
+        no such pages.
 
         It costs nothing if no page is known to be worth the price.
         """
@@ -181,7 +181,7 @@ class SiteRanking:
         return pages
 
     def demand(self, price: float, fetched_by: float) -> int:
-        """Return how many pages wait or are worth the price, of those last fetched before a time."""
+        """Return how many pages that were last fetched before a time wait or are worth the price."""
         if price > self.most:
             return len(self.waits)
         worth = self.worth >= price
@@ -209,19 +209,20 @@ class SiteRanking:
         return reach is not None and reach <= at and self.rests_until <= at
 
     def reaches_at(self, price: float, at: float) -> float | None:
-        """Return the earliest time at which a page below the price could reach it, if no change is found; inf: never.
+        """Return when a page below the price could first reach it, if no change is found; inf means never.
 
-        If that time is in the future, return when a page nearly reaches the price (`EARLY`). None if it is not known.
+        If that time is in the future, return when a page nearly reaches the price (`EARLY`). Return None if the time is
+        not known.
         """
         if not self.reaches or (self.asked < price and self.asked <= self.most):
-            return None  # pages that were worth the price of that time were left out
+            return None  # the computation left out pages that were worth the price at that time
         for rung, reach in zip(RUNGS, self.reaches, strict=True):
             if rung * self.asked <= EARLY * price and reach > at:
                 return reach
         return next((each for rung, each in zip(RUNGS, self.reaches, strict=True) if rung * self.asked <= price), None)
 
     def reckon_at(self, price: float, at: float) -> float:
-        """Return when to compute the ranking again if no page is worth the price: then one may be."""
+        """Return when to compute the ranking again if no page is worth the price now: at that time, one may be."""
         rests = at < self.rests_until
         due = self.reaches_at(price, -inf if rests else at)  # a rest does not end early
         if due is not None:

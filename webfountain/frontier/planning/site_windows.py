@@ -1,13 +1,13 @@
-"""Windows of a very large site: parts of its pages by ranges of their keys, one of them in memory at a time.
+"""Windows of a very large site: each has the pages in one range of keys, and one window is in memory at a time.
 
-The `UrgentSite` has the pages of the current window; for the other windows, only the results of visits since then are
-kept. Each window is saved separately. All have turns of the same length, once in `UrgencyTerms.turnaround_s`. Keys are
-spread evenly, so each window is a sample of the site. With equal turns, one price divides the budget among windows as
-it would among all pages. Knowledge about sections and releases belongs to the whole site and is passed from window to
-window. A page's own evidence belongs to its window: if a release shows in one window, it affects the pages of another
-at their next turn.
+The `UrgentSite` has the pages of the current window. For every other window, only the results of visits since its last
+turn are kept. Each window is saved separately. All have turns of the same length, one in each
+`UrgencyTerms.turnaround_s`. Keys are spread evenly, so each window is a sample of the site. With equal turns, one price
+divides the budget among windows as it would among all pages. Knowledge about sections and releases belongs to the whole
+site and is passed from window to window. A page's own evidence belongs to its window: if a release shows in one window,
+it affects the pages of another window at that window's next turn.
 
-Most sites have one window, which is always in memory. `window_turns` loads another one.
+Most sites have one window, which is always in memory. `window_turns` exchanges windows.
 """
 
 from __future__ import annotations
@@ -28,25 +28,23 @@ __all__ = ["AWAY", "WINDOW", "Windows"]
 
 WINDOW: Final = 50_000
 """Largest number of pages of a site that are in memory and computed at once: about 15 MB with intermediate results.
-Smaller windows would be exchanged more often for fewer fetches: about one in 36 of a window's pages is fetched in a
-turn.
+Smaller windows would be exchanged more often, and each turn would have fewer fetches: about one in 36 of a window's
+pages is fetched in a turn.
 """
 LEAD: Final = 0.25
-"""Largest share of a turnaround by which windows without urgent pages end their turn early. The number of urgent pages
-varies by chance. Without this rule the price followed these variations, and up to 5 % of the fetches were not made. A
-share of one half gained nothing more.
+"""A window without urgent pages may end its turn early, by at most this share of a turnaround. The number of urgent
+pages varies by chance. Without this rule the price followed these variations, and up to 5 % of the fetches were not
+made. A share of one half gained nothing more.
 """
 AWAY: Final = 20_000
-"""Largest number of visits to pages of windows that are not in memory; above it, the window with most of them has its
-turn."""
+"""Largest number of visits that are kept for windows that are not in memory. Above it, the window with most of these
+visits has its turn."""
 _MARK: Final = b"windows:"
-"""First byte of the saved data of a site with windows; no msgpack array starts with it."""
+"""First bytes of the saved data of a site with windows; no msgpack array starts with them."""
 
 
 class _AbsentVisit(msgspec.Struct, frozen=True, array_like=True):
-    """Result of a visit to a page whose window was not in memory. If it has no record, the page is no candidate any
-    more.
-    """
+    """Result of a visit to a page whose window is not in memory. Without a record, the page is no candidate."""
 
     key: bytes
     record: PageRecord | None
@@ -61,21 +59,21 @@ class Windows(msgspec.Struct, array_like=True):
     others: list[int]
     """The windows that are not in memory, the next one first."""
     turn_at: float
-    """Time of the next turn. Windows without urgent pages make up for missed turns."""
+    """Time of the next turn. Turns that were missed are made up for when windows have no urgent pages."""
     taken_at: float
     """Start of the current turn."""
     newest: int
     """The window that was saved with the newest knowledge about the site's sections."""
     away: dict[int, list[_AbsentVisit]] = msgspec.field(default_factory=dict)
-    """Visits to pages since their windows were in memory, or since these were saved."""
+    """By window: visits to its pages since it was last in memory, or last saved."""
     believed: dict[int, Belief | None] = msgspec.field(default_factory=dict)
     """Beliefs about each window, as counted in the collection's forecast."""
     waits: dict[bytes, float] = msgspec.field(default_factory=dict)
-    """Pages of other windows that were made due and not fetched yet, with the time."""
+    """Pages of other windows that were made due and not fetched yet, each with the time since when."""
 
     @classmethod
     def begun(cls, depth: int, terms: UrgencyTerms, at: float) -> Windows:
-        """Return 2^`depth` windows, none of which had its turn yet."""
+        """Return 2^`depth` windows; none of them had a turn yet."""
         numbers = [*range(1 << depth, 2 << depth)]
         return cls(numbers[0], numbers[1:], at - terms.turnaround_s, at, numbers[0])
 
@@ -86,8 +84,8 @@ class Windows(msgspec.Struct, array_like=True):
 
     @classmethod
     def decode(cls, data: bytes) -> Windows | None:
-        """Restore the output of `encode`; return None if it cannot be read, or belongs to a site that is in memory as
-        a whole.
+        """Restore the output of `encode`. Return None if the data cannot be read, or are those of a site that is in
+        memory as a whole.
         """
         if not data.startswith(_MARK):
             return None
@@ -97,8 +95,8 @@ class Windows(msgspec.Struct, array_like=True):
             return None
 
     def encode(self, believed: Belief | None) -> bytes:
-        """Return the data to save with the site; `believed` is for the current window. Waiting pages are made due
-        again.
+        """Return the data to save with the site; `believed` is the current window's. Waiting pages are not saved: they
+        are made due again.
         """
         self.believed[self.hand] = believed
         waits, self.waits = self.waits, {}
@@ -118,8 +116,8 @@ class Windows(msgspec.Struct, array_like=True):
         return [self.hand, *self.others]
 
     def beliefs(self, *of_hand: Belief | None) -> list[Belief]:
-        """Return the beliefs about each window for the collection's forecast; `of_hand` is newer than what was saved
-        of the current window.
+        """Return the beliefs about each window for the collection's forecast. For the current window, `of_hand` is
+        newer than what was saved.
         """
         others = [each for number, each in self.believed.items() if not of_hand or number != self.hand]
         return [each for each in (*others, *of_hand) if each is not None]
@@ -133,19 +131,19 @@ class Windows(msgspec.Struct, array_like=True):
         return at >= max(self.turn_at, self.taken_at + self.turn_s(terms)) or self.is_full()
 
     def early_at(self, terms: UrgencyTerms) -> float:
-        """Return when the next window has its turn if the current one has no urgent pages; inf if there is no next
-        one."""
+        """Return when the next window has its turn if the current one has no urgent pages; inf if there is only one
+        window."""
         return self.turn_at - LEAD * terms.turnaround_s if self.others else inf
 
     def number_of(self, key: bytes) -> int:
-        """Return the window of a page."""
+        """Return the number of the window that contains a page."""
         within = int.from_bytes(key, "big") | 1 << 8 * KEY_BYTES
         numbers = {self.hand, *self.others}
         return next(number for bits in range(8 * KEY_BYTES, -1, -1) if (number := within >> bits) in numbers)
 
     def put_off(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> bool:
-        """Keep the result of a visit until the turn of the page's window, if that is not in memory. Return whether it
-        was kept.
+        """Keep the result of a visit for the turn of the page's window, if this window is not in memory. Return whether
+        the result was kept.
         """
         if not self.others or (number := self.number_of(key)) == self.hand:
             return False
@@ -159,21 +157,21 @@ class Windows(msgspec.Struct, array_like=True):
         return True
 
     def is_full(self) -> bool:
-        """Return whether too many visits of other windows are kept."""
+        """Return whether too many visits are kept for other windows."""
         return sum(len(found) for number, found in self.away.items() if number != self.hand) > AWAY
 
     def keep_hand(self) -> None:
-        """Record that the current window is saved in its present state."""
+        """Record that the current window was saved in its current state."""
         self.away.pop(self.hand, None)
         self.newest = self.hand
 
     def turn(self, left: dict[int, Belief | None], waits: dict[bytes, float], terms: UrgencyTerms, at: float) -> int:
-        """Load another window: the next, or the one with most kept visits. Return its number.
+        """Make another window the current one: the next, or the one with most kept visits. Return its number.
 
         Parameters
         ----------
-        left : the current window, or the parts into which it was split, with the beliefs about each; all are saved
-        waits : its pages that were made due, with the time
+        left : the window that ends its turn, or the parts into which it was split, with beliefs; all are saved already
+        waits : pages of this window that were made due, with the time
         """
         self.keep_hand()
         self.newest = next(iter(left))
@@ -192,7 +190,7 @@ class Windows(msgspec.Struct, array_like=True):
         return self.hand
 
     def waits_at_hand(self) -> list[tuple[bytes, float]]:
-        """Remove the pages of the current window from the waiting ones, and return them with their times."""
+        """Remove the pages of the current window from `waits`, and return them with their times."""
         keys = [key for key in self.waits if self.number_of(key) == self.hand]
         return [(key, self.waits.pop(key)) for key in keys]
 

@@ -1,8 +1,8 @@
-"""How often urgencies are computed: when sites are asked for pages, computed, and learned from.
+"""How often each site is asked for pages, learns from its visits, and has its urgencies computed.
 
 The intervals follow from the budget and the number of pages and sites, and keep the choice of pages cheap. A site is
-asked when one of its pages may be worth the price, and at intervals, because the price may have fallen. If there are
-very many sites, each waits between two computations, and sites are asked at the same moments.
+asked when one of its pages may be worth the price. It is also asked at intervals, because the price may have fallen. If
+there are very many sites, each waits between two computations, and many sites are asked at the same moment.
 """
 
 from __future__ import annotations
@@ -19,36 +19,39 @@ if TYPE_CHECKING:
 __all__ = ["LESSONS", "NEARLY", "PAUSE", "UrgencyPace"]
 
 FEWEST_CHOICES: Final = 2
-"""Least number of choices between two visits to a page: with a larger budget there is no choice to make."""
+"""Smallest number of checks between two visits to a page for which pages are chosen by urgency. With a larger budget
+there is no choice to make."""
 PAUSE: Final = 0.25
-"""Time for which changes of a site are not learned while pages of it wait, as a share of a step, or of a check if that
-is longer. They come one by one, and learning each would cost as much as all the site's pages."""
+"""Pause, as a share of a step, between two times that a site with waiting pages learns from changes; at least the time
+between two checks. Changes come one by one, and learning each would cost a computation of all the site's pages."""
 WAKES: Final = 0.5
-"""Number of times that a site may be asked, per fetch, although no page of it should be worth the price: the price may
-have fallen."""
+"""How many sites may be asked per fetch although none of their pages should be worth the price: the price may have
+fallen."""
 LEAST_WAKES: Final = 6000.0
-"""Least number of such times per period."""
+"""At least this number of such sites may be asked per period."""
 LESSONS: Final = 0.25
-"""Number of times that sites are computed, per fetch; a site waits between two computations accordingly."""
+"""How many site computations are made per fetch. It determines how long a site waits between two computations."""
 REST: Final = 2.0
-"""Largest number of steps that a site waits."""
+"""Largest number of steps that a site waits between two computations."""
 AT_LEAST: Final = 50.0
-"""Number of site computations per second that are always allowed: they cost a two-hundredth of a core, and few sites
-need not wait."""
+"""Number of site computations per second that are always allowed. They cost a two-hundredth of a core; if there are few
+sites, none has to wait."""
 TOGETHER: Final = 40
-"""Number of sites that are asked at the same moment, if this delays none by more than a check; a larger number gains
-little."""
+"""Number of sites that are asked at the same moment, if this delays no site by more than the time between two checks. A
+larger number gains little."""
 NEARLY: Final = 0.9
-"""Number of checks after which the batch that comes with the next check is not too soon."""
+"""Work that is done once per check may be done again after this share of the time between two checks, because batches
+do not come exactly on time."""
 READY_S: Final = 1.0
-"""Longest time, s, from asking a site until its pages are fetched: if a check is shorter, no site waits."""
+"""Longest time from asking a site until its pages are fetched, s. If checks are more frequent, no site waits between
+computations."""
 
 
 class UrgencyPace:
-    """The present terms, and the intervals of the work under them."""
+    """The current terms, and the intervals at which sites are asked and computed under them."""
 
     def __init__(self, terms: UrgencyTerms, *, capacity: float) -> None:
-        """`capacity` is fetches per period."""
+        """`capacity` is in fetches per period."""
         self.terms = terms
         self._capacity = capacity
         self.sleep_s = 0.0
@@ -59,11 +62,14 @@ class UrgencyPace:
         """Sites are asked at multiples of this time, s."""
 
     def divide(self, pages: int, sites: int, *, coming: int = 0, budget: float | None = None) -> None:
-        """Divide the budget among the crawled pages of the sites, and
+        """Divide the budget among all pages, and compute the intervals anew.
 
-        among the pages still to be fetched for the first time, `coming`, up to a period's fetches. Otherwise a site's
-        steps would change again and again while a young collection fills. `budget` is the fetches per period of the
-        plan, which is less than the capacity if a goal takes less; None: there is no plan yet.
+        Parameters
+        ----------
+        pages : number of crawled pages
+        coming : number of pages still to be fetched for the first time; they count up to one period's fetches.
+            Otherwise the steps of sites would change again and again while a young collection fills
+        budget : fetches per period in the plan, fewer than the capacity if a goal takes less; None: no plan yet
         """
         self._capacity = budget or self._capacity
         period = self.terms.period
@@ -76,7 +82,7 @@ class UrgencyPace:
         self.round_s = min(self.check_s, TOGETHER / reckoned)
 
     def adopt(self, *, shortest: float, rests: Mapping[str, float]) -> None:
-        """Use the shortest interval and the rests by policy of an edited policy file from now on, in seconds."""
+        """Use the shortest interval and each policy's rest, s, of an edited policy file from now on."""
         self.terms = self.terms._replace(shortest=shortest, rests=rests)
 
     @property

@@ -1,10 +1,10 @@
 """The schedule of `fountain`: a page is due when its urgency reaches the price of a fetch.
 
-The worker asks each active site for such pages (`urgent_pages`). This module keeps the price, which starts as the
-plan's and follows the budget (`core.site_urgency`). In addition each bucket has an interval at which a fetch of an
-average page is worth the plan's price. If the budget allows several visits to every page per period, there is no
-choice to make; then only these intervals are used, shorter or longer as the price is lower or higher. Otherwise they
-are a safety net: a page that was not chosen for `PATIENCE` of these intervals is due.
+The worker asks each active site for such pages (`urgent_pages`). This module keeps the price, which starts at the
+plan's price and follows the budget (`core.site_urgency`). In addition each bucket has an interval at which a fetch of
+an average page is worth the plan's price. If the budget allows several visits to every page per period, there is no
+choice to make. Then only these intervals are used: shorter if the price is lower, longer if it is higher. Otherwise
+they are a safety net: a page that was not chosen for `PATIENCE` of these intervals is due.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _LEAST_PRICE_S: Final = 1e-3
 
 
 class UrgencySchedule:
-    """Follows a plan's budget."""
+    """Schedule of the strategy `fountain`; its price follows the plan's budget."""
 
     __slots__ = (
         "_bounds",
@@ -46,7 +46,7 @@ class UrgencySchedule:
     )
 
     def __init__(self, plan: Plan, *, bounds: Bounds, price: float | None = None, ranks: bool = False) -> None:
-        """`price` is the present one, which continues under a new plan; `ranks` says whether urgency decides."""
+        """`price` is the current price, which continues under a new plan; `ranks` says whether urgency decides."""
         self._plan = plan
         self._bounds = bounds
         self._intervals = np.array(plan.intervals)

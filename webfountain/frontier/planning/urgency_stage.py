@@ -1,7 +1,7 @@
 """Urgency in the store worker: pages of active sites become due when they are worth the price of a fetch.
 
-Place in the walk: a stage of the store worker; `urgent_pages` decides. What it learns about a site is saved with the
-site.
+Place in the walk: a stage of the store worker; `urgent_pages` decides which pages. What the stage learns about a site
+is saved with the site.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class UrgencyStage(Stage):
     ----------
     learned : saves what is learned about sites
     known : returns the last known counts of the store
-    weighed : returns records with their present importance
+    weighed : returns records with their current importance
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class UrgencyStage(Stage):
     def lost(self, sites: Sequence[str]) -> None:
         for site in sites:
             self._urgent.leave(site)
-            self._urgent.kept.take_windows()  # the next holder has the same data
+            self._urgent.kept.take_windows()  # another ant has the sites now, with the same data
 
     def settling(self, visits: Sequence[Visit], outcomes: Sequence[Outcome], batch: Batch) -> None:
         for ended in batch.ended:
@@ -85,7 +85,7 @@ class UrgencyStage(Stage):
         self._keep([(lease, urgency) for lease, urgency in left if urgency is not None], batch.at)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Make pages due that are worth the price; leases were released before, because leased pages are not moved."""
+        """Make pages due that are worth the price. Leased pages are not moved, so leases were released before this."""
         urgent, price = self._urgent, batch.price
         if price is None:
             return
@@ -121,7 +121,7 @@ class UrgencyStage(Stage):
             self._next_at = self._urgent.next_at(names, batch.price, batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """Add to the leases of a site the time at which to ask it again."""
+        """Add to a site's leases the time at which to ask the site again."""
         del at
         if dealt.site not in self._next_at:
             return dealt
@@ -135,12 +135,12 @@ class UrgencyStage(Stage):
                 self._urgent.admit(lease, learned, partial(self._crawled, lease.site), at=batch.at)
 
     def _crawled(self, site: str) -> Iterable[PageRecord]:
-        """Return the pages of a site that are fetched to find changes; duplicates have a time of their own."""
+        """Return the pages of a site that are fetched to find changes: no duplicates, which have their own due time."""
         found = self._store.pages.records(site=site, state="crawled")
         return self._weighed(record for _, record in found if record.duplicate_of is None)
 
     def _advance(self, site: str, keys: Sequence[bytes], due: float, result: BatchResult) -> int:
-        """Make pages due. Return how many of them are no longer known."""
+        """Make pages due. Return how many of the given pages are no longer known."""
         moved = self._store.queues.advance(site, keys, due=due, at=result.batch.at)
         result.counts["controller/made_due"] += moved
         # A page that was forgotten since the site became active needs no fetch.
@@ -150,7 +150,7 @@ class UrgencyStage(Stage):
         return len(lost)
 
     def _keep(self, urgencies: Sequence[tuple[SiteLease, bytes]], at: float) -> None:
-        """Save the data of sites' pages, and their changed windows, in one step."""
+        """Save the data of sites, and their changed windows, in one step."""
         if not urgencies:
             return
         for lease, urgency in urgencies:

@@ -1,8 +1,8 @@
-"""Terms of the urgency computation, the same for all sites of a collection, and the steps in which a site counts time.
+"""Terms of the urgency computation, and the steps in which a site counts time.
 
-A *step* is one 36th of the mean time between two visits to a page, at most a period and at least a fiftieth of one.
-Within a step nothing becomes more urgent. Each site's steps begin at a different phase; otherwise all sites would need
-a computation at the same moment. Times are UTC seconds.
+The terms are the same for all sites of a collection. A *step* is one 36th of the mean time between two visits to a
+page, but at most a period and at least a fiftieth of a period. Within a step nothing becomes more urgent. The steps of
+different sites begin at different moments; otherwise all sites would need a computation at once. Times are UTC seconds.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 __all__ = ["STEPS", "SiteSteps", "UrgencyTerms", "path_of"]
 
 STRANGE: Final = 1.5
-"""Factor by which the interval between visits may change before a site gets new steps."""
+"""A site gets new steps when the interval between visits has changed by more than this factor."""
 STEPS: Final = 36
-"""Number of steps between two visits to a page, if visits are that frequent."""
+"""Number of steps between two visits to a page, unless a limit of the step's length applies."""
 
 
 class UrgencyTerms(NamedTuple):
@@ -44,7 +44,7 @@ class UrgencyTerms(NamedTuple):
     weighed: bool
     """True if a page's importance counts, or its depth if it has none."""
     rests: Mapping[str, float] = {}
-    """By policy: how much longer than `shortest` its pages are not fetched again, s."""
+    """By policy: the shortest time between two fetches of its pages, minus `shortest`, s."""
 
     @property
     def step_s(self) -> float:
@@ -69,12 +69,12 @@ class UrgencyTerms(NamedTuple):
 
     @property
     def rests_mark(self) -> int:
-        """Return a checksum of `rests`, 0 for none. It is saved with a site's results to show under which rests they
-        hold."""
+        """Return a checksum of `rests`; 0 if there are none. It is saved with a site's results, to show for which
+        `rests` they are valid."""
         return crc32(repr(sorted(self.rests.items())).encode()) if self.rests else 0
 
     def rounded(self) -> UrgencyTerms:
-        """Return the terms with an interval that many sites share, so that they can be computed together."""
+        """Return the terms with a rounded interval, which many sites share, so that they can be computed together."""
         return self._replace(interval=STRANGE ** round(log(self.interval) / log(STRANGE)))
 
     def fit(self, interval: float) -> bool:
@@ -88,9 +88,9 @@ class UrgencyTerms(NamedTuple):
         return record.importance or float(importance_by_depth([path_of(record.url)])[0])
 
     def candidate_since(self, record: PageRecord) -> float:
-        """Return the time `shortest` before which a page may be due; inf while its fetches fail.
+        """Return the time after which `shortest` must pass before the page may be due; inf while its fetches fail.
 
-        It is the time of its last fetch, or later if its policy requires a longer time between fetches.
+        This is the time of the last fetch, or later if the page's policy requires a longer time between fetches.
         """
         if record.failures or record.last_crawled is None:
             return inf
@@ -107,7 +107,7 @@ class SiteSteps(NamedTuple):
 
     step_s: float
     phase: float
-    """Share of a step by which the site's steps begin sooner."""
+    """Share of a step by which the steps of this site begin earlier."""
 
     @classmethod
     def of(cls, site: str, terms: UrgencyTerms) -> SiteSteps:
@@ -115,7 +115,7 @@ class SiteSteps(NamedTuple):
         return cls(terms.step_s, (crc32(site.encode()) & 1023) / 1024)
 
     def step(self, at: float) -> int:
-        """Return the step of a time. The step counts as over: a change found now happened before now."""
+        """Return the step that contains a time. This step counts as over: a change found now happened before now."""
         return floor(at / self.step_s + self.phase) + 1
 
     def begin_of(self, step: int) -> float:
@@ -123,7 +123,7 @@ class SiteSteps(NamedTuple):
         return (step - 1 - self.phase) * self.step_s
 
     def next_at(self, at: float) -> float:
-        """Return when the step after that of `at` begins."""
+        """Return the start of the step that follows the one containing the time `at`."""
         return self.begin_of(self.step(at) + 1)
 
 

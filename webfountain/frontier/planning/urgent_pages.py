@@ -1,12 +1,13 @@
 """Urgent pages of the active sites of this process: each site makes its most urgent pages due.
 
-Place in the walk: settled visits -> the `UrgentSite` of their site. An active site is asked for the pages that are
-worth the price of a fetch (`core.fetch_price`, which the loop adjusts) -> lane ADVANCED of its recrawl queue. A site
-without such pages waits, or is parked, until it has one. No sort over all sites is needed. Only active sites take
-memory; what was learned about a site is saved with it (`kept_sites`). Times are UTC seconds; urgencies and prices are
-seconds of obsolete time. It is used in the worker thread; the loop receives what it needs with a batch's result.
+Place in the walk: settled visits -> the `UrgentSite` of their site -> lane ADVANCED of its recrawl queue. An active
+site is asked for the pages that are worth the price of a fetch; the loop adjusts the price (`core.fetch_price`). These
+pages enter the lane. A site without such pages waits, or is parked, until it has one. No sort over all sites is needed.
+Only active sites take memory; what was learned about a site is saved with it (`kept_sites`). Times are UTC seconds;
+urgencies and prices are seconds of obsolete time. This module is used in the worker thread; the loop receives what it
+needs with a batch's result.
 
-A site learns from its visits when it is next asked and none of its pages wait. While pages wait, it learns at
+If no page of a site waits, the site learns from its visits when it is next asked. While pages wait, it learns at
 intervals, and sooner after a change, because other pages may then be more urgent than the waiting ones.
 """
 
@@ -40,11 +41,11 @@ if TYPE_CHECKING:
 __all__ = ["UrgentPages", "urgent_pages_of"]
 
 RELEASE: Final = 64
-"""Largest number of pages of a site that are put before waiting ones in one batch."""
+"""In one batch, at most this number of a site's pages are put before its waiting pages."""
 OUTRANKS: Final = 2.0
-"""A page is put before a waiting one if it is this many times as urgent."""
+"""A page is put before a waiting page if it is this many times as urgent."""
 KEEP: Final = 0.002
-"""Share of a site's pages whose visits may not be saved yet; with up to 500 pages each visit is saved."""
+"""A site is saved when the unsaved visits exceed this share of its pages; with up to 500 pages, after each visit."""
 
 
 def urgent_pages_of(
@@ -52,7 +53,7 @@ def urgent_pages_of(
 ) -> UrgentPages | None:
     """Return the object that ranks a collection's pages; None without a budget or under another strategy.
 
-    The laboratory gives other `signals`, to measure each one.
+    The laboratory passes other `signals`, to measure what each signal gains.
     """
     cycle = collection.cycle
     if not recrawl or cycle.capacity_pages_per_period is None or cycle.strategy != "fountain":
@@ -90,13 +91,13 @@ class UrgentPages:
         rests: Mapping[str, float] | None = None,
         windows: FrontierStore | None = None,
     ) -> None:
-        """`capacity` is fetches per `period` (s).
+        """`capacity` is in fetches per `period` (s).
 
         Parameters
         ----------
-        periods : number of periods of a cycle, whose mean obsolete share is forecast
+        periods : number of periods of a cycle; the mean obsolete share of a cycle is forecast
         shortest : shortest time between two fetches of a page, s
-        rests : by policy, how much longer than that its pages are not fetched again, s
+        rests : by policy, the shortest time between two fetches of its pages, minus `shortest`, s
         weighed : whether urgency counts a page's importance, or its depth if it has none
         windows : stores windows of very large sites; None: a site is in memory as a whole
         """
@@ -118,8 +119,8 @@ class UrgentPages:
     # ------------------------------------------------------------ start and end of sites
 
     def wants(self, lease: SiteLease) -> bool:
-        """Return whether a site must be admitted: it was not admitted yet, or its steps no longer fit the interval of
-        visits."""
+        """Return whether a site must be admitted: it was not admitted yet, or its steps no longer fit the interval
+        between visits."""
         if not self.pace.ranks:
             return False
         site = self.sites.active.get(lease.site)
@@ -152,7 +153,7 @@ class UrgentPages:
         for name in names if self._has_windows else ():
             site, lease = self.sites.active[name], self.sites.leases[name]
             if is_turn(site, price, at, self.pace.pause_s):
-                self._reckoner.learn(site, at)  # others continue with what it learned
+                self._reckoner.learn(site, at)  # other windows continue with what this one learned
                 turned, learned = self.kept.turn(lease, site, partial(records, name), self.pace.terms, at=at)
                 self.sites.put(lease, turned)
                 self.supply.count_again()
@@ -162,10 +163,10 @@ class UrgentPages:
     # ------------------------------------------------------------ visits
 
     def observe(self, visits: Sequence[Visit], *, at: float) -> list[tuple[SiteLease, bytes]]:
-        """Receive fetched pages. Return the data to save with their sites when they are settled.
+        """Receive the results of visits. Return the data to save with the sites when the visits are settled.
 
-        Large sites are saved only at intervals, because saving takes time in proportion to their pages. A crash loses
-        few visits.
+        Large sites are saved only at intervals, because saving a site takes time in proportion to its pages. A crash
+        loses few visits.
         """
         active = self.sites.active
         visited = dict.fromkeys(visit.fetch.site for visit in visits if visit.fetch.site in active)
@@ -180,10 +181,11 @@ class UrgentPages:
         return [(leases[name], self.kept.keep(leases[name], active[name])) for name in changed]
 
     def receive_dates(self, site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Receive the pages of a site that a sitemap or feed dates, and whether each time is later than our copy's.
+        """Receive the pages of a site that have a date in a sitemap or feed, and whether each is later than our copy.
 
-        They compete by what the dates of the site proved to be worth. Return the keys of the later ones that cannot
-        compete, because the site or their window is not in memory: these must be made due.
+        These pages compete with others; how much a date counts depends on how reliable the site's dates proved to be.
+        A page cannot compete if its site or its window is not in memory. Return the keys of such pages with later
+        dates: these must be made due.
         """
         if site not in self.sites.active:
             return [key for key, is_later in later.items() if is_later]
@@ -201,9 +203,9 @@ class UrgentPages:
         self._reckoner.reckon([self.sites.active[name] for name in names], price, at)
 
     def prepare(self, names: Iterable[str], changed: Iterable[str], price: float, *, at: float) -> None:
-        """Compute at once all that this batch will need from sites, because many sites cost little more than one.
+        """Compute together all that this batch will need from sites, because many sites cost little more than one.
 
-        Pages of `names` may become due; pages of `changed` were found changed.
+        Pages of the sites `names` may become due; pages of the sites `changed` were found changed.
         """
         self.reckon(dict.fromkeys([*names, *self._should_learn(changed, at)]), price, at)
 
@@ -211,8 +213,9 @@ class UrgentPages:
         return [name for name in names if self.sites.active[name].should_learn(at, self.pace.pause_s)]
 
     def due(self, rooms: Mapping[str, int], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make pages of active sites due that are worth the price, most urgent first, for each site as many as it has
-        room for.
+        """Make those pages of active sites due that are worth the price, most urgent first.
+
+        `rooms` gives the largest number of pages for each site.
         """
         self.reckon(rooms, price, at)
         due: dict[str, list[bytes]] = {}
@@ -227,11 +230,11 @@ class UrgentPages:
         return due
 
     def outranking(self, names: Sequence[str], price: float, *, at: float) -> dict[str, list[bytes]]:
-        """Make pages of active sites due that should come before waiting ones, because a release shows.
+        """Make pages of active sites due that should come before waiting pages, because changes show a release.
 
-        In each site, the first is `OUTRANKS` times as urgent as the least urgent waiting page, the second compared
-        with the next, and so on. There are none while it is too soon to learn about the release
-        (`UrgentSite.should_learn`).
+        In each site, the most urgent page must be more than `OUTRANKS` times as urgent as the least urgent waiting
+        page. The second page is compared with the second least urgent waiting page, and so on. No page is chosen while
+        it is too soon to learn about the release (`UrgentSite.should_learn`).
         """
         self.reckon(self._should_learn(names, at), price, at)
         due: dict[str, list[bytes]] = {}

@@ -1,11 +1,11 @@
 """One active site whose pages are chosen by urgency: its visits, and the pages that it makes due next.
 
-A site begins from its records (`begin_site`) or continues from its saved data (`resume_site`). It receives visits, and
-is computed together with other sites (`reckoning`). It returns which of its pages are worth a price (`ranking`), and
-when to ask it again. It learns from visits at its next computation. Times are UTC seconds; urgencies and prices are
+A site begins from its records (`begin_site`) or continues from its saved data (`resume_site`). It receives the results
+of visits, and learns from them at its next computation, which includes other sites (`reckoning`). It returns which of
+its pages are worth a price (`ranking`), and when to ask it again. Times are UTC seconds; urgencies and prices are
 seconds of obsolete time.
 
-Of a very large site, it contains the pages of one window at a time (`site_windows`).
+If the site is very large, the object has only the pages of one window at a time (`site_windows`).
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class UrgentSite:
         kept: bytes = b"",
         encoded: bytes | None = None,
     ) -> None:
-        """`kept` is the data last saved with it, `encoded` its part for `urgencies`."""
+        """`kept` is the data last saved with the site, and `encoded` the part of it that encodes `urgencies`."""
         self.urgencies = urgencies
         self.pages = pages
         self.ranking = ranking
@@ -79,28 +79,27 @@ class UrgentSite:
         self.windows = Windows.whole()
         """The windows of a very large site; `pages` are those of the current window."""
         self.observed: dict[int, tuple[int, bool]] = dict(observed or {})
-        """Fetched pages to learn from: the step, and whether a change was found."""
+        """Fetched pages to learn from: the step of each fetch, and whether it found a change."""
         self.met: dict[bytes, PageRecord] = {}
         """First copies that have no number yet."""
         self.believed = believed
-        """Beliefs about it, as counted in the collection's forecast."""
+        """Beliefs about the site, as counted in the collection's forecast."""
         self.news = 0
-        """Number of visits and refusals since it was encoded."""
+        """Number of visits and refusals since the site was encoded."""
         self.kept = kept
         """The data last encoded."""
-        self._encoded = encoded  # `urgencies`, while nothing is learned
+        self._encoded = encoded  # encoded `urgencies`; None after something was learned
         self._learned_at = -inf
 
     def __len__(self) -> int:
         return len(self.ranking)
 
     def follow(self, terms: UrgencyTerms) -> bool:
-        """Adopt other terms. Return False if its steps do not fit the interval between visits: then it must begin
-        again.
+        """Adopt other terms. Return False if the site must begin again from its records.
 
-        It must also begin again if policies require other times between fetches, because only records know each page's
-        policy. If visits are so rare that a step is a period whatever the interval, only beliefs change, because
-        learning a site of many pages again would take years.
+        This is so if its steps do not fit the new interval between visits, or if policies require other times between
+        fetches, because only the records contain each page's policy. If visits are so rare that a step is a period
+        under both terms, only beliefs change: learning about a site of many pages again would take years.
         """
         if terms.rests != self.terms.rests:
             return False
@@ -121,7 +120,7 @@ class UrgentSite:
     # ------------------------------------------------------------ visits
 
     def receive(self, key: bytes, record: PageRecord | None, kind: str, at: float) -> None:
-        """Receive the result of a visit. A page without a record is no candidate."""
+        """Receive the result of a visit. If there is no record, the page is no candidate."""
         self.news += 1
         if record is None or record.state != "crawled" or kind == "failed":
             self.drop(key)
@@ -131,7 +130,7 @@ class UrgentSite:
         page, since = self.pages.number(key), self.terms.candidate_since(record)
         if page is None:
             self.met[key] = record
-        elif self.ranking.candidate_since[page] != since:  # otherwise its record was read after this visit
+        elif self.ranking.candidate_since[page] != since:  # if they are equal, the record was read after this visit
             self.ranking.end_wait(page, since)
             self.ranking.dates.visit(page, changed=kind == "changed")
             # A second fetch does not undo a change that was found.
@@ -139,9 +138,9 @@ class UrgentSite:
             self.observed[page] = self.ranking.steps.step(at), changed or kind == "changed"
 
     def receive_dates(self, later: Mapping[bytes, bool]) -> list[bytes]:
-        """Receive the pages that a sitemap or feed dates, and whether each time is later than that of our copy.
+        """Receive the pages that have a date in a sitemap or feed, and whether each date is later than our copy.
 
-        Return the keys of later ones of which it has no number: they belong to another window.
+        Return the keys of pages with a later date that have no number here: they belong to another window.
         """
         numbers = {key: self.pages.number(key) for key in later}
         known = [(page, later[key]) for key, page in numbers.items() if page is not None]
@@ -153,7 +152,7 @@ class UrgentSite:
         return [key for key, page in numbers.items() if page is None and later[key]]
 
     def drop(self, key: bytes) -> None:
-        """Count a page as no candidate until a fetch succeeds."""
+        """Record that a page is no candidate until a fetch of it succeeds."""
         self.news += 1
         if self.windows.put_off(key, None, "failed", 0.0):
             return
@@ -163,7 +162,7 @@ class UrgentSite:
             self.ranking.end_wait(page, inf)
 
     def give_up(self, at: float) -> None:
-        """Stop waiting for pages that waited for a whole interval, because they cannot be fetched."""
+        """Stop waiting for pages that have waited for a whole interval, because they cannot be fetched."""
         for page, since in list(self.ranking.waits.items()):
             if since >= at - self.terms.interval:
                 break
@@ -188,7 +187,7 @@ class UrgentSite:
     # ------------------------------------------------------------ learning
 
     def learned(self, at: float) -> None:
-        """Record that its urgencies now include all observations."""
+        """Record that the urgencies now include all observations."""
         self.observed.clear()
         self._learned_at, self._encoded = at, None
         self.ranking.outdate()
@@ -199,8 +198,8 @@ class UrgentSite:
         return before
 
     def should_learn(self, at: float, pause: float) -> bool:
-        """Return whether observations may change the order of waiting pages, which has not changed for `pause`
-        seconds."""
+        """Return whether new observations may change the order of waiting pages, and the last change of this order was
+        at least `pause` seconds ago."""
         waits = self.ranking.waits
         if not waits or at < max(self._learned_at, next(iter(waits.values()))) + pause:
             return False
@@ -239,7 +238,7 @@ class UrgentSite:
         return [self.pages.key(page) for page in self.ranking.make_due(pages, at)]
 
     def demand(self, price: float, at: float) -> int:
-        """Return how many pages wait or are worth the price; for all windows, those that wait."""
+        """Return how many pages wait or are worth the price. Waiting pages of all windows count."""
         fetched_by = at - self.terms.shortest if self.terms.shortest else inf
         return self.ranking.demand(price, fetched_by) + len(self.windows.waits)
 
@@ -260,14 +259,14 @@ class UrgentSite:
         return min(max(due, ranking.rests_until), early)
 
     def rest(self) -> None:
-        """Record that it is not active for a while: waiting pages are made due again afterwards."""
+        """Record that the site is not active for a while. Afterwards, its waiting pages are made due again."""
         self.windows.waits.clear()
         self.ranking.forget_waits()
 
     # ------------------------------------------------------------ windows
 
     def some(self, pages: Flags, *, believed: Belief | None) -> UrgentSite:
-        """Return a site with some of the pages, numbered again in their order."""
+        """Return a site with the chosen pages, numbered anew in the same order."""
         numbers = np.cumsum(pages) - 1
         return UrgentSite(
             self.urgencies.some(pages),
@@ -291,18 +290,19 @@ class UrgentSite:
         for away in windows.away.get(windows.hand, ()):
             self.receive(away.key, away.record, away.kind, away.at)
         self.number_new_pages()
-        self.ranking.outdate(forget_reaches=True)  # others may have learned about it
+        self.ranking.outdate(forget_reaches=True)  # other windows may have learned about the site
         self.news = 0
 
     def beliefs(self) -> list[Belief]:
-        """Return the beliefs for the collection's forecast, for each window."""
+        """Return the beliefs about each window for the collection's forecast."""
         return self.windows.beliefs(self.believed)
 
     # ------------------------------------------------------------ keeping
 
     def encode(self) -> bytes:
-        """Return the data from which `resume_site` continues: about 44 bytes per page. Waiting pages are made due again
-        afterwards.
+        """Return the data from which `resume_site` continues: about 44 bytes per page.
+
+        Waiting pages are not marked in it, because they are made due again.
         """
         self.news = 0
         if self._encoded is None:
@@ -326,8 +326,8 @@ class UrgentSite:
 def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite | None, Belief | None]:
     """Return the site that `UrgentSite.encode` wrote, and the beliefs about it.
 
-    Return none if its steps fit another interval, its policies required other times between fetches, or it cannot
-    be read.
+    The site is None if its steps fit another interval, if its policies required other times between fetches, or if the
+    data cannot be read. In the last case the beliefs may be None too.
     """
     believed = None
     try:
@@ -359,9 +359,9 @@ def resume_site(name: str, data: bytes, terms: UrgencyTerms) -> tuple[UrgentSite
 
 
 def section_rates(name: str, data: bytes, terms: UrgencyTerms) -> list[SectionRate]:
-    """Return what saved data of a site, or of a window of it, say about its sections, in changes per second.
+    """Return the change rates of a site's sections, per second, from the saved data of the site or of a window of it.
 
-    The result is empty for data that cannot be read. The interval of the terms does not matter.
+    The result is empty if the data cannot be read. The interval in `terms` does not matter.
     """
     try:
         stored = _STORED.decode(data)

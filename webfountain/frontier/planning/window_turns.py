@@ -1,7 +1,7 @@
 """Turns of a very large site's windows: the current one is saved, and another is loaded in its place.
 
-`Windows` determines whose turn it is. The next window continues with what one window learned about the site's
-sections.
+`Windows` determines which window is next. The next window continues with what the current window learned about the
+site's sections.
 """
 
 from __future__ import annotations
@@ -39,13 +39,12 @@ class Turn(NamedTuple):
     """The result of a turn."""
 
     site: UrgentSite | None
-    """The site to use from then on; None if its windows cannot be read, so it begins again."""
+    """The site to use from then on; None if its windows cannot be read, so that it must begin again."""
     kept: KeptSite
 
 
 def is_turn(site: UrgentSite, price: float, at: float, pause: float) -> bool:
-    """Return whether another window should be loaded: it is time, this one has no urgent pages, or it grew too
-    large."""
+    """Return whether another window should be loaded: it is time, or this one has no urgent pages or grew too large."""
     windows = site.windows
     if windows.is_whole or len(site) > site_windows.WINDOW:
         return len(site) > site_windows.WINDOW
@@ -71,7 +70,9 @@ def turn(name: str, site: UrgentSite, terms: UrgencyTerms, read: ReadWindow, at:
 
 
 def halves(site: UrgentSite, number: int) -> list[tuple[int, UrgentSite]]:
-    """Return the two halves of a window, by number. The first half gets its beliefs until both are computed."""
+    """Return the two halves of a window, by number. Until both are computed, the first half has the whole window's
+    beliefs.
+    """
     upper = site.pages.in_upper_half(number)
     return [
         (2 * number, site.some(~upper, believed=site.believed)),
@@ -93,7 +94,7 @@ def resume(name: str, windows: Windows, terms: UrgencyTerms, read: ReadWindow) -
 
 
 def keep(site: UrgentSite) -> KeptSite:
-    """Return the data of a site to save: all of it, or its windows and the current one."""
+    """Return the data of a site to save: the whole site, or the list of its windows with the current window."""
     data = site.encode()
     if site.windows.is_whole:
         return KeptSite(data, [])
