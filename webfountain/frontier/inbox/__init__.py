@@ -8,5 +8,5 @@ forgotten page must not be written again (`worker.copies`). A paused crawl stays
 URLs that are not fetched.
 
 Ants of one store send each other letters, which are notes, too. `seeds` puts the seeds of a policy file into the store
-at the start and after an edit. They and the links that a caller gives are judged first.
+at the start and after an edit. Seeds, and links that a caller gives, are judged before they are stored.
 """

@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 BLOCKS: Final = "blocks"
-"""Name of the published value."""
+"""Name of the published value that contains the blocks."""
 MAX_BLOCKS: Final = 1000
 """Largest number of blocks; a further one has no effect."""
 _LOCK: Final = "role/blocks"
@@ -51,7 +51,7 @@ class UrlBlock(msgspec.Struct, frozen=True, array_like=True):
 
 
 def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
-    """Return the blocks of a store, also those that have ended, in order of prefix."""
+    """Return the blocks of a store, including those that have ended, in order of prefix."""
     value = board.value(BLOCKS)
     try:
         return () if value is None else _decoder.decode(value)
@@ -60,8 +60,7 @@ def blocks_of(board: Board) -> tuple[UrlBlock, ...]:
 
 
 def change_blocks(store: FrontierStore, block: UrlBlock, *, blocked: bool, at: float) -> bool:
-    """Add a block for a canonical prefix, which replaces an earlier one, or remove it. Blocks that ended are removed
-    from the list.
+    """Add the block of a canonical prefix in place of an earlier one, or remove it. Also remove blocks that have ended.
 
     Return False if another process is changing the list: then nothing was done, and the caller tries again.
     """
@@ -84,7 +83,7 @@ def ends(block: UrlBlock) -> float:
 
 
 class BlockedUrls:
-    """The present blocks, by site. If there are none, a check costs one comparison."""
+    """The current blocks, by site. If there are none, a check costs one comparison."""
 
     __slots__ = ("_blocks", "by_site")
 
@@ -104,7 +103,9 @@ class BlockedUrls:
         return True
 
     def until(self, url: str, at: float, *, site: str | None = None) -> float | None:
-        """Return until when a canonical URL is blocked (inf: until it is unblocked), or None if it is not."""
+        """Return the time until which a canonical URL is blocked (inf: until it is unblocked); None if it is not
+        blocked.
+        """
         if not self.by_site:
             return None
         found = self.by_site.get(site_of(url) if site is None else site, ())

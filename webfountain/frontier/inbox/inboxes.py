@@ -1,10 +1,10 @@
 """The inbox: notes from other processes to a running crawl.
 
-It is a folder with one file per note or, if the store is on a server, a list on the server. Place in the walk: before
-it. `webfountain now` and `webfountain forget` write notes. The crawl's worker reads them twice a second (idle workers
-on one store take turns), acts on them, and deletes each note when its effect is in the store. A note is written under
-a temporary name and renamed, so a reader never sees half a note. Without a running crawl the note waits for the next
-one.
+The inbox is a folder with one file per note or, if the store is on a server, a list on the server. Place in the walk:
+notes arrive before it begins. `webfountain now` and `webfountain forget` write notes. The crawl's worker reads them
+twice a second (idle workers on one store take turns), acts on them, and deletes each note when its effect is in the
+store. A note is written under a temporary name and then renamed, so a reader never sees half a note. If no crawl is
+running, the note waits for the next one.
 
 Any process with access to the folder can leave any file there, so no file in it can end a crawl. A file that is not a
 note, or that contains an invalid URL, is renamed to ``.refused`` with one line in the log; only the newest of these
@@ -54,7 +54,7 @@ NOTES_AT_ONCE: Final = 16
 NOTE_S: Final = 60.0
 """Seconds after which another process may take a note that was taken but not carried out."""
 _ABANDONED_S: Final = 3600.0
-"""Age of a draft, seconds, above which its writer must have been killed before the rename."""
+"""Age of a draft, seconds, above which it is removed: its writer must have been killed before the rename."""
 _BUSY: Final = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR})
 logger = logging.getLogger(__name__)
 PAUSE_POLLS: Final = 4
@@ -208,10 +208,10 @@ class Colleagues(Protocol):
     """The other ants, as the inbox uses them."""
 
     def announce(self, barred: Sequence[ForgetNote]) -> None:
-        """Tell them which pages were forgotten."""
+        """Send them the pages that were forgotten."""
 
     def drain(self, ants: Sequence[str]) -> None:
-        """Tell some of them to give up their sites and end."""
+        """Make some of them give up their sites and end."""
 
 
 class InboxStage(Stage):

@@ -1,8 +1,8 @@
 """Notes that other processes leave for a running crawl: their formats and their effects.
 
-`Note` is left from outside (`inboxes`). A `Letter` is a note from one ant to another: a site that follows its address,
-pages to erase, the end of a loan, a request to end. The active list writes letters into a batch, and the worker sends
-and receives them (`cluster.ant_stage`).
+A `Note` comes from outside the crawl (`inboxes`). A `Letter` is a note from one ant to another: a site that follows its
+address, pages to erase, the end of a loan, a request to end. The active list writes letters into a batch, and the
+worker sends and receives them (`cluster.ant_stage`).
 """
 
 from __future__ import annotations
@@ -66,14 +66,14 @@ class NowNote(msgspec.Struct, frozen=True, tag="now", tag_field="note"):
 
 
 class ForgetNote(msgspec.Struct, frozen=True, tag="forget", tag_field="note"):
-    """A note that removes one page permanently, given its canonical URL, or without `url` the whole site."""
+    """A note that removes the page with this canonical URL for good or, without `url`, the whole site."""
 
     site: str
     url: str | None = None
 
 
 class Pause(msgspec.Struct, frozen=True, tag="pause", tag_field="note"):
-    """A note that stops all requests until a `Resume` comes, also after a restart."""
+    """A note that stops all requests until a `Resume` note comes. A restart does not end the pause."""
 
 
 class Resume(msgspec.Struct, frozen=True, tag="resume", tag_field="note"):
@@ -120,7 +120,7 @@ class DeliveryResult(NamedTuple):
     barred: tuple[ForgetNote, ...] = ()
     """The pages and sites that were forgotten; other ants may have copies of them."""
     drained: tuple[str, ...] = ()
-    """The ants that were told to end."""
+    """The ants that received a request to end."""
 
 
 class CopyEraser(Protocol):
@@ -145,8 +145,8 @@ class Notes:
     def deliver(self, store: FrontierStore, repository: CopyEraser | None, *, at: float) -> DeliveryResult:
         """Carry out the waiting notes, in order, and delete them when their effect is in the store.
 
-        After a kill, notes may be repeated, which changes nothing: an immediate URL is queued once, a forgotten page
-        is gone. The copies of all forgotten pages are erased in one pass over the repository.
+        After a kill, notes may be carried out again. This changes nothing: an immediate URL is queued once, and a
+        forgotten page is already gone. The copies of all forgotten pages are erased in one pass over the repository.
         """
         received = self.waiting(at)
         if not received:
@@ -258,21 +258,21 @@ def _is_barred(url: str, barred: Sequence[ForgetNote]) -> bool:
 
 
 class TakeSiteNote(msgspec.Struct, frozen=True, tag="take", tag_field="note"):
-    """A letter to the ant that holds an address: take over this site, which is at the address."""
+    """A letter that makes the ant that holds an address take over a site at that address."""
 
     site: str
 
 
 class SlotReturn(msgspec.Struct, frozen=True, tag="returned", tag_field="note"):
-    """A letter from a borrower to the holder of a site (`cluster.loans`): the slots are given back, or will be because
-    the site refused a request.
+    """A letter from a borrower to the holder of a site (`cluster.loans`). It gives the slots back, or announces that it
+    will do so because the site refused a request.
     """
 
     site: str
     borrower: str
     token: int
     next_at: float
-    """Earliest time of the next request in these slots; if not `over`, at the whole site."""
+    """Earliest time of the next request in these slots. If not `over`, it applies to the whole site."""
     failures: int = 0
     """Number of refusals in a row."""
     over: bool = True

@@ -1,9 +1,9 @@
 """Bring URLs from outside into the store: seeds, and links that a caller gives.
 
-Place in the walk: its beginning. Seeds are loaded at the first start and at every start that finds new seeds in the
-file. A seeds file is read line by line in batches, so even 100,000 sites take no memory. A seed that the policy itself
-refuses is reported in the result. The judge refuses URLs or gives them a policy, the eliminator drops those that are
-known, and the others are discovered.
+Place in the walk: seeds are where it begins. They are loaded at the first start and at every start that finds new seeds
+in the file. A seeds file is read line by line in batches, so even 100,000 sites take no memory. If the policy itself
+refuses a seed, the result reports this. The judge refuses URLs or gives them a policy, the eliminator drops known URLs,
+and the others are discovered.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ SEED_BATCH: Final = 1000
 _LOADING_S: Final = 30.0
 """Seconds without a new batch after which an ant that is loading seeds counts as dead."""
 _LOADED_S: Final = 60.0
-"""Seconds after loading during which other ants that start do not load the seeds again."""
+"""For this many seconds after loading, other ants that start do not load the seeds again."""
 
 
 class LinkSink(Protocol):
@@ -66,13 +66,13 @@ class SeedReport(msgspec.Struct, frozen=True):
 
 
 def load_seeds(collection: Collection, judge: Judge, discover: LinkSink, *, at: float) -> SeedReport:
-    """Add every seed to the store that the collection's own rules do not refuse.
+    """Add to the store every seed that the collection's own rules do not refuse.
 
     Raises
     ------
     PolicyError
-        at a line of the seeds file that is not a URL (it changed since the policy file was read); the seeds before it
-        are in the store then, and a second call repeats nothing.
+        if a line of the seeds file is not a URL, because the file changed after the policy file was read. The seeds
+        before that line are then in the store, and a second call does not add them again.
     """
     new = known = 0
     refused: dict[Reason, tuple[int, str]] = {}
@@ -152,7 +152,7 @@ class Entrance:
         self.due = due
 
     def discover(self, urls: Sequence[str], page: PageRecord, *, at: float) -> None:
-        """Make URLs known as links of a page. Texts that are no URL are ignored, as are URLs that the judge refuses."""
+        """Make URLs known as links of a page. Invalid URLs, and URLs that the judge refuses, are ignored."""
         found = []
         for text in urls:
             with suppress(UrlError):

@@ -1,11 +1,11 @@
-"""Examine fetched bodies: what they mean for the page and for the URLs that it names.
+"""Examine fetched bodies: what they mean for their pages and for the URLs that they name.
 
 Life of a visit
 ---------------
 A body waits for its reader thread (`reader_turns`). The examiner (`examiner`, behind the guards of `guarded_examiner`)
 compares it with the stored copy. From the answer and the page's record it makes an outcome, a new record,
 a title, a text and judged links (`link_judge`). Facts about the page can switch it to another policy
-(`policy_switch`). A page that is not examined ends by `unexamined_ends`. A sitemap becomes links, changed pages and
+(`policy_switch`). `unexamined_ends` ends a page that is not examined. A sitemap becomes links, changed pages and
 further sitemaps (`sitemap_reader`).
 
 Parts of the store worker do the rest: they read sitemaps (`sitemap_reader`), delay pages that killed a process, store

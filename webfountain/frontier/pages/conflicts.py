@@ -1,10 +1,10 @@
-"""Conflicts between policies: which policy a page gets that is found under several.
+"""Conflicts between policies: which policy applies if links under several policies lead to a page.
 
-The link with the most trust decides, or the link with the least, by `conflict.rule`. Place in the walk: called by the
-duplicate URL eliminator (`duplicates`) for links to known pages. Trust also decides between links under the same
-policy (Policies 2006: "special care … if the same page is discovered from pages with different policies"). Seeds keep
-their own policy. A fetched page keeps a policy that a ``[[switch]]`` may have given it, because the page's content
-counts more than links to it. Under `conflict.rule = "first"` this object does not exist.
+`conflict.rule` says whether the link with the most trust decides, or the link with the least. Place in the walk: the
+duplicate URL eliminator (`duplicates`) calls this module for links to known pages. Trust also decides between links
+under the same policy (Policies 2006: "special care … if the same page is discovered from pages with different
+policies"). Seeds keep their own policy. A fetched page keeps its policy if a ``[[switch]]`` may have chosen it, because
+the page's content counts more than links to it. Under `conflict.rule = "first"` this object does not exist.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class PolicyConflicts:
         """Number of pages that were moved to the policy of another link."""
 
     def better(self, links: Iterable[tuple[int, Link]]) -> dict[int, Link]:
-        """Return the links with better trust than all earlier links to their page, by fingerprint, and remember their
+        """Return, by fingerprint, the links that have better trust than all earlier links to their page. Remember their
         trust.
         """
         found: dict[int, Link] = {}
@@ -86,8 +86,9 @@ class PolicyConflicts:
             self._waiting.pop(next(iter(self._waiting)))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends, under the policy of a better link if one was found during the
-        lease."""
+        """Return the record with which a lease ends. If a better link was found during the lease, its policy
+        applies.
+        """
         link, at = self._waiting.pop((lease.site, lease.key), (None, 0.0))
         if link is None or (new := self._revised({link.url: link}, at, record)) is None:
             return record

@@ -41,7 +41,7 @@ class Derivation:
         self.put, self.is_settled = 0, True
 
     def derive(self, site: str, records: Sequence[PageRecord], *, at: float) -> tuple[list[PageRecord], list[bytes]]:
-        """Apply the policy file to pages of a site. Return the present records of all, and the keys of the changed
+        """Apply the policy file to pages of a site. Return the current records of all, and the keys of the changed
         pages.
 
         It costs one read of the store for each page that led to others, and one step of the store.
@@ -51,7 +51,7 @@ class Derivation:
             return list(records), []
         keys = {fingerprint(url): url for url in found}
         lineage = self._lineage
-        # The records are computed again in the store, because a page may have been fetched since it was read.
+        # The store computes the records again, because a page may have been fetched since it was read.
         done = self._store.queues.reassign(site, list(keys), lambda record: lineage.revised(record, at=at))
         self.put += done.put
         self.is_settled = self.is_settled and not done.leased

@@ -215,7 +215,7 @@ class Examiner:
         return Visit(fetched, kind, kept, observed_time=_since(record, fetched.at))
 
     def _with_links(self, visit: Visit, document: Document) -> Visit:
-        """Return the visit of an unchanged page with its links. Those of a duplicate are not followed."""
+        """Return the visit of an unchanged page with its links. The links of a duplicate are not followed."""
         if document.error is not None:
             return visit
         reading = self._links.reading(visit.fetched, document, visit.record)
@@ -269,7 +269,7 @@ class Examiner:
     def _is_loop(record: PageRecord, target: str) -> bool:
         """Return whether a redirect leads to its own page, or back to the page whose redirect led here.
 
-        If the page had a copy it is no loop, because the site has reversed the redirect since.
+        A page that had a copy is no loop, because its site has reversed the redirect since then.
         """
         back = urls.fingerprint(target)
         if urls.site_of(target) != urls.site_of(record.url):
@@ -284,8 +284,9 @@ class Examiner:
         reading: PageContent = NOTHING,
         target: str | None = None,
     ) -> Visit:
-        """Return the visit of a page that is gone, failed or redirected. The old copy stays, and the time to the next
-        try grows with each failure; that of a gone page follows from what its site showed (`sites.site_changes`)."""
+        """Return the visit of a page that is gone, failed or redirected. The old copy stays. With each failure the time
+        to the next try grows. For a gone page, that time follows from what its site showed (`sites.site_changes`).
+        """
         record = switched(self._judge, leased(fetched.fetch), PageFacts(fetched.status), at=fetched.at)
         failures = record.failures + 1
         state: State = "redirected" if kind == "redirected" else "gone" if kind == "gone" else "failed"

@@ -13,9 +13,9 @@ tombstone, and its URL stays known in the lane of its importance. An ant can evi
 sites with the least important pages are made due.
 
 The bounds of neighbouring classes differ by the factor √2. Within a class nothing is replaced, so that pages of about
-equal importance do not displace each other in turn. The importance of a waiting page is its rank as if it were held
-(`worth_of_holding`, and the lanes of such a collection), without the expected gain of a fetch; otherwise the page
-would be evicted as soon as it is held. This stage comes between the active list's refills and the store.
+equal importance do not displace each other in turn. A waiting page counts with the rank that it would have if it were
+held (`worth_of_holding`, and the lanes of such a collection). The expected gain of a fetch does not count; otherwise
+the page would be evicted as soon as it is held. This stage comes between the active list's refills and the store.
 """
 
 from __future__ import annotations
@@ -50,17 +50,17 @@ SWEEPS_PER_PERIOD: Final = 100
 CANDIDATES: Final = 10_000
 """Largest number of least important held pages that a sweep remembers."""
 _NEAR: Final = 0.9
-"""Share of the collection's size from which on sweeps are made."""
+"""Sweeps begin when the collection has reached this share of its size."""
 _SUMMONED: Final = 64
-"""Number of pages that are made due at once, so that their sites become active and the pages can be evicted."""
+"""Number of pages that are made due at a time, so that their sites become active and the pages can be evicted."""
 _SOON: Final = 0.05
-"""Share of the time between sweeps after which a site is checked again if its new pages wait for evictions."""
+"""If a site's new pages wait for evictions, the site is checked again after this share of the time between sweeps."""
 _DUPLICATE: Final = -inf
 """Importance of a page that repeats another one, below all others."""
 
 
 class _Candidate(NamedTuple):
-    """A held page that may be evicted; the least important first."""
+    """A held page that may be evicted. Candidates are ordered by importance, the least important first."""
 
     importance: float
     site: str
@@ -71,8 +71,8 @@ class Replacement(Stage):
     """Stage that limits the collection to `most` pages. `weigh` returns the importances of records in their order;
     None: the records' own importances.
 
-    `period_s`: length of a time period. A process has one; if several processes share a store, each counts its own
-    leases.
+    `period_s` is the length of a time period. A process has one such stage; if several processes share a store, each
+    counts only its own leases.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class Replacement(Stage):
         self._pause_s = period_s / SWEEPS_PER_PERIOD
         self._sweep: Iterator[tuple[str, PageRecord]] | None = None
         self._next_sweep = -inf
-        self._known: Counter[int] = Counter()  # pages by class, in the present sweep
+        self._known: Counter[int] = Counter()  # pages by class, in the current sweep
         self._heap: list[tuple[float, str, bytes]] = []  # candidates of the sweep, the most important on top
         self._bar: int | None = None  # class that contains the last of the best `most` known pages
         self._candidates: list[_Candidate] = []  # the least important last
@@ -99,7 +99,7 @@ class Replacement(Stage):
         self._held: dict[str, SiteLease] = {}
         self._out: dict[str, set[int]] = {}
         self.counts: Counter[str] = Counter()
-        """Numbers of events since the caller last read them."""
+        """Counts of events since the caller last read them."""
 
     # ------------------------------------------------------- events
 
@@ -178,7 +178,7 @@ class Replacement(Stage):
     # --------------------------------------------------------------- leasing
 
     def lease(self, refills: Sequence[Refill], at: float) -> list[LeaseBatch | None]:
-        """Lease as the store does, but only as many new pages as there is room for, or as room can be made for."""
+        """Lease as the store does, but take new pages only if there is room for them or room can be made."""
         self.has(refill.lease for refill in refills)
         room = self._most - self._store.census.statistics().pages["crawled"] - sum(map(len, self._out.values()))
         if room < self._demand:

@@ -104,7 +104,7 @@ class GuardedExaminer:
         size, site = len(fetched.body), fetched.fetch.site
         with self._progress.examining(fetched), self._sites.flights.reading(site):
             if fetched.fetch.url in self._suspects:
-                # A crash of the process would lose all pages that are not written yet, each time.
+                # If this page crashes the process, all pages that are not written yet are lost. It may crash it again.
                 await self._progress.all_written(within_s=2.0)
             async with self._turns.turn(site, FencedReader.lane_of(size)):
                 return await self._reader.run(partial(self.examine, fetched), size=size)

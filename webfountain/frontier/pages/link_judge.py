@@ -30,7 +30,7 @@ __all__ = ["LinkJudge"]
 
 
 class LinkJudge:
-    """Judges the links of pages. `logs`: refused links are returned too, for the link log."""
+    """Judges the links of pages. If `logs` is True, refused links are returned too, for the link log."""
 
     def __init__(self, judge: Judge, topics: Topics, *, logs: bool) -> None:
         self._judge = judge
@@ -52,8 +52,9 @@ class LinkJudge:
     def judged(
         self, found: Sequence[str], fetch: Fetch, kind: Literal["link", "redirect"], record: PageRecord
     ) -> tuple[tuple[Link, ...], dict[str, int], tuple[Link, ...]]:
-        """Return the links that the policy of the page admits, how many it refused by reason, and those for the link
-        log."""
+        """Return the links that the page's policy admits, the number of refused links by reason, and the refused links
+        for the link log.
+        """
         depth, hops = record.depth + (kind == "link"), record.hops + 1 if kind == "redirect" else 0
         refused: dict[str, int] = {}
         links, unfollowed = [], []
@@ -85,7 +86,7 @@ class LinkJudge:
     def _promising(self, links: Sequence[Link], anchors: Mapping[str, str], record: PageRecord) -> tuple[Link, ...]:
         """Return the links with their link texts. Under a policy with a topic they also get a score from their words.
 
-        They are one link farther from a page on topic than the page itself.
+        Each link is one hop farther from a page on topic than this page is.
         """
         far = links_from_hot(record.scores) + 1
         found = []

@@ -4,8 +4,8 @@ Place in the walk: at the comparison of a new body with the old copy (`page_comp
 `change.learn`. The places of a page are stored with its record, so a kill loses nothing. The places of a site are in
 memory, for the `MAX_SITES` sites that were visited last. They are learned again from the records of the site's pages.
 
-Two visits a few seconds apart are the best evidence. The learner orders such an extra visit by the due time of the
-record, if a place is undecided on the whole site. At most `EXTRA_SHARE` of the visits are extra ones.
+Two visits a few seconds apart are the best evidence. If a place is undecided on the whole site, the learner orders such
+an extra visit: it sets the due time in the record. At most `EXTRA_SHARE` of the visits are extra ones.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ALL: Final = ""
 """Name under which the visits of all sites are counted."""
 MAX_PLACES_OF_SITE: Final = 256
 REST_OF_SITE: Final = 10
-"""Number of visits in a row without a difference at a place after which the site forgets the place."""
+"""The site forgets a place after this many visits in a row without a difference there."""
 
 
 class NoiseReport(NamedTuple):
@@ -114,11 +114,11 @@ class NoiseLearner:
     def _extra_visit(
         self, site: str, at: float, places: Sequence[NoisyPlace], known: Mapping[int, NoisyPlace]
     ) -> float | None:
-        """Return the time of an extra visit if a place that differed and is in the new copy is undecided on the whole
-        site, else None.
+        """Return the time of an extra visit, or None. An extra visit is made if a place that differed and is in the
+        new copy is undecided on the whole site.
         """
         is_wanted = any(not each.rested and not known.get(each.place, each).is_decided for each in places)
-        # The first extra visit of a site needs no share of the site's own visits.
+        # The limit on a site's extra visits applies only from its second extra visit on.
         is_over = self._extra[site] and self._extra[site] + 1 > EXTRA_SHARE * self._visits[site]
         if not is_wanted or is_over or self._extra[_ALL] + 1 > EXTRA_SHARE * self._visits[_ALL]:
             return None

@@ -1,9 +1,10 @@
 """Compare a new body of a page with its old copy, by the rules of its policy.
 
-Place in the walk: in the examiner, after the body is read. Without rules the whole visible text is compared. With
-rules (`policy.counting`) the lines that count are: of both copies, as the rules are now. So a page does not count as
-changed because its rules were edited. What counts is stored as a digest with the rules' stamp; if the stamp is another
-and the old copy cannot be read, the digest is made anew without a change.
+Place in the walk: in the examiner, after the body is read. Without rules the whole visible text is compared. With rules
+(`policy.counting`) only the lines that count are compared. The current rules select these lines in both copies, so a
+page does not count as changed because its rules were edited. The record keeps a digest of what counts, with the rules'
+stamp. If the stamp has changed and the old copy cannot be read, a new digest is stored and the page does not count as
+changed.
 """
 
 from __future__ import annotations
@@ -54,8 +55,8 @@ class ComparisonResult(NamedTuple):
 class PageComparison:
     """Compares the copies of one collection's pages.
 
-    `old_document` reads a page's newest stored copy by the given rules; None if there is none. `diffs`: changes get a
-    diff of their lines.
+    `old_document` reads a page's newest stored copy by the given rules; None if there is none. If `diffs` is True, each
+    change gets a diff of its lines.
     """
 
     def __init__(
@@ -87,7 +88,7 @@ class PageComparison:
             found = self._by_text(record, digest, document, rules, old)
             return ComparisonResult(found, self._diff(old, document), b"")
         counted = rules.stamp + _digest(counted_text(document, rules))
-        # Noise is learned from the copy, also where nothing that counts differs.
+        # Noise is learned by comparison with the copy, even if nothing that counts differs.
         if record.counted == counted and (not rules.learns or old() is None):
             noise = record.noise if rules.learns else b""
             return ComparisonResult(Comparison("minor", 1.0), "" if self._diffs else None, counted, noise)
@@ -102,7 +103,7 @@ class PageComparison:
     def _learned(
         self, record: PageRecord, fetched: FetchResult, copy: Document, document: Document, rules: CountingRules
     ) -> ComparisonResult:
-        """Return the result without the places that are noise, and what was learned of them."""
+        """Return the result without the places that are noise, and what was learned about them."""
         old, new = copy.units or (), document.units or ()
         differences = differences_of(old, new)
         places, noise, due = self._learner.compare(record, fetched.fetch.site, fetched.at, differences)
@@ -114,8 +115,8 @@ class PageComparison:
         return ComparisonResult(found, diff, b"", encode(places), due)
 
     def unchanged(self, record: PageRecord, fetched: FetchResult, rules: CountingRules) -> dict[str, bytes]:
-        """Return new fields for the record of a page whose body did not change: `noise`, and what other rules made of
-        its copy.
+        """Return new fields for the record of a page whose body did not change: `noise` and, if the rules were edited,
+        what the new rules make of its copy.
         """
         self._learner.count_visit(fetched.fetch.site)
         noise = self._learner.rest(record, fetched.fetch.site, fetched.at) if rules.learns else record.noise
@@ -179,7 +180,7 @@ def comparison_of(collection: Collection, repository: Repository | None, reader:
 
 
 def is_outdated(record: PageRecord, rules: CountingRules) -> bool:
-    """Return whether a page was last compared by other rules than those of now."""
+    """Return whether the rules have changed since a page was last compared."""
     return record.counted[:4] != rules.stamp
 
 
@@ -189,7 +190,7 @@ def counted_text(document: Document, rules: CountingRules) -> str:
 
 
 def _by_lines(before: str, now: str, min_change: float) -> Comparison:
-    """Return the verdict on what counts of two copies."""
+    """Return the verdict on two copies by what counts in them."""
     if before == now:
         return Comparison("minor", 1.0)
     resemblance = exact_resemblance(before, now)

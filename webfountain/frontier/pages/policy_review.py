@@ -9,18 +9,18 @@ without a request, with a tombstone in the change log.
 An edit of what spreads along links (seeds, trust, dampening, rules and similar) reaches known pages in the same pass.
 Each page gets the policy and trust that its seed, or the page that led to it, gives it now (`derivation`).
 
-The review also handles a page that a ``[[switch]]`` with ``also = "discovered"`` moved to another policy. In rounds
-through the sites, the pages discovered through it get the policy that it passes on, then those discovered through
-these, until no page is left. Pages that are leased meanwhile are checked later (`overruled`). If a rule needs it
-(``when.discovered``), the review also counts what became of the pages discovered through each page: so a page that
-leads to distrusted pages is switched long after its fetch.
+The review also handles a page that a ``[[switch]]`` with ``also = "discovered"`` moved to another policy. The review
+goes through the sites in rounds: first the pages discovered through that page get the policy that it passes on, then
+the pages discovered through those, until no page is left. Pages that are leased meanwhile are checked later
+(`overruled`). If a rule needs it (``when.discovered``), the review also counts what became of the pages discovered
+through each page. So a page that leads to distrusted pages can still be switched long after its fetch.
 
 If policies differ in how often pages are fetched, the same pass also sets explicit due times when the schedule became
 slower (`review_stage`).
 
-The progress is stored by site, with the edit that it belongs to. So a killed crawl continues where it was, an edit
-made while no crawl ran is reviewed at the next start, and a second edit starts again. Reviewing a page a second time
-changes nothing.
+The progress is stored by site, with the edit that it belongs to. So a killed crawl continues where it was, an edit made
+while no crawl ran is reviewed at the next start, and after a second edit the review starts again. Reviewing a page a
+second time changes nothing.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ __all__ = ["PAGES", "REVIEW", "Review", "review_of"]
 REVIEW: Final = "review"
 """Name of the published value with the progress of the review."""
 PAGES: Final = 1000
-"""Number of pages that are read with one batch, in about 20 ms, as long as the rest of a batch takes."""
+"""Number of pages that are read with one batch. This takes about 20 ms, as long as the rest of a batch."""
 _SITES: Final = 100
 _WITNESSES: Final = 50_000
 """Number of pages whose `_DiscoveredCounts` are in memory, about 300 bytes each."""
@@ -114,13 +114,13 @@ class Review:
         self._through: dict[tuple[str, bytes], _DiscoveredCounts] = {}
         self._has_put = True
         self.moved: list[tuple[str, bytes]] = []
-        """Number of pages that were moved to another policy since the caller last read it."""
+        """The pages, as (site, key), that were moved to another policy since the caller last read this list."""
         self.is_waiting = False
         """True if only leased pages are left; then no step is needed until a page has landed."""
         self._again = False  # whether another round follows this one
         self._derivation: Derivation | None = None
         self._names: deque[str] = deque()  # the next sites
-        self._site = ""  # the present site
+        self._site = ""  # the site that is being reviewed
         self._unread: Iterator[PageRecord] = iter(())
 
     def begin(self, collection: Collection) -> None:
@@ -140,9 +140,9 @@ class Review:
         self._derivation = Derivation(self._store, collection, self._judge) if self._progress.derives else None
 
     def place_anew(self) -> None:
-        """Read all crawled pages to set earlier visits, after the present round.
+        """Read all crawled pages again, to set earlier visits. If a round is under way, this waits for its end.
 
-        The next start does the same, so only the round itself is stored.
+        Every start of a crawl does the same, so only the round itself is stored.
         """
         self.is_waiting = False
         if not self.is_done:
@@ -152,7 +152,7 @@ class Review:
         self._keep(self._progress)
 
     def follow(self, switched: Sequence[PageRecord]) -> None:
-        """Move the pages that were discovered through switched pages to their policy, too.
+        """Move the pages that were discovered through these switched pages to their new policy, too.
 
         The switched pages are stored at once. A round through the sites that has begun is finished first.
         """
@@ -171,7 +171,7 @@ class Review:
         self._keep(progress)
 
     def note(self, fetched: Sequence[tuple[str, PageRecord]], *, at: float) -> list[PageRecord]:
-        """Count pages that were fetched for the first time, each with the policy of its lease and its present record.
+        """Count pages that were fetched for the first time, each with the policy of its lease and its current record.
 
         Return the records of pages that are switched because of the pages discovered through them.
         """
@@ -202,7 +202,7 @@ class Review:
         return through
 
     def _switched_by_what_it_led_to(self, source: tuple[str, bytes], at: float) -> PageRecord | None:
-        """Return the new record of a page if the pages discovered through it switch it, otherwise None."""
+        """Return the new record of a page if the pages discovered through it cause a switch, otherwise None."""
         site, key = source
         record = self._store.pages.get(site, key)
         if record is None or record.request is not None or record.state == "never-crawled":
@@ -216,7 +216,7 @@ class Review:
         return None if left else moved
 
     def overruled(self, records: Sequence[PageRecord], *, at: float) -> dict[str, PageRecord]:
-        """Return, by URL, the new records of never-crawled pages that belong under another policy now.
+        """Return, by URL, the new records of those never-crawled pages that another policy now covers.
 
         The reason is a switch of the page that led to them, or an edit of the policy file.
         """
@@ -242,8 +242,7 @@ class Review:
         return self._progress.is_done
 
     def step(self, at: float, schedule: Schedule | None = None) -> dict[str, int]:
-        """Review the next pages. Return, by site, the number of its pages that were made due, to end them or to visit
-        them earlier.
+        """Review the next pages. Return, by site, how many pages were made due, either to end or to be visited earlier.
 
         `schedule` says when pages are due; without one, their visits stay as they are.
         """
@@ -274,27 +273,27 @@ class Review:
         return due
 
     def _end_refused(self, records: Sequence[PageRecord], at: float) -> int:
-        """Make the held pages that are now refused due, so that they are removed; return their number."""
+        """Make due the held pages that are now refused, so that they are removed. Return their number."""
         refused = [record for record, verdict in judge_again(self._judge, records) if verdict.reason is not None]
         if not refused:
             return 0
         return self._store.queues.advance(self._site, [fingerprint(each.url) for each in refused], due=at, at=at)
 
     def _visit_earlier(self, records: Sequence[PageRecord], schedule: Schedule, at: float) -> int:
-        """Make pages due earlier if their policies require it, and return how many."""
+        """Make pages due earlier if their policies require it. Return their number."""
         bounds = self._judge.policy
         found = earlier_visits(records, lambda name: bounds(name).revisit, schedule, site=self._site, at=at)
         return sum(self._store.queues.advance(self._site, keys, due=due, at=at) for due, keys in found.items())
 
     def _follow_through(self, records: Sequence[PageRecord], at: float) -> None:
-        """Move pages that were discovered through switched pages to the policy that these pass on."""
+        """Move pages that were discovered through switched pages to the policy that the switched pages pass on."""
         followed = self._followed
         moved = ((record.url, self._inherited(record, followed, at)) for record in records)
         found = {url: new for url, new in moved if new is not None}
         if not found:
             return
         keys = {fingerprint(url): url for url in found}
-        # The records are computed again in the store, because a page may have been fetched since it was read.
+        # The store computes the records again, because a page may have been fetched since it was read.
         done = self._store.queues.reassign(self._site, list(keys), lambda record: self._inherited(record, followed, at))
         left = done.leased
         put = tuple(
@@ -369,7 +368,7 @@ def _seeds_of(collection: Collection) -> bytes:
 
 
 def review_of(collection: Collection, store: FrontierStore, judge: Judge) -> Review | None:
-    """Return a review by a policy file, started, and publish the file. None for a collection without a file."""
+    """Start and return a review by a policy file, and publish the file. Return None for a collection without a file."""
     if not collection.text:
         return None
     store.board.put_value(COLLECTION, CollectionInForce.encode(collection))

@@ -44,7 +44,7 @@ def switched(judge: Judge, record: PageRecord, seen: PageFacts, *, at: float) ->
 
 
 class PageFactsReader:
-    """Computes the facts of a page. `duplicates`: share of a site's pages that repeat others."""
+    """Computes the facts of a page. `duplicates` returns the share of a site's pages that repeat others."""
 
     def __init__(self, judge: Judge, topics: Topics, duplicates: Callable[[str], float]) -> None:
         self._judge = judge
@@ -57,7 +57,7 @@ class PageFactsReader:
         return self._scored(switched(self._judge, record, seen, at=fetched.at), document)
 
     def _seen(self, fetched: FetchResult, document: Document, record: PageRecord) -> PageFacts:
-        """Return the facts of a page that any switch uses."""
+        """Return those facts of a page that some switch uses."""
         judge, text = self._judge, document.text
         asked = judge.asks
         if not asked:

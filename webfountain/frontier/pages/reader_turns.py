@@ -4,7 +4,7 @@ Reading a body takes from a millisecond to two seconds, depending on its site. I
 pages would delay all others. So bodies wait by site, and the site with the least recent reading time is next. Sites
 that take much longer than others share at most one thread, so that the other threads are left for the rest. If all
 sites are similar, nothing is delayed. Place in the walk: between the landing of a body and the thread that reads it
-(`sandbox.FencedReader.run`). It reads no bodies itself. It is used in the loop thread only.
+(`sandbox.FencedReader.run`). This module reads no bodies itself. It is used in the loop thread only.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["SLOWER", "ReviewStage", "SlowerSchedule"]
 
 SLOWER: Final = 1.02
-"""Factor on the intervals above which pages are read again. A page may be late by this share of an interval."""
+"""Pages are read again if their intervals became longer by more than this factor, so a page may be late by 2%."""
 
 
 class ReviewStage(Stage):
@@ -47,7 +47,7 @@ class ReviewStage(Stage):
         self._slower = SlowerSchedule()
 
     def visited(self, visits: Sequence[Visit], judged: Sequence[JudgedVisit], at: float) -> None:
-        """Note pages that were switched to another policy, so that pages discovered through them follow."""
+        """Record pages that were switched to another policy, so that pages discovered through them are moved, too."""
         del judged
         review, pairs = self._review, [(leased(visit.fetch), visit.record) for visit in visits]
         switched = [new for old, new in pairs if new.policy != old.policy]
@@ -59,7 +59,7 @@ class ReviewStage(Stage):
         self._review.begin(collection)
 
     def before_activate(self, batch: Batch, result: BatchResult) -> None:
-        """Judge the next pages by the present policy file. Refused pages become due, so that they end."""
+        """Judge the next pages by the current policy file. Refused pages become due, so that they end."""
         review = self._review
         # One ant reads the pages for all: the controller, whose plan the others follow.
         if batch.rules and self._judge.bounds_by_policy() and self._slower.follow(batch.schedule):
@@ -99,7 +99,7 @@ class SlowerSchedule:
     def follow(self, schedule: Schedule | None) -> bool:
         """Follow a schedule from now on. Return whether pages must be read again because of it.
 
-        The first schedule counts as slower, because an earlier process decided by a schedule that is not known.
+        The first schedule counts as slower, because the schedule by which an earlier process decided is unknown.
         """
         if schedule is None:
             return False

@@ -63,7 +63,7 @@ class SeedForms(Stage):
 
 
 class SharedSeedForms(SeedForms):
-    """The same for a store that other ants use, too. They find such sites, too."""
+    """Stores the sites that replaced seeds' sites if other ants, which also find such sites, use the same store."""
 
     def activated(self, leases: list[SiteLease], at: float) -> list[SiteLease]:
         """If one of these sites is out of scope, read what other ants have found."""

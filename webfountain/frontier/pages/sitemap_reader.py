@@ -1,8 +1,8 @@
 """Read fetched sitemaps: links to discover, pages to check again, and further sitemaps to fetch.
 
 Place in the walk: in the store worker, after the pages of a batch are settled. URLs in a sitemap are judged as links
-are, and count as one hop from the seeds. A lastmod is used only for pages of the site that named the sitemap, and not
-if it is in the future: such a page would be due for ever. `formats.sitemap` parses the file.
+are, and count as one hop from the seeds. A lastmod is used only for pages of the site that named the sitemap. It is
+ignored if it is in the future, because such a page would be due for ever. `formats.sitemap` parses the file.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ SITEMAP_DEPTH: Final = 1
 class SitemapContent(msgspec.Struct, frozen=True):
     """The content of one sitemap.
 
-    links : judged links, each once, known or not. modified : key on the site that named it -> UTC seconds of the page's
-    last change. children : canonical URLs of further sitemaps. counts : by stat name.
+    links : judged links, each once, known or not. modified : time of the last change, UTC seconds, by key of the page
+    on the site that named the sitemap. children : canonical URLs of further sitemaps. counts : by stat name.
     """
 
     links: list[Link]
@@ -71,7 +71,7 @@ class SitemapParser:
         self._read_file = read_file
 
     def read(self, fetched: FetchResult, *, site: str, at: float) -> SitemapContent:
-        """Return the content of a sitemap after its fetch has ended in any way. Without an answer it is empty.
+        """Return the content of a sitemap after its fetch has ended in any way. It is empty if there was no answer.
 
         `site` is the site that named the sitemap. Dates of that site's pages are used, even if the sitemap is on
         another host.
@@ -135,8 +135,8 @@ class SitemapStage(Stage):
         *,
         due: Callable[[str, Mapping[bytes, bool]], list[bytes]],
     ) -> None:
-        """`due` returns which of the pages of a site that a sitemap dates must be made due, from whether each time is
-        later than that of our copy.
+        """`due` gets a site and, for each page with a date in a sitemap, whether the date is later than our copy. It
+        returns the pages that must be made due.
         """
         self._shelf = shelf
         self._due = due
@@ -162,7 +162,7 @@ class SitemapStage(Stage):
             result.sitemaps.append(ReadSitemap(site, read.children))
 
     def _later(self, site: str, modified: Mapping[bytes, float]) -> dict[bytes, bool]:
-        """Return for the pages with a copy whether the sitemap dates their last change later than our copy."""
+        """Return, for each page with a copy, whether the sitemap dates its last change later than our copy."""
         records = zip(modified.items(), self._store.pages.get_many(site, list(modified)), strict=True)
         return {
             key: record.last_crawled < at
@@ -172,7 +172,7 @@ class SitemapStage(Stage):
 
 
 def every_later(site: str, later: Mapping[bytes, bool]) -> list[bytes]:
-    """Return all pages that are dated later than our copy: without a price each of them is due."""
+    """Return all pages whose date is later than our copy. If there is no price, each of them is due."""
     del site
     return [key for key, is_later in later.items() if is_later]
 

@@ -1,4 +1,4 @@
-"""Copies of pages in the repository: written with their visits, missed when they are lost, erased when forgotten.
+"""Copies of pages in the repository: they are written with visits, checked for loss, and erased if a page is forgotten.
 
 Place in the walk: the first step of durability. Bodies are written before links are discovered and leases are settled.
 A page whose copy is missing on the disk is fetched again in full. A page that was forgotten while it was fetched is not
@@ -31,7 +31,9 @@ __all__ = ["CopyWriter", "LostCopies", "RepositoryCopyWriter", "Takedowns"]
 
 
 class CopyWriter(Stage):
-    """A writer that writes nothing: the crawl has no repository. As a stage it only closes the repository."""
+    """A writer that writes nothing, for a crawl without a repository. A writer is a stage only to close the
+    repository.
+    """
 
     def write(self, visits: Sequence[Visit]) -> Sequence[Copy | None]:
         """Write the bodies of visits. Return the location of each copy; None if the visit brought no body."""
@@ -82,7 +84,7 @@ class RepositoryCopyWriter(CopyWriter):
 
 
 class LostCopies(Stage):
-    """Removes the location of a lost copy from a leased record, and the validators that would make the fetch
+    """Removes from a leased record the location of a lost copy, and the validators that would make the fetch
     conditional.
     """
 
@@ -104,7 +106,7 @@ class LostCopies(Stage):
 
 
 class Takedowns:
-    """Remembers whether any page was forgotten. Before the first one, no check reads the store."""
+    """Remembers whether any page was forgotten. Until one is, no check reads the store."""
 
     def __init__(self, store: FrontierStore, copies: CopyWriter) -> None:
         self._store = store

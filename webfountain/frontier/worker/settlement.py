@@ -2,8 +2,9 @@
 
 Bodies are written (`copies`), then links are discovered (`Discovery`), then leases are settled, with what was learned
 about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. If an item raises an
+about their sites (`LearnedSites`). A crash between two steps repeats fetches and loses nothing. If an item raises an
 unexpected error, the step is repeated for each item alone, without the faulty one (`act_on`). If the store went back in
-time meanwhile, what is out of date is dropped (`LossRecovery`).
+time meanwhile, outdated results are dropped (`LossRecovery`).
 """
 
 from __future__ import annotations
@@ -270,7 +271,7 @@ class Settlement:
         """Discover the links of all pages at once. Return the number of new links per source page.
 
         Links are discovered before their pages are settled, so that no link of a settled page can be lost. One step of
-        the store, with one look-up of scores, costs about the same for the links of one page as for those of many.
+        the store, with one look-up of scores, costs about the same for the links of many pages as for those of one.
         """
         links = [link for _, links in judged for link in links]
         found = self._discovery.discover(links, result)
@@ -282,7 +283,7 @@ class Settlement:
     def _outcomes(
         self, ends: Sequence[LeaseEnd], judged: Sequence[JudgedVisit], copies: Sequence[Copy | None], new: Counter[str]
     ) -> list[Outcome]:
-        """Return the outcomes with their copies, the number of new links, and the present policies."""
+        """Return the outcomes with their copies, the number of new links, and the current policies."""
         visited = iter(zip(judged, copies, strict=True))
         outcomes = []
         for ended in ends:

@@ -1,8 +1,9 @@
 """Report what the store contains at the end of a batch: its counts, its census for a plan, when a new page is due.
 
-Place in the walk: the last reads of the store before a batch goes back to the loop thread. The counts of a shared store
-are a sum over its shards: 256 reads. When each of twenty idle ants computed the sum, this was most of the server's
-load. So the ant that computed it last stores it with a claim, and the others read that one row while it is recent.
+Place in the walk: these are the last reads of the store before a batch goes back to the loop thread. The counts of a
+shared store are sums over its shards, which take 256 reads. When each of twenty idle ants computed the sums, this was
+most of the server's load. So the ant that computed them last stores them with a claim, and the others read that one row
+while it is recent.
 """
 
 from __future__ import annotations
@@ -31,10 +32,10 @@ __all__ = ["SharedCounts", "Stocktaking", "StoreCounts", "counts_of", "never_cra
 _NEVER_CRAWLED: Final = STATES.index("never-crawled")
 _SITES: Final = 10_000
 COUNTS: Final = "role/counts"
-"""Claim of the ant that computed the counts last. Its note contains the counts."""
+"""Claim of the ant that computed the counts last. The note stored with it contains the counts."""
 _BUSY_AGE_S: Final = 1.0
 _IDLE_AGE_S: Final = 2.0
-"""Largest age of stored counts, s: for an ant with sites, and for an ant without."""
+"""Largest age of stored counts, s. The first applies to an ant with sites, the second to an ant without."""
 
 
 class Stocktaking:
@@ -47,7 +48,7 @@ class Stocktaking:
     def report(self, batch: Batch, result: BatchResult, *, is_asked: bool) -> None:
         """Record what the store holds now. Unless the batch requests counts, the last known counts are used.
 
-        `is_asked`: `activate` has already put the due time of the next site into the result.
+        `is_asked` is True if `activate` has already put the due time of the next site into the result.
         """
         if batch.census_since is not None:
             result.census = take_census(self._store, since=batch.census_since, at=batch.at)
@@ -69,10 +70,10 @@ def take_census(store: FrontierStore, *, since: int, at: float) -> CensusSnapsho
 
 
 def never_crawled_due(store: FrontierStore, at: float) -> float:
-    """Return when the first site without an owner that has never-crawled pages is due. If a site without such pages is
-    due earlier, but not soon, it may be returned instead.
+    """Return the earliest due time of a site that has never-crawled pages and no owner; inf if there is none. The
+    result may belong to a site without such pages, if that is due earlier but not soon.
 
-    Return inf if there is none. The sites are scanned only if the counts do not give the answer.
+    The sites are scanned only if the counts do not give the answer.
     """
     counts = store.census.statistics()
     if not counts.pages["never-crawled"]:

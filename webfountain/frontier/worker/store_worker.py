@@ -38,14 +38,14 @@ if TYPE_CHECKING:
 __all__ = ["IMMEDIATE_BATCH", "Leasing", "Publisher", "StoreWorker"]
 
 IMMEDIATE_BATCH: Final = 100
-"""Largest number of immediate URLs of a site, and of sites with immediate URLs, that one batch takes."""
+"""A batch takes at most this many sites with immediate URLs, and at most this many immediate URLs of each."""
 _T = TypeVar("_T")
 
 
 class Leasing:
     """Leases the sites and pages of the process `owner`. Site leases last `lease_s` seconds.
 
-    `lease_pages` leases pages for refills at a time. For each it returns None if this process no longer holds the site.
+    `lease_pages` leases pages for refills. Its answer to a refill is None if this process no longer holds the site.
     """
 
     def __init__(
@@ -77,8 +77,7 @@ class Leasing:
         """Activate sites. Sites with new immediate URLs are activated even if there is no room, other sites only if
         there is.
 
-        Return whether the result already has the current due time of the next site. An idle process reads it only
-        once.
+        Return whether the result already has the current due time of the next site, so that it need not be read twice.
         """
         if batch.immediate:
             result.next_site_due = self._store.sites.next_due()
