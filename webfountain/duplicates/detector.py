@@ -8,19 +8,20 @@ record of a duplicate points to its representative, and the duplicate is fetched
 not followed, with two exceptions: links within its site to pages that the representative's site does not have, and
 samples of the other links.
 
-`precedence` decides which of two pages is the representative. If a page outranks its representative, it replaces it:
-the old representative is fetched again at once and then points to the new one. The canonical URL that a page declares
-(``rel=canonical``) is accepted if the texts agree; then the canonical page is the representative, even if it is
-fetched later. Across sites, only equal bodies or the texts decide; a sketch decides only if a text cannot be read. A
-pointer is valid while its representative is held and unchanged. This is checked each time the duplicate is fetched. A
-page that is missing from the index (lost, or fetched before detection was switched on) is added at its next fetch,
-from its copy. Pages of a *mirror* are not fetched if the original page is known, except for samples (`mirrors`).
+`precedence` decides which of two pages is the representative. A page that outranks its representative replaces it: the
+old representative is fetched again at once and then points to the new one. The canonical URL that a page declares
+(``rel=canonical``) is accepted if the texts agree; then the canonical page is the representative, even if it is fetched
+later. Across sites, only equal bodies or the texts decide; a sketch decides only if a text cannot be read. A pointer is
+valid while its representative is held and unchanged. This is checked each time the duplicate is fetched. A page that is
+missing from the index (lost, or fetched before detection was switched on) is added at its next fetch, from its copy.
+Pages of a *mirror* are not fetched if the original page is known, except for samples (`mirrors`).
 
 Each ant has its own index, and reads the indices of other ants in the neighbouring folders. Another ant's index may be
-out of date. So a page in it counts only if the digest in the store equals the digest in the index. If two ants fetch a
-page and its duplicate at the same moment, neither finds the other's page and both are kept. Therefore unchanged pages
-are looked up again when they are fetched. If neither page outranks the other, the one with the smaller fingerprint
-stays. They cannot end up pointing to each other, because only the page with the larger fingerprint changes.
+out of date. So a page found there counts only if the digest in the store equals the digest in the index. If two ants
+fetch a page and its duplicate at the same moment, neither finds the other's page and both are kept. Therefore unchanged
+pages are looked up again when they are fetched. If neither page outranks the other, the one with the smaller
+fingerprint stays. The two pages cannot end up pointing to each other, because only the page with the larger fingerprint
+changes.
 
 Source: Edwards 2001, section 2 (duplicate detectors); Cho, Shivakumar, Garcia-Molina, *Finding replicated web
 collections*, 2000.
@@ -64,7 +65,7 @@ MARGIN: Final = 0.06
 _COMPARED: Final = 3
 """Largest number of texts that are compared with one page."""
 _REOPENED: Final = 2000
-"""Number of refused pages per batch that are checked after a site turned out not to be a mirror."""
+"""How many refused pages are checked per batch, after their site turned out not to be a mirror."""
 _UNREAD: Final = ANSWERED - COPIED
 
 
@@ -98,19 +99,19 @@ class DuplicateDetector:
         """The rule that decides between two pages."""
         self._mirrors = Mirrors(key=index.key)
         self._reopened: dict[str, tuple[str, Iterator[tuple[str, PageRecord]]]] = {}  # by site, with its original site
-        self._texts: dict[str, str] = {}  # of the batch: copies that no page record names yet
+        self._texts: dict[str, str] = {}  # copies of this batch, which no page record names yet
         self._held: dict[
             str, PageRecord | None
-        ] = {}  # of the batch: records of pages that will be held once it is settled
+        ] = {}  # records of this batch's pages that will be held once it is settled
         self.counts: Counter[str] = Counter()
-        """Numbers of findings since the caller last read them."""
+        """Counts of what was found since the caller last read them."""
 
     # ------------------------------------------------------------ mirrors
 
     def judge(self, visits: Sequence[Visit]) -> tuple[list[JudgedVisit], list[str]]:
-        """Return, for each visit, what to settle and which links to follow, and the URLs to fetch again now.
+        """Return two lists: for each visit, what to settle and which links to follow; and the URLs to fetch again now.
 
-        These URLs are representatives that another page has replaced.
+        The second list contains the representatives that another page has replaced.
         """
         self._texts.clear()
         self._held.clear()
@@ -199,7 +200,7 @@ class DuplicateDetector:
         return self._mirrors.original_of(site) if record.state == "never-crawled" else None
 
     def _page(self, visit: Visit, known: Mapping[str, tuple[IndexedPage, int] | None]) -> IndexedPage | str | None:
-        """Return the page to look up for a visit, or the URL that it still repeats, or None if nothing changed."""
+        """Return the page to look up for a visit, the URL that the page still repeats, or None if nothing changed."""
         record = visit.record
         if visit.kind in COPIED:
             return self._read(record, visit.reading.text, canonical=visit.reading.canonical)
@@ -300,8 +301,9 @@ class DuplicateDetector:
                 self.counts["duplicates/canonical_refused"] += 1
 
     def _compared(self, url: str, match: Match) -> float:
-        """Return the resemblance of two texts if both are available, else the estimate from their sketches, which
-        nobody can forge without the key."""
+        """Return the resemblance of two texts if both are available, else the estimate from their sketches. Nobody can
+        forge a sketch without the key.
+        """
         text, other = self._text(url), self._text(match.url)
         if text is None or other is None:
             return match.resemblance
@@ -309,7 +311,7 @@ class DuplicateDetector:
         return exact_resemblance(text, other)
 
     def _are_alike(self, *urls: str) -> bool:
-        """Return whether the texts of two pages resemble each other, also if one cannot be read."""
+        """Return whether the texts of two pages resemble each other. If one cannot be read, return True."""
         texts = [text for url in urls if (text := self._text(url)) is not None]
         return len(texts) < 2 or exact_resemblance(*texts) >= self._least
 
@@ -337,7 +339,7 @@ class DuplicateDetector:
         return JudgedVisit(record, [*named, *(link for link in self._own_links(visit, url) if link.url != canonical)])
 
     def _own_links(self, visit: Visit, url: str) -> list[Link]:
-        """Return the links of a duplicate within its site that are not found by following the page that it repeats.
+        """Return the links of a duplicate that stay within its site and are not also found through its representative.
 
         If the representative is on another site, these are links to pages that the other site does not have, and a
         sample of the rest, because pages with the same path are not always the same page.
@@ -390,7 +392,7 @@ def _digest(record: PageRecord) -> int | None:
 
 
 def _without_pointer(visit: Visit) -> PageRecord:
-    """Return a visit whose record has no pointer, until a new one is found. A failed visit is returned unchanged."""
+    """Return the record of a visit without its pointer; a new one may be found. A failed visit keeps its pointer."""
     record = visit.record
     if record.duplicate_of is None or visit.kind == "failed":
         return record

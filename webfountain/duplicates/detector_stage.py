@@ -52,7 +52,9 @@ class DetectorStage(Stage):
         self._detector.precedence.adopt(collection)
 
     def before_lease(self, batch: Batch, result: BatchResult) -> None:
-        """Queue pages again that were refused for a site that is not a mirror, as if they had never been leased."""
+        """Queue again the pages that were refused because their site was wrongly taken for a mirror, as if they had
+        never been leased.
+        """
         detector = self._detector
         if not detector.reopening:
             return
@@ -64,7 +66,7 @@ class DetectorStage(Stage):
                 self._store.pages.evict(leases[site], detector.reopen(site), at=batch.at)
 
     def leased(self, dealt: LeaseBatch, at: float) -> LeaseBatch:
-        """End the leases of a mirror's pages that the original site has."""
+        """End the leases of those pages of a mirror that the original site has too."""
         never, recrawl = (self._asked(leases, at) for leases in (dealt.never_crawled, dealt.recrawl))
         return msgspec.structs.replace(dealt, never_crawled=never, recrawl=recrawl)
 

@@ -1,10 +1,10 @@
 """An index on disk of the pages that other pages may repeat.
 
 Each page that repeats no other, a *representative*, has a record (`page_records`). It is written before the page is
-settled, so a kill loses nothing. The keys of the page (one for each band of its sketch, one for its digest, one for
-the page itself) are first held in memory and later written to sorted files (`key_runs`). When the index is opened, keys
+settled, so a kill loses nothing. The keys of the page (one for each band of its sketch, one for its digest, one for the
+page itself) are first held in memory and later written to sorted files (`key_runs`). When the index is opened, keys
 that are in no run are read from the records. The file `FORM` names the format of the sketches. An index with another
-format is emptied, because its sketches cannot be compared with the present ones. An index with damaged records or runs
+format is emptied, because its sketches cannot be compared with the current ones. An index with damaged records or runs
 is emptied before the next look-up; it can be rebuilt from the copies.
 
 In a crawl with many ants, each ant writes its own index and also looks pages up in the others' (`other_indices`).
@@ -54,8 +54,9 @@ logger = logging.getLogger(__name__)
 
 PAGES_A_RUN: Final = 10_000
 _STALE: Final = 3.0
-"""Number of stale entries (of pages that changed) per valid entry at which the runs are rebuilt when the index is
-opened."""
+"""The runs are rebuilt when the index is opened with this many stale entries (of pages that changed) per valid
+entry.
+"""
 _DAMAGED: Final = "this index of duplicates is damaged"
 _OTHERS: Final = "the sketches of this index of duplicates are another version's or another store's"
 
@@ -73,8 +74,8 @@ def sketch_key(board: Board) -> int:
 
 
 class IndexedPage(msgspec.Struct, frozen=True, gc=False):
-    """A page in the form for comparison: `digest` in hex, `sketch` from `core.sketch`, `canonical` as the page
-    declares it.
+    """A page in the form in which it is compared: `digest` in hex, `sketch` from `core.sketch`, and `canonical`, the
+    URL that the page declares.
     """
 
     url: str
@@ -92,17 +93,17 @@ class Match(NamedTuple):
     resemblance: float
     is_exact: bool
     names: int
-    """Fingerprint of the URL that it declares canonical, 0 for none or its own."""
+    """Fingerprint of the URL that the representative declares canonical; 0 if it declares none or its own."""
     digest: int
-    """First bytes of its digest when it was stored, as `digest_number` returns them."""
+    """First bytes of the representative's digest when it was stored, as `digest_number` returns them."""
 
 
 class Probe:
     """A page during its look-up.
 
-    `keys` are its keys. `asked` are these and the keys of its second sketch. `found` are the numbers of records in
-    runs that share a key. `beside` are such records of other ants, by the position of their index. `number` is the
-    number of the page's own record.
+    `keys` are the page's keys. `asked` are these and the keys of its second sketch. `found` are the numbers of the
+    records in runs that share a key with the page. `beside` are such numbers in the indices of other ants, by the
+    position of each index. `number` is the number of the page's own record.
     """
 
     __slots__ = ("asked", "beside", "found", "keys", "names", "number", "page")
@@ -232,8 +233,8 @@ class DuplicateIndex:
         return sorted(found, key=lambda match: (not match.is_exact, -match.resemblance))
 
     def known(self, urls: Sequence[str]) -> list[tuple[IndexedPage, int] | None]:
-        """Return, for each page, its form when last stored and the fingerprint of its canonical URL (0: none), or
-        None.
+        """Return, for each page, the form in which it was last stored and the fingerprint of its canonical URL (0:
+        none). Return None for a page that was never stored.
 
         The index stores only the first eight bytes of a digest.
         """
@@ -260,7 +261,7 @@ class DuplicateIndex:
     def give_way(self, url: str, to: str) -> None:
         """Make a representative's record name the page that replaces it. The record can still be found.
 
-        It does nothing to another ant's record. Raises RepositoryError if the disk reports an error.
+        A record of another ant stays unchanged. Raises RepositoryError if the disk reports an error.
         """
         name = number_of(url)
         for number in self._there(self._numbers_of([name])[0]):
@@ -307,7 +308,7 @@ class DuplicateIndex:
         ]
 
     def _numbers_of(self, names: Sequence[int]) -> list[set[int]]:
-        """Return the numbers of the records that may belong to pages, given by fingerprint."""
+        """Return, for each page (given by its fingerprint), the numbers of the records that may be its own."""
         if not names:
             return []
         keys = self_keys(names)
@@ -317,7 +318,7 @@ class DuplicateIndex:
         return numbers
 
     def _there(self, numbers: Iterable[int]) -> list[int]:
-        """Return those of the numbers that records have, ascending. A run that contains other numbers is damaged."""
+        """Return, ascending, those numbers for which a record exists. A run that contains other numbers is damaged."""
         found = sorted(numbers)
         there = [number for number in found if number < self._size]
         self._is_damaged |= len(there) < len(found)

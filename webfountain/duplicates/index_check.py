@@ -1,6 +1,6 @@
 """Check an index of duplicates for ``webfountain check``, which repairs a damaged index by removing it.
 
-The URL of every record must have the record's fingerprint. Every run must be sorted and must refer only to existing
+The fingerprint in every record must be that of its URL. Every run must be sorted and must refer only to existing
 records. The index is derived from the copies: after its removal it is rebuilt as pages are fetched.
 """
 
@@ -26,7 +26,7 @@ _AT_ONCE: Final = 100_000
 
 
 def damaged_index(folder: Path) -> list[str]:
-    """Return a line for each damaged file of an index. It reads the whole index. Raises OSError if the disk reports an
+    """Return a line for each damaged file of an index. The whole index is read. Raises OSError if the disk reports an
     error."""
     if not (folder / "FORM").exists() and not (folder / "records").exists():
         return []

@@ -1,9 +1,9 @@
-"""The keys of an index of duplicates, which give the records of a key: in sorted files, the newest in memory.
+"""The keys of an index of duplicates, by which records are found. The newest are in memory, the others in sorted files.
 
-A *run* is a file of sorted keys and the record number of each, mapped into memory. When ten thousand or so new pages
-were added, their keys (`RecentKeys`) become a run. A thread beside the crawl merges runs of similar length, so that
-there are only a few. The file `INDEX` names the current runs and the number of records whose keys they contain. It is
-replaced in one step. If `INDEX` or a run is lost, all runs are rebuilt from the records (`index`).
+A *run* is a file of sorted keys and the record number of each, mapped into memory. When about ten thousand new pages
+have been added, their keys (`RecentKeys`) become a run. A thread beside the crawl merges runs of similar length, so
+that there are only a few. The file `INDEX` names the current runs and the number of records whose keys they contain. It
+is replaced in one step. If `INDEX` or a run is lost, all runs are rebuilt from the records (`index`).
 """
 
 from __future__ import annotations
@@ -50,9 +50,9 @@ MOST_OF_A_KEY: Final = 16
 """Largest number of records that are found per key. Representatives are not similar to each other, so few records
 share a key."""
 RATIO: Final = 4
-"""A run is merged with the previous one while that one is shorter than this many times its length."""
+"""A run is merged with the run before it while the earlier run is less than this many times as long."""
 _MERGED_AT_ONCE: Final = 1 << 18
-"""Number of entries of a merge in memory at once."""
+"""How many entries a merge has in memory at once."""
 
 
 class IndexState(msgspec.Struct, frozen=True):
@@ -201,7 +201,7 @@ def sorted_run(name: str, keys: Keys, numbers: Numbers) -> Run:
 
 
 def find_in(runs: Sequence[Run], keys: Keys) -> Iterator[tuple[int, int]]:
-    """Yield (position among the keys, number of a record that has this key), for each key up to a limit."""
+    """Yield (position among the keys, number of a record that has this key), up to a limit for each key."""
     flat = keys.ravel()
     order = np.argsort(flat)  # in order, so that keys that are neighbours in a run are looked up one after the other
     asked = flat[order]
@@ -253,7 +253,7 @@ def _size_of(path: Path) -> int:
 class RecentKeys:
     """Keys that are in no run yet, with the numbers of their records, mostly one number per key; 150 bytes per key.
 
-    A batch may still need keys that became a run after its look-up; so these stay until the next look-up begins.
+    Keys that became a run stay in memory until the next look-up begins, because the current batch may still need them.
     """
 
     def __init__(self) -> None:

@@ -41,9 +41,8 @@ judged pages.
 
 
 class _SiteCounts:
-    """The counts of one site: judged first copies, duplicates among them, duplicates per other site,
-
-    samples per other site, and how many of these repeated nothing of that site.
+    """The counts of one site: judged first copies, the duplicates among them, the duplicates and the samples per other
+    site, and how many samples repeated nothing of that site.
     """
 
     __slots__ = ("judged", "misses", "originals", "refuted", "repeats", "samples")
@@ -79,8 +78,9 @@ class Mirrors:
         return counted is not None and original in counted.refuted
 
     def is_sample(self, key: bytes, turn: int) -> bool:
-        """Return whether a page that would be refused is fetched at its `turn`, the number of times it was due. The
-        answer is the same at each call."""
+        """Return whether a page that would be refused is fetched as a sample. `turn` is the number of times that the
+        page was due. The answer is the same at each call.
+        """
         return xxh3_64_intdigest(key + turn.to_bytes(4, "little"), self._key) % SAMPLED == 0
 
     def count(self, site: str, original: str | None) -> None:

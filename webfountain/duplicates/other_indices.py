@@ -46,11 +46,11 @@ class OtherIndices:
 
     @property
     def is_absent(self) -> bool:
-        """Return whether other ants are impossible."""
+        """Return whether there can be no other ants."""
         return self._beside is None
 
     def refresh(self) -> Sequence[_OtherIndex]:
-        """Return the present indices, always in the same order. Raise RepositoryError if the disk reports an error."""
+        """Return the current indices, always in the same order. Raise RepositoryError if the disk reports an error."""
         if self._beside is None:
             return ()
         try:
@@ -117,7 +117,7 @@ class _OtherIndex:
         return found.st_ino, found.st_mtime_ns
 
     def _take_runs(self, stamp: tuple[int, int]) -> None:
-        """Map the current runs if they still exist. Otherwise the old maps still contain their keys."""
+        """Map the current runs. If one no longer exists, keep the old maps, which still contain its keys."""
         if read_form(self._folder) != self._form:
             return
         try:

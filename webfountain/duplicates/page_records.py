@@ -49,12 +49,13 @@ NO_SKETCH: Final = bytes(SKETCH_BYTES)
 KEYS_A_PAGE: Final = BANDS + 2
 """Number of keys per page: one for each band of the sketch, one for the digest, one for the page itself."""
 _DIGEST, _SELF = np.uint64(0xD1CE57), np.uint64(0x5E1F)
-"""Mixed into the keys of digests and of pages, so that they never equal keys of bands."""
+"""Numbers mixed into the keys of digests and of pages, so that these keys never equal keys of bands."""
 _FILES: Final = ("records", "urls", "again")
 _USUAL_BYTES: Final = 256
 _MOST_BYTES: Final = 1 << 16
-"""Usual and absolute limit of a URL's length, bytes: nearly all URLs are shorter than the first, all shorter than the
-second."""
+"""Two limits of a URL's length, bytes: nearly all URLs are shorter than the first, and all are shorter than the
+second.
+"""
 _SAMPLES: Final = 64
 """Number of records that are checked when an index is opened."""
 _record: Final = struct.Struct(f"<QQQQ{SKETCH_BYTES}s")
@@ -95,7 +96,7 @@ class RecordFiles:
         return os.fstat(self._records).st_size // RECORD.itemsize
 
     def read(self, numbers: Sequence[int]) -> npt.NDArray[np.void]:
-        """Return some records, without numbers that do not exist."""
+        """Return the records with these numbers. Numbers without a record are skipped."""
         size = RECORD.itemsize
         found = [os.pread(self._records, size, number * size) for number in numbers]
         return np.frombuffer(b"".join([each for each in found if len(each) == size]), dtype=RECORD)
@@ -200,6 +201,8 @@ def keys_of_records(records: npt.NDArray[np.void]) -> list[list[int]]:
 
 
 def _write_at(file: int, data: bytes, at: int) -> None:
-    """Write all bytes, or raise OSError: bytes after the known end are never read."""
+    """Write all bytes, or raise OSError. A partial write does no harm, because bytes after the known end are never
+    read.
+    """
     if os.pwrite(file, data, at) < len(data):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))

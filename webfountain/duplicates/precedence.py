@@ -3,8 +3,8 @@ older.
 
 The order of fetches must not decide; otherwise a faster copy would replace the original site. A page is *of a seed* if
 its site is the site of a seed of the collection. The scheme and a leading ``www.`` are ignored here, because seeds
-often redirect to such variants. Age counts only between two held pages: a page that is new, or that now repeats
-another page, has no age to compare. A fetch never changes what decides, so two pages never replace each other in turn.
+often redirect to such variants. Age counts only between two held pages: a page that is new, or that now repeats another
+page, has no age to compare. A fetch never changes these criteria, so two pages never replace each other in turn.
 
 Place in the walk: called by the duplicate detector (`duplicates`). It does not compare texts.
 """
@@ -39,7 +39,7 @@ class Precedence:
     def outranks(self, page: PageRecord, other: PageRecord, *, before: PageRecord | None = None) -> bool:
         """Return whether a page outranks a held page that it repeats.
 
-        `before` is the page's record before the present fetch; None: it was never fetched.
+        `before` is the page's record before the current fetch; None: it was never fetched.
         """
         ours, theirs = self._rank(page), self._rank(other)
         if ours != theirs:

@@ -8,8 +8,8 @@ If a page is found under a policy other than its own, the collection's conflict 
 `first` changes nothing and costs nothing. A page that a switch moved to another policy is dropped from the cache, so
 that links to it are compared with the new policy.
 
-If the policy has a topic, a link may show that a page is on topic, or nearer to such a page than known. Then the
-record of the page is updated, and a waiting page moves to those on topic (`PageRecord.scores`).
+If the policy has a topic, a link may show that a page is on topic, or nearer to such a page than known. Then the record
+of the page is updated (`PageRecord.scores`), and a waiting page is queued with the pages on topic.
 
 Source: Broder, Najork, Wiener, "Efficient URL caching for World Wide Web crawling", 2003, section 5: LRU, because
 CLOCK is slower in Python and misses as often (`bench_urlcache`).
@@ -44,7 +44,7 @@ _SCORED: Final = ((), *itertools.product((0.0, 1.0), map(float, range(int(FAR) +
 
 
 class DedupStatistics(msgspec.Struct, frozen=True, gc=False):
-    """A snapshot: number of new URLs, of links found in the cache, and of links that only the store knew."""
+    """A snapshot of three counts: new URLs, links found in the cache, and links that only the store knew."""
 
     new: int
     duplicates_by_cache: int
@@ -68,7 +68,7 @@ class DuplicateEliminator:
         collection: Collection | None = None,
         weigh: Callable[[Sequence[Link]], Sequence[Link]] | None = None,
     ) -> None:
-        """`weigh` returns links, most of them new, with their present importance; None: links keep the importance they
+        """`weigh` returns links, most of them new, with their current importance; None: links keep the importance they
         have."""
         self._store = store
         self._weigh = weigh
@@ -78,7 +78,7 @@ class DuplicateEliminator:
         self._new = 0
         self._by_cache = 0
         self._by_store = 0
-        self._reassigned = 0  # by the rules of the previous policy
+        self._reassigned = 0  # counted under the rules of earlier policies
         if collection is not None:
             self.adopt(collection)
 
@@ -180,13 +180,16 @@ class DuplicateEliminator:
             self._store.queues.reassign(site, list(found), partial(_with_link, by_url))
 
     def overtaken(self, lease: Lease, record: PageRecord) -> PageRecord:
-        """Return the record with which a lease ends, under the policy of a link that was found during the lease."""
+        """Return the record with which a lease ends. It has the policy of a link that was found during the lease, if
+        there is one.
+        """
         return record if self._conflicts is None else self._conflicts.overtaken(lease, record)
 
 
 def _fingerprint(link: Link) -> int:
-    """Return what the cache stores for a link: site and key, and the part of its topic scores that matters for a known
-    page."""
+    """Return the fingerprint that the cache stores for a link. It covers site, key, and the part of the link's topic
+    scores that matters for a known page.
+    """
     return _cached(link.site, link.key, _scored(link.scores))
 
 

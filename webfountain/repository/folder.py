@@ -1,8 +1,8 @@
 """The folder of WARC files, for reading: names and numbers of files, records by location, records that moved.
 
-``webfountain-<UTC time>-<number>.warc.gz`` is a WARC file. Numbers only grow, also after restarts. ``….index`` is its
-index. ``….moved`` lists the new locations of records that compaction or an erasure moved. It is needed because a page
-that was leased meanwhile, or is settled late, may still name the old location. Readers follow these rows; `tidy`
+``webfountain-<UTC time>-<number>.warc.gz`` is a WARC file. File numbers only grow, even across restarts. ``….index`` is
+its index. ``….moved`` lists the new locations of records that compaction or an erasure moved. It is needed because a
+page that was leased meanwhile, or is settled late, may still name the old location. Readers follow these rows; `tidy`
 updates the page later.
 
 `Folder` needs no lock and may read beside a running crawl, even from another process. It does not use the store.
@@ -89,7 +89,7 @@ class Folder:
         return data
 
     def place(self, copy: Copy) -> Copy:
-        """Return the present location of a copy, using the ``.moved`` files. Raise RepositoryError if there is none."""
+        """Return the current location of a copy, using the ``.moved`` files. Raise RepositoryError if there is none."""
         files = self._paths
         if copy.file not in files or not files[copy.file].exists():
             files = self.files()
@@ -168,8 +168,8 @@ class Folder:
                     os.close(descriptor)
 
     def _pread(self, copy: Copy) -> bytes | None:
-        """Return the bytes at a location, or None if the file does not exist. It is locked, because eviction must not
-        close a file in use.
+        """Return the bytes at a location, or None if the file does not exist. It takes the lock, because eviction must
+        not close a file in use.
         """
         with self._lock:
             descriptor = self._descriptor(copy.file)

@@ -44,7 +44,9 @@ class IndexRow(msgspec.Struct, frozen=True, gc=False):
 
 
 class Summary(msgspec.Struct, frozen=True, gc=False):
-    """Sums of one file: number of records and of responses; `copy_bytes` of the responses with their requests."""
+    """The sums of one file: the number of records, the number of responses, and `copy_bytes`, the size of the responses
+    with their requests.
+    """
 
     records: int
     responses: int
@@ -52,12 +54,14 @@ class Summary(msgspec.Struct, frozen=True, gc=False):
 
 
 def beside(path: Path, suffix: str) -> Path:
-    """Return the path of another kind of file that belongs to a WARC file (or to another of its files)."""
+    """Return the path of the side file with this suffix. `path` is that of the WARC file or of another side file."""
     return path.with_name(path.name.partition(".")[0] + suffix)
 
 
 def open_private(path: str, flags: int) -> int:
-    """Open a file; pass this to the function `open`. A newly created file is readable by the user only."""
+    """Open a file; this function is the `opener` argument of `open`. A newly created file is readable by the user
+    only.
+    """
     return os.open(path, flags | os.O_CLOEXEC, 0o600)
 
 
@@ -85,8 +89,8 @@ def summary(path: Path) -> Summary:
 
 
 class RecoveredFile(NamedTuple):
-    """The result of a recovery: the file's size, and whether records were lost that the index names or that begin in
-    the file.
+    """The result of a recovery: the file's size, and whether records were lost. A lost record is named by the index, or
+    its beginning is in the file.
     """
 
     size: int
@@ -117,7 +121,8 @@ def recover(path: Path) -> RecoveredFile:
 def _indexed(path: Path) -> list[IndexRow]:
     """Return the rows of a file's index, as far as they are consecutive and lie within the file.
 
-    The last of them is compared with its record, because its length may be the reason why the next row does not follow.
+    The last of these rows is compared with its record: a wrong length in it may be the reason why the next row does not
+    follow.
     """
     try:
         data = beside(path, ".index").read_bytes()

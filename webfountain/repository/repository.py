@@ -1,9 +1,10 @@
 """`Repository`, the entrance of this package: the newest copy of each page, limited in size, readable at any time.
 
 Place in the walk: `write` comes first in the order of durability (DESIGN.md section 3): records written → links
-discovered → settled. After that the crawl calls `settled`, because a copy that no page record names yet would look
-superseded. `tidy` runs once per period, never in the reactor's thread. `erase` removes all versions of pages on
-request. `Pages` only reads and needs no lock, so ``webfountain cat`` uses it beside a running crawl.
+discovered → settled. After that the crawl calls `settled`. Until then `tidy` spares the new copies, which would look
+superseded because no page record names them yet. `tidy` runs once per period, never in the reactor's thread. `erase`
+removes all versions of pages on request. `Pages` only reads and needs no lock, so ``webfountain cat`` uses it beside a
+running crawl.
 
 This package does not store texts, does not decide what is a change, and does not know policies.
 """
@@ -62,12 +63,12 @@ class Pages:
     def read(self, copy: Copy, url: str, *, most: int | None = None) -> StoredCopy:
         """Return the copy of the page `url`: the response, and its body after content decoding.
 
-        With `most`, a large record is read only so far (bytes), and the body is its beginning.
+        With `most`, at most this many bytes of a record are read, so a large body is cut short.
 
         Raises
         ------
         RepositoryError
-            if the copy is missing, damaged, or belongs to another page; the text says where.
+            if the copy is missing, damaged, or belongs to another page; the message says where.
         """
         folder = self._folder(copy.repository)
         if copy.repository and not folder.directory.is_dir():
@@ -123,10 +124,11 @@ class Repository:
 
     Parameters
     ----------
-    directory : created, readable by the user only, if it does not exist
-    number : number of this ant in its crawl, whose ants' folders are neighbours (`folder_of_ant`); 0: the only ant
-    rules : what the collection stores: the newest copies or all versions, up to how many bytes, other answers too or
-        not
+    directory : the folder; if it does not exist, it is created, readable by the user only
+    number : number of this ant in a crawl with many ants, whose folders are neighbours (`folder_of_ant`); 0: the only
+        ant
+    rules : what the collection stores: the newest copies or all versions, the limit in bytes, and whether other answers
+        are stored too
     rotate_bytes : size at which a file is closed and the next one is started, bytes
     given_out : the largest file number that the store names; the number of a lost file is never used again
     software : name and user agent of the writer for the warcinfo records
@@ -275,12 +277,12 @@ class Repository:
 
 
 class IdleFolders:
-    """The folders of a crawl with many ants in which no ant writes now; copies of ants that no longer run are erased
-    here.
+    """The folders in which no ant writes now, in a crawl with many ants. Copies of ants that no longer run are erased
+    through this class.
 
     Parameters
     ----------
-    directory : the crawl's folder of copies; none is created
+    directory : the crawl's folder of copies, which is not created
     """
 
     def __init__(self, directory: Path) -> None:

@@ -1,6 +1,6 @@
 """Remove copies from the disk: superseded files, compaction under a size limit, erasure on request.
 
-It runs beside the crawl, once per period and whenever enough was written that files may have to be deleted. Three
+It runs beside the crawl, once per period and whenever so much was written that files may have to be deleted. Three
 things may name a location in a file at the same moment: the store's page records, running leases (their records are
 settled later), and captures that are written but not settled. So a file is deleted only if none of the three can need
 it: it is closed, has no unsettled capture, and no page names it, either directly or through a row of a ``.moved`` file
@@ -43,16 +43,17 @@ _FORWARD_S: Final = 86_400.0
 FILES_PER_LIMIT: Final = 16
 """Least number of files in `max_bytes`, because only closed files can be compacted."""
 _HIGH: Final = 0.85
-"""Share of the limit at which compaction begins: it needs room for one file, and another one is written meanwhile."""
+"""Share of the limit at which compaction begins. It needs room for one file, and meanwhile another file is written."""
 _ENOUGH: Final = 0.8
-"""Share of the limit at which it stops, so that it does not start again at once."""
+"""Share of the limit at which compaction stops, so that it does not start again at once."""
 _WORTHWHILE: Final = 0.02
 """A file with a smaller superseded share counts as live."""
 _CHEAP: Final = 0.25
 """Least superseded share of a file that is rewritten before the limit is near."""
 _MOST_PER_LIVE: Final = 2.0
-"""Without a limit, the folder is compacted when it reaches this multiple of its live bytes, until it is at
-_ENOUGH_PER_LIVE."""
+"""Without a limit, the folder is compacted when it reaches this multiple of its live bytes, until it is down to the
+multiple `_ENOUGH_PER_LIVE`.
+"""
 _ENOUGH_PER_LIVE: Final = 1.5
 _LEAST_STEP: Final = 32_000_000
 """Least number of bytes written between two checks if there is no limit."""
@@ -112,7 +113,7 @@ class Retention:
         Raises
         ------
         RepositoryError
-            if it would be above its limit even without all superseded records.
+            if the folder would be above its limit even without any superseded record.
         """
         self._mend(store)
         done = TidyResult()
@@ -160,7 +161,7 @@ class Retention:
         for done, number in enumerate(numbers, start=1):
             heads = [(row, self._head(number, row)) for row in self._folder.rows(number)]
             found = [(row, head) for row, head in heads if head is None or head.kind != "warcinfo"]
-            # The kinds of the records themselves, because a damaged index may have others.
+            # The kinds are read from the records, because those in a damaged index may be wrong.
             kept = [
                 IndexRow(row.offset, row.length, cast("Kind", head.kind))
                 for row, head in found
@@ -183,7 +184,7 @@ class Retention:
         return TidyResult(files=len(doomed), bytes=sum(self._delete(number) for number in doomed))
 
     def _closed(self, unsettled: Callable[[], Counter[int]]) -> list[int]:
-        """Return the files that the crawl itself does not need: closed ones without unsettled captures."""
+        """Return the files that the crawl itself does not need: closed files without unsettled captures."""
         current, files, waiting = self._writer.number, self._folder.files(), unsettled()
         if any(number not in files for number in waiting):
             return []  # an erasure moved a capture that is not settled, so no page names its new location
@@ -239,7 +240,7 @@ class Retention:
             return None
 
     def _place(self, copy: Copy) -> Copy | None:
-        """Return the present location of a copy, or None if it was superseded and deleted."""
+        """Return the current location of a copy, or None if it was superseded and deleted."""
         try:
             return self._folder.place(copy)
         except RepositoryError:

@@ -36,7 +36,7 @@ GZIP: Final = 31
 GzipError: Final = cast("type[Exception]", isal_zlib.error)
 """Type of the exception for damaged bytes (the type stub does not show that it is an exception)."""
 HEAD_BYTES: Final = 2048
-"""Number of compressed bytes that contain the header of any record, unless its URL has kilobytes."""
+"""This many compressed bytes from the start of a record contain its whole header, unless its URL is kilobytes long."""
 
 
 class Record(msgspec.Struct, frozen=True):
@@ -73,7 +73,7 @@ class StoredCopy(msgspec.Struct, frozen=True):
     before: Copy | None = None
     """Location of the copy that this one superseded. None for the first one, and in records of older versions."""
     size: int = 0
-    """Bytes of the whole body. `body` is only its beginning if only the beginning was read."""
+    """Size of the whole body, bytes. `body` may be only its beginning, if no more was read."""
 
 
 def parse_head(data: bytes) -> Record:
@@ -95,9 +95,9 @@ def parse_head(data: bytes) -> Record:
 
 
 def parse_beginning(data: bytes, most: int) -> Record:
-    """Return the beginning of a record: its header, and the block up to `most` bytes of the whole.
+    """Return the beginning of a record, up to `most` bytes: its header and the first part of its block.
 
-    `data` begins with its gzip member, and may be cut. Raise RepositoryError as `parse_record` does.
+    `data` begins with the record's gzip member, which may be cut. Raise RepositoryError as `parse_record` does.
     """
     try:
         unpacked = isal_zlib.decompressobj(GZIP).decompress(data, most)

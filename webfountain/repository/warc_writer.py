@@ -4,7 +4,7 @@ Place in the walk: a fetch with a body becomes a response record and a request r
 body (same digest, or 304) becomes a revisit record and a request record. Each record is its own gzip member, so a copy
 is read by one seek. `Repository` decides to which file the members go, `folder` finds them again.
 
-A stored response can be replayed by other tools: the body after content decoding, with a corrected Content-Length;
+Other tools can replay a stored response. It contains the body after content decoding and a corrected Content-Length.
 Content-Encoding and Transfer-Encoding are kept under an ``X-Archive-Orig-`` name. Header texts are untrusted: names
 that are not tokens and values with control characters are repaired, so that no value can end a line early and forge a
 header or a record. Cookie and Authorization headers are not archived.
@@ -220,7 +220,9 @@ def _request_head(capture: Capture) -> bytes:
 
 
 def _lines(headers: Sequence[tuple[str, str]]) -> bytes:
-    """Return header lines. One check in common finds out whether any is hostile; if so, each is repaired."""
+    """Return header lines. One check of all lines together finds out whether any is hostile; if so, each is
+    repaired.
+    """
     text = "".join([f"{name}: {value}\r\n" for name, value in headers])
     # Counting the lines finds a value that contains a complete, valid line.
     if text.count("\n") != len(headers) or not _CLEAN.fullmatch(text):

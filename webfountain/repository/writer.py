@@ -30,11 +30,11 @@ __all__ = ["Writer"]
 
 
 class Writer:
-    """The only process that appends to a folder. Its methods are thread-safe.
+    """The only writer of a folder of WARC files. Its methods are thread-safe.
 
     Parameters
     ----------
-    directory : created, private to the user, when it does not exist
+    directory : the folder; if it does not exist, it is created, private to the user
     records : writes the warcinfo record of each new file
     given_out : the largest file number that may still be in use; new files get larger numbers
     repository : number of this repository among those of the crawl's ants
@@ -221,7 +221,7 @@ class Writer:
 
     @contextlib.contextmanager
     def _trouble(self, verb: str) -> Iterator[None]:
-        """Return the system's error as one line."""
+        """Raise RepositoryError with the system's error in one line."""
         try:
             yield
         except OSError as error:
